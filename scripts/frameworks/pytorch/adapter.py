@@ -1,0 +1,168 @@
+"""PyTorch, set up as its performance tuning guide says: channels_last for convolutions, fused
+optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+from harness.adapter import Adapter, Mismatch
+
+if TYPE_CHECKING:
+    from .steps import Outputs
+
+# PyTorch's words for memory that ran out, where the error is a plain RuntimeError
+OUT_OF_MEMORY = (
+    "out of memory",
+    "DefaultCPUAllocator: can't allocate memory",
+    "not enough memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)
+
+
+class PyTorchAdapter(Adapter):
+    def start(self) -> None:
+        import torch
+
+        # all that imports PyTorch at its top: from here on it is there
+        from . import compiler, devices, parallel, products, steps
+
+        self._torch: Any = torch
+        self._compiler, self._devices, self._parallel = compiler, devices, parallel
+        self._products, self._steps = products, steps
+
+        torch.set_num_threads(self.place.threads)
+        torch.set_num_interop_threads(1)
+        self._device = devices.take(self.place)
+        self._cuda = self._device.type == "cuda"
+        self._dtype = devices.set_precision(self.case.precision, self._device)
+        if self.case.compiler != "none":
+            compiler.require(self._device)
+        # the interface of a model's module is that of resnet50_v1_5.py
+        name = self.case.model.replace(".", "_")
+        self._definition: Any = importlib.import_module(f".{name}", __package__)
+        self._process_group = parallel.join(self._device) if self.place.world_size > 1 else None
+
+    def build(self, batch: Dict[str, Any]) -> None:
+        torch, definition = self._torch, self._definition
+        train = self.case.mode == "train"
+        tensors = {name: torch.from_numpy(array).to(self._device) for name, array in batch.items()}
+        self._inputs = definition.inputs(tensors)
+        torch.manual_seed(self.place.seed)  # the same weights in every rank
+        self._model = definition.build(self.facts).to(self._device).train(train)
+        torch.manual_seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
+        if self.case.compiler != "none":
+            self._compiler.compile_module(self._model)
+        if not train:
+            self._step = self._steps.inference(lambda: self._forward(self._model))
+            return
+        model = self._model
+        if self._process_group:
+            model = self._parallel.wrap(model, self._device)
+        self._optimizer = definition.optimizer(self._model, self.facts)
+        # bfloat16 has the range of float32: only float16 needs its loss scaled
+        self._scaler = torch.amp.GradScaler(self._device.type, enabled=self._dtype == torch.float16)
+        self._step = self._steps.training(
+            forward=lambda: self._forward(model),
+            loss=lambda outputs: definition.loss(outputs, tensors),
+            optimizer=self._optimizer,
+            scaler=self._scaler,
+            parameters=list(self._model.parameters()),
+            clip_global_norm=self.facts["hyperparameters"].get("clip_global_norm"),
+        )
+
+    def _forward(self, model: Any) -> Outputs:
+        """The logits of ``model``; raises :class:`Mismatch` where their precision is another."""
+        amp = self.case.precision == "amp"
+        dtype = self._dtype if amp else None
+        with self._torch.autocast(self._device.type, dtype=dtype, enabled=amp):
+            outputs = model(*self._inputs)
+        for logits in outputs:
+            if logits.dtype != self._dtype:
+                raise Mismatch(f"the model's outputs are {logits.dtype}, not {self._dtype}")
+        return outputs
+
+    def step(self) -> Outputs:
+        return self._step()
+
+    def read(self, handle: Outputs) -> float:
+        elements = [tensor.double().flatten() for tensor in handle]
+        return self._torch.cat(elements).mean().item()
+
+    def synchronize(self) -> None:
+        if self._cuda:
+            self._torch.cuda.synchronize(self._device)
+
+    def mark(self) -> Any:
+        if not self._cuda:
+            return super().mark()
+        event = self._torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def mark_seconds(self, marks: List[Any]) -> List[float]:
+        if not self._cuda:
+            return super().mark_seconds(marks)
+        self.synchronize()
+        milliseconds = [first.elapsed_time(second) for first, second in zip(marks, marks[1:])]
+        return [value / 1000 for value in milliseconds]
+
+    def version(self) -> str:
+        return str(self._torch.__version__)
+
+    def device(self) -> str:
+        if not self._cuda:
+            return "cpu"
+        return f"{self._device} {self._torch.cuda.get_device_name(self._device)}"
+
+    def settings(self) -> Dict[str, Any]:
+        found = self._devices.settings(self._device)
+        found["memory_format"] = _name(self._definition.MEMORY_FORMAT)
+        found["amp_dtype"] = _name(self._dtype) if self.case.precision == "amp" else None
+        found["process_group"] = self._process_group
+        if self.case.mode == "train":
+            found["fused_optimizer"] = self._optimizer.defaults["fused"]
+            found["grad_scaler"] = self._scaler.is_enabled()
+            found["data_parallel"] = self._parallel.OPTIONS if self._process_group else None
+        return found
+
+    def trainable_parameters(self) -> int:
+        return sum(p.numel() for p in self._model.parameters() if p.requires_grad)
+
+    def product_dtypes(self) -> Dict[str, int]:
+        # Module.forward is eager whatever was compiled: the dispatcher sees single products
+        eager = self._model.forward
+        return self._products.count(self._model, lambda: self._forward(eager), self._device)
+
+    def compiled(self) -> Dict[str, Any]:
+        return {} if self.case.compiler == "none" else self._compiler.proof()
+
+    def all_reduce(self, value: float) -> float:
+        return self._parallel.total(value, self._device) if self._process_group else value
+
+    def weights_checksum(self) -> float:
+        parameters = [p.detach() for p in self._model.parameters() if p.requires_grad]
+        return sum(p.double().abs().sum() for p in parameters).item()
+
+    def reset_peak_device_memory(self) -> None:
+        if self._cuda:
+            self._torch.cuda.reset_peak_memory_stats(self._device)
+
+    def peak_device_memory(self) -> Optional[int]:
+        return self._torch.cuda.max_memory_allocated(self._device) if self._cuda else None
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        if not isinstance(error, RuntimeError):
+            return super().out_of_memory(error)
+        return isinstance(error, self._torch.cuda.OutOfMemoryError) or any(
+            words in str(error) for words in OUT_OF_MEMORY
+        )
+
+    def stop(self) -> None:
+        if self._torch.distributed.is_initialized():
+            self._torch.distributed.destroy_process_group()
+
+
+def _name(torch_constant: Any) -> str:
+    return str(torch_constant).replace("torch.", "")

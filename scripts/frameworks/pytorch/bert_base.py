@@ -1,0 +1,133 @@
+"""BERT-base pre-training: masked language model and next sentence (Devlin et al. 2018,
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+MEMORY_FORMAT = torch.contiguous_format
+
+
+class Embeddings(nn.Module):
+    """Token and segment ids, (batch, sequence) each -> (batch, sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.token = nn.Embedding(hyper["vocabulary"], hyper["hidden"])
+        self.position = nn.Embedding(hyper["positions"], hyper["hidden"])
+        self.segment = nn.Embedding(hyper["segments"], hyper["hidden"])
+        self.norm = nn.LayerNorm(hyper["hidden"], eps=hyper["layer_norm_epsilon"])
+        self.dropout = nn.Dropout(hyper["dropout"])
+
+    def forward(self, token_ids: Tensor, segment_ids: Tensor) -> Tensor:
+        positions = self.position.weight[: token_ids.shape[1]]
+        return self.dropout(
+            self.norm(self.token(token_ids) + self.segment(segment_ids) + positions)
+        )
+
+
+class Attention(nn.Module):
+    """(batch, sequence, hidden) and a mask (batch, 1, 1, sequence) -> (batch, sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden = hyper["hidden"]
+        self.heads = hyper["heads"]
+        self.dropout = hyper["dropout"]  # of the attention probabilities
+        self.query = nn.Linear(hidden, hidden)
+        self.key = nn.Linear(hidden, hidden)
+        self.value = nn.Linear(hidden, hidden)
+        self.output = nn.Linear(hidden, hidden)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        query, key, value = (
+            projection(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for projection in (self.query, self.key, self.value)
+        )
+        context = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, dropout_p=self.dropout if self.training else 0.0
+        )
+        return self.output(context.transpose(1, 2).flatten(2))
+
+
+class Layer(nn.Module):
+    """One encoder layer, normalised behind each residual; (batch, sequence, hidden) kept."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden, epsilon = hyper["hidden"], hyper["layer_norm_epsilon"]
+        self.attention = Attention(hyper)
+        self.attention_norm = nn.LayerNorm(hidden, eps=epsilon)
+        self.intermediate = nn.Linear(hidden, hyper["intermediate"])
+        self.output = nn.Linear(hyper["intermediate"], hidden)
+        self.output_norm = nn.LayerNorm(hidden, eps=epsilon)
+        self.dropout = nn.Dropout(hyper["dropout"])
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        x = self.attention_norm(x + self.dropout(self.attention(x, mask)))
+        return self.output_norm(x + self.dropout(self.output(F.gelu(self.intermediate(x)))))
+
+
+class BertPretraining(nn.Module):
+    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
+    (batch, 2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden = hyper["hidden"]
+        self.embeddings = Embeddings(hyper)
+        self.layers = nn.ModuleList(Layer(hyper) for _ in range(hyper["layers"]))
+        self.transform = nn.Linear(hidden, hidden)
+        self.transform_norm = nn.LayerNorm(hidden, eps=hyper["layer_norm_epsilon"])
+        # the decoder's weight is the token embedding, its bias is its own
+        self.decoder_bias = nn.Parameter(torch.zeros(hyper["vocabulary"]))
+        self.pooler = nn.Linear(hidden, hidden)
+        self.next_sentence = nn.Linear(hidden, 2)
+        for module in self.modules():
+            if isinstance(module, (nn.Linear, nn.Embedding)):
+                nn.init.normal_(module.weight, std=hyper["initializer_range"])
+            if isinstance(module, nn.Linear):
+                nn.init.zeros_(module.bias)
+
+    def forward(
+        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
+    ) -> Tuple[Tensor, Tensor]:
+        x = self.embeddings(token_ids, segment_ids)
+        mask = attention_mask.bool()[:, None, None, :]  # True: may be attended to
+        for layer in self.layers:
+            x = layer(x, mask)
+        masked = x.gather(1, positions[:, :, None].expand(-1, -1, x.shape[2]))
+        masked = self.transform_norm(F.gelu(self.transform(masked)))
+        tokens = F.linear(masked, self.embeddings.token.weight, self.decoder_bias)
+        return tokens, self.next_sentence(torch.tanh(self.pooler(x[:, 0])))
+
+
+def build(facts: Dict[str, Any]) -> nn.Module:
+    return BertPretraining(facts["hyperparameters"])
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
+    return tuple(batch[name] for name in names)
+
+
+def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> Tensor:
+    tokens, next_sentence = (logits.float() for logits in outputs)
+    masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
+    return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])
+
+
+def optimizer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
+    hyper = facts["hyperparameters"]
+    return torch.optim.AdamW(
+        model.parameters(),
+        lr=hyper["learning_rate"],
+        betas=(hyper["beta1"], hyper["beta2"]),
+        eps=hyper["epsilon"],
+        weight_decay=hyper["weight_decay"],
+        fused=True,
+    )

@@ -1,0 +1,64 @@
+"""TorchInductor: whether it can run here, and proof that it did.
+
+Dynamo and Inductor take seconds to import, so only a run that compiles does."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from typing import Any, Dict
+
+import torch
+from harness.adapter import Mismatch, Unsupported
+from torch import nn
+
+TRITON_CAPABILITY = (7, 0)
+
+
+def require(device: torch.device) -> None:
+    """Raise :class:`Unsupported` where TorchInductor has nothing to generate code with."""
+    if device.type == "cpu":
+        import torch._inductor.config as inductor
+
+        compilers = [name for name in inductor.cpp.cxx if name]
+        if not any(shutil.which(name) for name in compilers):
+            raise Unsupported(f"TorchInductor needs a C++ compiler, not found: {compilers}")
+        return
+    if importlib.util.find_spec("triton") is None:
+        raise Unsupported("TorchInductor needs Triton on a GPU, and it is not installed")
+    if torch.cuda.get_device_capability(device) < TRITON_CAPABILITY:
+        raise Unsupported(f"Triton needs compute capability {TRITON_CAPABILITY} or newer")
+
+
+def compile_module(model: nn.Module) -> None:
+    """Compile ``model`` in place, before DistributedDataParallel wraps it.
+
+    PyTorch's "Where to apply torch.compile" (programming model) recommends ``Module.compile`` and,
+    with DistributedDataParallel, the module inside the wrapper; Dynamo still splits the graph at
+    the wrapper's buckets, so that all-reduce and backward pass overlap.
+    """
+    import torch._dynamo
+
+    torch._dynamo.config.suppress_errors = False  # an environment variable may have said otherwise
+    # fullgraph: a graph break would leave a part of the model to eager mode, and say nothing
+    model.compile(backend="inductor", fullgraph=True)
+
+
+def proof() -> Dict[str, Any]:
+    """Counts of what was compiled since the process started.
+
+    Raises :class:`Mismatch` where nothing was, e.g. under ``TORCHDYNAMO_DISABLE``."""
+    from torch._dynamo.utils import counters
+    from torch._inductor import metrics
+
+    found = {
+        "frames": counters["frames"]["total"],
+        "frames_compiled": counters["frames"]["ok"],
+        "unique_graphs": counters["stats"]["unique_graphs"],
+        "graph_breaks": sum(counters["graph_break"].values()),
+        "kernels": metrics.generated_kernel_count,
+    }
+    whole = found["frames_compiled"] == found["frames"] and not found["graph_breaks"]
+    if not (found["unique_graphs"] and found["kernels"] and whole):
+        raise Mismatch(f"torch.compile did not compile the whole model: {found}")
+    return found

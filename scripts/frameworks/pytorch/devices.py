@@ -1,0 +1,75 @@
+"""The device a rank computes on, its precision, and what PyTorch says is set for it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Optional
+
+import torch
+from harness.adapter import Place, Unsupported
+
+
+def take(place: Place) -> torch.device:
+    """The device of ``place``, made current. Raises :class:`Unsupported` where it is not there."""
+    if place.accelerator == "cpu":
+        return torch.device("cpu")
+    if place.accelerator != "cuda":
+        raise Unsupported(f"no support for accelerator {place.accelerator}")
+    if torch.version.cuda is None:
+        raise Unsupported(f"PyTorch {torch.__version__} is a build without CUDA")
+    visible = torch.cuda.device_count()
+    if place.local_rank >= visible:
+        raise Unsupported(
+            f"PyTorch sees {visible} CUDA devices, too few for local rank {place.local_rank}"
+        )
+    device = torch.device("cuda", place.local_rank)
+    torch.cuda.set_device(device)
+    torch.backends.cudnn.benchmark = True  # shapes never change: the search pays off
+    return device
+
+
+def set_precision(precision: str, device: torch.device) -> torch.dtype:
+    """Switch TF32 off and return the dtype that products have under ``precision``."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    if precision == "fp32":
+        return torch.float32
+    if precision != "amp":
+        raise Unsupported(f"no support for precision {precision}")
+    # where no fused kernel takes dropout (CPU), attention is plain products, and without this
+    # they would be done in float32
+    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
+    if device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.bfloat16
+    return torch.float16
+
+
+def settings(device: torch.device) -> Dict[str, Any]:
+    """Flags and library versions that act on ``device``: JSON values, as PyTorch reports them."""
+    common = {
+        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "attention_math_16_bit": torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed(),
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+    }
+    if device.type == "cuda":
+        return {
+            **common,
+            "cuda_matmul_allow_tf32": torch.backends.cuda.matmul.allow_tf32,
+            "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
+            "cudnn_benchmark": torch.backends.cudnn.benchmark,
+            "cudnn": torch.backends.cudnn.version(),
+            "cuda": torch.version.cuda,
+        }
+    return {
+        **common,
+        "parallel": _first(r"ATen parallel backend: (\S+)", torch.__config__.parallel_info()),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "mkldnn": _first(r"MKL-DNN v(\S+)", torch.__config__.show()),
+    }
+
+
+def _first(pattern: str, text: str) -> Optional[str]:
+    found = re.search(pattern, text)
+    return found.group(1) if found else None

@@ -1,0 +1,39 @@
+"""What TensorFlow will run, read from the graph of a traced function."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, Iterable
+
+import tensorflow as tf
+
+PRODUCTS = frozenset(
+    {"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Conv2D", "Einsum", "_FusedMatMul"}
+)
+
+
+def product_dtypes(function: Any) -> Dict[str, int]:
+    """Number of matrix products and convolutions in each dtype, in a concrete function and all
+    that it calls."""
+    graph = function.graph.as_graph_def()
+    library = {entry.signature.name: entry.node_def for entry in graph.library.function}
+    counts: Counter[str] = Counter()
+
+    def visit(nodes: Iterable[Any]) -> None:
+        for node in nodes:
+            if node.op in PRODUCTS:
+                counts[tf.as_dtype(node.attr["T"].type).name] += 1
+            for attribute in node.attr.values():
+                visit(library.get(attribute.func.name, ()))
+
+    visit(graph.node)
+    return dict(counts)
+
+
+def xla_functions(function: Any) -> int:
+    """How many functions in the graph of a concrete function, itself included, carry the mark
+    that makes TensorFlow compile them with XLA or fail: with it there is no falling back."""
+    library = function.graph.as_graph_def().library.function
+    own = function.function_def.attr
+    marks = [own] + [entry.attr for entry in library]
+    return sum(attributes["_XlaMustCompile"].b for attributes in marks)

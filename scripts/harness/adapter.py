@@ -1,0 +1,164 @@
+"""What a framework must bring: one subclass of :class:`Adapter` in ``scripts/frameworks/NAME/adapter.py``.
+
+An adapter says what differs between frameworks and nothing else. The loop, the clock, the
+statistics, the record, the launching and the error handling live in the harness.
+
+The harness calls, in this order and in every rank of a run::
+
+    start() -> build(batch) -> product_dtypes() -> step() * warm-up -> compiled()
+    -> synchronize(), step(), mark() * window, synchronize() -> read(..), weights_checksum(), ..
+
+Standard library only; Python 3.7 to 3.13. Frameworks are imported inside :meth:`Adapter.start`.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence
+
+
+class Unsupported(Exception):
+    """The framework cannot do what the case asks; the message is the reason, from the framework."""
+
+
+class Mismatch(Exception):
+    """What ran is not what was asked (fp32 products under ``amp``, a compiler that fell back, ..)."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point of the matrix. ``batch_per_device`` counts samples; ``sequence_length`` counts
+    tokens and is None for a model without sequences."""
+
+    framework: str
+    model: str
+    mode: str  # train, inference
+    nodes: int
+    devices_per_node: int
+    batch_per_device: int
+    precision: str  # fp32, amp
+    compiler: str  # none, or a name from the framework's framework.json
+    sequence_length: Optional[int]
+
+    @property
+    def devices(self) -> int:
+        return self.nodes * self.devices_per_node
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where this rank runs and how it finds the others. Filled from the environment alone, so
+    that it does not matter who started the rank."""
+
+    rank: int
+    local_rank: int
+    addresses: Sequence[str]  # "host:port" of every rank, in rank order; [0] is the rendezvous
+    accelerator: str  # cpu, cuda
+    threads: int  # intra-op threads of this rank (CPU: its cores)
+    seed: int
+
+    @property
+    def world_size(self) -> int:
+        return len(self.addresses)
+
+
+class Adapter(ABC):
+    """One framework running one case in one rank.
+
+    ``facts`` is the model's entry in ``scripts/models/NAME.json`` (hyper-parameters, inputs,
+    parameter count). Attributes ``case``, ``facts`` and ``place`` are there for subclasses.
+    """
+
+    def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
+        self.case = case
+        self.facts = facts
+        self.place = place
+
+    @abstractmethod
+    def start(self) -> None:
+        """Import the framework, set threads, flags and seeds, take the device, and join the
+        process group where ``place.world_size`` > 1. Raise :class:`Unsupported` for what the
+        framework cannot do here."""
+
+    @abstractmethod
+    def build(self, batch: Dict[str, Any]) -> None:
+        """Make the model, the optimizer and the step, and copy ``batch`` to the device.
+
+        ``batch`` maps the names of ``facts["inputs"]`` to numpy arrays: images as float32
+        (batch, height, width, channels), everything else as int64. Each rank gets another batch."""
+
+    @abstractmethod
+    def step(self) -> Any:
+        """Enqueue one step. Training: zero gradients, forward, loss, backward, all-reduce,
+        optimizer; returns a handle on the loss. Inference: forward; returns a handle on the
+        outputs. Must not wait for the device where the framework need not."""
+
+    @abstractmethod
+    def read(self, handle: Any) -> float:
+        """The number behind a handle of :meth:`step`: the loss, or the mean of all outputs."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Return when all work enqueued so far is complete."""
+
+    def mark(self) -> Any:
+        """A moment: when the work enqueued so far was complete. Frameworks with device-side
+        events override this and :meth:`mark_seconds` so that a step need not be waited for."""
+        self.synchronize()
+        return time.perf_counter()
+
+    def mark_seconds(self, marks: List[Any]) -> List[float]:
+        """Seconds between consecutive marks (one fewer than ``marks``)."""
+        return [later - earlier for earlier, later in zip(marks, marks[1:])]
+
+    @abstractmethod
+    def version(self) -> str:
+        """The framework's own version string, as imported."""
+
+    @abstractmethod
+    def device(self) -> str:
+        """Name of the device this rank computes on, e.g. ``cpu`` or ``cuda:0 NVIDIA H200``."""
+
+    @abstractmethod
+    def settings(self) -> Dict[str, Any]:
+        """What is set and matters for speed (threads, memory layout, fused optimizer, amp dtype,
+        TF32, back-end of the process group): JSON values, for the record."""
+
+    @abstractmethod
+    def trainable_parameters(self) -> int:
+        """Number of trainable parameters of the model as built."""
+
+    @abstractmethod
+    def product_dtypes(self) -> Dict[str, int]:
+        """How many matrix products and convolutions of one forward pass run in which dtype
+        (``float32``, ``bfloat16``, ``float16``), observed in the framework, not assumed."""
+
+    def compiled(self) -> Dict[str, Any]:
+        """After warm-up: proof that the compiler compiled (counts, for the record). Raises
+        :class:`Mismatch` where it fell back. ``{}`` for compiler ``none``."""
+        return {}
+
+    @abstractmethod
+    def all_reduce(self, value: float) -> float:
+        """Sum of ``value`` over all ranks, through the framework's own collectives."""
+
+    @abstractmethod
+    def weights_checksum(self) -> float:
+        """Sum of the absolute values of all trainable parameters, in float64. Ranks of one run
+        must agree on it: their batches differ, so only a real all-reduce keeps them equal."""
+
+    def reset_peak_device_memory(self) -> None:
+        """Forget the peak so far (called between warm-up and window)."""
+
+    def peak_device_memory(self) -> Optional[int]:
+        """Peak bytes allocated on the device; None where the device is the host."""
+        return None
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        """Whether ``error`` is the framework's way to say that memory ran out."""
+        return isinstance(error, MemoryError)
+
+    def stop(self) -> None:
+        """Leave the process group."""

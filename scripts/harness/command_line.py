@@ -1,0 +1,122 @@
+"""The command line of one run. Everything the record depends on is said here, nothing elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from dataclasses import dataclass
+from typing import List, Optional, Sequence, Tuple
+
+PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One run as asked for. Paths are absolute; ``time_limit`` is in seconds."""
+
+    framework: str
+    model: str
+    mode: str
+    nodes: int
+    devices_per_node: int
+    batch_per_device: int
+    precision: str
+    compiler: str
+    sequence_length: Optional[int]
+    accelerator: str
+    cores_per_device: Optional[int]
+    warmup_steps: int
+    timed_steps: int
+    time_limit: float
+    seed: int
+    repeat: int
+    way: str
+    prefix: Optional[str]
+    pins: Tuple[Tuple[str, str], ...]
+    output: str
+    log: str
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be more than 0 s, not {text}")
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must be 0 or more, not {text}")
+    return value
+
+
+def _pin(text: str) -> Tuple[str, str]:
+    found = PIN.match(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"must read NAME==VERSION, not {text!r}")
+    return found.group("name"), found.group("version")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="scripts/harness",
+        description="Measure one run of one case in a process group of its own; leave one record.",
+        allow_abbrev=False,
+    )
+    case = parser.add_argument_group("case")
+    case.add_argument("--framework", required=True, metavar="FOLDER", type=os.path.abspath)
+    case.add_argument("--model", required=True, metavar="FACTS.json", type=os.path.abspath)
+    case.add_argument("--mode", required=True, choices=["train", "inference"])
+    case.add_argument("--nodes", type=_count, default=1)
+    case.add_argument("--devices-per-node", type=_count, default=1)
+    case.add_argument("--batch-per-device", type=_count, required=True, help="samples")
+    case.add_argument("--precision", default="fp32", help="fp32 or amp")
+    case.add_argument("--compiler", default="none", help="none, native or a name")
+    case.add_argument("--sequence-length", type=_count, help="tokens, for models with sequences")
+    measuring = parser.add_argument_group("measuring")
+    measuring.add_argument("--accelerator", required=True, choices=["cpu", "cuda"])
+    measuring.add_argument(
+        "--cores-per-device",
+        type=_count,
+        help="logical cores and threads of a rank (cpu: 1 if not said; cuda: not pinned)",
+    )
+    measuring.add_argument("--warmup-steps", type=_count, default=20)
+    measuring.add_argument("--timed-steps", type=_count, default=100)
+    measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")
+    measuring.add_argument("--seed", type=_seed, default=0)
+    measuring.add_argument("--repeat", type=_count, default=1)
+    environment = parser.add_argument_group("environment")
+    environment.add_argument(
+        "--way", choices=["venv", "conda", "interpreter", "hand"], default="hand"
+    )
+    environment.add_argument("--prefix", metavar="DIR", help="sys.prefix there must be")
+    environment.add_argument(
+        "--pin", dest="pins", action="append", default=[], type=_pin, metavar="NAME==VERSION"
+    )
+    left = parser.add_argument_group("what it leaves")
+    left.add_argument("--output", required=True, metavar="PATH.json", type=os.path.abspath)
+    left.add_argument("--log", required=True, metavar="PATH.log", type=os.path.abspath)
+    return parser
+
+
+def parse(arguments: Sequence[str]) -> Request:
+    """The request behind ``arguments``. Exits with status 2 and a message if they are wrong."""
+    parsed = vars(_parser().parse_args(list(arguments)))
+    parsed["pins"] = tuple(parsed["pins"])
+    if parsed["accelerator"] == "cpu" and parsed["cores_per_device"] is None:
+        parsed["cores_per_device"] = 1
+    return Request(**parsed)
+
+
+def as_typed(executable: str, folder: str, arguments: Sequence[str]) -> List[str]:
+    """The command line to paste in order to run this again."""
+    return [executable, folder] + list(arguments)

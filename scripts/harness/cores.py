@@ -1,0 +1,57 @@
+"""Which logical cores a rank gets. On a CPU a device is a fixed set of cores."""
+
+from __future__ import annotations
+
+import os
+from typing import Callable, Iterable, List, Tuple
+
+#: What the numeric libraries underneath the frameworks read to size their thread pools.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+
+
+def parse_list(text: str) -> List[int]:
+    """Linux's list format: ``0-2,5`` is 0, 1, 2, 5."""
+    cores: List[int] = []
+    for part in text.strip().split(","):
+        if part:
+            first, _, last = part.partition("-")
+            cores.extend(range(int(first), int(last or first) + 1))
+    return cores
+
+
+def _siblings(core: int) -> List[int]:
+    path = f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list"
+    try:
+        with open(path) as file:
+            return parse_list(file.read())
+    except (OSError, ValueError):
+        return [core]
+
+
+def allowed(siblings: Callable[[int], List[int]] = _siblings) -> List[int]:
+    """The logical cores this process may use: one of each physical core first, so that few
+    ranks never share a physical core while others idle."""
+    return _physical_first(os.sched_getaffinity(0), siblings)
+
+
+def _physical_first(
+    cores: Iterable[int], siblings: Callable[[int], List[int]] = _siblings
+) -> List[int]:
+    usable = set(cores)
+
+    def key(core: int) -> Tuple[int, int]:
+        shared = sorted(usable.intersection(siblings(core)) | {core})
+        return shared.index(core), core
+
+    return sorted(usable, key=key)
+
+
+def share(cores: List[int], local_rank: int, per_device: int) -> List[int]:
+    """The cores of one rank out of the ordered ``cores`` of its node."""
+    return sorted(cores[local_rank * per_device : (local_rank + 1) * per_device])

@@ -1,0 +1,197 @@
+"""Where a run was measured: interpreter, packages, hardware, system, variables, code."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import socket
+import subprocess
+import sys
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import harness
+
+_SCRIPTS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+_RELEVANT = re.compile(
+    r"^(OMP|MKL|KMP|GOMP|OPENBLAS|BLIS|NUMEXPR|CUDA|CUDNN|CUBLAS|NVIDIA|NCCL|GLOO|UCX|TF|XLA|"
+    r"TORCH|TORCHINDUCTOR|PYTORCH|JAX|FLAGS|MXNET|ONEFLOW|ONEDNN|DNNL|MALLOC|SLURM_CPU|TRITON)_"
+    r"|^(TORCHDYNAMO|LD_PRELOAD|LD_LIBRARY_PATH|PYTHONPATH|PYTHONNOUSERSITE|PYTHONHASHSEED)"
+)
+# TF_VAR_ and TF_CLI_ are Terraform's, not TensorFlow's.
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|^TF_(VAR|CLI)_", re.IGNORECASE)
+
+
+def _text(path: str) -> Optional[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _line(path: str) -> Optional[str]:
+    text = _text(path)
+    return text.strip() if text else None
+
+
+def _output(command: List[str]) -> Optional[str]:
+    try:
+        finished = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=30,
+            universal_newlines=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return finished.stdout if finished.returncode == 0 else None
+
+
+def _after_colon(path: str, key: str) -> Optional[str]:
+    for line in (_text(path) or "").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return None
+
+
+def gpus() -> List[Dict[str, Any]]:
+    """Name, memory in bytes, driver and uuid of every NVIDIA GPU; empty where there is none."""
+    query = "--query-gpu=name,memory.total,driver_version,uuid"
+    lines = _output(["nvidia-smi", query, "--format=csv,noheader,nounits"]) or ""
+    found = []
+    for line in lines.splitlines():
+        parts = [part.strip() for part in line.split(",")]
+        if len(parts) == 4:
+            name, mebibytes, driver, uuid = parts
+            memory = int(mebibytes) * 2**20 if mebibytes.isdigit() else None
+            found.append({"name": name, "memory_bytes": memory, "driver": driver, "uuid": uuid})
+    return found
+
+
+def hardware(cores: int) -> Dict[str, Any]:
+    """Processor, logical cores this process may use, memory in bytes, GPUs."""
+    model = _after_colon("/proc/cpuinfo", "model name") or platform.processor()
+    memory = (_after_colon("/proc/meminfo", "MemTotal") or "").split()
+    return {
+        "cpu": model or platform.machine(),
+        "cores": cores,
+        "memory_bytes": int(memory[0]) * 1024 if memory else None,
+        "gpus": gpus(),
+    }
+
+
+def control_group_folders() -> List[str]:
+    """This process's control group (version 2) and those around it, innermost first."""
+    for line in (_text("/proc/self/cgroup") or "").splitlines():
+        if line.startswith("0::"):
+            parts = [part for part in line[3:].strip().split("/") if part and part != ".."]
+            return [
+                os.path.join("/sys/fs/cgroup", *parts[:length])
+                for length in range(len(parts), -1, -1)
+            ]
+    return ["/sys/fs/cgroup"]
+
+
+def _limit(name: str) -> Optional[str]:
+    for folder in control_group_folders():
+        limit = _line(os.path.join(folder, name))
+        if limit and not limit.startswith("max"):
+            return limit
+    return None
+
+
+def _memory_limit() -> Optional[int]:
+    limit = _limit("memory.max")
+    return int(limit) if limit and limit.isdigit() else None
+
+
+def _cpu_limit() -> Optional[float]:
+    parts = (_limit("cpu.max") or "").split()
+    return int(parts[0]) / int(parts[1]) if len(parts) == 2 else None
+
+
+def system() -> Dict[str, Any]:
+    """Host, operating system, kernel, frequency governor, control group limits (cores, bytes)."""
+    name = re.search(r'^PRETTY_NAME="?([^"\n]*)', _text("/etc/os-release") or "", re.MULTILINE)
+    return {
+        "host": socket.gethostname(),
+        "os": name.group(1) if name else platform.system(),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "governor": _line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "cgroup_cpu_limit": _cpu_limit(),
+        "cgroup_memory_limit_bytes": _memory_limit(),
+    }
+
+
+def variables(environment: Mapping[str, str]) -> Dict[str, str]:
+    """Those of a rank's variables that change how a framework runs; never secrets."""
+    return {
+        name: value
+        for name, value in sorted(environment.items())
+        if _RELEVANT.search(name) and not _SECRET.search(name)
+    }
+
+
+def _files() -> List[str]:
+    found: List[str] = []
+    for folder, folders, names in os.walk(_SCRIPTS):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        found.extend(
+            os.path.join(folder, name) for name in names if name.endswith((".py", ".json"))
+        )
+    return sorted(found)
+
+
+def code() -> Dict[str, Any]:
+    """Version of the harness, sha256 over ``scripts/``, and where git knows it the commit and
+    whether ``scripts/`` differs from it."""
+    digest = hashlib.sha256()
+    for path in _files():
+        with open(path, "rb") as file:
+            content = file.read()
+        name = os.path.relpath(path, _SCRIPTS)
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    commit = _output(["git", "-C", _SCRIPTS, "rev-parse", "HEAD"])
+    status = _output(["git", "-C", _SCRIPTS, "status", "--porcelain", "--", "."])
+    known = commit is not None and status is not None
+    return {
+        "version": harness.VERSION,
+        "sha256": digest.hexdigest(),
+        "commit": commit.strip() if commit and known else None,
+        "modified": bool(status) if known else None,
+    }
+
+
+def capture(
+    way: str, cores: int, packages: Mapping[str, str], rank_environment: Mapping[str, str]
+) -> Dict[str, Any]:
+    """The record's ``environment``. ``cores``: logical cores this process may use."""
+    return {
+        "way": way,
+        "python": platform.python_version(),
+        "prefix": sys.prefix,
+        "packages": dict(packages),
+        "hardware": hardware(cores),
+        "system": system(),
+        "variables": variables(rank_environment),
+        "code": code(),
+    }
+
+
+def oom_kills() -> Tuple[int, ...]:
+    """How many processes the kernel has killed for want of memory: on this machine, and in each
+    control group around this process."""
+    sources = ["/proc/vmstat"]
+    sources += [os.path.join(folder, "memory.events") for folder in control_group_folders()]
+    counts = []
+    for source in sources:
+        found = re.search(r"^oom_kill (\d+)$", _text(source) or "", re.MULTILINE)
+        counts.append(int(found.group(1)) if found else 0)
+    return tuple(counts)

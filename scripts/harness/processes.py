@@ -1,0 +1,200 @@
+"""The rank processes of one run: started with their place in the environment, watched, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
+
+from harness import report
+from harness.cores import THREAD_VARIABLES, share
+from harness.guard import RUN_VARIABLE
+from harness.packages import keeps_user_paths
+
+_START_RANK = os.path.join(os.path.dirname(os.path.realpath(__file__)), "start_rank.py")
+_GUARD = os.path.join(os.path.dirname(os.path.realpath(__file__)), "guard.py")
+
+#: How long the other ranks may go on after one has failed, in order to say what they saw.
+_GRACE_SECONDS = 5.0
+
+
+@dataclass
+class RankProcess:
+    """One started rank. ``stopped``: why the launcher killed it (``time limit``, ``other rank``),
+    None if it did not. ``ended``: monotonic seconds."""
+
+    rank: int
+    process: "subprocess.Popen[bytes]"
+    log: str
+    stopped: Optional[str] = None
+    ended: Optional[float] = None
+
+
+def log_path(log: str, rank: int) -> str:
+    """Rank 0 writes to ``NAME.log``, the others to ``NAME.rank1.log``, .."""
+    stem, suffix = os.path.splitext(log)
+    return log if rank == 0 else f"{stem}.rank{rank}{suffix}"
+
+
+def free_addresses(count: int) -> List[str]:
+    """``host:port`` of ``count`` free ports of this machine, all different."""
+    sockets = []
+    try:
+        for _ in range(count):
+            found = socket.socket()
+            sockets.append(found)
+            found.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{found.getsockname()[1]}" for found in sockets]
+    finally:
+        for found in sockets:
+            found.close()
+
+
+def common_environment(
+    environment: Mapping[str, str], way: str, accelerator: str, cores_per_device: Optional[int]
+) -> Dict[str, str]:
+    """The variables all ranks of a run share, from the launcher's own."""
+    common = dict(environment)
+    common["PYTHONUNBUFFERED"] = "1"  # the log of a killed rank is complete
+    if not keeps_user_paths(way):
+        common.pop("PYTHONPATH", None)
+        common["PYTHONNOUSERSITE"] = "1"
+    if cores_per_device is not None:
+        common.update({name: str(cores_per_device) for name in THREAD_VARIABLES})
+    if accelerator == "cpu":
+        common["CUDA_VISIBLE_DEVICES"] = ""
+    return common
+
+
+def place_variables(
+    rank: int, addresses: Sequence[str], run: str, cores: Sequence[int]
+) -> Dict[str, str]:
+    """The variables that say where a rank is. On one node the local rank is the rank."""
+    host, _, port = addresses[0].rpartition(":")
+    return {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(len(addresses)),
+        "MASTER_ADDR": host,
+        "MASTER_PORT": port,
+        "FRAMEBENCH_ADDRESSES": ",".join(addresses),
+        "FRAMEBENCH_CORES": ",".join(str(core) for core in cores),
+        RUN_VARIABLE: run,
+    }
+
+
+def start_guard(run: str, folder: str, file: str) -> "subprocess.Popen[bytes]":
+    """The process that cleans up after this one; see :mod:`harness.guard`."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", _GUARD, run, folder, file],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def start_ranks(
+    spec: Dict[str, Any],
+    ranks: int,
+    cores: List[int],
+    cores_per_device: Optional[int],
+    common: Mapping[str, str],
+    run: str,
+    log: str,
+) -> List[RankProcess]:
+    """Start all ranks of ``spec`` on this node; ``cores`` in the order they are given out.
+    Raises OSError."""
+    folder = spec["folder"]
+    spec_path = os.path.join(folder, "spec.json")
+    with open(spec_path, "w", encoding="utf-8") as file:
+        json.dump(spec, file)
+    addresses = free_addresses(ranks)
+    started = []
+    for rank in range(ranks):
+        own = share(cores, rank, cores_per_device) if cores_per_device else []
+        variables = dict(common, **place_variables(rank, addresses, run, own))
+        # A folder of their own: whatever lies in the user's must not be imported or overwritten.
+        here = os.path.join(folder, f"rank{rank}")
+        os.mkdir(here)
+        path = log_path(log, rank)
+        with open(path, "wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, _START_RANK, spec_path],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=here,
+                env=variables,
+                start_new_session=True,
+            )
+        started.append(RankProcess(rank, process, path))
+    return started
+
+
+@contextlib.contextmanager
+def child_events() -> Iterator[int]:
+    """A file descriptor that becomes readable when a child ends, so that the launcher sleeps
+    while the ranks are timed instead of asking again and again."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    before = signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    wakeup = signal.set_wakeup_fd(writing)
+    try:
+        yield reading
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        signal.signal(signal.SIGCHLD, before)
+        os.close(reading)
+        os.close(writing)
+
+
+def _failed(rank: RankProcess, folder: str) -> bool:
+    _, final, fields = report.read(folder, rank.rank)
+    return not (final and fields.get("status") == "ok")
+
+
+def _stop(ranks: Sequence[RankProcess], why: str) -> None:
+    for rank in ranks:
+        if rank.ended is None:
+            rank.stopped = why
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(rank.process.pid, signal.SIGKILL)
+
+
+def watch(ranks: Sequence[RankProcess], folder: str, deadline: float) -> None:
+    """Return when all ranks have ended. Those still running at ``deadline`` (monotonic seconds),
+    or some seconds after another one failed, are killed."""
+    judged: Set[int] = set()
+    grace_end = float("inf")
+    with child_events() as events:
+        while True:
+            now = time.monotonic()
+            for rank in ranks:
+                if rank.ended is None and rank.process.poll() is not None:
+                    rank.ended = now
+                if rank.ended is not None and rank.rank not in judged:
+                    judged.add(rank.rank)
+                    if _failed(rank, folder):
+                        grace_end = min(grace_end, now + _GRACE_SECONDS)
+            if len(judged) == len(ranks):
+                return
+            if now >= deadline:
+                _stop(ranks, "time limit")
+            elif now >= grace_end:
+                _stop(ranks, "other rank")
+            stopped = any(rank.stopped for rank in ranks)
+            wait = 1.0 if stopped else min(deadline, grace_end) - now
+            select.select([events], [], [], max(0.0, wait))
+            with contextlib.suppress(BlockingIOError):
+                os.read(events, 4096)

@@ -1,0 +1,116 @@
+"""The record of a run: put together, checked against the schema, encoded."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from typing import Any, Dict, List
+
+from harness import schema
+from harness.adapter import Case
+from harness.command_line import Request
+from harness.report import finite, shorten
+
+FORMAT = "framebench-record-1"
+
+
+@dataclass(frozen=True)
+class Started:
+    """When the run began: ``utc`` in ISO 8601, ``monotonic`` in seconds."""
+
+    utc: str
+    monotonic: float
+
+    @staticmethod
+    def now() -> Started:
+        """This moment."""
+        utc = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        return Started(utc.replace("+00:00", "Z"), time.monotonic())
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How the run ended, and what each rank left (empty if none was started)."""
+
+    status: str
+    reason: str
+    ranks: List[Dict[str, Any]]
+
+
+def _settings(request: Request) -> Dict[str, Any]:
+    return {
+        "accelerator": request.accelerator,
+        "cores_per_device": request.cores_per_device,
+        "warmup_steps": request.warmup_steps,
+        "timed_steps": request.timed_steps,
+        "time_limit": request.time_limit,
+        "seed": request.seed,
+    }
+
+
+def _result(case: Case, timed_steps: int, measured: Measured) -> Dict[str, Any]:
+    """Throughput in global samples per second: the slowest rank's window counts, because the
+    samples are done when the last of them is. All null unless the run is ok."""
+    if measured.status != "ok":
+        return {"throughput": None, "samples": None, "window_seconds": None}
+    samples = case.batch_per_device * case.devices * timed_steps
+    window = max(fields["window_seconds"] for fields in measured.ranks)
+    return {"throughput": samples / window, "samples": samples, "window_seconds": window}
+
+
+def assemble(
+    request: Request,
+    case: Case,
+    unit: str,
+    measured: Measured,
+    environment: Dict[str, Any],
+    command: List[str],
+    started: Started,
+    installed_version: str,
+) -> Dict[str, Any]:
+    """The record. One that does not fit the schema becomes a ``failed`` one that says so.
+    ``installed_version``: of the framework's distribution, for a run that never imported it."""
+    imported = [fields.get("framework_version") for fields in measured.ranks]
+    record: Dict[str, Any] = {
+        "format": FORMAT,
+        "source": "framebench",
+        "case": asdict(case),
+        "repeat": request.repeat,
+        "status": measured.status,
+        "reason": measured.reason,
+        "framework_version": next((version for version in imported if version), installed_version),
+        "settings": _settings(request),
+        "unit": unit,
+        "wall_seconds": time.monotonic() - started.monotonic,
+        "started": started.utc,
+        "command": command,
+        "ranks": measured.ranks,
+        "environment": environment,
+    }
+    record.update(_result(case, request.timed_steps, measured))
+    record = finite(record)
+    wrong = schema.errors(record, schema.record_schema())
+    if wrong:
+        reason = shorten("the record would be invalid: {}".format("; ".join(wrong)))
+        empty = Measured("failed", reason, [])
+        record.update(status="failed", reason=reason, ranks=[])
+        record.update(_result(case, request.timed_steps, empty))
+    return record
+
+
+def encode(record: Dict[str, Any]) -> bytes:
+    """The record as JSON text. Raises ValueError for a NaN or an infinity."""
+    return (json.dumps(record, indent=1, allow_nan=False) + "\n").encode("utf-8")
+
+
+def summary(record: Dict[str, Any], output: str) -> str:
+    """One line for the person who waits."""
+    if record["status"] != "ok":
+        text = "{}: {}".format(record["status"], record["reason"])
+    else:
+        text = "ok: {:.4g} {} ({} samples in {:.3f} s)".format(
+            record["throughput"], record["unit"], record["samples"], record["window_seconds"]
+        )
+    return "{}; {:.1f} s in all; {}".format(text, record["wall_seconds"], output)

@@ -1,0 +1,85 @@
+"""What a rank knows so far, on disk from phase to phase, so that the launcher can tell where a
+rank was that no longer answers."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import traceback
+from typing import Any, Dict, Optional, Tuple
+
+_LONGEST_REASON = 300
+
+
+def path_of(folder: str, rank: int) -> str:
+    """Where the report of ``rank`` lies in the run's temporary folder."""
+    return os.path.join(folder, f"rank{rank}.json")
+
+
+def finite(value: Any) -> Any:
+    """``value`` with every NaN and infinity, at any depth, replaced by None: JSON has neither."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return value
+
+
+def first_line(error: BaseException) -> str:
+    """``ExceptionType: first line``, at most 300 characters."""
+    lines = str(error).strip().splitlines()
+    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return shorten(text)
+
+
+def shorten(text: str) -> str:
+    """``text``, cut to 300 characters where it is longer."""
+    if len(text) <= _LONGEST_REASON:
+        return text
+    return text[: _LONGEST_REASON - 2] + ".."
+
+
+class Report:
+    """The report one rank keeps; ``fields`` is its entry in the record's ``ranks``."""
+
+    def __init__(self, folder: str, rank: int, host: str) -> None:
+        self._path = path_of(folder, rank)
+        self._phase = "start"
+        self.fields: Dict[str, Any] = {"rank": rank, "host": host, "status": "failed", "reason": ""}
+
+    def enter(self, phase: str) -> None:
+        """Note the phase that begins."""
+        self._phase = phase
+        self._save(final=False)
+
+    def succeed(self) -> None:
+        """The last word: everything measured is in ``fields``."""
+        self.fields["status"] = "ok"
+        self._save(final=True)
+
+    def fail(self, status: str, reason: str, error: BaseException) -> None:
+        """The last word: what went wrong."""
+        trace = traceback.format_exception(type(error), error, error.__traceback__)
+        self.fields.update(status=status, reason=reason, traceback="".join(trace))
+        self._save(final=True)
+
+    def _save(self, final: bool) -> None:
+        content = {"phase": self._phase, "final": final, "fields": finite(self.fields)}
+        partial = self._path + ".part"
+        with open(partial, "w", encoding="utf-8") as file:
+            # A setting that is no JSON value must not cost the whole run: its text will do.
+            json.dump(content, file, allow_nan=False, default=str)
+        os.replace(partial, self._path)
+
+
+def read(folder: str, rank: int) -> Tuple[Optional[str], bool, Dict[str, Any]]:
+    """Phase (None if the rank left nothing), whether it said its last word, and its fields."""
+    try:
+        with open(path_of(folder, rank), encoding="utf-8") as file:
+            content = json.load(file)
+    except (OSError, ValueError):
+        return None, False, {}
+    return content["phase"], content["final"], content["fields"]

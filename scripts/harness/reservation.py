@@ -1,0 +1,103 @@
+"""The record's place on disk, taken before measuring: a full disk costs a message, not a run."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+
+
+class ReservationError(Exception):
+    """The output cannot be written; the message says why and what to do."""
+
+
+_WHAT_TO_DO = {
+    errno.ENOSPC: "the disk is full: free some space or choose another --output",
+    errno.EDQUOT: "the quota is used up: free some space or choose another --output",
+    errno.EFBIG: "files may not grow that large here: raise `ulimit -f`",
+    errno.EROFS: "the file system is read-only: choose another --output",
+    errno.EACCES: "no permission to write there: choose another --output",
+    errno.EPERM: "no permission to write there: choose another --output",
+    errno.ENOTDIR: "a part of the path is a file: choose another --output",
+    errno.EEXIST: "a part of the path is a file: choose another --output",
+}
+
+
+def explain(path: str, error: OSError) -> str:
+    """What went wrong with ``path`` and what to do about it."""
+    advice = _WHAT_TO_DO.get(error.errno or 0, "choose another --output")
+    return f"cannot write {path}: {error.strerror or error}; {advice}"
+
+
+def record_bytes(ranks: int, steps: int) -> int:
+    """Bytes to reserve: 256 KiB for everything else, 32 per step and rank for its seconds."""
+    return 256 * 1024 + 32 * ranks * steps
+
+
+class Reservation:
+    """A temporary file of ``size`` bytes beside ``output``, which :meth:`write` turns into the
+    output. Raises :class:`ReservationError` where there is no room or no permission."""
+
+    def __init__(self, output: str, run: str, size: int) -> None:
+        self.output = output
+        folder, name = os.path.split(output)
+        # Not ending in .json: whoever collects records must never take it for one.
+        self.path = os.path.join(folder, f".{name}.{run}.part")
+        try:
+            os.makedirs(folder, exist_ok=True)
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except OSError as error:
+            raise ReservationError(explain(output, error)) from error
+        try:
+            _allocate(self._file, size)
+        except OSError as error:
+            self.discard()
+            raise ReservationError(explain(output, error)) from error
+
+    def write(self, content: bytes) -> None:
+        """Put ``content`` into the reserved blocks and make it the output, all or nothing.
+        Raises :class:`ReservationError`, also where the output has come into being meanwhile."""
+        try:
+            os.lseek(self._file, 0, os.SEEK_SET)
+            _write_all(self._file, content)
+            os.ftruncate(self._file, len(content))
+            os.fsync(self._file)
+            if os.path.lexists(self.output):
+                raise ReservationError(f"already measured: {self.output}")
+            os.replace(self.path, self.output)
+        except OSError as error:
+            raise ReservationError(explain(self.output, error)) from error
+
+    def discard(self) -> None:
+        """Close and remove the temporary file, if there still is one. Never raises."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+
+
+def _write_all(file: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def _allocate(file: int, size: int) -> None:
+    try:
+        os.posix_fallocate(file, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
+        _write_all(file, bytes(size))  # the file system cannot reserve, so fill
+        os.fsync(file)
+
+
+def make_log(path: str) -> None:
+    """An empty log, and its folder. Raises :class:`ReservationError`."""
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb"):
+            pass
+    except OSError as error:
+        raise ReservationError(explain(path, error)) from error

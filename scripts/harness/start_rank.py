@@ -1,0 +1,19 @@
+"""``python scripts/harness/start_rank.py SPEC.json``: one rank, its place in the environment.
+
+Whoever starts the ranks (the launcher here, a scheduler elsewhere) sets RANK, LOCAL_RANK,
+WORLD_SIZE and FRAMEBENCH_ADDRESSES, and FRAMEBENCH_CORES where the rank is to be pinned.
+"""
+
+import os
+import sys
+
+# As in __main__.py: the modules beside this file are importable as `harness.NAME` only.
+_HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:] = [os.path.dirname(_HERE)] + [
+    entry for entry in sys.path if os.path.realpath(entry) != _HERE
+]
+
+if __name__ == "__main__":
+    from harness.rank import main
+
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,55 @@
+"""Synthetic batches from a model's declared inputs: the same distribution for every framework."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Union
+
+
+def predictions(sequence_length: int) -> int:
+    """Masked positions of a sequence: 20 of 128, as in BERT's pre-training, at least one."""
+    return max(1, round(20 * sequence_length / 128))
+
+
+def shape_of(
+    declared: List[Union[str, int]], batch: int, sequence_length: Optional[int]
+) -> List[int]:
+    """A declared shape with its words (batch, sequence, predictions) replaced by numbers.
+    Raises KeyError for an unknown word."""
+    words = {"batch": batch}
+    if sequence_length is not None:
+        words["sequence"] = sequence_length
+        words["predictions"] = predictions(sequence_length)
+    return [words[size] if isinstance(size, str) else size for size in declared]
+
+
+def make_batch(
+    inputs: List[Dict[str, Any]], batch: int, sequence_length: Optional[int], seed: int, rank: int
+) -> Dict[str, Any]:
+    """Numpy arrays by input name: ``normal`` as float32, all others as int64. Another rank or
+    another seed gives another batch. Raises ValueError for an unknown distribution."""
+    if not inputs:
+        return {}
+    import numpy as np
+
+    # RandomState, not Generator: its stream is the same in every numpy since 1.0.
+    random = np.random.RandomState((seed * 1000 + rank) % 2**32)
+    arrays: Dict[str, Any] = {}
+    for declared in inputs:
+        shape = shape_of(declared["shape"], batch, sequence_length)
+        kind = declared["distribution"]
+        if kind == "normal":
+            array = random.standard_normal(shape).astype(np.float32)
+        elif kind == "integers":
+            array = random.randint(0, declared["below"], size=shape).astype(np.int64)
+        elif kind == "ones":
+            array = np.ones(shape, dtype=np.int64)
+        elif kind == "positions":
+            rows, count = shape
+            assert sequence_length is not None
+            array = np.stack(
+                [np.sort(random.permutation(sequence_length)[:count]) for _ in range(rows)]
+            ).astype(np.int64)
+        else:
+            raise ValueError("input {!r}: unknown distribution".format(declared["name"]))
+        arrays[declared["name"]] = array
+    return arrays

@@ -1,0 +1,183 @@
+"""Every kind of wrong configuration gives one clear message: file, key, found, allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from framebench.catalog import load_catalog
+from framebench.config import Settings, load_settings
+from framebench.machine import Machine
+from framebench.matrix import cases
+from framebench.plan import make_plan
+from framebench.validation import ConfigError
+
+ROOT = Path(__file__).parents[2]
+CATALOG = load_catalog(ROOT)
+CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+SUITE = {
+    "steps": {"warmup": 1, "timed": 2},
+    "repeats": 2,
+    "axes": {"framework": ["pytorch"], "model": ["resnet50_v1.5"], "batch_per_device": [2]},
+}
+
+
+def settings(tmp_path: Path, suite: object = SUITE, **config: object) -> Settings:
+    """Settings for a suite given as data, or as text that is written as it is."""
+    path = tmp_path / "my.yaml"
+    path.write_text(suite if isinstance(suite, str) else yaml.safe_dump(suite))
+    return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG)
+
+
+def plan(tmp_path: Path, suite: object = SUITE, **config: object):  # noqa: ANN201
+    return make_plan(settings(tmp_path, suite, **config), CATALOG, Machine(2, 0), None)
+
+
+def changed(**axes: object) -> dict[str, object]:
+    return {**SUITE, "axes": {**SUITE["axes"], **axes}}
+
+
+BAD_CONFIG = {
+    "unknown key": ({"suit": "quick"}, ["suit", "did you mean suite", "allowed:"]),
+    "unknown suite": ({"suite": "fast"}, ["suite: found 'fast'", "dlperf, quick"]),
+    "suite is no text": ({"suite": 3}, ["suite: found 3", "a text"]),
+    "suite file missing": ({"suite": "none.yaml"}, ["suite: found 'none.yaml'", "quick"]),
+    "unknown framework": (
+        {"frameworks": "pytorh"},
+        ["frameworks[0]: found 'pytorh'", "did you mean pytorch", "tensorflow"],
+    ),
+    "empty frameworks": ({"frameworks": []}, ["frameworks: found []", "at least 1"]),
+    "framework twice": ({"frameworks": "pytorch,pytorch"}, ["frameworks", "each value once"]),
+    "unknown model": ({"models": "resnet"}, ["models[0]: found 'resnet'", "resnet50_v1.5"]),
+    "unknown retry": ({"retry": "ok"}, ["retry[0]: found 'ok'", "failed"]),
+    "unknown accelerator": ({"accelerator": "tpu"}, ["accelerator: found 'tpu'", "auto, cpu, cuda"]),
+    "zero cores": ({"cores_per_device": 0}, ["cores_per_device: found 0", "at least 1"]),
+    "cores as text": ({"cores_per_device": "two"}, ["cores_per_device: found 'two'", "auto"]),
+    "negative time limit": ({"time_limit": -5}, ["time_limit: found -5", "above 0"]),
+    "time limit as text": ({"time_limit": "1h"}, ["time_limit: found '1h'", "a number"]),
+    "seed negative": ({"seed": -1}, ["seed: found -1", "at least 0"]),
+    "seed broken": ({"seed": 1.5}, ["seed: found 1.5", "a whole number"]),
+    "results empty": ({"results": ""}, ["results: found ''", "not empty"]),
+    "results with braces": ({"results": "a{b}"}, ["results: found 'a{b}'", "without {"]),
+    "results is a file": ({"results": str(ROOT / "Snakefile")}, ["results: found", "a folder"]),
+    "records missing": ({"records": "no/such"}, ["records: found 'no/such'", "folder of records"]),
+    "interpreters list": ({"interpreters": ["x"]}, ["interpreters: found ['x']", "a mapping"]),
+    "interpreter of unknown": ({"interpreters": {"torch": "/x"}}, ["found 'torch'", "pytorch"]),
+    "interpreter missing": (
+        {"interpreters": {"pytorch": "/no/python"}},
+        ["interpreters.pytorch: found '/no/python'", "a Python that exists"],
+    ),
+}
+
+BAD_SUITE = {
+    "broken YAML": ("axes: [1, 2", ["my.yaml", "is not valid YAML", "line"]),
+    "key twice": ("axes: {batch_per_device: 1}\nrepeats: 1\nrepeats: 2", ["'repeats'", "twice"]),
+    "empty file": ("", ["my.yaml", "the file: found None", "a mapping"]),
+    "no axes": ({"repeats": 2}, ["key axes is missing"]),
+    "no batch": ({"axes": {"model": ["bert_base"]}}, ["axes.batch_per_device is missing"]),
+    "unknown key": ({**SUITE, "repeat": 3}, ["unknown key repeat", "did you mean repeats"]),
+    "unknown axis": (changed(precison=["fp32"]), ["axes.precison", "did you mean precision"]),
+    "unknown precision": (changed(precision=["fp64"]), ["axes.precision[0]: found 'fp64'", "amp"]),
+    "unknown mode": (changed(mode=["training"]), ["axes.mode[0]: found 'training'", "inference"]),
+    "unknown compiler": (changed(compiler=["tvm"]), ["axes.compiler[0]: found 'tvm'", "native"]),
+    "unknown framework": (changed(framework=["caffe"]), ["axes.framework[0]: found 'caffe'"]),
+    "unknown model": (changed(model=["vgg"]), ["axes.model[0]: found 'vgg'", "bert_base"]),
+    "empty axis": (changed(mode=[]), ["axes.mode: found []", "at least 1"]),
+    "zero batch": (changed(batch_per_device=[0]), ["axes.batch_per_device[0]: found 0"]),
+    "negative batch": (changed(batch_per_device=[-4]), ["found -4", "at least 1"]),
+    "batch as text": (changed(batch_per_device=["32"]), ["found '32'", "a whole number"]),
+    "batch half": (changed(batch_per_device=[2.5]), ["found 2.5", "a whole number"]),
+    "batch true": (changed(batch_per_device=[True]), ["found True", "a whole number"]),
+    "batch of unknown model": (changed(batch_per_device={"vgg": [1]}), ["found 'vgg'"]),
+    "zero devices": (changed(devices_per_node=[0]), ["axes.devices_per_node[0]: found 0"]),
+    "nodes as text": (changed(nodes=["two"]), ["axes.nodes[0]: found 'two'"]),
+    "sequence zero": (changed(sequence_length=[0]), ["axes.sequence_length[0]: found 0"]),
+    "zero repeats": ({**SUITE, "repeats": 0}, ["repeats: found 0", "at least 1"]),
+    "repeats as text": ({**SUITE, "repeats": "3"}, ["repeats: found '3'", "a whole number"]),
+    "warm-up without steps": ({**SUITE, "steps": {"warmup": 5}}, ["key steps.timed is missing"]),
+    "no timed steps": ({**SUITE, "steps": {"warmup": 5, "timed": 0}}, ["steps.timed: found 0"]),
+    "no warm-up": ({**SUITE, "steps": {"warmup": 0, "timed": 5}}, ["steps.warmup: found 0"]),
+    "steps as number": ({**SUITE, "steps": 5}, ["steps: found 5", "a mapping"]),
+    "include no list": ({**SUITE, "include": {"precision": ["amp"]}}, ["include: found", "a list"]),
+    "include empty": ({**SUITE, "include": [{}]}, ["include[0]: found {}", "at least 1"]),
+    "include unknown": ({**SUITE, "include": [{"amp": True}]}, ["unknown key include[0].amp"]),
+    "exclude unknown": ({**SUITE, "exclude": [{"mode": ["x"]}]}, ["exclude[0].mode[0]: found 'x'"]),
+}
+
+BAD_MATRIX = {
+    "exclude matches nothing": ({**SUITE, "exclude": [{"mode": ["inference"]}]}, ["matches no case"]),
+    "exclude everything": ({**SUITE, "exclude": [{"mode": ["train"]}]}, ["no case left"]),
+    "batch for another model": (
+        changed(batch_per_device={"bert_base": [2]}),
+        ["batch_per_device", "resnet50_v1.5"],
+    ),
+    "sequence too long": (
+        changed(model=["bert_base"], sequence_length=[4096]),
+        ["sequence_length: found 4096", "1 to 512"],
+    ),
+}
+
+
+def assert_clear(error: pytest.ExceptionInfo[ConfigError], words: list[str]) -> None:
+    message = str(error.value)
+    missing = [word for word in words if word not in message]
+    assert not missing, f"{missing} missing from: {message}"
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize("name", BAD_CONFIG)
+def test_bad_config(name: str, tmp_path: Path) -> None:
+    values, words = BAD_CONFIG[name]
+    with pytest.raises(ConfigError) as error:
+        load_settings({**CONFIG, **values}, CATALOG)
+    assert_clear(error, ["config", *words])
+
+
+@pytest.mark.parametrize("name", BAD_SUITE)
+def test_bad_suite(name: str, tmp_path: Path) -> None:
+    suite, words = BAD_SUITE[name]
+    with pytest.raises(ConfigError) as error:
+        settings(tmp_path, suite)
+    assert_clear(error, ["my.yaml", *words])
+
+
+@pytest.mark.parametrize("name", BAD_MATRIX)
+def test_bad_matrix(name: str, tmp_path: Path) -> None:
+    suite, words = BAD_MATRIX[name]
+    with pytest.raises(ConfigError) as error:
+        plan(tmp_path, suite)
+    assert_clear(error, ["my.yaml", *words])
+
+
+def test_narrowing_to_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="leaves no case"):
+        plan(tmp_path, frameworks="tensorflow")
+
+
+def test_cuda_without_gpu_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="accelerator: found 'cuda'"):
+        plan(tmp_path, accelerator="cuda")
+
+
+def test_more_cores_per_device_than_there_are_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cores_per_device: found 3"):
+        plan(tmp_path, cores_per_device=3)
+
+
+def test_lists_from_the_command_line(tmp_path: Path) -> None:
+    given = settings(tmp_path, frameworks="pytorch,tensorflow", retry="failed,timeout")
+    assert given.frameworks == ["pytorch", "tensorflow"]
+    assert given.retry == {"failed", "timeout"}
+
+
+def test_a_single_value_stands_for_a_list(tmp_path: Path) -> None:
+    suite = settings(tmp_path, {"axes": {"mode": "train", "batch_per_device": 2}}).suite
+    assert suite.axes["mode"] == ["train"]
+    assert suite.axes["batch_per_device"] == [2]
+
+
+@pytest.mark.parametrize("name", ["quick", "dlperf"])
+def test_shipped_suites_are_valid(name: str) -> None:
+    found = cases(load_settings({**CONFIG, "suite": name}, CATALOG).suite, CATALOG)
+    assert len(found) == len(set(found)) > 0

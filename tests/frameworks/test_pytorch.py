@@ -1,0 +1,414 @@
+"""The PyTorch adapter, driven in PyTorch's own environment: this one has no PyTorch."""
+
+import json
+import math
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+# What every script below starts with. `small_bert` has few parameters and no dropout, so that a
+# step is quick and its gradients can be compared.
+PRELUDE = """
+import json, os, sys
+sys.path.insert(0, SCRIPTS)
+from harness.adapter import Case, Mismatch, Place, Unsupported
+from harness.loading import load_adapter
+from harness.synthetic import make_batch
+
+RANK, WORLD = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+SEQUENCE = 16
+
+def facts_of(model):
+    with open(f"{SCRIPTS}/models/{model}.json") as file:
+        return json.load(file)
+
+def small_bert(**changes):
+    facts = facts_of("bert_base")
+    facts["hyperparameters"].update(
+        vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64, dropout=0.0)
+    facts["hyperparameters"].update(changes)
+    for item in facts["inputs"]:
+        if item.get("below") == 30522:
+            item["below"] = 50
+    return facts
+
+def small_images():
+    facts = facts_of("resnet50_v1.5")
+    facts["inputs"][0]["shape"] = ["batch", 32, 32, 3]
+    return facts
+
+def started(facts, mode="train", precision="fp32", compiler="none", batch=2):
+    case = Case("pytorch", facts["name"], mode, 1, WORLD, batch, precision, compiler, SEQUENCE)
+    place = Place(RANK, RANK, [f"rank{rank}:0" for rank in range(WORLD)], "cpu", 1, seed=7)
+    adapter = load_adapter(f"{SCRIPTS}/frameworks/pytorch")(case, facts, place)
+    adapter.start()
+    return adapter
+
+def batch_of(facts, batch=2, rank=0):
+    return make_batch(facts["inputs"], batch, SEQUENCE, seed=3, rank=rank)
+
+def built(facts, **options):
+    adapter = started(facts, **options)
+    adapter.build(batch_of(facts, options.get("batch", 2)))
+    return adapter
+
+def raised(kind, action):
+    try:
+        action()
+    except kind as error:
+        return str(error)
+    return None
+
+def answer(**values):
+    print("ANSWER " + json.dumps(values), flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def pytorch_python():
+    """The interpreter of PyTorch's environment."""
+    python = os.environ.get("FRAMEBENCH_PYTORCH_PYTHON")
+    if not python:
+        pytest.skip("FRAMEBENCH_PYTORCH_PYTHON does not name an interpreter with PyTorch")
+    return python
+
+
+@pytest.fixture
+def run(pytorch_python, tmp_path):
+    """Runs a script in one process per rank; gives what each rank answered, in rank order."""
+
+    def run_script(script, ranks=1, **variables):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = str(listener.getsockname()[1])
+        code = f"SCRIPTS = {str(SCRIPTS)!r}\n{PRELUDE}\n{script}"
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
+        environment.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port, WORLD_SIZE=str(ranks))
+        processes = [
+            subprocess.Popen(
+                [pytorch_python, "-c", code],
+                env={**environment, "RANK": str(rank)},
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(ranks)
+        ]
+        answers = []
+        try:
+            for process in processes:
+                out, err = process.communicate(timeout=300)
+                lines = [line for line in out.splitlines() if line.startswith("ANSWER ")]
+                assert process.returncode == 0 and lines, f"the script failed:\n{out}\n{err}"
+                answers.append(json.loads(lines[-1].removeprefix("ANSWER ")))
+        finally:
+            for process in processes:
+                process.kill()
+        return answers
+
+    return run_script
+
+
+def test_resnet50_is_version_1_5(run):
+    (found,) = run("""
+import torch
+adapter = started(facts_of("resnet50_v1.5"))
+with torch.device("meta"):
+    model = adapter._definition.build(adapter.facts)
+convolutions = {n: m for n, m in model.named_modules() if isinstance(m, torch.nn.Conv2d)}
+norms = [m for m in model.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+answer(
+    parameters=sum(p.numel() for p in model.parameters()),
+    layers=len(convolutions),
+    biases=sum(m.bias is not None for m in convolutions.values()),
+    strided={n: m.kernel_size[0] for n, m in convolutions.items() if m.stride == (2, 2)},
+    norms=sorted({(m.eps, m.momentum) for m in norms}),
+    channels_last=all(m.weight.is_contiguous(memory_format=torch.channels_last)
+                      for m in convolutions.values()),
+)
+""")
+    assert found["parameters"] == 25_557_032
+    assert found["layers"] == 53
+    assert found["biases"] == 0, "a convolution before a batch normalisation has a bias"
+    strided = found["strided"]
+    shortcuts = [kernel for name, kernel in strided.items() if "shortcut" in name]
+    others = sorted(kernel for name, kernel in strided.items() if "shortcut" not in name)
+    assert shortcuts == [1, 1, 1]
+    assert others == [3, 3, 3, 7], "v1.5 strides in the 3x3 convolution, v1 in the first 1x1"
+    assert found["norms"] == [[1e-05, 0.1]]
+    assert found["channels_last"]
+
+
+def test_bert_base_has_the_counted_parameters_and_a_tied_decoder(run):
+    (found,) = run("""
+import torch
+adapter = started(facts_of("bert_base"), mode="inference")
+with torch.device("meta"):
+    model = adapter._definition.build(adapter.facts)
+shapes = [tuple(p.shape) for p in model.parameters()]
+small = built(small_bert(), mode="inference")
+before = small.read(small.step()[:1])
+with torch.no_grad():  # only the decoder can see a token that no sequence holds
+    used = set(small._inputs[0].flatten().tolist())
+    unused = next(token for token in range(50) if token not in used)
+    small._model.embeddings.token.weight[unused] += 1.0
+answer(
+    parameters=sum(p.numel() for p in model.parameters()),
+    embeddings=shapes.count((30522, 768)),
+    decoder_biases=shapes.count((30522,)),
+    epsilons=sorted({m.eps for m in model.modules() if isinstance(m, torch.nn.LayerNorm)}),
+    tied=small.read(small.step()[:1]) != before,
+)
+""")
+    assert found["parameters"] == 110_106_428
+    assert found["embeddings"] == 1, "the decoder has a weight of its own"
+    assert found["decoder_biases"] == 1
+    assert found["epsilons"] == [1e-12]
+    assert found["tied"], "the decoder does not use the token embedding"
+
+
+def test_bert_layer_equals_pytorchs_own_and_honours_the_mask(run):
+    (found,) = run("""
+import torch
+adapter = built(small_bert(), mode="inference")
+layer = adapter._model.layers[0]
+own = torch.nn.TransformerEncoderLayer(
+    32, 4, 64, dropout=0.0, activation="gelu", layer_norm_eps=1e-12, batch_first=True)
+attention = layer.attention
+projections = (attention.query, attention.key, attention.value)
+state = {
+    "self_attn.in_proj_weight": torch.cat([p.weight for p in projections]),
+    "self_attn.in_proj_bias": torch.cat([p.bias for p in projections]),
+}
+for name, module in {"self_attn.out_proj": attention.output, "linear1": layer.intermediate,
+                     "linear2": layer.output, "norm1": layer.attention_norm,
+                     "norm2": layer.output_norm}.items():
+    state |= {f"{name}.{key}": value for key, value in module.state_dict().items()}
+own.load_state_dict(state)
+x = torch.randn(2, SEQUENCE, 32)
+mask = torch.ones(2, SEQUENCE, dtype=torch.bool)
+mask[:, -3:] = False
+own.train()  # not its fused inference path
+with torch.no_grad():
+    difference = (layer(x, mask[:, None, None, :]) - own(x, src_key_padding_mask=~mask)).abs().max()
+
+token_ids, segment_ids, attention_mask, positions = (t.clone() for t in adapter._inputs)
+positions[:] = torch.arange(positions.shape[1])
+attention_mask[:, -1] = 0
+def outputs():
+    with torch.no_grad():
+        logits = adapter._model(token_ids, segment_ids, attention_mask, positions)
+        return torch.cat([t.flatten() for t in logits])
+before = outputs()
+token_ids[:, -1] = (token_ids[:, -1] + 1) % 50
+hidden = (outputs() - before).abs().max()
+token_ids[:, -2] = (token_ids[:, -2] + 1) % 50
+answer(difference=difference.item(), hidden=hidden.item(),
+       seen=(outputs() - before).abs().max().item())
+""")
+    assert found["difference"] < 1e-5, "a layer computes something else than BERT's encoder layer"
+    assert found["hidden"] == 0.0, "a token outside the attention mask changes the outputs"
+    assert found["seen"] > 0.0, "no token is attended to"
+
+
+# The gradients that the optimizer saw in the first step, the weights behind it, the loss.
+GRADIENTS = """
+import torch
+facts = small_bert(clip_global_norm=CLIP)
+adapter = started(facts)
+halves = [batch_of(facts, rank=rank) for rank in range(2)]
+if WORLD == 1:
+    import numpy as np
+    adapter.build({name: np.concatenate([h[name] for h in halves]) for name in halves[0]})
+else:
+    adapter.build(halves[RANK])
+loss = adapter.read(adapter.step())
+gradients = torch.cat([p.grad.flatten() for p in adapter._model.parameters()])
+answer(gradients=gradients.tolist(), loss=loss, checksum=adapter.weights_checksum(),
+       total=adapter.all_reduce(RANK + 1.0), group=adapter.settings()["process_group"])
+adapter.stop()
+"""
+
+
+def norm(vector):
+    return math.sqrt(math.fsum(value * value for value in vector))
+
+
+def distance(one, other):
+    return norm([a - b for a, b in zip(one, other, strict=True)])
+
+
+def test_two_ranks_average_their_gradients(run):
+    (alone,) = run(GRADIENTS.replace("CLIP", "1e9"))
+    first, second = run(GRADIENTS.replace("CLIP", "1e9"), ranks=2)
+    assert first["group"] == "gloo"
+    assert first["total"] == second["total"] == 3.0
+    assert first["loss"] != second["loss"], "both ranks saw the same batch"
+    assert first["gradients"] == second["gradients"], "the ranks' gradients differ"
+    assert distance(first["gradients"], alone["gradients"]) < 1e-5 * norm(alone["gradients"]), (
+        "the gradients of two ranks are not those of one process with both batches"
+    )
+    assert first["checksum"] == second["checksum"]
+    assert first["checksum"] == pytest.approx(alone["checksum"], rel=1e-5)
+
+
+def test_gradients_are_clipped_after_the_all_reduce(run):
+    first, second = run(GRADIENTS.replace("CLIP", "0.01"), ranks=2)
+    # the average of two clipped gradients would be shorter than the limit
+    assert norm(first["gradients"]) == pytest.approx(0.01, rel=1e-3)
+    assert first["gradients"] == second["gradients"]
+
+
+PRODUCTS = """
+import torch
+adapter = built(FACTS, precision="PRECISION")
+buffers = [b.clone() for b in adapter._model.buffers()]
+state = torch.get_rng_state()
+products = adapter.product_dtypes()
+answer(
+    products=products,
+    kept=all(map(torch.equal, buffers, adapter._model.buffers())),
+    random=torch.equal(state, torch.get_rng_state()),
+    gradients=sum(p.grad is not None for p in adapter._model.parameters()),
+    first=adapter.read(adapter.step()),
+    settings=adapter.settings(),
+)
+"""
+# two layers of 8 products (4 projections, 2 in attention, 2 behind it) and 4 in the two heads
+BERT_PRODUCTS = 2 * 8 + 4
+
+
+@pytest.mark.parametrize(
+    ("facts", "precision", "products"),
+    [
+        ("small_bert(dropout=0.1)", "fp32", {"float32": BERT_PRODUCTS}),
+        ("small_bert(dropout=0.1)", "amp", {"bfloat16": BERT_PRODUCTS}),
+        ("small_images()", "amp", {"bfloat16": 54}),
+    ],
+)
+def test_products_run_in_the_precision_asked_for(run, facts, precision, products):
+    (found,) = run(PRODUCTS.replace("FACTS", facts).replace("PRECISION", precision))
+    assert found["products"] == products
+    assert found["kept"], "looking at the products changed the running statistics"
+    assert found["random"], "looking at the products drew random numbers"
+    assert found["gradients"] == 0
+    assert math.isfinite(found["first"])
+    settings = found["settings"]
+    assert settings["float32_matmul_precision"] == "highest"
+    assert settings["amp_dtype"] == ("bfloat16" if precision == "amp" else None)
+    assert settings["threads"] == 1
+    assert settings["fused_optimizer"] is True
+
+
+def test_amp_without_effect_is_a_mismatch(run):
+    (found,) = run("""
+import contextlib, torch
+adapter = built(small_bert(), precision="amp")
+torch.autocast = lambda *arguments, **options: contextlib.nullcontext()
+answer(reason=raised(Mismatch, adapter.step))
+""")
+    assert found["reason"] and "float32" in found["reason"]
+
+
+def test_compiled_counts_what_was_compiled(run):
+    (found,) = run("""
+adapter = built(small_bert(), mode="inference", compiler="inductor")
+adapter.product_dtypes()
+first, second = adapter.read(adapter.step()), adapter.read(adapter.step())
+adapter._model._compiled_call_impl = None
+answer(**adapter.compiled(), same=first == second,
+       difference=abs(first - adapter.read(adapter.step())))
+""")
+    assert found["unique_graphs"] == 1, "the step was compiled more than once"
+    assert found["graph_breaks"] == 0
+    assert found["kernels"] > 0
+    assert found["same"]
+    assert found["difference"] < 1e-6, "compiled and eager outputs differ"
+
+
+def test_compiled_raises_where_nothing_was_compiled(run):
+    script = """
+adapter = built(small_bert(), mode="inference", compiler="inductor")
+adapter.step()
+answer(reason=raised(Mismatch, adapter.compiled))
+"""
+    (found,) = run(script, TORCHDYNAMO_DISABLE="1")
+    assert found["reason"], "a model that stayed eager counts as compiled"
+
+
+def test_inductor_without_a_compiler_is_unsupported(run):
+    script = """
+answer(reason=raised(Unsupported, lambda: started(small_bert(), compiler="inductor")))
+"""
+    (found,) = run(script, CXX="no-such-compiler")
+    assert found["reason"] and "no-such-compiler" in found["reason"]
+
+
+def test_losses_are_read_as_they_are(run):
+    """A NaN in the input is one in the loss; without, training on one batch lowers the loss."""
+    (found,) = run("""
+facts = small_images()
+adapter = started(facts)
+images = batch_of(facts)
+images["images"][0, 0, 0, 0] = float("nan")
+adapter.build(images)
+poisoned = adapter.read(adapter.step())
+images["images"][0, 0, 0, 0] = 0.0
+adapter.build(images)
+losses = [adapter.read(adapter.step()) for _ in range(10)]
+answer(poisoned=poisoned, losses=losses)
+""")
+    assert math.isnan(found["poisoned"]), "a NaN in the input was lost on the way to the loss"
+    assert found["losses"][-1] < found["losses"][0]
+    assert found["losses"][0] == pytest.approx(math.log(1000), rel=0.3)
+
+
+def test_inference_has_no_dropout_and_no_gradient(run):
+    (found,) = run("""
+import torch
+adapter = built(small_bert(dropout=0.5), mode="inference")
+outputs = adapter.step()
+mean = torch.cat([o.flatten() for o in outputs]).double().mean().item()
+answer(shapes=[list(o.shape) for o in outputs], mean=mean, read=adapter.read(outputs),
+       again=adapter.read(adapter.step()), gradient=any(o.requires_grad for o in outputs))
+""")
+    assert found["shapes"] == [[2, 2, 50], [2, 2]]
+    assert found["read"] == found["mean"] == found["again"]
+    assert not found["gradient"]
+
+
+def test_memory_that_ran_out_is_told_from_other_errors(run):
+    (found,) = run("""
+import torch
+adapter = started(small_bert())
+def judge(action):
+    try:
+        action()
+    except Exception as error:
+        return adapter.out_of_memory(error)
+answer(
+    memory=judge(lambda: torch.empty(2**50)),
+    shape=judge(lambda: torch.ones(2, 3) @ torch.ones(2, 3)),
+    host=adapter.out_of_memory(MemoryError()),
+    device=adapter.out_of_memory(torch.cuda.OutOfMemoryError("full")),
+)
+""")
+    assert found == {"memory": True, "shape": False, "host": True, "device": True}
+
+
+def test_a_gpu_that_is_not_there_is_unsupported(run):
+    (found,) = run("""
+import torch
+from harness.adapter import Place
+adapter = load_adapter(f"{SCRIPTS}/frameworks/pytorch")(
+    Case("pytorch", "bert_base", "train", 1, 1, 2, "fp32", "none", SEQUENCE), small_bert(),
+    Place(99, 99, ["rank:0"], "cuda", 1, 0))
+answer(reason=raised(Unsupported, adapter.start))
+""")
+    assert found["reason"] and "CUDA" in found["reason"]

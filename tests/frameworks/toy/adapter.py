@@ -1,0 +1,154 @@
+"""A framework in plain Python, for testing the harness: it behaves as FRAMEBENCH_TOY says.
+
+The variable holds words and ``word=number`` separated by commas, such as ``sleep=0.01,nan_at=3``.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from harness.adapter import Adapter, Mismatch, Unsupported
+
+from . import toy
+from .ring import Ring
+
+
+def behaviour() -> Dict[str, float]:
+    """What FRAMEBENCH_TOY asks for."""
+    words = [word for word in os.environ.get("FRAMEBENCH_TOY", "").split(",") if word]
+    pairs = [word.partition("=") for word in words]
+    return {name: float(value or 1) for name, _, value in pairs}
+
+
+class ToyAdapter(Adapter):
+    """Its device is a clock: a step is complete ``sleep`` seconds after the one before it."""
+
+    def start(self) -> None:
+        self.does = behaviour()
+        self.steps = 0
+        self.done_at = 0.0
+        self.ring: Optional[Ring] = None
+        if "unsupported" in self.does:
+            raise Unsupported("the toy has no wheels")
+        self._misbehave_at("start")
+        if self.place.world_size > 1:
+            self.ring = Ring(self.place.rank, self.place.addresses)
+        if "grandchild" in self.does:
+            code = "import time; time.sleep(600)"
+            subprocess.Popen([sys.executable, "-S", "-c", code], start_new_session=True)
+        if "repin" in self.does:
+            os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+    def _misbehave_at(self, moment: str) -> None:
+        def here(name: str) -> bool:
+            return self.does.get(name) == self.place.rank and moment == "step"
+
+        if "hang_" + moment in self.does or ("hang" in self.does and moment == "step"):
+            time.sleep(600)
+        if here("crash_rank"):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if here("kill_rank"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if here("exit_rank"):
+            os._exit(3)
+        if here("system_exit_rank"):
+            sys.exit(0)
+        if here("raise_rank"):
+            raise RuntimeError("the toy is broken\nand has more to say")
+        if "oom" in self.does and moment == "step":
+            raise MemoryError("the toy box is full")
+
+    def build(self, batch: Dict[str, Any]) -> None:
+        seed = self.place.seed * 1000 + self.place.rank
+        self.line = toy.Line(self.case.batch_per_device, seed)
+
+    def step(self) -> Tuple[float, float]:
+        self.steps += 1
+        if self.steps == 2:
+            self._misbehave_at("step")
+        sleep = self.does.get("sleep", 0.0)
+        if self.does.get("slow_rank") == self.place.rank:
+            sleep *= 5
+        self.done_at = max(self.done_at, time.perf_counter()) + sleep
+        value = self._train() if self.case.mode == "train" else self._infer()
+        if self.steps >= self.does.get("nan_at", float("inf")):
+            value = float("nan")
+        return value, self.done_at
+
+    def _train(self) -> float:
+        loss, gradients = self.line.loss_and_gradients()
+        if self.ring and "no_all_reduce" not in self.does:
+            sums = self.ring.all_reduce(gradients)
+            gradients = [value / self.place.world_size for value in sums]
+        rate = self.facts["hyperparameters"]["learning_rate"]
+        self.line.weights = [w - rate * g for w, g in zip(self.line.weights, gradients)]
+        return loss
+
+    def _infer(self) -> float:
+        outputs = self.line.forward()
+        return sum(outputs) / len(outputs)
+
+    @staticmethod
+    def _wait_until(moment: float) -> None:
+        time.sleep(max(0.0, moment - time.perf_counter()))
+
+    def read(self, handle: Tuple[float, float]) -> float:
+        value, done_at = handle
+        self._wait_until(done_at)
+        return value
+
+    def synchronize(self) -> None:
+        if "unsynchronised" not in self.does:
+            self._wait_until(self.done_at)
+
+    def version(self) -> str:
+        return "1.0"
+
+    def device(self) -> str:
+        return "toy:{}".format(self.place.local_rank)
+
+    def settings(self) -> Dict[str, Any]:
+        return {
+            "threads": self.place.threads,
+            "omp_num_threads": os.environ.get("OMP_NUM_THREADS"),
+            "cuda_visible_devices": os.environ.get("CUDA_VISIBLE_DEVICES"),
+            "folder": os.getcwd(),
+            "odd": float("nan") if "odd_settings" in self.does else 0.0,
+            "object": object() if "odd_settings" in self.does else None,
+        }
+
+    def trainable_parameters(self) -> int:
+        return 3 if "wrong_parameters" in self.does else len(self.line.weights)
+
+    def product_dtypes(self) -> Dict[str, int]:
+        if self.case.precision == "amp" and "fp32_amp" not in self.does:
+            return {"float32": 1, "bfloat16": 20}
+        return {"float32": 161}
+
+    def compiled(self) -> Dict[str, Any]:
+        if self.case.compiler == "fallback":
+            raise Mismatch("the compiler fell back")
+        return {}
+
+    def all_reduce(self, value: float) -> float:
+        if "lonely" in self.does:
+            return value
+        return self.ring.all_reduce([value])[0] if self.ring else value
+
+    def weights_checksum(self) -> float:
+        return sum(abs(weight) for weight in self.line.weights)
+
+    def mark_seconds(self, marks: List[Any]) -> List[float]:
+        seconds = super().mark_seconds(marks)
+        return seconds[1:] if "lost_mark" in self.does else seconds
+
+    def stop(self) -> None:
+        if "hang_stop" in self.does:
+            time.sleep(600)
+        if self.ring:
+            self.ring.close()

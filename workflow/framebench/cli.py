@@ -1,0 +1,85 @@
+"""Commands behind the rules: ``report`` and ``environment``."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from . import environments, published, records, report, tables
+from .validation import ConfigError
+
+FINGERPRINT = "fingerprint.txt"
+PRINTED_ROWS = 60
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit status is 1 with one clear message on stderr if it cannot."""
+    parser = argparse.ArgumentParser(prog="framebench", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    making = commands.add_parser("report", help="tables and report from records")
+    making.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
+    making.add_argument("--results", type=Path, required=True, help="folder to write to")
+    making.set_defaults(command=lambda given: make_report(given.records, given.results))
+    building = commands.add_parser("environment", help="venv from an environment file")
+    building.add_argument("--file", type=Path, required=True, help="envs/NAME.yaml")
+    building.add_argument("--marker", type=Path, required=True, help="file that says it is built")
+    building.set_defaults(command=lambda given: environments.build(given.file, given.marker))
+    given = parser.parse_args(arguments)
+    try:
+        given.command(given)
+    except (ConfigError, records.RecordsError) as error:
+        print(f"framebench: {error}", file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as error:
+        print(f"framebench: {error.cmd[0]} ended with {error.returncode}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"framebench: cannot write: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def make_report(source: Path, results: Path) -> None:
+    """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
+    print the summary. The fingerprint is written last: it vouches for all the rest."""
+    found = records.load(source)
+    for problem in found.problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not found.runs:
+        raise records.RecordsError(f"{source}: holds no record of a run")
+    made = tables.build(found.runs)
+    folder = results / "tables"
+    reference = (source if source.is_dir() else source.parent) / "published.csv"
+    compared = None
+    if reference.is_file():
+        compared = published.compare_published(found.runs, reference)
+        tables.write({"published": compared}, folder)
+    tables.write(made, folder)
+    report.write(found, made, results / "report.html", "Framebench report", compared)
+    (folder / FINGERPRINT).write_text(records.fingerprint(found) + "\n")
+    print(summary_text(made["summary"]))
+    print(f"\ntables: {folder}\nreport: {results / 'report.html'}")
+
+
+def summary_text(summary: pd.DataFrame) -> str:
+    """The summary for a terminal, numbers rounded for reading, failures with their reason."""
+    lines = []
+    for row in summary.head(PRINTED_ROWS).itertuples():
+        case = (
+            f"{row.framework:<11} {row.model:<14} {row.mode:<9} {row.precision:<4} "
+            f"{row.compiler:<9} {row.nodes}n{row.devices_per_node}g b{row.batch_per_device:<4}"
+        )
+        if row.status == "ok":
+            spread = f"[{row.throughput_min:.2f} .. {row.throughput_max:.2f}]"
+            value = f"{row.throughput_median:10.2f} {row.unit:<11} {spread} of {row.repeats}"
+        else:
+            value = f"{row.status:>10}"
+        note = f"  {row.reason}" if row.reason else ""
+        lines.append(f"{case} {value}{note}")
+    if len(summary) > PRINTED_ROWS:
+        lines.append(f".. and {len(summary) - PRINTED_ROWS} more cases in summary.csv")
+    return "\n".join(lines)

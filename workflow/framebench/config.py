@@ -1,0 +1,182 @@
+"""``config/config.yaml``, ``--config`` and the suite file -> one checked :class:`Settings`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .catalog import Catalog
+from .validation import ConfigError, check, load_schema, read_yaml
+
+Axes = dict[str, Any]
+
+#: What a suite need not say.
+DEFAULT_AXES: Axes = {
+    "framework": "all",
+    "model": "all",
+    "mode": ["train"],
+    "nodes": [1],
+    "devices_per_node": [1],
+    "precision": ["fp32"],
+    "compiler": ["none"],
+    "sequence_length": [128],
+}
+DEFAULT_STEPS = {"warmup": 20, "timed": 100}
+DEFAULT_REPEATS = 7
+AXES = (*DEFAULT_AXES, "batch_per_device")
+#: Where a configuration comes from, for messages.
+SOURCE = "config (config/config.yaml or --config)"
+LISTS = ("frameworks", "models", "retry")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named matrix. ``axes`` holds a list for each axis (``batch_per_device``: also a mapping
+    from model to list); ``include`` blocks replace some of them; ``exclude`` patterns remove."""
+
+    name: str
+    path: Path
+    warmup_steps: int
+    timed_steps: int
+    repeats: int
+    axes: Axes
+    include: list[Axes]
+    exclude: list[Axes]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The checked configuration. ``accelerator`` and ``cores_per_device`` may still be ``auto``;
+    ``time_limit`` is in seconds per run."""
+
+    suite: Suite
+    results: Path
+    records: Path | None
+    frameworks: list[str]
+    models: list[str]
+    retry: frozenset[str]
+    accelerator: str
+    cores_per_device: int | str
+    time_limit: float
+    seed: int
+    interpreters: dict[str, str]
+
+
+def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
+    """Check Snakemake's merged ``config`` and read the suite that it names.
+
+    Raises :class:`ConfigError` naming the file, the key, what was found and what is allowed.
+    """
+    values = {
+        key: _split(value) if key in LISTS else value for key, value in dict(config).items()
+    }
+    check(values, load_schema("config.schema.yaml", _choices(catalog)), SOURCE)
+    results = Path(values["results"])
+    if any(part.exists() and not part.is_dir() for part in (results, *results.parents)):
+        raise ConfigError(f"{SOURCE}: results: found {str(results)!r}; allowed: a folder")
+    records = Path(values["records"]) if "records" in values else None
+    if records is not None and not records.exists():
+        raise ConfigError(
+            f"{SOURCE}: records: found {str(records)!r}, which does not exist; "
+            "allowed: a folder of records or a CSV of runs"
+        )
+    return Settings(
+        suite=load_suite(values["suite"], catalog),
+        results=results,
+        records=records,
+        frameworks=_all(values["frameworks"], catalog.frameworks),
+        models=_all(values["models"], catalog.models),
+        retry=frozenset(values["retry"]),
+        accelerator=values["accelerator"],
+        cores_per_device=values["cores_per_device"],
+        time_limit=float(values["time_limit"]),
+        seed=int(values["seed"]),
+        interpreters={
+            name: _interpreter(name, path) for name, path in values["interpreters"].items()
+        },
+    )
+
+
+def load_suite(name: str, catalog: Catalog) -> Suite:
+    """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file."""
+    folder = catalog.root / "config" / "suites"
+    by_path = name.endswith((".yaml", ".yml"))
+    path = Path(name) if by_path else folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+        raise ConfigError(
+            f"{SOURCE}: suite: found {name!r}; allowed: {known}, or the path of a YAML file"
+        )
+    data = _listed(read_yaml(path))
+    shown = str(path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path)
+    check(data, load_schema("suite.schema.yaml", _choices(catalog)), shown)
+    steps = data.get("steps", DEFAULT_STEPS)
+    axes = {**DEFAULT_AXES, **data["axes"]}
+    return Suite(
+        name=path.stem,
+        path=Path(shown),
+        warmup_steps=int(steps["warmup"]),
+        timed_steps=int(steps["timed"]),
+        repeats=int(data.get("repeats", DEFAULT_REPEATS)),
+        axes=axes,
+        include=data.get("include", []),
+        exclude=data.get("exclude", []),
+    )
+
+
+def _choices(catalog: Catalog) -> dict[str, list[str]]:
+    return {
+        "framework": list(catalog.frameworks),
+        "model": list(catalog.models),
+        "compiler": catalog.compilers,
+    }
+
+
+def _split(value: Any) -> Any:
+    """``a,b`` from the command line is the list [a, b]."""
+    if isinstance(value, str) and value != "all":
+        return [part.strip() for part in value.split(",")]
+    return value
+
+
+def _all(value: Any, known: Mapping[str, Any]) -> list[str]:
+    return list(known) if value == "all" else list(value)
+
+
+def _interpreter(framework: str, path: str) -> str:
+    if not Path(path).expanduser().is_file():
+        raise ConfigError(
+            f"{SOURCE}: interpreters.{framework}: found {path!r}; "
+            "allowed: the path of a Python that exists"
+        )
+    # Not resolved: the python of a virtual environment is a link that must stay one.
+    return str(Path(path).expanduser().absolute())
+
+
+def _listed(data: Any) -> Any:
+    """A single value of an axis is the list with it (``mode: train``)."""
+    if not isinstance(data, dict):
+        return data
+
+    def block(axes: Any) -> Any:
+        if not isinstance(axes, dict):
+            return axes
+        return {axis: _listed_axis(axis, value) for axis, value in axes.items()}
+
+    listed = dict(data)
+    if "axes" in data:
+        listed["axes"] = block(data["axes"])
+    for key in ("include", "exclude"):
+        if isinstance(data.get(key), list):
+            listed[key] = [block(axes) for axes in data[key]]
+    return listed
+
+
+def _listed_axis(axis: str, value: Any) -> Any:
+    if axis == "batch_per_device" and isinstance(value, dict):
+        return {model: _listed_axis("", counts) for model, counts in value.items()}
+    if isinstance(value, (str, int, float)) and value != "all":
+        return [value]
+    return value

@@ -1,0 +1,131 @@
+"""``envs/FRAMEWORK.yaml`` (conda format) -> a virtual environment with the same packages, by uv.
+
+The file is the only source of versions: Snakemake builds a conda environment from it under
+``--sdm conda``, this module a venv otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import uv
+from .validation import ConfigError, read_yaml
+
+@dataclass(frozen=True)
+class EnvironmentFile:
+    """``python`` as major.minor; ``packages`` are pip requirements pinned with ``==``."""
+
+    path: Path
+    python: str
+    packages: tuple[str, ...]
+
+    def pin(self, package: str) -> str:
+        """The requirement that pins ``package`` or a build of it (``tensorflow-cpu``), without
+        extras, e.g. ``torch==2.13.0``."""
+        pins = dict(re.sub(r"\[.*?\]", "", entry).split("==") for entry in self.packages)
+        builds = sorted(name for name in pins if name.startswith(f"{package}-"))
+        for name in (package, *builds):
+            if name in pins:
+                return f"{name}=={pins[name]}"
+        raise ConfigError(f"{self.path}: pip packages: found no {package}; allowed: {package}==..")
+
+
+def read_environment_file(path: Path) -> EnvironmentFile:
+    """Read a conda environment file whose packages all stand in its pip section.
+
+    Raises :class:`ConfigError` for what a venv could not reproduce exactly.
+    """
+    if not path.is_file():
+        raise ConfigError(
+            f"{path.name}: there is no such file in envs/: this framework has no environment for "
+            "this accelerator; allowed: another accelerator, other frameworks, or an interpreter "
+            "of your own (interpreters)"
+        )
+    data = read_yaml(path)
+    python = ""
+    packages: list[str] = []
+    for entry in data["dependencies"]:
+        if isinstance(entry, dict) and list(entry) == ["pip"]:
+            packages += entry["pip"]
+        elif match := re.fullmatch(r"python=(\d+\.\d+)", str(entry)):
+            python = match[1]
+        elif not str(entry).startswith("pip="):
+            raise ConfigError(
+                f"{path}: dependencies: found {entry!r}; allowed: python=X.Y, pip=.. and a pip "
+                "section"
+            )
+    loose = [p for p in packages if not re.fullmatch(r"[A-Za-z0-9._-]+(\[[^]]+\])?==[^=]+", p)]
+    if not python or loose:
+        raise ConfigError(f"{path}: python=X.Y and exact pins are wanted; found {loose or 'none'}")
+    return EnvironmentFile(path, python, tuple(packages))
+
+
+def build(file: Path, marker: Path) -> None:
+    """Build the venv around ``marker`` (its ``environment.json``), which is written last: a folder
+    without it is not an environment and is built anew.
+
+    Raises :class:`subprocess.CalledProcessError` when uv fails (its own message is on stderr) and
+    :class:`ConfigError` when no interpreter can be had.
+    """
+    wanted = read_environment_file(file)
+    folder = marker.parent
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    settings = uv.pip_settings()
+    python = find_python(wanted.python)
+    subprocess.run([uv.executable(), "venv", "--quiet", "--python", python, str(folder)], check=True)
+    subprocess.run(
+        [uv.executable(), "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
+        + [*uv.arguments(settings), *wanted.packages],
+        check=True,
+        env={**os.environ, **uv.variables(settings)},
+    )
+    facts = {"file": file.name, "python": python, "packages": wanted.packages}
+    temporary = marker.with_suffix(".tmp")
+    temporary.write_text(json.dumps(facts, indent=1) + "\n")
+    temporary.replace(marker)
+
+
+def find_python(version: str) -> str:
+    """An interpreter of this major.minor: this one, one on the PATH, one of pyenv's, else one
+    that uv downloads."""
+    for candidate in _candidates(version):
+        if _reports(candidate) == version:
+            return str(candidate)
+    fetched = subprocess.run(
+        [uv.executable(), "python", "install", version], capture_output=True, text=True, check=False
+    )
+    found = subprocess.run(
+        [uv.executable(), "python", "find", version], capture_output=True, text=True, check=False
+    )
+    if found.returncode == 0:
+        return found.stdout.strip()
+    raise ConfigError(
+        f"Python {version} is wanted and was found neither on the PATH nor in pyenv's versions, and "
+        f"uv could not fetch it: {' '.join(fetched.stderr.split())}\n"
+        f"Install Python {version}, or set interpreters in config/config.yaml."
+    )
+
+
+def _candidates(version: str) -> Iterator[Path]:
+    yield Path(sys.executable)
+    for name in (f"python{version}", "python3"):
+        if path := shutil.which(name):
+            yield Path(path)
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    yield from sorted(pyenv.glob(f"{version}.*/bin/python"), reverse=True)
+
+
+def _reports(python: Path) -> str:
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    answer = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    return answer.stdout.strip() if answer.returncode == 0 else ""

@@ -1,0 +1,244 @@
+"""Data frames as tables for people: what all rows share moves to the caption, numbers of a column
+get the same decimals, a missing number is a dash with its reason in words, never a zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from . import panels, statistics
+from .panels import Key
+
+MAX_ROWS = 1000
+
+TITLES = {
+    "framework_version": "version",
+    "devices_per_node": "devices",
+    "batch_per_device": "batch per device",
+    "throughput_median": "median",
+    "throughput_fp32": "fp32",
+    "throughput_amp": "amp",
+    "throughput_none": "not compiled",
+    "throughput_compiled": "compiled",
+    "speedup": "speed-up",
+    "efficiency": "efficiency %",
+    "mean_ms": "mean ms",
+    "p50_ms": "p50 ms",
+    "p90_ms": "p90 ms",
+    "p95_ms": "p95 ms",
+    "p99_ms": "p99 ms",
+    "half_unit": "half unit",
+}
+NOTES = ("reason", "note")
+#: Two bounds that read as one cell: (low, high) -> title.
+RANGES = {
+    ("throughput_min", "throughput_max"): "min – max",
+    ("throughput_ci_low", "throughput_ci_high"): "95 % interval of the median",
+}
+#: Columns worth a place only where rows differ in them.
+HOISTED = ("framework_version", "source", "model", "mode", "precision", "compiler", "unit",
+           "status", "batch_per_device")  # fmt: skip
+#: Columns that another one already shows.
+HIDDEN = ("nodes", "devices", "throughput_max", "throughput_ci_high")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``sort``: what the cell sorts by where that is not its text. ``kind``: its CSS class."""
+
+    text: str
+    kind: str = ""
+    sort: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Link:
+    """To a record; ``label`` says for a screen reader which one ``text`` means."""
+
+    text: str
+    href: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """``rows`` are (cells, links); ``shared`` are (title, value) pairs true of every row."""
+
+    name: str
+    title: str
+    columns: Sequence[tuple[str, str]]
+    rows: Sequence[tuple[Sequence[Cell], Sequence[tuple[str, Sequence[Link]]]]]
+    shared: Sequence[tuple[str, str]] = ()
+    left_out: str = ""
+    linked: bool = False
+    words: Sequence[str] = field(default=())
+
+
+def of_frame(
+    name: str,
+    title: str,
+    frame: pd.DataFrame,
+    links: Callable[[Mapping[str, Any]], Sequence[tuple[str, Sequence[Link]]]] | None = None,
+) -> Table:
+    """``links`` gives, for a row, the records behind it: (what they are, links)."""
+    shown = frame.head(MAX_ROWS)
+    columns = [str(column) for column in frame.columns]
+    values = {column: [_plain(value) for value in shown[column]] for column in columns}
+    shared, dropped = _shared(values, len(shown))
+    visible = [
+        column
+        for column in columns
+        if column not in dropped and column not in HIDDEN and column not in NOTES
+        and not _empty(values[column])
+    ]  # fmt: skip
+    notes = [column for column in columns if column in NOTES and not _empty(values[column])]
+    visible += notes
+    cells = [_cells(column, values) for column in visible]
+    records = shown.to_dict("records")
+    rows = [
+        (row, links({str(key): value for key, value in record.items()}) if links else ())
+        for row, record in zip(zip(*cells, strict=True), records, strict=True)
+    ]
+    left_out = (
+        f"Left out: {len(frame) - len(shown)} of {len(frame)} rows; all are in tables/{name}.csv."
+        if len(frame) > len(shown)
+        else ""
+    )
+    return Table(
+        name=name,
+        title=title,
+        columns=[(_title(column, columns), _kind(column, values[column])) for column in visible],
+        rows=rows,
+        shared=shared,
+        left_out=left_out,
+        linked=links is not None,
+    )
+
+
+def _shared(values: Mapping[str, list[Any]], count: int) -> tuple[list[tuple[str, str]], set[str]]:
+    """What holds for all rows, and the columns that this makes needless. ``variant`` loses the
+    tokens that all rows have, in place."""
+    shared: list[tuple[str, str]] = []
+    dropped: set[str] = set()
+    if count < 2:
+        return shared, dropped
+    for column in HOISTED:
+        if column in values and len(set(values[column])) == 1 and values[column][0] is not None:
+            shared.append((TITLES.get(column, column), str(values[column][0])))
+            dropped.add(column)
+    if "variant" in values:
+        variants = [str(value or "") for value in values["variant"]]
+        tokens = panels.shared_tokens(variants)
+        if tokens:
+            shared.append(("variant", ", ".join(tokens)))
+        values["variant"][:] = [
+            ", ".join(t for t in variant.split(";") if t not in tokens) for variant in variants
+        ]
+        if not any(values["variant"]):
+            dropped.add("variant")
+    return shared, dropped
+
+
+def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
+    mine = values[column]
+    if column == "devices_per_node":
+        nodes = values.get("nodes", [1] * len(mine))
+        return [
+            Cell(f"{n}n{d}g", "", str(int(n) * int(d) * 10_000 + int(n)))
+            for n, d in zip(nodes, mine, strict=True)
+        ]
+    for (low, high), _ in RANGES.items():
+        if column == low and high in values:
+            digits = _digits([*mine, *values[high]])
+            return [
+                Cell(f"{a:.{digits}f} – {b:.{digits}f}", "number", repr(float(a)))
+                if a is not None and b is not None
+                else _missing(values, place, low == "throughput_ci_low")
+                for place, (a, b) in enumerate(zip(mine, values[high], strict=True))
+            ]
+    if column == "status":
+        return [Cell(str(value), f"status {value}") for value in mine]
+    if column == "agrees":
+        words = {True: "yes", False: "no"}
+        return [Cell("–" if v is None else words.get(bool(v), str(v)),
+                     "status failed" if v is not None and not v else "") for v in mine]  # fmt: skip
+    if column in NOTES:
+        return [Cell(str(value or ""), "note") for value in mine]
+    if _is_number(mine):
+        factor = 100.0 if column == "efficiency" else 1.0
+        whole = all(value is None or isinstance(value, int) for value in mine)
+        digits = 0 if whole else 1 if factor > 1 else _digits(mine)
+        return [
+            _missing(values, place)
+            if value is None
+            else Cell(f"{value * factor:.{digits}f}", "number", None if whole else repr(value))
+            for place, value in enumerate(mine)
+        ]
+    return [Cell("–" if value is None else str(value)) for value in mine]
+
+
+def _missing(values: Mapping[str, list[Any]], place: int, interval: bool = False) -> Cell:
+    """A dash, and the words why, when no note of the row says it."""
+    status = values.get("status", [])[place : place + 1]
+    noted = any(values[column][place] for column in NOTES if column in values)
+    words = ""
+    if interval and (not status or status[0] == "ok"):
+        words = f"needs {statistics.repeats_needed()} repeats"
+    elif not noted and (not status or status[0] == "ok"):
+        words = "not known"
+    elif status and status[0] in panels.STATUS_WORDS:
+        words = panels.STATUS_WORDS[status[0]]
+    return Cell("–", "number missing", "", words)
+
+
+def _digits(values: Sequence[Any]) -> int:
+    """Decimals for a column: two, and more only where the smallest value would lose its digits."""
+    smallest = min((abs(float(value)) for value in values if value), default=1.0)
+    if not 0 < smallest < 1:
+        return 2
+    return min(6, 2 - math.floor(math.log10(smallest)))
+
+
+def _title(column: str, columns: Sequence[str]) -> str:
+    for (low, high), title in RANGES.items():
+        if column == low and high in columns:
+            return title
+    return TITLES.get(column, column.replace("_", " "))
+
+
+def _kind(column: str, values: Sequence[Any]) -> str:
+    """``number`` aligns right and sorts by value."""
+    if column == "devices_per_node" or any(column == low for low, _ in RANGES):
+        return "number"
+    if column in NOTES:
+        return "note"
+    return "number" if _is_number(values) else ""
+
+
+def _is_number(values: Sequence[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) for value in known
+    )
+
+
+def _empty(values: Sequence[Any]) -> bool:
+    return all(value is None or value == "" for value in values)
+
+
+def _plain(value: Any) -> Any:
+    """Python's own type, with None for every kind of missing."""
+    value = value.item() if hasattr(value, "item") else value
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def key_of(row: Mapping[str, Any], **other: Any) -> Key:
+    """The case of a row, with some of its keys replaced."""
+    return tuple(_plain({**row, **other}.get(key)) for key in panels.KEYS)

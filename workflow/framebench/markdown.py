@@ -1,0 +1,336 @@
+"""Tables as Markdown for reading, in the shape of the seeds' tables.
+
+Numbers are rounded here and nowhere else: throughputs, ratios and milliseconds to two decimals.
+A missing number is "-" with a footnote that says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from . import statistics
+
+TITLES = {
+    "summary": "Throughput",
+    "weak_scaling": "Weak scaling",
+    "amp_speedup": "Speed-up by mixed precision",
+    "compiler_speedup": "Speed-up by the framework's compiler",
+    "latency": "Inference latency",
+    "published": "Published figures, recomputed from their runs",
+}
+EXPLANATIONS = {
+    "summary": "Global samples per second: the median over repeats, its extremes, and a "
+    "distribution-free 95 % interval of the median. bsz is the batch size per device; 2n8g is 2 "
+    "nodes with 8 devices each.",
+    "weak_scaling": "Throughput, and in brackets its ratio to one device (1n1g) at the same batch "
+    "size per device. Ratios come from unrounded medians.",
+    "amp_speedup": "The framework's own mixed precision against fp32, at the same batch size per "
+    "device. Ratios come from unrounded medians.",
+    "compiler_speedup": "The framework's graph compiler against no compiler, everything else "
+    "equal. Ratios come from unrounded medians.",
+    "latency": "Milliseconds of one step (one batch on every device), over the steps of all "
+    "repeats. Percentiles are nearest-rank and need enough samples to exist.",
+    "published": "A figure agrees if it lies within half a unit of the last printed digit of what "
+    "the runs give.",
+}
+MISSING = "-"
+
+Row = dict[str, Any]
+Cell = Callable[[Row], str]
+
+
+class Footnotes:
+    """Reasons, numbered in the order of their first use, each once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def mark(self, text: str) -> str:
+        """ " [3]" for a reason, "" for none."""
+        if not text:
+            return ""
+        return f" [{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
+
+    def lines(self) -> list[str]:
+        return [f"[{number}]: {escape(text)}" for text, number in self._numbers.items()]
+
+
+def render(name: str, table: pd.DataFrame) -> str:
+    """The whole Markdown file of the table called `name`; any other frame gets its own columns."""
+    rows: list[Row] = [dict(zip(table.columns, r, strict=True)) for r in table.itertuples(False)]
+    shared = hoist(rows)
+    notes = Footnotes()
+    lines = [f"# {TITLES.get(name, name)}", ""]
+    lines += [EXPLANATIONS[name], ""] if name in EXPLANATIONS else []
+    lines += [f"All rows: {escape(', '.join(shared))}.", ""] if shared else []
+    if not rows:
+        lines += ["There is no such case among these runs.", ""]
+    elif name == "weak_scaling":
+        lines += _scaling(rows, notes)
+    elif name == "published":
+        lines += _published(rows)
+    elif name in _VALUES:
+        lines += _sections(rows, _VALUES[name](notes), notes)
+    else:
+        lines += [*grid(list(table.columns), (map(_plain, row.values()) for row in rows)), ""]
+    for note in notes.lines():
+        lines += [note, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def grid(header: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """A Markdown table; cells must be escaped already."""
+    return [
+        f"| {' | '.join(header)} |",
+        f"|{'|'.join('---' for _ in header)}|",
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]
+
+
+def escape(text: str) -> str:
+    """Any text in one cell of one line: reasons come from foreign programs."""
+    plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+    return plain.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Rounded for reading; "-" where there is none."""
+    return MISSING if pd.isna(value) else f"{value:.{digits}f}"
+
+
+def hoist(rows: Sequence[Row]) -> list[str]:
+    """Move what all rows share (source, tokens of the variant) out of the rows, into a caption."""
+    if not rows or "variant" not in rows[0]:
+        return []
+    tokens = [[token for token in row["variant"].split(";") if token] for row in rows]
+    common = [token for token in tokens[0] if all(token in other for other in tokens)]
+    for row, own in zip(rows, tokens, strict=True):
+        row["variant"] = ";".join(token for token in own if token not in common)
+    sources = {row["source"] for row in rows if "source" in row}
+    return [*(f"source {source}" for source in sources if len(sources) == 1), *common]
+
+
+def topology(row: Row) -> str:
+    """DLPerf's name: 2n8g is 2 nodes with 8 devices each."""
+    return f"{row['nodes']}n{row['devices_per_node']}g"
+
+
+# ---- one section per model and mode -------------------------------------------------------------
+
+
+def _sections(
+    rows: Sequence[Row], values: Sequence[tuple[str, Cell]], notes: Footnotes
+) -> Iterator[str]:
+    labels = _labels(rows)
+    for title, part in _grouped(rows, lambda row: f"{row['model']}, {row['mode']}{_unit(row)}"):
+        yield f"## {title}"
+        yield ""
+        cells = [*labels, *values]
+        yield from grid([h for h, _ in cells], ([cell(row) for _, cell in cells] for row in part))
+        yield ""
+
+
+def _grouped(rows: Iterable[Row], title: Callable[[Row], str]) -> list[tuple[str, list[Row]]]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(title(row), []).append(row)
+    return sorted(groups.items())
+
+
+def _unit(row: Row) -> str:
+    return f" ({row['unit']})" if "unit" in row else ""
+
+
+def _labels(rows: Sequence[Row]) -> list[tuple[str, Cell]]:
+    """The columns that name a case, without those that say nothing in this table."""
+
+    def text(key: str) -> Cell:
+        return lambda row: escape(str(row[key])) or MISSING
+
+    optional = (("Source", "source"), ("Precision", "precision"), ("Compiler", "compiler"))
+    found = [("Framework", text("framework")), ("Version", text("framework_version"))]
+    for header, key in (*optional, ("Variant", "variant")):
+        if key in rows[0] and len({row[key] for row in rows}) > (key == "source"):
+            found.append((header, text(key)))
+    if not any(row["variant"] for row in rows):
+        found = [(header, cell) for header, cell in found if header != "Variant"]
+    return [*found, ("Devices", topology), ("bsz", text("batch_per_device"))]
+
+
+def _summary_values(notes: Footnotes) -> list[tuple[str, Cell]]:
+    few = (
+        "a 95 % interval of the median takes at least "
+        f"{statistics.repeats_needed(0.95)} successful repeats"
+    )
+
+    def median(row: Row) -> str:
+        if row["status"] == "ok":
+            return number(row["throughput_median"]) + notes.mark(row["reason"])
+        return f"{MISSING} {row['status']}{notes.mark(row['reason'])}"
+
+    def interval(row: Row) -> str:
+        if row["status"] != "ok":
+            return MISSING
+        if pd.isna(row["throughput_ci_low"]):
+            return MISSING + notes.mark(few)
+        return f"{number(row['throughput_ci_low'])} .. {number(row['throughput_ci_high'])}"
+
+    return [
+        ("Throughput", median),
+        ("Min", lambda row: number(row["throughput_min"])),
+        ("Max", lambda row: number(row["throughput_max"])),
+        ("95 % interval", interval),
+        ("Repeats", lambda row: str(row["repeats"])),
+    ]
+
+
+def _speedup_values(new: str, base: str) -> Callable[[Footnotes], list[tuple[str, Cell]]]:
+    def values(notes: Footnotes) -> list[tuple[str, Cell]]:
+        return [
+            (f"Throughput, {new}", lambda row: number(row[f"throughput_{new}"])),
+            (f"Throughput, {base}", lambda row: number(row[f"throughput_{base}"])),
+            ("Speed-up", lambda row: number(row["speedup"]) + notes.mark(row["reason"])),
+        ]
+
+    return values
+
+
+def _latency_values(notes: Footnotes) -> list[tuple[str, Cell]]:
+    def milliseconds(column: str) -> Cell:
+        def cell(row: Row) -> str:
+            mark = notes.mark(row["note"]) if pd.isna(row[column]) else ""
+            return number(row[column]) + mark
+
+        return cell
+
+    return [
+        ("Avg latency (ms)", milliseconds("mean_ms")),
+        ("50 %", milliseconds("p50_ms")),
+        ("90 %", milliseconds("p90_ms")),
+        ("95 %", milliseconds("p95_ms")),
+        ("99 %", milliseconds("p99_ms")),
+        ("Samples", lambda row: str(row["samples"])),
+    ]
+
+
+_VALUES: dict[str, Callable[[Footnotes], list[tuple[str, Cell]]]] = {
+    "summary": _summary_values,
+    "amp_speedup": _speedup_values("amp", "fp32"),
+    "compiler_speedup": _speedup_values("compiled", "none"),
+    "latency": _latency_values,
+}
+
+
+# ---- weak scaling: nodes and devices down, frameworks across --------------------------------
+
+
+def _scaling(rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:
+    yield from _pivots(rows, notes)
+    yield "## Every case, with its efficiency"
+    yield ""
+    values: list[tuple[str, Cell]] = [
+        ("Throughput", lambda row: number(row["throughput_median"])),
+        ("Speed-up", lambda row: number(row["speedup"]) + notes.mark(row["reason"])),
+        ("Efficiency", lambda row: number(row["efficiency"])),
+    ]
+    cells = [("Model", _model), *_labels(rows), *values]
+    yield from grid([h for h, _ in cells], ([cell(row) for _, cell in cells] for row in rows))
+    yield ""
+
+
+def _model(row: Row) -> str:
+    return escape(f"{row['model']}, {row['mode']}{_unit(row)}")
+
+
+def _pivots(rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:
+    """DLPerf's form, a table for each precision and batch size. Throughput stands beside every
+    ratio, because a slow single device makes the ratio look good."""
+    sources = {row["source"] for row in rows}
+
+    def title(row: Row) -> str:
+        batch = f"bsz={row['batch_per_device']}"
+        return f"{row['model']}, {row['mode']}, {row['precision']}, {batch}{_unit(row)}"
+
+    def series(row: Row) -> str:
+        words = [row["framework"], row["framework_version"]]
+        words += [row["source"]] if len(sources) > 1 else []
+        words += [row["compiler"]] if row["compiler"] != "none" else []
+        words += [f"({row['variant']})"] if row["variant"] else []
+        return escape(" ".join(word for word in words if word))
+
+    for heading, part in _grouped(rows, title):
+        found = {(series(row), row["nodes"], row["devices_per_node"]): row for row in part}
+        columns = sorted({name for name, _, _ in found})
+        places = sorted({(nodes, devices) for _, nodes, devices in found})
+        if places == [(1, 1)]:
+            continue  # nothing scales here; the table of all cases has it
+        yield f"## {heading}"
+        yield ""
+        yield from grid(
+            ["node num", "device num", *columns],
+            (
+                [str(n), str(n * d), *(_pair(found.get((c, n, d)), notes) for c in columns)]
+                for n, d in places
+            ),
+        )
+        yield ""
+
+
+def _pair(row: Row | None, notes: Footnotes) -> str:
+    if row is None:
+        return "not run"
+    mark = notes.mark(row["reason"])
+    if pd.isna(row["throughput_median"]):
+        return MISSING + mark
+    return f"{number(row['throughput_median'])} ({number(row['speedup'])}{mark})"
+
+
+# ---- published figures: those with runs one by one, the others by what is missing ---------------
+
+
+def _published(rows: Sequence[Row]) -> Iterator[str]:
+    checked = [row for row in rows if not pd.isna(row["agrees"])]
+    others = [row for row in rows if pd.isna(row["agrees"])]
+    agreeing = sum(bool(row["agrees"]) for row in checked)
+    yield (
+        f"{len(rows)} printed cells; {len(checked)} with runs, of which {agreeing} agree and "
+        f"{len(checked) - agreeing} differ; {len(others)} without runs."
+    )
+    yield ""
+    header = ["Table", "Place", "Column", "Devices", "Quantity", "Printed", "Recomputed", "Agrees"]
+    yield from grid([*header, "Cause"], (_published_cells(row) for row in checked))
+    yield ""
+    counted: dict[str, int] = {}
+    for row in others:
+        counted[row["note"]] = counted.get(row["note"], 0) + 1
+    yield from grid(
+        ["Cells without runs", "Why"], ([str(n), escape(why)] for why, n in counted.items())
+    )
+    yield ""
+
+
+def _published_cells(row: Row) -> list[str]:
+    decimals = len(row["printed"].partition(".")[2]) + 1  # one more than printed: ties show
+    return [
+        escape(row["table"]),
+        escape(row["place"]),
+        escape(row["column"]),
+        topology(row),
+        row["quantity"],
+        escape(row["printed"]),
+        number(row["recomputed"], decimals),
+        _plain(bool(row["agrees"])),
+        escape(row["note"]),
+    ]
+
+
+def _plain(value: Any) -> str:
+    """A cell of a table that has no form of its own."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return number(value, 4)
+    return MISSING if value is None or value is pd.NA else escape(str(value))

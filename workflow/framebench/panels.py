@@ -1,0 +1,314 @@
+"""What the report draws, and what it leaves out and says so.
+
+A report stays readable and small whatever the number of records: each kind of plot has a bound,
+and every caption states what lies beyond it and where that is to be found.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from . import plots, statistics
+from .plots import Line, Look, Plot, Row
+from .run import RecordsError, Run
+from .tables import KEYS
+
+MAX_PANELS = 6
+MAX_ROWS = 40
+MAX_LINES = 10
+MAX_STEP_PLOTS = 12
+MAX_LABEL = 44
+
+Key = tuple[Any, ...]
+Cases = Mapping[Key, Sequence[Run]]
+
+#: Words for statuses, where a number would stand.
+STATUS_WORDS = {
+    "oom": "out of memory",
+    "unsupported": "unsupported",
+    "timeout": "over the time limit",
+    "failed": "failed",
+}
+
+
+def by_case(runs: Iterable[Run]) -> dict[Key, list[Run]]:
+    """The repeats of each case, in the order of the runs."""
+    cases: dict[Key, list[Run]] = defaultdict(list)
+    for run in runs:
+        cases[tuple(getattr(run, key) for key in KEYS)].append(run)
+    return dict(cases)
+
+
+def throughput(cases: Cases, look: Look) -> list[Plot]:
+    """A panel per model and mode: every repeat of every case, grouped so that what stands
+    together differs only in framework and compiler."""
+    panels: dict[tuple[str, str], list[Key]] = defaultdict(list)
+    for key, runs in cases.items():
+        panels[runs[0].model, runs[0].mode].append(key)
+    drawn = []
+    for model, mode in sorted(panels)[:MAX_PANELS]:
+        keys = panels[model, mode]
+        label = _labels([cases[key][0] for key in keys])
+        groups: dict[tuple[Any, ...], list[Key]] = defaultdict(list)
+        for key in keys:
+            run = cases[key][0]
+            place = (run.nodes * run.devices_per_node, run.nodes, run.precision)
+            groups[(*place, run.batch_per_device)].append(key)
+        chosen = _most_shared(groups, cases)
+        rows: list[Row] = []
+        for group in sorted(chosen):
+            first = cases[chosen[group][0]][0]
+            rows.append(Row(f"{scale(first)} · {first.precision} · batch {first.batch_per_device}"))
+            for key in sorted(chosen[group], key=lambda key: label(cases[key][0])):
+                rows.append(_throughput_row(cases[key], label(cases[key][0])))
+        count = sum(map(len, chosen.values()))
+        units = sorted({run.unit for key in keys for run in cases[key]})
+        drawn.append(
+            Plot(
+                title=f"{model}, {'training' if mode == 'train' else mode}",
+                svg=plots.strips(rows, look, f"throughput, {' or '.join(units)}"),
+                description=f"Throughput of {count} cases of {model}, {mode}: a dot for each "
+                "repeat, a tick at the median. The numbers stand in the table Summary.",
+                caption="Each repeat is a dot, the tick and the number are the median, the line "
+                f"runs from minimum to maximum. {_left_out(count, len(keys), 'cases')}"
+                + (
+                    " Shown are the settings that most frameworks have in common; all are in the "
+                    "table Summary."
+                    if count < len(keys)
+                    else ""
+                )
+                + _panels_left_out(len(panels), "Summary"),
+            )
+        )
+    return drawn
+
+
+def weak_scaling(table: pd.DataFrame, look: Look) -> list[Plot]:
+    """A panel per model, mode and precision, with a line for every setting that has a speed-up
+    on more than one device."""
+    panels: dict[tuple[str, str, str], dict[Key, list[Any]]] = defaultdict(dict)
+    without = 0
+    for row in table.itertuples(index=False):
+        if row.speedup != row.speedup or row.speedup is None:
+            without += 1
+            continue
+        line = (row.framework, row.framework_version, row.source, row.compiler, row.variant)
+        lines = panels[row.model, row.mode, row.precision]
+        lines.setdefault((*line, row.batch_per_device), []).append(row)
+    full = {
+        panel: {key: rows for key, rows in lines.items() if len({r.devices for r in rows}) > 1}
+        for panel, lines in panels.items()
+    }
+    full = {panel: lines for panel, lines in full.items() if lines}
+    drawn = []
+    for panel in sorted(full)[:MAX_PANELS]:
+        lines = full[panel]
+        label = _labels([rows[0] for rows in lines.values()], batch=True)
+        chosen = _spread(sorted(lines), lambda key: key[0], MAX_LINES)
+        made = [
+            Line(
+                label(lines[key][0]),
+                key[0],
+                sorted((int(row.devices), float(row.speedup)) for row in lines[key]),
+            )
+            for key in sorted(chosen)
+        ]
+        drawn.append(
+            Plot(
+                title=", ".join(panel),
+                svg=plots.scaling(made, look),
+                description=f"Weak scaling of {', '.join(panel)}: speed-up against one device and "
+                f"efficiency of {len(made)} settings. The numbers stand in the table Weak scaling.",
+                caption="Weak scaling: the batch per device stays the same. Grey is the ideal. A "
+                "slow single device makes a speed-up look good: read it beside the throughput. "
+                + _left_out(len(made), len(lines), "settings with more than one device count")
+                + (f" {without} cases have no ratio; the table says why." if without else "")
+                + _panels_left_out(len(full), "Weak scaling"),
+            )
+        )
+    return drawn
+
+
+def ratios(table: pd.DataFrame, look: Look, name: str, over: Callable[[Any], str]) -> list[Plot]:
+    """One strip plot of a table of speed-ups; ``over`` names what a row divides."""
+    rows = list(table.itertuples(index=False))
+    with_ratio = [row for row in rows if row.speedup is not None and row.speedup == row.speedup]
+    if not with_ratio:
+        return []
+    label = _labels(with_ratio, compiler=False)
+    groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+    for row in _spread(with_ratio, lambda row: (row.model, row.mode, row.framework), MAX_ROWS):
+        groups[row.model, row.mode, row.nodes * row.devices_per_node, row.nodes,
+               row.batch_per_device].append(row)  # fmt: skip
+    drawn: list[Row] = []
+    for group in sorted(groups):
+        first = groups[group][0]
+        drawn.append(
+            Row(f"{first.model}, {first.mode} · {scale(first)} · batch {first.batch_per_device}")
+        )
+        for row in sorted(groups[group], key=lambda row: (label(row), over(row))):
+            drawn.append(
+                Row(_short(f"{label(row)}, {over(row)}"), row.framework, [float(row.speedup)])
+            )
+    shown = sum(map(len, groups.values()))
+    missing = len(rows) - len(with_ratio)
+    return [
+        Plot(
+            title=name,
+            svg=plots.strips(drawn, look, "speed-up (1 = no gain)", reference=1.0),
+            description=f"{name}: {shown} ratios of medians against the line at 1. The numbers "
+            f"stand in the table {name}.",
+            caption="Ratio of medians of the same devices and batch; right of the line is faster. "
+            + _left_out(shown, len(with_ratio), "ratios")
+            + (f" {missing} cases have no ratio; the table says why." if missing else ""),
+        )
+    ]
+
+
+def step_times(
+    cases: Cases, look: Look, load: Callable[[Run], Mapping[str, Any]]
+) -> list[tuple[Plot, Run]]:
+    """Raw step times of the repeat nearest to the median, for cases spread over frameworks and
+    models. ``load`` reads a record (for its warm-up); only those drawn are read."""
+    with_steps = {}
+    for key, runs in cases.items():
+        usable = [run for run in runs if run.throughput is not None and len(run.step_seconds) > 1]
+        if usable:
+            middle = statistics.median([run.throughput for run in usable if run.throughput])
+            with_steps[key] = min(usable, key=lambda run: abs((run.throughput or 0) - middle))
+    label = _labels([*with_steps.values()], batch=True)
+    chosen = _spread(
+        list(with_steps.values()), lambda run: (run.framework, run.model, run.mode), MAX_STEP_PLOTS
+    )
+    drawn = []
+    for number, run in enumerate(sorted(chosen, key=lambda run: (run.model, run.mode)), 1):
+        try:
+            warmup = _warmup(load(run), run)
+            about_warmup = f"{len(warmup)} warm-up steps in grey before the shaded window"
+        except RecordsError:
+            warmup = []
+            about_warmup = "the warm-up is not drawn because the record could not be read again"
+        middle = statistics.median(run.step_seconds)
+        slow = [value for value in run.step_seconds if value > plots.SLOW * middle]
+        words = (
+            f"{len(slow)} of {len(run.step_seconds)} timed steps took more than "
+            f"{plots.SLOW:g} times the median of {plots.number(1000 * middle)} ms"
+            + (f", the slowest {plots.number(1000 * max(slow))} ms" if slow else "")
+        )
+        name = f"{label(run)}, {run.model}, {run.mode}, {run.precision}, {scale(run)}"
+        plot = Plot(
+            title=name,
+            svg=plots.steps(warmup, run.step_seconds, look.colour(run.framework)),
+            description=f"Step times of {name}, repeat {run.repeat}: {words}.",
+            caption=f"Repeat {run.repeat}: {words}; {about_warmup}. Plot {number} of "
+            f"{len(chosen)}: {_left_out(len(chosen), len(with_steps), 'cases with step times')}",
+            wide=False,
+        )
+        drawn.append((plot, run))
+    return drawn
+
+
+def scale(row: Any) -> str:
+    """``2n8g``: nodes x devices of each."""
+    return f"{row.nodes}n{row.devices_per_node}g"
+
+
+def _throughput_row(runs: Sequence[Run], label: str) -> Row:
+    values = [run.throughput for run in runs if run.throughput is not None]
+    bad = sorted({run.status for run in runs if run.status != "ok"})
+    words = ", ".join(STATUS_WORDS.get(status, status) for status in bad)
+    if values and bad:
+        label = _short(f"{label} ({len(runs) - len(values)} of {len(runs)} {words})")
+    return Row(label, runs[0].framework, values, words)
+
+
+def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:
+    """Warm-up of the rank whose window the run shows."""
+    ranks = [rank for rank in record["ranks"] if rank.get("step_seconds")]
+    for rank in ranks:
+        if tuple(rank["step_seconds"]) == run.step_seconds:
+            return list(rank.get("warmup_step_seconds", []))
+    return []
+
+
+def _labels(
+    rows: Sequence[Any], batch: bool = False, compiler: bool = True
+) -> Callable[[Any], str]:
+    """Names as short as they can be among ``rows``: the framework, and of version, source,
+    variant (and batch) what tells rows of one framework apart."""
+    seen: dict[tuple[str, str], set[Any]] = defaultdict(set)
+    for row in rows:
+        seen[row.framework, "version"].add(row.framework_version)
+        seen[row.framework, "source"].add(row.source)
+        seen["", "batch"].add(row.batch_per_device)
+        seen[row.framework, "variant"].add(row.variant)
+    shared = shared_tokens([row.variant for row in rows])
+
+    def name(row: Any) -> str:
+        parts = [row.framework]
+        if len(seen[row.framework, "version"]) > 1:
+            parts[0] += f" {row.framework_version}"
+        if compiler and getattr(row, "compiler", "none") != "none":
+            parts[0] += f" + {row.compiler}"
+        if len(seen[row.framework, "source"]) > 1:
+            parts.append(row.source)
+        if len(seen[row.framework, "variant"]) > 1:
+            parts += [token for token in row.variant.split(";") if token and token not in shared]
+        if batch and len(seen["", "batch"]) > 1:
+            parts.append(f"batch {row.batch_per_device}")
+        return _short(", ".join(parts))
+
+    return name
+
+
+def shared_tokens(variants: Sequence[str]) -> list[str]:
+    """The tokens that all variants have, in their order."""
+    distinct = list(dict.fromkeys(variants))
+    if not distinct:
+        return []
+    rest = [set(variant.split(";")) for variant in distinct[1:]]
+    return [t for t in distinct[0].split(";") if t and all(t in others for others in rest)]
+
+
+def _most_shared(groups: Mapping[tuple[Any, ...], list[Key]], cases: Cases) -> dict[Key, list[Key]]:
+    """Whole groups up to MAX_ROWS cases, those with the most frameworks first."""
+    chosen: dict[Key, list[Key]] = {}
+    room = MAX_ROWS
+    for group in sorted(
+        groups, key=lambda g: (-len({cases[key][0].framework for key in groups[g]}), g)
+    ):
+        if len(groups[group]) <= room or not chosen:
+            chosen[group] = groups[group][:room]
+            room -= len(chosen[group])
+    return chosen
+
+
+def _spread(items: Sequence[Any], kind: Callable[[Any], Any], limit: int) -> list[Any]:
+    """Up to ``limit`` items, taken in turn from each kind, so that none crowds out another."""
+    kinds: dict[Any, list[Any]] = defaultdict(list)
+    for item in items:
+        kinds[kind(item)].append(item)
+    chosen: list[Any] = []
+    for turn in range(max(map(len, kinds.values()), default=0)):
+        chosen += [kinds[name][turn] for name in kinds if turn < len(kinds[name])]
+    return chosen[:limit]
+
+
+def _left_out(shown: int, there: int, what: str) -> str:
+    if shown == there:
+        return f"Nothing is left out: all {there} {what} are shown."
+    return f"Left out: {there - shown} of {there} {what}."
+
+
+def _panels_left_out(panels: int, table: str) -> str:
+    if panels <= MAX_PANELS:
+        return ""
+    return f" {panels - MAX_PANELS} of {panels} panels are not drawn; see the table {table}."
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"

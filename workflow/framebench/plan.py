@@ -1,0 +1,273 @@
+"""What is done, what is to do, how long it will take, and how far it has come."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import matrix
+from .catalog import Catalog, forward_multiply_adds
+from .config import Settings
+from .environments import EnvironmentFile, read_environment_file
+from .machine import Machine
+from .matrix import Capacity, Case, LeftOut
+from .records import RecordSet
+
+RECORD_NAME = re.compile(r"r(\d+)(?:-retry(\d+))?\.json")
+
+#: Rough rates until something has been measured here: floating-point operations per second of
+#: one core and of one GPU, seconds to start a run and to build an environment.
+CORE_RATE, GPU_RATE, START_SECONDS, ENVIRONMENT_SECONDS = 5e10, 1e13, 10.0, 60.0
+
+
+class PlannedRun(NamedTuple):
+    """``name`` is the record's path below ``results/runs`` without ``.json``; ``status`` is that
+    of its record, or ``""`` while it is to be run; ``seconds`` is the expected wall time."""
+
+    case: Case
+    repeat: int
+    name: str
+    status: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole of a suite on this machine."""
+
+    settings: Settings
+    place: Capacity
+    folders: dict[Case, str]
+    runs: list[PlannedRun]
+    left_out: list[LeftOut]
+    environments: dict[str, EnvironmentFile]
+    cached: int
+    """Number of cached records behind the estimates."""
+
+    @property
+    def pending(self) -> list[PlannedRun]:
+        return [run for run in self.runs if not run.status]
+
+
+def make_plan(
+    settings: Settings, catalog: Catalog, machine: Machine, cached: RecordSet | None
+) -> Plan:
+    """Expand the suite and compare it with the records that are there.
+
+    A record of another content than it should have (truncated, foreign) is left alone; its run is
+    planned again under the next retry's name. So is one whose status is in ``retry``.
+    """
+    everything = matrix.cases(settings.suite, catalog)
+    wanted = matrix.narrow(everything, settings)
+    place = matrix.capacity(settings, machine, everything)
+    cases, left_out = matrix.fit(wanted, place)
+    frameworks = list(dict.fromkeys(case.framework for case in cases))
+    environments = {
+        name: read_environment_file(catalog.environment_file(name, place.accelerator))
+        for name in frameworks
+        if name not in settings.interpreters
+    }
+    requests = {name: request(name, settings, place, environments) for name in frameworks}
+    folders = {case: matrix.case_folder(case, requests[case.framework]) for case in cases}
+    runs = cached.runs if cached else ()
+    latest = {run.origin: (run.status, run.wall_seconds or 0.0) for run in runs}
+    seconds = _estimates(folders, settings, place, catalog, latest)
+    present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
+    planned = []
+    for key in matrix.rounds(cases, settings.suite.repeats, settings.seed):
+        folder = folders[key.case]
+        name, status = _record_of(folder, key.repeat, present[folder], latest, settings)
+        planned.append(PlannedRun(key.case, key.repeat, name, status, seconds[key.case]))
+    return Plan(settings, place, folders, planned, left_out, environments, len(latest))
+
+
+def request(
+    framework: str,
+    settings: Settings,
+    place: Capacity,
+    environments: dict[str, EnvironmentFile],
+) -> dict[str, Any]:
+    """Everything besides the case that decides what is measured. An environment is known by the
+    content of its file, an existing interpreter by its path."""
+    if framework in environments:
+        environment = matrix.environment_digest(environments[framework].path)
+    else:
+        environment = settings.interpreters[framework]
+    return {
+        "accelerator": place.accelerator,
+        "cores_per_device": place.cores_per_device,
+        "warmup_steps": settings.suite.warmup_steps,
+        "timed_steps": settings.suite.timed_steps,
+        "seed": settings.seed,
+        "environment": environment,
+    }
+
+
+def describe(plan: Plan, description: str = "") -> str:
+    """The plan as text: every case, its runs, what is left out and why, the time."""
+    suite, place = plan.settings.suite, plan.place
+    cases = list(plan.folders)
+    todo = Counter(run.case for run in plan.pending)
+    seconds = {run.case: run.seconds for run in plan.runs}
+    statuses: dict[Case, Counter[str]] = defaultdict(Counter)
+    for run in plan.runs:
+        statuses[run.case][run.status or "to do"] += 1
+    cores = f" of {place.cores_per_device} core(s)" if place.cores_per_device else ""
+    lines = [
+        f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
+        f"  {len(cases)} cases x {suite.repeats} repeats = {len(plan.runs)} runs, each "
+        f"{suite.warmup_steps} warm-up and {suite.timed_steps} timed steps",
+        f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}",
+        f"  to do: {len(plan.pending)} runs, about {duration(remaining(plan))} "
+        + (
+            f"(from {plan.cached} cached records)"
+            if plan.cached
+            else "(a rough guess: nothing has been measured here yet)"
+        ),
+        "",
+        *_table(
+            ["case", "runs", "s/run", "state"],
+            [
+                [
+                    str(case),
+                    str(suite.repeats),
+                    f"{seconds[case]:.0f}",
+                    ", ".join(f"{count} {status}" for status, count in statuses[case].items()),
+                ]
+                for case in cases
+            ],
+        ),
+    ]
+    if plan.left_out:
+        lines += ["", f"Left out: {len(plan.left_out)} cases"]
+        lines += _table(["case", "why"], [[str(case), why] for case, why in plan.left_out])
+    builds = [str(file.path.name) for file in plan.environments.values()] if todo else []
+    if builds:
+        lines += ["", f"Environments needed: {', '.join(builds)}"]
+    return "\n".join(lines)
+
+
+def remaining(plan: Plan) -> float:
+    """Expected seconds of the runs still to do."""
+    return sum(run.seconds for run in plan.pending)
+
+
+def duration(seconds: float) -> str:
+    """``75`` -> ``1 min 15 s``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+class Progress:
+    """Formats to ``[done/all] what runs now, time left`` when Snakemake starts a job.
+
+    Used in a rule's message as ``{progress:NAME}``; NAME is a planned run's name.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._runs = {run.name: run for run in plan.pending}
+        self._folder = plan.settings.results / "runs"
+        self._started: float | None = None
+
+    def __format__(self, name: str) -> str:
+        now = time.monotonic()
+        self._started = self._started or now
+        done = [run for run in self._runs.values() if self._exists(run)]
+        expected_done = sum(run.seconds for run in done)
+        left = sum(run.seconds for run in self._runs.values()) - expected_done
+        if len(done) >= 3 and expected_done > 0:
+            left *= (now - self._started) / expected_done
+        run = self._runs.get(name)
+        what = f"{run.case} repeat {run.repeat}" if run else name
+        return f"[{len(done) + 1}/{len(self._runs)}] {what} (about {duration(left)} left)"
+
+    def _exists(self, run: PlannedRun) -> bool:
+        return os.path.exists(f"{self._folder}/{run.name}.json")
+
+
+def _record_of(
+    folder: str,
+    repeat: int,
+    attempts: dict[int, list[int]],
+    latest: dict[str, tuple[str, float]],
+    settings: Settings,
+) -> tuple[str, str]:
+    """Name and status of a repeat's valid record; else the first free name and ``""``."""
+    present = attempts.get(repeat, [])
+    for attempt in sorted(present, reverse=True):
+        name = _name(folder, repeat, attempt)
+        status = latest.get(f"{name}.json", ("", 0.0))[0]
+        if status and status not in settings.retry:
+            return name, status
+        if status:
+            break
+    return _name(folder, repeat, max(present, default=-1) + 1), ""
+
+
+def _name(folder: str, repeat: int, attempt: int) -> str:
+    return f"{folder}/r{repeat}" + (f"-retry{attempt}" if attempt else "")
+
+
+def _attempts(folder: Path) -> dict[int, list[int]]:
+    """Attempts of each repeat whose names are taken in a case's folder."""
+    found: dict[int, list[int]] = defaultdict(list)
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return {}
+    for name in names:
+        if match := RECORD_NAME.fullmatch(name):
+            found[int(match[1])].append(int(match[2] or 0))
+    return found
+
+
+def _estimates(
+    folders: dict[Case, str],
+    settings: Settings,
+    place: Capacity,
+    catalog: Catalog,
+    latest: dict[str, tuple[str, float]],
+) -> dict[Case, float]:
+    """Expected seconds of a run of each case: the median of its own records, else a guess from
+    the model's operations, scaled by how such guesses fared for the cases that have records."""
+    measured: dict[str, list[float]] = defaultdict(list)
+    for origin, (_, wall) in latest.items():
+        measured[os.path.dirname(origin)].append(wall)
+    guesses = {case: _guess(case, settings, place, catalog) for case in folders}
+    known = {
+        case: statistics.median(measured[folder])
+        for case, folder in folders.items()
+        if folder in measured
+    }
+    factor = statistics.median([known[c] / guesses[c] for c in known]) if known else 1.0
+    return {case: known.get(case, guesses[case] * factor) for case in folders}
+
+
+def _guess(case: Case, settings: Settings, place: Capacity, catalog: Catalog) -> float:
+    operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
+    if case.mode == "train":
+        operations *= 3  # the backward pass costs about two forward passes
+    rate = GPU_RATE if place.cores_per_device is None else CORE_RATE * place.cores_per_device
+    steps = settings.suite.warmup_steps + settings.suite.timed_steps
+    return START_SECONDS + steps * case.batch_per_device * operations / rate
+
+
+def _table(header: list[str], rows: Iterable[list[str]]) -> list[str]:
+    """Columns padded to their widest cell, two spaces apart."""
+    everything = [header, *rows]
+    widths = [max(len(row[column]) for row in everything) for column in range(len(header))]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in everything
+    ]

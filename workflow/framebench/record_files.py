@@ -1,0 +1,209 @@
+"""Records: one JSON file per run, rN.json or rN-retryK.json in a folder per case."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import fastjsonschema
+
+from .run import NO_REASON, Problem, Run, cause
+
+_FORMAT = "framebench-record-1"
+_SCHEMA = Path(__file__).parents[1] / "schemas" / "record.schema.json"
+_NAME = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?\.json")
+# A record states its throughput and what it follows from; the two are written by one program from
+# the same floats, so anything beyond rounding error is another definition of throughput.
+_RELATIVE_ERROR = 1e-6
+
+
+def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
+    """Every record below `root` as a run, what is none, and how many attempts were superseded.
+
+    Only the latest attempt of a repeat counts: a run that was tried again was tried again because
+    the earlier attempt was not to be taken. A broken latest attempt leaves the one before it.
+    """
+    latest: dict[tuple[str, int | str], Run] = {}
+    problems: list[Problem] = []
+    seen: dict[bytes, str] = {}
+    superseded = 0
+    for file in _json_files(root, problems):
+        origin = file.relative_to(root).as_posix()
+        try:
+            content = file.read_bytes()
+            run = _run_of_record(parse(content), file, origin)
+        except (OSError, ValueError) as error:
+            problems.append(Problem(origin, cause(error)))
+            continue
+        digest = hashlib.sha256(content).digest()
+        if digest in seen:
+            problems.append(Problem(origin, f"is a copy of {seen[digest]}, which is counted once"))
+            continue
+        seen[digest] = origin
+        folder, name = os.path.split(origin)
+        slot = (folder, run.repeat if _NAME.fullmatch(name) else name)
+        if slot in latest:
+            superseded += 1
+        if slot not in latest or run.attempt > latest[slot].attempt:
+            latest[slot] = run
+    return list(latest.values()), problems, superseded
+
+
+def _json_files(root: Path, problems: list[Problem]) -> Iterator[Path]:
+    """Visible *.json files below root, sorted; a hidden name is a file still being written."""
+
+    def unreadable(error: OSError) -> None:
+        origin = Path(error.filename or root)
+        problems.append(Problem(origin.relative_to(root).as_posix(), cause(error)))
+
+    for folder, folders, names in os.walk(root, onerror=unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(".json") and not name.startswith("."):
+                yield Path(folder, name)
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    """A record from its bytes. Raises ValueError with what is wrong and where."""
+    try:
+        record = json.loads(content, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"is no complete JSON (line {error.lineno}, column {error.colno}: {error.msg}); "
+            "a truncated file is not taken as a record"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is no UTF-8 text (byte {error.start})") from error
+    except RecursionError as error:
+        raise ValueError("is nested too deeply to be a record") from error
+    found = record.get("format") if isinstance(record, dict) else None
+    if found != _FORMAT:
+        raise ValueError(f"is no Framebench record: format is {found!r}; allowed: {_FORMAT!r}")
+    try:
+        _validator()(record)
+    except fastjsonschema.JsonSchemaValueException as error:
+        shown = repr(error.value)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        raise ValueError(f"breaks the record schema: {error.message}; found {shown}") from error
+    return dict(record)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"holds the number {name}, which JSON does not have")
+
+
+@cache
+def _validator() -> Callable[[Any], Any]:
+    # Compiled once: the generic validator takes minutes for 10,000 records of 100 steps.
+    schema = json.loads(_SCHEMA.read_text(encoding="utf-8"))
+    return fastjsonschema.compile(schema, use_default=False)
+
+
+def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
+    """A run from a valid record. Raises ValueError where the record contradicts itself."""
+    case, environment = record["case"], record["environment"]
+    named = _NAME.fullmatch(file.name)
+    if named and int(named[1]) != record["repeat"]:
+        raise ValueError(f"is named as repeat {named[1]}, but holds repeat {record['repeat']}")
+    is_ok = record["status"] == "ok"
+    return Run(
+        framework=case["framework"],
+        framework_version=record["framework_version"],
+        source=record["source"],
+        model=case["model"],
+        mode=case["mode"],
+        precision=case["precision"],
+        compiler=case["compiler"],
+        variant=_variant_of_record(record),
+        nodes=int(case["nodes"]),
+        devices_per_node=int(case["devices_per_node"]),
+        batch_per_device=int(case["batch_per_device"]),
+        repeat=int(record["repeat"]),
+        attempt=int(named[2] or 0) if named else 0,
+        status=record["status"],
+        reason="" if is_ok else record["reason"].strip() or NO_REASON,
+        throughput=_checked_throughput(record) if is_ok else None,
+        unit=record["unit"],
+        step_seconds=_slowest_steps(record["ranks"]),
+        wall_seconds=float(record["wall_seconds"]),
+        origin=origin,
+        hardware=_hardware_label(environment["hardware"]),
+        environment=_environment_digest(environment),
+        record=file,
+    )
+
+
+def _variant_of_record(record: Mapping[str, Any]) -> str:
+    """What else decides the number, as tokens: "cpu;cores=1;seq=128;steps=20+100"."""
+    settings, length = record["settings"], record["case"]["sequence_length"]
+    tokens = [str(settings["accelerator"])]
+    if settings["accelerator"] == "cpu" and settings["cores_per_device"] is not None:
+        tokens.append(f"cores={settings['cores_per_device']}")
+    if length is not None:
+        tokens.append(f"seq={length}")
+    tokens.append(f"steps={settings['warmup_steps']}+{settings['timed_steps']}")
+    return ";".join(tokens)
+
+
+def _checked_throughput(record: Mapping[str, Any]) -> float:
+    """Samples/s of an ok record, which must be samples / window and nothing else."""
+    value, samples, window = (record[k] for k in ("throughput", "samples", "window_seconds"))
+    if value is None or not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"is ok, but its throughput is {value}; allowed: a number above 0")
+    if not (samples and window):
+        raise ValueError("is ok, but states no samples or no window to check its throughput by")
+    if not math.isclose(value, samples / window, rel_tol=_RELATIVE_ERROR):
+        raise ValueError(
+            f"states a throughput of {value}, but {samples} samples in {window} s are "
+            f"{samples / window}"
+        )
+    return float(value)
+
+
+def _slowest_steps(ranks: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
+    """Seconds of each timed step of the rank with the longest window."""
+    timed = [rank for rank in ranks if rank.get("step_seconds")]
+    if not timed:
+        return ()
+    slowest = max(timed, key=lambda rank: (rank.get("window_seconds", 0.0), -rank["rank"]))
+    steps = tuple(map(float, slowest["step_seconds"]))
+    if not math.isfinite(sum(steps)):
+        raise ValueError("holds a step time that is not finite")
+    return steps
+
+
+def _hardware_label(hardware: Mapping[str, Any]) -> str:
+    """Kinds of GPU and CPU in words; "" if the record names none.
+
+    Kinds, not numbers: runs on one and on eight devices of a machine are of the same hardware.
+    """
+    if isinstance(hardware.get("label"), str):
+        return str(hardware["label"]).strip()
+    cpu = _name(hardware.get("cpu_model", hardware.get("cpu")))
+    gpus = [_name(gpu) for gpu in _as_list(hardware.get("gpus"))]
+    return ", ".join(dict.fromkeys(filter(None, [*gpus, cpu])))
+
+
+def _name(part: Any) -> str:
+    if isinstance(part, Mapping):
+        part = part.get("name", part.get("model"))
+    return part.strip() if isinstance(part, str) else ""
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _environment_digest(environment: Mapping[str, Any]) -> str:
+    """Twelve hex digits of Python and packages; "" where no package was captured."""
+    if not environment["packages"]:
+        return ""
+    known = json.dumps([environment["python"], environment["packages"]], sort_keys=True)
+    return hashlib.sha256(known.encode()).hexdigest()[:12]

@@ -1,0 +1,136 @@
+"""Records and tidy CSV files read into runs: the one door through which measurements come in.
+
+Whatever a file holds, reading is a pure function of the set of files: their order does not
+matter, and a bad file or row becomes a `Problem` and never stops the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from .record_files import parse, read_folder
+from .run import STATUSES, Problem, RecordsError, Run, cause, order
+from .tidy_csv import read_csv
+
+__all__ = [
+    "STATUSES",
+    "Problem",
+    "RecordSet",
+    "RecordsError",
+    "Run",
+    "fingerprint",
+    "load",
+    "load_record",
+]
+
+CSV_NAME = "runs.csv"
+
+
+@dataclass(frozen=True)
+class RecordSet:
+    """All runs below `root`, in a fixed order, and all that could not be read.
+
+    `superseded` counts earlier attempts of a repeat that a later attempt replaced.
+    """
+
+    runs: tuple[Run, ...]
+    problems: tuple[Problem, ...]
+    root: Path
+    superseded: int
+
+
+def load(path: Path) -> RecordSet:
+    """Read a folder of records, a folder that holds runs.csv, or a tidy CSV of runs.
+
+    Raises RecordsError for a path that is none of these, or a CSV with other columns.
+    """
+    if path.is_file() and path.suffix == ".csv":
+        root, (runs, problems), superseded = path.parent, read_csv(path), 0
+    elif path.is_dir():
+        root = path
+        runs, problems, superseded = read_folder(path)
+        if (path / CSV_NAME).is_file():
+            rows, row_problems = read_csv(path / CSV_NAME)
+            runs, problems = runs + rows, problems + row_problems
+    elif not path.exists():
+        raise RecordsError(f"records: {path} does not exist; allowed: a folder or a CSV file")
+    else:
+        raise RecordsError(f"records: {path} is neither a folder of records nor a CSV file")
+    distinct = _told_apart(_with_known_version(runs))
+    return RecordSet(
+        runs=tuple(sorted(distinct, key=order)),
+        problems=tuple(sorted(problems, key=lambda problem: (problem.origin, problem.message))),
+        root=root,
+        superseded=superseded,
+    )
+
+
+def fingerprint(found: RecordSet) -> str:
+    """SHA-256 (hex) over everything that tables and report depend on, in any order of the runs.
+
+    That is all of a run but where its record lies on this machine, and what could not be read.
+    """
+    names = [field.name for field in fields(Run) if field.name != "record"]
+    lines = sorted(repr([getattr(run, name) for name in names]) for run in found.runs)
+    lines += sorted(map(repr, found.problems)) + [repr(found.superseded)]
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def load_record(path: Path) -> dict[str, Any]:
+    """The whole record at `path`, checked against the schema; RecordsError if it is none."""
+    try:
+        return parse(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise RecordsError(f"{path}: {cause(error)}") from error
+
+
+def _with_known_version(runs: Iterable[Run]) -> list[Run]:
+    """Runs that died before they could ask for the framework's version get it from the others of
+    their framework and source, if these agree; else one failed repeat would be a case of its own.
+    """
+    runs = list(runs)
+    versions: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for run in runs:
+        if run.framework_version:
+            versions[run.framework, run.source].add(run.framework_version)
+    known = {key: next(iter(found)) for key, found in versions.items() if len(found) == 1}
+    return [
+        run
+        if run.framework_version or (run.framework, run.source) not in known
+        else replace(run, framework_version=known[run.framework, run.source])
+        for run in runs
+    ]
+
+
+def _told_apart(runs: Sequence[Run]) -> list[Run]:
+    """Append ;hw= or ;env= to the variant where runs that would share a row or a ratio come from
+    different hardware or environments.
+
+    The group is all that a table may divide by each other, so all precisions, compilers, batches
+    and device counts: a 1n1g of one machine must not be the baseline of an 8-device run of another.
+    """
+    groups: dict[tuple[str, ...], list[Run]] = defaultdict(list)
+    for run in runs:
+        key = (run.framework, run.framework_version, run.source, run.model, run.mode, run.variant)
+        groups[key].append(run)
+    marked = []
+    for group in groups.values():
+        hardware = {run.hardware for run in group} - {""}
+        environments = {run.environment for run in group} - {""}
+        for run in group:
+            tokens = [run.variant]
+            if run.hardware and len(hardware) > 1:
+                tokens.append(f"hw={_six(run.hardware)}")
+            if run.environment and len(environments) > 1:
+                tokens.append(f"env={_six(run.environment)}")
+            marked.append(replace(run, variant=";".join(filter(None, tokens))))
+    return marked
+
+
+def _six(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:6]

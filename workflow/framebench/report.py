@@ -1,0 +1,366 @@
+"""One self-contained HTML file from a set of records: what was measured on what, tables, plots,
+failures with their reasons, and the way from every figure to its record.
+
+The file is a pure function of the records and the tables: it holds no time of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from . import html_tables, panels
+from .html_tables import Link, Table
+from .panels import Cases
+from .plots import Look, Plot
+from .records import RecordSet, load_record
+from .run import RecordsError, Run
+
+TEMPLATES = Path(__file__).parent / "templates"
+MAX_SETUPS = 12
+MAX_FAILURES = 300
+MAX_TRACEBACKS = 10
+MAX_PROBLEMS = 200
+
+RecordLinks = Sequence[tuple[str, Sequence[Link]]]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One framework as it ran on one kind of machine: facts from one of its records."""
+
+    framework: str
+    colour: str
+    version: str
+    source: str
+    runs: int
+    ok: int
+    made: str
+    facts: Sequence[tuple[str, str]]
+    details: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    record: Sequence[Link]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The repeats of one case that ended alike."""
+
+    case: str
+    framework: str
+    status: str
+    reason: str
+    count: int
+    links: Sequence[Link]
+    traceback: str
+
+
+def write(
+    record_set: RecordSet,
+    tables: Mapping[str, pd.DataFrame],
+    path: Path,
+    title: str,
+    published: pd.DataFrame | None = None,
+) -> None:
+    """Write the report to ``path``, whole or not at all. Links to records are relative to its
+    folder. Raises OSError when it cannot be written."""
+    html = render(record_set, tables, path.parent, title, published)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(html, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def render(
+    record_set: RecordSet,
+    tables: Mapping[str, pd.DataFrame],
+    folder: Path,
+    title: str,
+    published: pd.DataFrame | None = None,
+) -> str:
+    """The report as text, with links relative to ``folder``."""
+    runs = record_set.runs
+    cases = panels.by_case(runs)
+    look = Look(sorted({run.framework for run in runs}))
+    link = partial(_link, record_set.root, folder)
+    links = _Links(cases, link)
+    made = _tables(tables, links)
+    failures, failures_left_out = _failures(cases, link)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
+        lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    statuses = Counter(run.status for run in runs)
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
+        script=Markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
+        runs=len(runs),
+        cases=len(cases),
+        superseded=record_set.superseded,
+        statuses=[(status, statuses[status]) for status in _ordered(statuses)],
+        status_words=panels.STATUS_WORDS,
+        frameworks=[(name, look.variable(name)) for name in look.frameworks],
+        models=sorted({run.model for run in runs}),
+        hardware=_hardware(runs),
+        setups=_setups(runs, look, link),
+        setups_left_out=max(0, len(_setup_groups(runs)) - MAX_SETUPS),
+        plots=_plots(cases, tables, look, link),
+        tables=made,
+        failures=failures,
+        failures_left_out=failures_left_out,
+        problems=record_set.problems[:MAX_PROBLEMS],
+        problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
+        published=None if published is None else _published(published),
+    )
+
+
+class _Links:
+    """Record links of a row, for each kind of table."""
+
+    def __init__(self, cases: Cases, link: Callable[[Run, str], Link]) -> None:
+        self.cases = cases
+        self.link = link
+
+    def case(self, row: Mapping[str, Any], label: str = "", **other: Any) -> RecordLinks:
+        runs = self.cases.get(html_tables.key_of(row, **other), ())
+        return [(label, [self.link(run, str(run.repeat)) for run in runs])] if runs else []
+
+    def amp(self, row: Mapping[str, Any]) -> RecordLinks:
+        return [link for p in ("fp32", "amp") for link in self.case(row, p, precision=p)]
+
+    def compiler(self, row: Mapping[str, Any]) -> RecordLinks:
+        return [link for c in ("none", row["compiler"]) for link in self.case(row, c, compiler=c)]
+
+
+def _tables(tables: Mapping[str, pd.DataFrame], links: _Links) -> dict[str, Table]:
+    kinds: dict[str, tuple[str, Callable[[Mapping[str, Any]], RecordLinks]]] = {
+        "summary": ("Summary", links.case),
+        "weak_scaling": ("Weak scaling", links.case),
+        "amp_speedup": ("Mixed-precision speed-up", links.amp),
+        "compiler_speedup": ("Compiler speed-up", links.compiler),
+        "latency": ("Latency", links.case),
+    }
+    return {
+        name: html_tables.of_frame(name, title, tables[name], rows)
+        for name, (title, rows) in kinds.items()
+    }
+
+
+def _plots(
+    cases: Cases,
+    tables: Mapping[str, pd.DataFrame],
+    look: Look,
+    link: Callable[[Run, str], Link],
+) -> dict[str, Sequence[tuple[Plot, Sequence[Link]]]]:
+    def load(run: Run) -> dict[str, Any]:
+        if run.record is None:
+            raise RecordsError(f"{run.origin} has no record")
+        return load_record(run.record)
+
+    def alone(plots: Sequence[Plot]) -> list[tuple[Plot, Sequence[Link]]]:
+        return [(plot, ()) for plot in plots]
+
+    return {
+        "throughput": alone(panels.throughput(cases, look)),
+        "weak_scaling": alone(panels.weak_scaling(tables["weak_scaling"], look)),
+        "amp_speedup": alone(
+            panels.ratios(
+                tables["amp_speedup"], look, "Mixed-precision speed-up",
+                lambda row: "amp" if row.compiler == "none" else f"amp with {row.compiler}",
+            )
+        ),
+        "compiler_speedup": alone(
+            panels.ratios(
+                tables["compiler_speedup"], look, "Compiler speed-up",
+                lambda row: f"{row.compiler}, {row.precision}",
+            )
+        ),
+        "steps": [
+            (plot, [link(run, f"record of repeat {run.repeat}")])
+            for plot, run in panels.step_times(cases, look, load)
+        ],
+    }  # fmt: skip
+
+
+def _link(root: Path, folder: Path, run: Run, text: str) -> Link:
+    """To the run's record, or to the CSV file whose line it is."""
+    if run.record is not None:
+        target, label = run.record, f"record {run.origin}"
+    else:
+        target, label = root / run.origin.rpartition(":")[0], run.origin
+        text = run.origin
+    href = os.path.relpath(target, folder).replace(os.sep, "/")
+    return Link(text, quote(href), label)
+
+
+def _hardware(runs: Sequence[Run]) -> list[tuple[str, int]]:
+    counted = Counter(run.hardware for run in runs)
+    return sorted(
+        (name or "not recorded (imported without its hardware)", count)
+        for name, count in counted.items()
+    )
+
+
+def _setup_groups(runs: Sequence[Run]) -> dict[tuple[str, ...], list[Run]]:
+    groups: dict[tuple[str, ...], list[Run]] = defaultdict(list)
+    for run in runs:
+        groups[
+            run.framework, run.framework_version, run.source, run.hardware, run.environment
+        ].append(run)
+    return groups
+
+
+def _setups(runs: Sequence[Run], look: Look, link: Callable[[Run, str], Link]) -> list[Setup]:
+    groups = _setup_groups(runs)
+    setups = []
+    for key in sorted(groups)[:MAX_SETUPS]:
+        group = groups[key]
+        # A run that was ok knows most about its environment.
+        run = next((run for run in group if run.status == "ok"), group[0])
+        made, facts, details = "imported: no environment recorded", [], []
+        if run.record is not None:
+            try:
+                made, facts, details = _facts(load_record(run.record))
+            except RecordsError as error:
+                made = f"not known: the record could not be read again ({error})"
+        setups.append(
+            Setup(
+                framework=run.framework,
+                colour=look.variable(run.framework),
+                version=run.framework_version or "not known",
+                source=run.source,
+                runs=len(group),
+                ok=sum(other.status == "ok" for other in group),
+                made=made,
+                facts=facts,
+                details=details,
+                record=[link(run, f"record of repeat {run.repeat}")],
+            )
+        )
+    return setups
+
+
+def _facts(
+    record: Mapping[str, Any],
+) -> tuple[str, list[tuple[str, str]], list[tuple[str, Sequence[tuple[str, str]]]]]:
+    """How the environment was made, its hardware and system, and the rest to be unfolded."""
+    environment = record["environment"]
+    ways = {
+        "venv": "a venv that the workflow built",
+        "conda": "a conda environment that Snakemake built",
+        "interpreter": "an interpreter named in the config",
+        "hand": "by hand, outside the workflow",
+    }
+    made = f"{ways[environment['way']]}, Python {environment['python']}"
+    facts = [*_flat(environment["hardware"]), *_flat(environment["system"])]
+    details: list[tuple[str, Sequence[tuple[str, str]]]] = [
+        ("Command of one run", [("", shlex.join(record["command"]))]),
+        ("Settings", [*_flat(record["settings"]), *_rank_settings(record)]),
+        ("Code", _flat(environment["code"])),
+        ("Variables", _flat(environment["variables"])),
+        ("Packages", _flat(environment["packages"])),
+    ]
+    return made, facts, [(name, pairs) for name, pairs in details if pairs]
+
+
+def _rank_settings(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return _flat(record["ranks"][0].get("settings", {})) if record["ranks"] else []
+
+
+def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
+    """Nested facts as (name, text) pairs, empty ones left away."""
+    if isinstance(value, dict):
+        return [
+            pair
+            for key, inner in value.items()
+            for pair in _flat(inner, f"{name} {key}".strip().replace("_", " "))
+        ]
+    if isinstance(value, list):
+        if any(isinstance(inner, (dict, list)) for inner in value):
+            return [p for i, inner in enumerate(value) for p in _flat(inner, f"{name} {i}".strip())]
+        value = ", ".join(map(str, value))
+    return [] if value in (None, "") else [(name, str(value))]
+
+
+def _failures(
+    cases: Cases, link: Callable[[Run, str], Link]
+) -> tuple[dict[str, list[Failure]], dict[str, int]]:
+    """By status, and how many are left out of each."""
+    grouped: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
+    for key, runs in cases.items():
+        for run in runs:
+            if run.status != "ok":
+                grouped[(run.status, run.reason, *key)].append(run)
+    found: dict[str, list[Failure]] = defaultdict(list)
+    left_out: Counter[str] = Counter()
+    read = 0
+    for runs in grouped.values():
+        run = runs[0]
+        if len(found[run.status]) >= MAX_FAILURES:
+            left_out[run.status] += 1
+            continue
+        traceback = ""
+        if run.status == "failed" and run.record is not None and read < MAX_TRACEBACKS:
+            traceback = _traceback(run.record)
+            read += 1
+        found[run.status].append(
+            Failure(
+                case=", ".join(
+                    part
+                    for part in (
+                        run.model, run.mode, panels.scale(run), f"batch {run.batch_per_device}",
+                        run.precision, "" if run.compiler == "none" else run.compiler,
+                    )
+                    if part
+                ),
+                framework=f"{run.framework} {run.framework_version}".strip(),
+                status=run.status,
+                reason=run.reason,
+                count=len(runs),
+                links=[link(other, str(other.repeat)) for other in runs],
+                traceback=traceback,
+            )
+        )  # fmt: skip
+    return {status: found[status] for status in _ordered(found) if found[status]}, dict(left_out)
+
+
+def _traceback(path: Path) -> str:
+    try:
+        ranks = load_record(path)["ranks"]
+    except RecordsError:
+        return ""
+    return next((rank["traceback"] for rank in ranks if rank.get("traceback")), "")
+
+
+def _published(frame: pd.DataFrame) -> dict[str, Any]:
+    agrees = [None if pd.isna(value) else bool(value) for value in frame["agrees"]]
+    order = {False: 0, None: 2, True: 1}
+    ranked = frame.assign(_rank=[order[value] for value in agrees]).sort_values(
+        "_rank", kind="stable"
+    )
+    shown = ranked.drop(columns="_rank")
+    return {
+        "table": html_tables.of_frame("published", "Published cells", shown),
+        "agree": agrees.count(True),
+        "differ": agrees.count(False),
+        "without": agrees.count(None),
+    }
+
+
+def _ordered(statuses: Any) -> list[str]:
+    known = ("ok", "failed", "oom", "timeout", "unsupported")
+    return sorted(statuses, key=lambda status: known.index(status) if status in known else 9)

@@ -1,0 +1,83 @@
+"""What travels from the records to the tables: runs, and what could not be read as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+STATUSES = ("ok", "oom", "unsupported", "timeout", "failed")
+MODES = ("train", "inference")
+NO_REASON = "no reason given"
+
+
+class RecordsError(ValueError):
+    """The given path cannot be read as a set of records at all; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One repeat of one case, measured by us or imported.
+
+    `throughput` is in `unit` (global samples/s), None unless `status` is "ok"; `step_seconds` are
+    the timed steps of the slowest rank, () for imported runs; `attempt` is 0 for the first.
+    `origin` is the record's path below the set's root, or "runs.csv:LINE". `hardware` (a label)
+    and `environment` (a digest of Python and packages) are "" where they are not known.
+    """
+
+    framework: str
+    framework_version: str
+    source: str
+    model: str
+    mode: str
+    precision: str
+    compiler: str
+    variant: str
+    nodes: int
+    devices_per_node: int
+    batch_per_device: int
+    repeat: int
+    attempt: int
+    status: str
+    reason: str
+    throughput: float | None
+    unit: str
+    step_seconds: tuple[float, ...]
+    wall_seconds: float | None
+    origin: str
+    hardware: str
+    environment: str
+    record: Path | None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file or a row that is no run: where it stands and what is wrong with it."""
+
+    origin: str
+    message: str
+
+
+def order(run: Run) -> tuple[Any, ...]:
+    """Sorts the runs of a case together, and cases so that a scaling series reads upwards."""
+    key = (
+        run.framework,
+        run.framework_version,
+        run.source,
+        run.model,
+        run.mode,
+        run.precision,
+        run.compiler,
+        run.variant,
+        run.batch_per_device,
+        run.nodes,
+        run.devices_per_node,
+    )
+    return (*key, run.repeat, run.attempt, run.origin)
+
+
+def cause(error: Exception) -> str:
+    """What went wrong, without the path: the problem's origin says where."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return str(error)

@@ -1,0 +1,125 @@
+"""Statistics as pure functions over raw samples. What the samples cannot tell is None, never 0.
+
+Sources named below:
+- David & Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1 (intervals for quantiles).
+- Hyndman & Fan, "Sample Quantiles in Statistical Packages", *The American Statistician* 50(4),
+  1996 (definitions of the percentile).
+- Jain, *The Art of Computer Systems Performance Analysis*, 1991, chapter 12 (means of rates).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+
+def throughput(samples: int, seconds: float) -> float:
+    """Samples per second of a timed window of `seconds` seconds: total work / total time.
+
+    Not the mean of per-step rates: that weighs a fast step as much as a slow one, so a single
+    stalled step hardly shows (Jain, chapter 12). Raises ValueError for an empty window.
+    """
+    if samples <= 0 or not (seconds > 0 and math.isfinite(seconds)):
+        raise ValueError(f"no throughput for {samples} samples in {seconds} s")
+    return samples / seconds
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle of the sorted values; for an even number the mean of the two middle ones.
+
+    In the unit of `values`. The sample median (David & Nagaraja, section 7.1); robust: up to half
+    of the values may be anything. Raises ValueError for no values.
+    """
+    if not values:
+        raise ValueError("no median of no values")
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def mean(values: Sequence[float]) -> float:
+    """Arithmetic mean, in the unit of `values`, summed without rounding error (math.fsum).
+
+    For times, which add up; not for rates (see `throughput`). Raises ValueError for no values.
+    """
+    if not values:
+        raise ValueError("no mean of no values")
+    return math.fsum(values) / len(values)
+
+
+def median_confidence_interval(
+    values: Sequence[float], confidence: float = 0.95
+) -> tuple[float, float] | None:
+    """Distribution-free interval for the population median, in the unit of `values`.
+
+    Order-statistic (sign-test) interval, David & Nagaraja, section 7.1: of n independent values
+    from one continuous distribution, the number below the median is Binomial(n, 1/2), so
+    [x(k), x(n+1-k)] covers it with probability 1 - 2 P(Binomial <= k-1). The largest k that still
+    reaches `confidence` is taken; coverage is at least `confidence`, with ties more. Assumes
+    independent repeats, and nothing about their distribution. None with too few values: even
+    [minimum, maximum] would not reach `confidence` (see `repeats_needed`).
+    """
+    _check_confidence(confidence)
+    count = len(values)
+    tails = 2**count
+    below = 1  # number of outcomes (of 2**count) with at most k - 1 values below the median
+    rank = 0
+    while rank < count // 2 and 1 - Fraction(2 * below, tails) >= Fraction(str(confidence)):
+        rank += 1
+        below += math.comb(count, rank)
+    if rank == 0:
+        return None
+    ordered = sorted(values)
+    return ordered[rank - 1], ordered[count - rank]
+
+
+def repeats_needed(confidence: float = 0.95) -> int:
+    """The fewest repeats for which `median_confidence_interval` exists: 6 for 0.95.
+
+    [minimum, maximum] misses the median when all values fall on one side: 2 * (1/2)**n
+    (David & Nagaraja, section 7.1).
+    """
+    _check_confidence(confidence)
+    count = 2
+    while 1 - Fraction(2, 2**count) < Fraction(str(confidence)):
+        count += 1
+    return count
+
+
+def percentile(values: Sequence[float], fraction: float) -> float | None:
+    """The nearest-rank percentile: the smallest value with at least `fraction` of all at or below.
+
+    Definition 1 of Hyndman & Fan (the inverse of the empirical distribution function), because
+    its result is a latency that occurred; it never lies between two modes. In the unit of
+    `values`. None with fewer than `samples_needed(fraction)` values: there the percentile would
+    be the maximum under another name.
+    """
+    if len(values) < samples_needed(fraction):
+        return None
+    rank = math.ceil(_exact(fraction) * len(values))
+    return sorted(values)[rank - 1]
+
+
+def samples_needed(fraction: float) -> int:
+    """The fewest samples for that percentile: ceil(1 / (1 - fraction)); 0.99 needs 100.
+
+    With fewer, less than one sample is expected above the percentile (Hyndman & Fan's definition
+    1 then returns the maximum whatever the data are).
+    """
+    return math.ceil(1 / (1 - _exact(fraction)))
+
+
+def _exact(fraction: float) -> Fraction:
+    """The decimal that was written: 1 / (1 - 0.99) in binary is above 100, and rounds up to 101."""
+    exact = Fraction(str(fraction))
+    if not 0 < exact < 1:
+        raise ValueError(f"a percentile's fraction lies between 0 and 1, not {fraction}")
+    return exact
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"a confidence lies between 0 and 1, not {confidence}")

@@ -1,0 +1,54 @@
+"""pip's settings handed to uv, which does not read them. Standard library only: ``bootstrap`` uses
+it before anything is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+#: pip's settings and the arguments of uv that mean the same.
+PIP_TO_UV = {
+    "index-url": "--default-index",
+    "extra-index-url": "--index",
+    "find-links": "--find-links",
+    "trusted-host": "--allow-insecure-host",
+}
+
+
+def executable(python: str = sys.executable) -> str:
+    """Path of the uv installed beside an interpreter."""
+    return str(Path(python).parent / "uv")
+
+
+def arguments(settings: list[tuple[str, str]]) -> list[str]:
+    """Arguments of ``uv pip install`` for pip's ``settings``."""
+    found = ["--index-strategy", "unsafe-best-match"]  # pip's: the best of all indexes
+    for key, value in settings:
+        if key in PIP_TO_UV:
+            found += [word for part in value.split() for word in (PIP_TO_UV[key], part)]
+        elif key == "no-index" and value.lower() in ("1", "true", "yes", "on"):
+            found.append("--no-index")
+    return found
+
+
+def variables(settings: list[tuple[str, str]]) -> dict[str, str]:
+    """Environment variables of uv for pip's ``settings``: the certificate bundle."""
+    return {"SSL_CERT_FILE": value for key, value in settings if key == "cert"}
+
+
+def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
+    """pip's merged settings (files and PIP_* variables, which win), e.g. ``("find-links", "/w")``."""
+    listed = subprocess.run(
+        [python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
+    )
+    return parse_settings(listed.stdout)
+
+
+def parse_settings(listed: str) -> list[tuple[str, str]]:
+    """The lines of ``pip config list`` (``global.index-url='..'``, ``:env:.cert='..'``)."""
+    settings: dict[str, str] = {}
+    for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):
+        name, _, value = line.partition("=")
+        settings[name.rpartition(".")[2]] = value.strip().strip("'\"").replace("\\n", " ")
+    return list(settings.items())
