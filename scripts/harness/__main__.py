@@ -6,9 +6,12 @@ import sys
 # Started as a folder, Python puts that folder on the path: its modules would be importable under
 # their bare names and hide others. Only the package `harness` may be.
 _HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:] = [os.path.dirname(_HERE)] + [
-    entry for entry in sys.path if os.path.realpath(entry) != _HERE
-]
+# The user's PYTHONPATH goes last: a launcher needs the standard library only, and not a module of
+# the same name from there.
+_LAST = {os.path.realpath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+_OTHERS = [entry for entry in sys.path if os.path.realpath(entry) != _HERE]
+_OTHERS.sort(key=lambda entry: os.path.realpath(entry) in _LAST)
+sys.path[:] = [os.path.dirname(_HERE), *_OTHERS]
 
 if __name__ == "__main__":
     from harness.launcher import main

@@ -119,4 +119,4 @@ def parse(arguments: Sequence[str]) -> Request:
 
 def as_typed(executable: str, folder: str, arguments: Sequence[str]) -> List[str]:
     """The command line to paste in order to run this again."""
-    return [executable, folder] + list(arguments)
+    return [executable, folder, *arguments]

@@ -67,9 +67,9 @@ def case_of(request: Request, framework: Framework, facts: Dict[str, Any]) -> Ca
     """The case asked for; ``native`` becomes the framework's own compiler where there is one.
     Raises :class:`DeclarationError` where a sequence length is missing or out of place."""
     if facts["sequence_lengths"] and request.sequence_length is None:
-        raise DeclarationError("{} needs --sequence-length".format(facts["name"]))
+        raise DeclarationError(f"{facts['name']} needs --sequence-length")
     if not facts["sequence_lengths"] and request.sequence_length is not None:
-        raise DeclarationError("{} has no --sequence-length".format(facts["name"]))
+        raise DeclarationError(f"{facts['name']} has no --sequence-length")
     native = framework.native_compiler if request.compiler == "native" else None
     return Case(
         framework=framework.name,
@@ -99,19 +99,24 @@ def unsupported(
     if case.compiler == "native":
         return f"{framework.name} has no graph compiler"
     if case.compiler not in framework.compilers:
-        return "{} has no compiler {!r} (it has: {})".format(
-            framework.name, case.compiler, ", ".join(framework.compilers)
-        )
+        known = ", ".join(framework.compilers)
+        return f"{framework.name} has no compiler {case.compiler!r} (it has: {known})"
     if case.precision not in PRECISIONS:
-        return "precision {!r} cannot be measured yet (known: {})".format(
-            case.precision, ", ".join(PRECISIONS)
-        )
+        known = ", ".join(PRECISIONS)
+        return f"precision {case.precision!r} cannot be measured yet (known: {known})"
     if case.sequence_length is not None:
         shortest, longest = facts["sequence_lengths"]
         if not shortest <= case.sequence_length <= longest:
-            return f"{case.model} takes sequences of {shortest} to {longest} tokens, not {case.sequence_length}"
+            return (
+                f"{case.model} takes sequences of {shortest} to {longest} tokens, "
+                f"not {case.sequence_length}"
+            )
     if case.nodes > 1:
         return f"{case.nodes} nodes: ranks are started on this node only"
-    if per_device is not None and case.devices_per_node * per_device > cores:
-        return f"{case.devices_per_node} devices of {per_device} core(s) need {case.devices_per_node * per_device} cores; this process may use {cores}"
+    needed = case.devices_per_node * (per_device or 0)
+    if needed > cores:
+        return (
+            f"{case.devices_per_node} device(s) of {per_device} core(s) need {needed} cores; "
+            f"this process may use {cores}"
+        )
     return None

@@ -85,34 +85,49 @@ def hardware(cores: int) -> Dict[str, Any]:
     }
 
 
-def control_group_folders() -> List[str]:
-    """This process's control group (version 2) and those around it, innermost first."""
+def control_groups(controller: str) -> List[str]:
+    """Folders of the control groups this process is in, innermost first: those of version 2, or
+    of version 1's ``controller`` (memory, cpu)."""
     for line in (_text("/proc/self/cgroup") or "").splitlines():
-        if line.startswith("0::"):
-            parts = [part for part in line[3:].strip().split("/") if part and part != ".."]
-            return [
-                os.path.join("/sys/fs/cgroup", *parts[:length])
-                for length in range(len(parts), -1, -1)
-            ]
-    return ["/sys/fs/cgroup"]
+        _, controllers, path = line.split(":", 2)
+        if controllers == "" or controller in controllers.split(","):
+            root = os.path.join("/sys/fs/cgroup", controller if controllers else "")
+            parts = [part for part in path.split("/") if part not in ("", "..")]
+            if os.path.isdir(root):
+                lengths = range(len(parts), -1, -1)
+                return [os.path.join(root, *parts[:length]) for length in lengths]
+    return []
 
 
-def _limit(name: str) -> Optional[str]:
-    for folder in control_group_folders():
-        limit = _line(os.path.join(folder, name))
-        if limit and not limit.startswith("max"):
-            return limit
-    return None
+def _numbers(folder: str, name: str) -> List[int]:
+    """The leading numbers of a control file; empty where it says ``max`` or is not there."""
+    words = (_text(os.path.join(folder, name)) or "").split()
+    return [int(word) for word in words] if all(word.isdigit() for word in words) else []
 
 
 def _memory_limit() -> Optional[int]:
-    limit = _limit("memory.max")
-    return int(limit) if limit and limit.isdigit() else None
+    """The tightest limit in bytes; None without one (version 1 says so with a huge number)."""
+    limits = [
+        number
+        for folder in control_groups("memory")
+        for name in ("memory.max", "memory.limit_in_bytes")
+        for number in _numbers(folder, name)
+        if number < 2**60
+    ]
+    return min(limits) if limits else None
 
 
 def _cpu_limit() -> Optional[float]:
-    parts = (_limit("cpu.max") or "").split()
-    return int(parts[0]) / int(parts[1]) if len(parts) == 2 else None
+    """The tightest limit in cores; None without one."""
+    limits = []
+    for folder in control_groups("cpu"):
+        quota = _numbers(folder, "cpu.max")
+        quota = quota or _numbers(folder, "cpu.cfs_quota_us") + _numbers(
+            folder, "cpu.cfs_period_us"
+        )
+        if len(quota) == 2 and quota[1] > 0:
+            limits.append(quota[0] / quota[1])
+    return min(limits) if limits else None
 
 
 def system() -> Dict[str, Any]:
@@ -189,7 +204,7 @@ def oom_kills() -> Tuple[int, ...]:
     """How many processes the kernel has killed for want of memory: on this machine, and in each
     control group around this process."""
     sources = ["/proc/vmstat"]
-    sources += [os.path.join(folder, "memory.events") for folder in control_group_folders()]
+    sources += [os.path.join(folder, "memory.events") for folder in control_groups("memory")]
     counts = []
     for source in sources:
         found = re.search(r"^oom_kill (\d+)$", _text(source) or "", re.MULTILINE)

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 import uuid
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from harness.command_line import Request, as_typed, parse
 from harness.guard import sweep
 from harness.parent_death import signal_when_parent_dies
 from harness.report import first_line
+from harness.schema import SchemaError, record_schema
 
 _CANNOT_DO = 2
 _CANNOT_WRITE = 3
@@ -44,6 +44,7 @@ class Setup:
     framework: declaration.Framework
     facts: Dict[str, Any]
     case: Case
+    schema: Dict[str, Any]  # of the record
     run: str  # unique id
     folder: str  # temporary, for the ranks
     deadline: float  # monotonic seconds
@@ -127,11 +128,10 @@ def measure(setup: Setup, started: record.Started) -> Dict[str, Any]:
     """The record of this run, whatever happens to it except a signal."""
     request, case = setup.request, setup.case
     cores = cores_of.allowed()
-    search_path = packages.search_path(request.way, os.environ)
-    installed = packages.installed(search_path)
     common = processes.common_environment(
         os.environ, request.way, request.accelerator, request.cores_per_device
     )
+    installed = packages.installed(packages.search_path(common, setup.folder))
     where = environment.capture(request.way, len(cores), installed, common)
     refused = declaration.unsupported(
         case, setup.framework, setup.facts, len(cores), request.cores_per_device
@@ -150,9 +150,10 @@ def measure(setup: Setup, started: record.Started) -> Dict[str, Any]:
             measured = record.Measured("failed", text, [])
     sweep(setup.run)
     version = installed.get(packages.normal(setup.framework.package), "")
-    return record.assemble(
+    made = record.assemble(
         request, case, setup.facts["unit"], measured, where, setup.command, started, version
     )
+    return record.checked(made, setup.schema)
 
 
 def run(request: Request, command: List[str]) -> int:
@@ -162,7 +163,8 @@ def run(request: Request, command: List[str]) -> int:
         framework = declaration.read_framework(request.framework)
         facts = declaration.read_model(request.model)
         case = declaration.case_of(request, framework, facts)
-    except declaration.DeclarationError as error:
+        schema = record_schema()
+    except (declaration.DeclarationError, SchemaError) as error:
         print(error, file=sys.stderr)
         return _CANNOT_DO
     identity = uuid.uuid4().hex
@@ -172,7 +174,9 @@ def run(request: Request, command: List[str]) -> int:
         reservation.make_log(request.log)
         with temporary_folder(identity, place.path) as folder:
             deadline = started.monotonic + request.time_limit
-            setup = Setup(request, framework, facts, case, identity, folder, deadline, command)
+            setup = Setup(
+                request, framework, facts, case, schema, identity, folder, deadline, command
+            )
             result = measure(setup, started)
             place.write(record.encode(result))
     finally:

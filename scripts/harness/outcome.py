@@ -95,7 +95,7 @@ def most_telling(outcomes: Sequence[RankOutcome]) -> Tuple[str, str]:
     several such ranks the one that ended first."""
     telling = min(outcomes, key=lambda outcome: (outcome.weight, outcome.ended))
     status, reason = telling.fields["status"], telling.fields["reason"]
-    rank = "rank {}".format(telling.fields["rank"])
+    rank = f"rank {telling.fields['rank']}"
     if status != "ok" and len(outcomes) > 1 and not reason.startswith(rank):
         reason = f"{rank}: {reason}"
     return status, reason
@@ -110,11 +110,11 @@ def disagreement(case: Case, ranks: List[Dict[str, Any]]) -> Optional[str]:
     for fields in ranks:
         other = fields.get("weights_checksum")
         if first is None or other is None:
-            return "Mismatch: the weights of rank {} are not finite".format(fields["rank"])
+            return f"Mismatch: the weights of rank {fields['rank']} are not finite"
         if abs(first - other) > 1e-12 * max(abs(first), abs(other)):
             return (
                 "Mismatch: the ranks have different weights after training together: rank 0 has "
-                "checksum {!r}, rank {} has {!r}".format(first, fields["rank"], other)
+                f"checksum {first!r}, rank {fields['rank']} has {other!r}"
             )
     return None
 

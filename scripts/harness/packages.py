@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import site
+import subprocess
 import sys
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
@@ -20,14 +21,21 @@ def keeps_user_paths(way: str) -> bool:
     return way in ("interpreter", "hand")
 
 
-def search_path(way: str, environment: Mapping[str, str]) -> List[str]:
-    """``sys.path`` as the ranks will have it."""
-    if keeps_user_paths(way):
-        return list(sys.path)
-    foreign = [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    foreign.append(site.getusersitepackages())
-    hidden = {os.path.realpath(entry) for entry in foreign}
-    return [entry for entry in sys.path if os.path.realpath(entry) not in hidden]
+def search_path(environment: Mapping[str, str], folder: str) -> List[str]:
+    """``sys.path`` as the ranks have it, started with ``environment`` in ``folder``: asked of the
+    interpreter, which knows. Raises OSError or subprocess.SubprocessError."""
+    ask = "import json, sys; print(json.dumps(sys.path[1:]))"
+    answer = subprocess.run(
+        [sys.executable, "-c", ask],
+        env=dict(environment),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        check=True,
+        universal_newlines=True,
+    )
+    entries: List[str] = json.loads(answer.stdout.splitlines()[-1])
+    return entries
 
 
 def _metadata(path: str) -> Optional[Tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import gc
 import json
@@ -31,9 +32,7 @@ def place_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> Place:
     addresses = environment["FRAMEBENCH_ADDRESSES"].split(",")
     if int(environment["WORLD_SIZE"]) != len(addresses):
         raise ValueError(
-            "WORLD_SIZE is {}, but there are {} addresses".format(
-                environment["WORLD_SIZE"], len(addresses)
-            )
+            f"WORLD_SIZE is {environment['WORLD_SIZE']}, but there are {len(addresses)} addresses"
         )
     return Place(
         rank=int(environment["RANK"]),
@@ -81,11 +80,8 @@ def check_products(precision: str, products: Dict[str, int]) -> Dict[str, int]:
     single = products.get("float32", 0)
     half = products.get("float16", 0) + products.get("bfloat16", 0)
     if precision == "fp32" and single != total:
-        raise Mismatch(
-            "fp32, but {} of {} products ran in {}".format(
-                total - single, total, ", ".join(sorted(set(products) - {"float32"}))
-            )
-        )
+        others = ", ".join(sorted(set(products) - {"float32"}))
+        raise Mismatch(f"fp32, but {total - single} of {total} products ran in {others}")
     if precision == "amp" and half < 0.9 * total:
         raise Mismatch(f"amp without effect: {single} of {total} products ran in float32")
     return products
@@ -187,10 +183,8 @@ def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]
         return {"status": "unsupported", "reason": shorten(str(error))}
     memory = isinstance(error, MemoryError)
     if adapter is not None and not isinstance(error, Mismatch):
-        try:
+        with contextlib.suppress(Exception):  # a framework that was not even imported cannot tell
             memory = memory or adapter.out_of_memory(error)
-        except Exception:  # a framework that was not even imported cannot tell
-            pass
     return {"status": "oom" if memory else "failed", "reason": first_line(error)}
 
 

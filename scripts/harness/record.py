@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Any, Dict, List
 
-from harness import schema
 from harness.adapter import Case
 from harness.command_line import Request
 from harness.report import finite, shorten
+from harness.schema import errors
 
 FORMAT = "framebench-record-1"
 
@@ -70,8 +70,8 @@ def assemble(
     started: Started,
     installed_version: str,
 ) -> Dict[str, Any]:
-    """The record. One that does not fit the schema becomes a ``failed`` one that says so.
-    ``installed_version``: of the framework's distribution, for a run that never imported it."""
+    """The record, not yet checked. ``installed_version``: of the framework's distribution, for
+    a run that never imported it."""
     imported = [fields.get("framework_version") for fields in measured.ranks]
     record: Dict[str, Any] = {
         "format": FORMAT,
@@ -90,14 +90,24 @@ def assemble(
         "environment": environment,
     }
     record.update(_result(case, request.timed_steps, measured))
-    record = finite(record)
-    wrong = schema.errors(record, schema.record_schema())
-    if wrong:
-        reason = shorten("the record would be invalid: {}".format("; ".join(wrong)))
-        empty = Measured("failed", reason, [])
-        record.update(status="failed", reason=reason, ranks=[])
-        record.update(_result(case, request.timed_steps, empty))
     return record
+
+
+def checked(record: Dict[str, Any], schema: Dict[str, Any]) -> Dict[str, Any]:
+    """The record without NaN and infinity, which JSON lacks. One that does not fit the schema
+    becomes a ``failed`` one that says why."""
+    record = finite(record)
+    wrong = errors(record, schema)
+    if not wrong:
+        return record
+    reason = shorten("the record would be invalid: " + "; ".join(wrong))
+    nothing: Dict[str, Any] = {
+        "ranks": [],
+        "throughput": None,
+        "samples": None,
+        "window_seconds": None,
+    }
+    return dict(record, status="failed", reason=reason, **nothing)
 
 
 def encode(record: Dict[str, Any]) -> bytes:
@@ -107,10 +117,8 @@ def encode(record: Dict[str, Any]) -> bytes:
 
 def summary(record: Dict[str, Any], output: str) -> str:
     """One line for the person who waits."""
-    if record["status"] != "ok":
-        text = "{}: {}".format(record["status"], record["reason"])
-    else:
-        text = "ok: {:.4g} {} ({} samples in {:.3f} s)".format(
-            record["throughput"], record["unit"], record["samples"], record["window_seconds"]
-        )
-    return "{}; {:.1f} s in all; {}".format(text, record["wall_seconds"], output)
+    text = "{status}: {reason}"
+    if record["status"] == "ok":
+        text = "ok: {throughput:.4g} {unit} ({samples} samples in {window_seconds:.3f} s)"
+    text += "; {wall_seconds:.1f} s in all; "
+    return text.format(**record) + output

@@ -29,10 +29,18 @@ _KNOWN = {
 } | _ANNOTATIONS
 
 
+class SchemaError(Exception):
+    """The record's schema cannot be read."""
+
+
 def record_schema() -> Dict[str, Any]:
-    """The record's schema. Raises OSError or ValueError where it cannot be read."""
-    with open(RECORD_SCHEMA, encoding="utf-8") as file:
-        schema: Dict[str, Any] = json.load(file)
+    """The record's schema. Raises :class:`SchemaError`."""
+    try:
+        with open(RECORD_SCHEMA, encoding="utf-8") as file:
+            schema: Dict[str, Any] = json.load(file)
+    except (OSError, ValueError) as error:
+        path = os.path.normpath(RECORD_SCHEMA)
+        raise SchemaError(f"cannot read the record's schema {path}: {error}") from error
     return schema
 
 
@@ -58,14 +66,14 @@ def errors(value: Any, schema: Dict[str, Any], where: str = "record") -> List[st
     names = schema.get("type", [])
     names = [names] if isinstance(names, str) else names
     if names and not any(_is(value, name) for name in names):
-        return ["{} is {!r}, not {}".format(where, value, " or ".join(names))]
+        return [f"{where} is {value!r}, not {' or '.join(names)}"]
     found = []
     if "const" in schema and value != schema["const"]:
-        found.append("{} is {!r}, not {!r}".format(where, value, schema["const"]))
+        found.append(f"{where} is {value!r}, not {schema['const']!r}")
     if "enum" in schema and value not in schema["enum"]:
-        found.append("{} is {!r}, not one of {}".format(where, value, schema["enum"]))
+        found.append(f"{where} is {value!r}, not one of {schema['enum']}")
     if "minimum" in schema and _is(value, "number") and not value >= schema["minimum"]:
-        found.append("{} is {!r}, below {}".format(where, value, schema["minimum"]))
+        found.append(f"{where} is {value!r}, below {schema['minimum']}")
     if "minLength" in schema and _is(value, "string") and len(value) < schema["minLength"]:
         found.append(f"{where} is too short")
     if isinstance(value, dict):

@@ -50,6 +50,6 @@ def make_batch(
                 [np.sort(random.permutation(sequence_length)[:count]) for _ in range(rows)]
             ).astype(np.int64)
         else:
-            raise ValueError("input {!r}: unknown distribution".format(declared["name"]))
+            raise ValueError(f"input {declared['name']!r}: unknown distribution {kind!r}")
         arrays[declared["name"]] = array
     return arrays

@@ -11,7 +11,7 @@ from harness.adapter import Adapter, Mismatch
 
 #: A last value that comes later than this many seconds, and half a window, after the end of the
 #: window was not complete when the clock was read.
-_LATE_SECONDS = 1.0
+_LATE_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def measure(adapter: Adapter, steps: int) -> Window:
     seconds = end - start
     if late > max(_LATE_SECONDS, 0.5 * seconds):
         raise Mismatch(
-            f"the last value came {late:.3g} s after a window of {seconds:.3g} s: synchronize() returned "
-            "before the work was complete"
+            f"the last value came {late:.3g} s after a window of {seconds:.3g} s: "
+            "synchronize() returned before the work was complete"
         )
     step_seconds = adapter.mark_seconds(marks)
     if len(step_seconds) != steps:

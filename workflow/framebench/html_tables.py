@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from . import panels, statistics
 from .panels import Key
+from .tables import KEYS
 
 MAX_ROWS = 1000
+DASH = "\N{EN DASH}"
 
 TITLES = {
     "framework_version": "version",
@@ -36,12 +38,14 @@ TITLES = {
 NOTES = ("reason", "note")
 #: Two bounds that read as one cell: (low, high) -> title.
 RANGES = {
-    ("throughput_min", "throughput_max"): "min – max",
-    ("throughput_ci_low", "throughput_ci_high"): "95 % interval of the median",
+    ("throughput_min", "throughput_max"): f"min {DASH} max",
+    ("throughput_ci_low", "throughput_ci_high"): "95 % interval",
 }
 #: Columns worth a place only where rows differ in them.
 HOISTED = ("framework_version", "source", "model", "mode", "precision", "compiler", "unit",
            "status", "batch_per_device")  # fmt: skip
+#: Columns that need no place where another one decides them.
+FOLLOWING = (("framework_version", "framework"), ("source", "framework"), ("unit", "model"))
 #: Columns that another one already shows.
 HIDDEN = ("nodes", "devices", "throughput_max", "throughput_ci_high")
 
@@ -76,7 +80,7 @@ class Table:
     shared: Sequence[tuple[str, str]] = ()
     left_out: str = ""
     linked: bool = False
-    words: Sequence[str] = field(default=())
+    notes: int = 0  # how many of the last columns are notes
 
 
 def of_frame(
@@ -117,6 +121,7 @@ def of_frame(
         shared=shared,
         left_out=left_out,
         linked=links is not None,
+        notes=len(notes),
     )
 
 
@@ -131,6 +136,12 @@ def _shared(values: Mapping[str, list[Any]], count: int) -> tuple[list[tuple[str
         if column in values and len(set(values[column])) == 1 and values[column][0] is not None:
             shared.append((TITLES.get(column, column), str(values[column][0])))
             dropped.add(column)
+    for column, by in FOLLOWING:
+        if column in values and column not in dropped and _follows(values, column, by):
+            pairs = dict(zip(values[by], values[column], strict=True))
+            said = ", ".join(f"{name} {value}" for name, value in pairs.items() if value)
+            shared.append((f"{TITLES.get(column, column)} of each {by}", said))
+            dropped.add(column)
     if "variant" in values:
         variants = [str(value or "") for value in values["variant"]]
         tokens = panels.shared_tokens(variants)
@@ -141,7 +152,20 @@ def _shared(values: Mapping[str, list[Any]], count: int) -> tuple[list[tuple[str
         ]
         if not any(values["variant"]):
             dropped.add("variant")
+        elif _follows(values, "variant", "model"):
+            pairs = dict(zip(values["model"], values["variant"], strict=True))
+            said = ", ".join(f"{model} {variant}" for model, variant in pairs.items() if variant)
+            shared.append(("variant of a model", said))
+            dropped.add("variant")
     return shared, dropped
+
+
+def _follows(values: Mapping[str, list[Any]], column: str, by: str) -> bool:
+    """Whether ``by`` says it all: one value of ``column`` for each of its values."""
+    if by not in values:
+        return False
+    pairs = set(zip(values[by], values[column], strict=True))
+    return len(pairs) == len({name for name, _ in pairs})
 
 
 def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
@@ -156,7 +180,7 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
         if column == low and high in values:
             digits = _digits([*mine, *values[high]])
             return [
-                Cell(f"{a:.{digits}f} – {b:.{digits}f}", "number", repr(float(a)))
+                Cell(f"{a:.{digits}f} {DASH} {b:.{digits}f}", "number", repr(float(a)))
                 if a is not None and b is not None
                 else _missing(values, place, low == "throughput_ci_low")
                 for place, (a, b) in enumerate(zip(mine, values[high], strict=True))
@@ -165,7 +189,7 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
         return [Cell(str(value), f"status {value}") for value in mine]
     if column == "agrees":
         words = {True: "yes", False: "no"}
-        return [Cell("–" if v is None else words.get(bool(v), str(v)),
+        return [Cell(DASH if v is None else words.get(bool(v), str(v)),
                      "status failed" if v is not None and not v else "") for v in mine]  # fmt: skip
     if column in NOTES:
         return [Cell(str(value or ""), "note") for value in mine]
@@ -179,21 +203,17 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
             else Cell(f"{value * factor:.{digits}f}", "number", None if whole else repr(value))
             for place, value in enumerate(mine)
         ]
-    return [Cell("–" if value is None else str(value)) for value in mine]
+    return [Cell(DASH if value is None else str(value)) for value in mine]
 
 
 def _missing(values: Mapping[str, list[Any]], place: int, interval: bool = False) -> Cell:
-    """A dash, and the words why, when no note of the row says it."""
-    status = values.get("status", [])[place : place + 1]
+    """A dash, and words where neither the status nor a note of the row says why."""
     noted = any(values[column][place] for column in NOTES if column in values)
-    words = ""
-    if interval and (not status or status[0] == "ok"):
-        words = f"needs {statistics.repeats_needed()} repeats"
-    elif not noted and (not status or status[0] == "ok"):
-        words = "not known"
-    elif status and status[0] in panels.STATUS_WORDS:
-        words = panels.STATUS_WORDS[status[0]]
-    return Cell("–", "number missing", "", words)
+    status = values["status"][place] if "status" in values else "ok"
+    if status != "ok" or (noted and not interval):
+        return Cell(DASH, "number missing", "")
+    words = f"needs {statistics.repeats_needed()} repeats" if interval else "not known"
+    return Cell(DASH, "number missing", "", words)
 
 
 def _digits(values: Sequence[Any]) -> int:
@@ -241,4 +261,4 @@ def _plain(value: Any) -> Any:
 
 def key_of(row: Mapping[str, Any], **other: Any) -> Key:
     """The case of a row, with some of its keys replaced."""
-    return tuple(_plain({**row, **other}.get(key)) for key in panels.KEYS)
+    return tuple(_plain({**row, **other}.get(key)) for key in KEYS)

@@ -6,7 +6,7 @@ and every caption states what lies beyond it and where that is to be found.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +21,7 @@ MAX_PANELS = 6
 MAX_ROWS = 40
 MAX_LINES = 10
 MAX_STEP_PLOTS = 12
-MAX_LABEL = 44
+MAX_LABEL = 36
 
 Key = tuple[Any, ...]
 Cases = Mapping[Key, Sequence[Run]]
@@ -60,17 +60,24 @@ def throughput(cases: Cases, look: Look) -> list[Plot]:
             groups[(*place, run.batch_per_device)].append(key)
         chosen = _most_shared(groups, cases)
         rows: list[Row] = []
+        alone = all(len(group) == 1 for group in chosen.values())
         for group in sorted(chosen):
             first = cases[chosen[group][0]][0]
-            rows.append(Row(f"{scale(first)} · {first.precision} · batch {first.batch_per_device}"))
+            heading = f"{scale(first)} · {first.precision} · batch {first.batch_per_device}"
+            if alone:  # a heading over every single row would only be noise
+                rows.append(_throughput_row(cases[chosen[group][0]], f"{label(first)}, {heading}"))
+                continue
+            rows.append(Row(heading))
             for key in sorted(chosen[group], key=lambda key: label(cases[key][0])):
                 rows.append(_throughput_row(cases[key], label(cases[key][0])))
         count = sum(map(len, chosen.values()))
         units = sorted({run.unit for key in keys for run in cases[key]})
+        axis = f"throughput, {' or '.join(units)}"
         drawn.append(
             Plot(
                 title=f"{model}, {'training' if mode == 'train' else mode}",
-                svg=plots.strips(rows, look, f"throughput, {' or '.join(units)}"),
+                svg=plots.strips(rows, look, axis),
+                narrow=plots.strips(rows, look, axis, narrow=True),
                 description=f"Throughput of {count} cases of {model}, {mode}: a dot for each "
                 "repeat, a tick at the median. The numbers stand in the table Summary.",
                 caption="Each repeat is a dot, the tick and the number are the median, the line "
@@ -91,10 +98,10 @@ def weak_scaling(table: pd.DataFrame, look: Look) -> list[Plot]:
     """A panel per model, mode and precision, with a line for every setting that has a speed-up
     on more than one device."""
     panels: dict[tuple[str, str, str], dict[Key, list[Any]]] = defaultdict(dict)
-    without = 0
-    for row in table.itertuples(index=False):
-        if row.speedup != row.speedup or row.speedup is None:
-            without += 1
+    without: Counter[tuple[str, str, str]] = Counter()
+    for row in _rows(table):
+        if not _known(row.speedup):
+            without[row.model, row.mode, row.precision] += 1
             continue
         line = (row.framework, row.framework_version, row.source, row.compiler, row.variant)
         lines = panels[row.model, row.mode, row.precision]
@@ -126,45 +133,44 @@ def weak_scaling(table: pd.DataFrame, look: Look) -> list[Plot]:
                 caption="Weak scaling: the batch per device stays the same. Grey is the ideal. A "
                 "slow single device makes a speed-up look good: read it beside the throughput. "
                 + _left_out(len(made), len(lines), "settings with more than one device count")
-                + (f" {without} cases have no ratio; the table says why." if without else "")
+                + _without(without[panel])
                 + _panels_left_out(len(full), "Weak scaling"),
             )
         )
     return drawn
 
 
-def ratios(table: pd.DataFrame, look: Look, name: str, over: Callable[[Any], str]) -> list[Plot]:
-    """One strip plot of a table of speed-ups; ``over`` names what a row divides."""
-    rows = list(table.itertuples(index=False))
-    with_ratio = [row for row in rows if row.speedup is not None and row.speedup == row.speedup]
+def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
+    """One strip plot of a table of speed-ups."""
+    rows = _rows(table)
+    with_ratio = [row for row in rows if _known(row.speedup)]
     if not with_ratio:
         return []
-    label = _labels(with_ratio, compiler=False)
     groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for row in _spread(with_ratio, lambda row: (row.model, row.mode, row.framework), MAX_ROWS):
-        groups[row.model, row.mode, row.nodes * row.devices_per_node, row.nodes,
+        precision = getattr(row, "precision", "")
+        groups[row.model, row.mode, row.nodes * row.devices_per_node, row.nodes, precision,
                row.batch_per_device].append(row)  # fmt: skip
     drawn: list[Row] = []
     for group in sorted(groups):
         first = groups[group][0]
-        drawn.append(
-            Row(f"{first.model}, {first.mode} · {scale(first)} · batch {first.batch_per_device}")
-        )
-        for row in sorted(groups[group], key=lambda row: (label(row), over(row))):
-            drawn.append(
-                Row(_short(f"{label(row)}, {over(row)}"), row.framework, [float(row.speedup)])
-            )
+        parts = [f"{first.model}, {first.mode}", scale(first), getattr(first, "precision", "")]
+        drawn.append(Row(" · ".join(filter(None, [*parts, f"batch {first.batch_per_device}"]))))
+        label = _labels(groups[group])
+        for row in sorted(groups[group], key=label):
+            drawn.append(Row(label(row), row.framework, [float(row.speedup)]))
     shown = sum(map(len, groups.values()))
-    missing = len(rows) - len(with_ratio)
+    axis = "speed-up (1 = no gain)"
     return [
         Plot(
             title=name,
-            svg=plots.strips(drawn, look, "speed-up (1 = no gain)", reference=1.0),
+            svg=plots.strips(drawn, look, axis, reference=1.0),
+            narrow=plots.strips(drawn, look, axis, reference=1.0, narrow=True),
             description=f"{name}: {shown} ratios of medians against the line at 1. The numbers "
             f"stand in the table {name}.",
             caption="Ratio of medians of the same devices and batch; right of the line is faster. "
             + _left_out(shown, len(with_ratio), "ratios")
-            + (f" {missing} cases have no ratio; the table says why." if missing else ""),
+            + _without(len(rows) - len(with_ratio)),
         )
     ]
 
@@ -235,34 +241,43 @@ def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:
     return []
 
 
-def _labels(
-    rows: Sequence[Any], batch: bool = False, compiler: bool = True
-) -> Callable[[Any], str]:
+def _labels(rows: Sequence[Any], batch: bool = False) -> Callable[[Any], str]:
     """Names as short as they can be among ``rows``: the framework, and of version, source,
-    variant (and batch) what tells rows of one framework apart."""
-    seen: dict[tuple[str, str], set[Any]] = defaultdict(set)
-    for row in rows:
-        seen[row.framework, "version"].add(row.framework_version)
-        seen[row.framework, "source"].add(row.source)
-        seen["", "batch"].add(row.batch_per_device)
-        seen[row.framework, "variant"].add(row.variant)
+    variant (and batch) only what tells rows of one framework apart."""
     shared = shared_tokens([row.variant for row in rows])
+    parts: dict[str, Callable[[Any], str]] = {
+        "version": lambda row: row.framework_version,
+        "source": lambda row: row.source,
+        "variant": lambda row: ", ".join(t for t in row.variant.split(";") if t not in shared),
+        "batch": lambda row: f"batch {row.batch_per_device}",
+    }
+    if not batch:
+        del parts["batch"]
+    of_framework: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for row in rows:
+        of_framework[row.framework].add(tuple(part(row) for part in parts.values()))
+    wanted = {name: _telling(values) for name, values in of_framework.items()}
 
     def name(row: Any) -> str:
-        parts = [row.framework]
-        if len(seen[row.framework, "version"]) > 1:
-            parts[0] += f" {row.framework_version}"
-        if compiler and getattr(row, "compiler", "none") != "none":
-            parts[0] += f" + {row.compiler}"
-        if len(seen[row.framework, "source"]) > 1:
-            parts.append(row.source)
-        if len(seen[row.framework, "variant"]) > 1:
-            parts += [token for token in row.variant.split(";") if token and token not in shared]
-        if batch and len(seen["", "batch"]) > 1:
-            parts.append(f"batch {row.batch_per_device}")
-        return _short(", ".join(parts))
+        said = [row.framework]
+        if getattr(row, "compiler", "none") != "none":
+            said[0] += f" + {row.compiler}"
+        values = [part(row) for part in parts.values()]
+        said += [values[place] for place in wanted[row.framework] if values[place]]
+        return _short(", ".join(said))
 
     return name
+
+
+def _telling(values: set[tuple[str, ...]]) -> list[int]:
+    """The first places that together tell all tuples apart."""
+    chosen: list[int] = []
+    apart = 1
+    for place in range(len(next(iter(values)))):
+        if (more := len({tuple(v[p] for p in (*chosen, place)) for v in values})) > apart:
+            chosen.append(place)
+            apart = more
+    return chosen
 
 
 def shared_tokens(variants: Sequence[str]) -> list[str]:
@@ -296,6 +311,19 @@ def _spread(items: Sequence[Any], kind: Callable[[Any], Any], limit: int) -> lis
     for turn in range(max(map(len, kinds.values()), default=0)):
         chosen += [kinds[name][turn] for name in kinds if turn < len(kinds[name])]
     return chosen[:limit]
+
+
+def _rows(table: pd.DataFrame) -> list[Any]:
+    """Rows with the columns as attributes."""
+    return list(table.itertuples(index=False))
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and value == value
+
+
+def _without(count: int) -> str:
+    return f" {count} cases have no ratio; the table says why." if count else ""
 
 
 def _left_out(shown: int, there: int, what: str) -> str:

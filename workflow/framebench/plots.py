@@ -1,82 +1,39 @@
-"""The report's plots as inline SVG that takes its colours and its font from the page.
-
-Matplotlib draws with placeholder colours; `_svg` replaces each by a CSS variable, so that one
-drawing serves light and dark. Text stays text (searchable, read aloud), and ids are made unique
-so that many drawings can live in one page. Nothing here depends on the time or on a display.
-"""
+"""The report's plots, drawn from plain values: strips of dots, scaling lines, step times."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import re
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from . import statistics
+from .svg import ACCENT, ALARM, FONT, INK, MUTED, SERIES, VARIABLES, svg
 
 WIDTH = 760  # drawing units of a wide plot: CSS pixels at its natural size
+NARROW = 344  # of its twin for a phone
 ROW = 22
-FONT = 13
 #: A step this many times as long as the median step of its window is called slow.
 SLOW = 1.5
-
-INK, MUTED, GRID, ACCENT, ALARM = "#0a0a01", "#0a0a02", "#0a0a03", "#0a0a04", "#0a0a05"
-SERIES = tuple(f"#0a0b{number:02x}" for number in range(1, 9))
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-_VARIABLES = {
-    INK: "var(--ink)",
-    MUTED: "var(--muted)",
-    GRID: "var(--line)",
-    ACCENT: "var(--accent)",
-    ALARM: "var(--alarm)",
-    **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES, 1)},
-}
-_STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "framebench",
-    "text.parse_math": False,  # a name may hold a dollar sign
-    "font.size": FONT,
-    "text.color": INK,
-    "axes.edgecolor": GRID,
-    "axes.labelcolor": MUTED,
-    "axes.labelsize": FONT,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": GRID,
-    "grid.linewidth": 1,
-    "xtick.color": GRID,
-    "ytick.color": GRID,
-    "xtick.labelcolor": MUTED,
-    "ytick.labelcolor": MUTED,
-    "xtick.labelsize": FONT - 1,
-    "ytick.labelsize": FONT - 1,
-    "lines.linewidth": 1.8,
-    "legend.frameon": False,
-    "path.simplify": False,
-}
 
 
 @dataclass(frozen=True)
 class Plot:
     """A drawing with its words: ``description`` is read instead of it, ``caption`` stands below
-    and says what was left out."""
+    and says what was left out. ``narrow`` takes its place on a phone."""
 
     title: str
     svg: Markup
     description: str
     caption: str
+    narrow: Markup | None = None
     wide: bool = True
 
 
@@ -111,7 +68,7 @@ class Look:
 
     def variable(self, framework: str) -> str:
         """The colour as CSS, for the page around the plots."""
-        return _VARIABLES[self.colour(framework)]
+        return VARIABLES[self.colour(framework)]
 
     def marker(self, framework: str) -> str:
         position = self.frameworks.index(framework)
@@ -130,63 +87,89 @@ def number(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def strips(rows: Sequence[Row], look: Look, axis: str, reference: float | None = None) -> Markup:
+def _decimals(values: Sequence[float]) -> int:
+    """Decimals that show four digits of the largest value; the same for a whole column."""
+    return max(0, 3 - math.floor(math.log10(max(values, default=1.0))))
+
+
+def strips(
+    rows: Sequence[Row], look: Look, axis: str, reference: float | None = None, narrow: bool = False
+) -> Markup:
     """A dot for each value and a tick at the median, one row each; the median in numbers at the
-    right. With ``reference`` (ratios) a line stands there and the dots hang on it."""
+    right. With ``reference`` (ratios) a line stands there and the dots hang on it. ``narrow`` puts
+    the labels above the rows, for a phone."""
     values = [value for row in rows for value in row.values]
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
-    left = min(300, 24 + 7 * max(len(row.label) for row in rows))
-    height = ROW * len(rows) + 58
+    digits = _decimals(values)
+    width = NARROW if narrow else WIDTH
+    left = 12 if narrow else min(320, 28 + 8 * max(len(row.label) for row in rows))
+    right = 12 if narrow else 84
+    places, total = _places(rows, narrow)
+    height = ROW * total + 58
 
     def draw(figure: Figure) -> None:
         axes = figure.add_axes(
-            (left / WIDTH, 48 / height, (WIDTH - left - 84) / WIDTH, ROW * len(rows) / height)
+            (left / width, 48 / height, (width - left - right) / width, ROW * total / height)
         )
-        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_ylim(total, 0)
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         axes.grid(axis="y", visible=False)
-        _x_axis(axes, values, logarithmic, reference)
+        _x_axis(axes, values, logarithmic, reference, 4 if narrow else 6)
         axes.set_xlabel(axis + (" (logarithmic axis)" if logarithmic else ""))
         if reference is not None:
             axes.axvline(reference, color=MUTED, linewidth=1.2)
-        beside = axes.get_yaxis_transform()
-        for place, row in enumerate(rows):
-            heading = not row.framework
+
+        def write(text: str, side: int, place: float, offset: float, **style: Any) -> None:
             axes.annotate(
-                row.label, (0, place), xycoords=beside, textcoords="offset points",
-                xytext=(8 - left, 0) if heading else (-10, 0), va="center",
-                ha="left" if heading else "right", color=MUTED if heading else INK,
-                fontweight="bold" if heading else "normal",
+                text, (side, place), xycoords=axes.get_yaxis_transform(), va="center",
+                textcoords="offset points", xytext=(offset, 0), **style,
             )  # fmt: skip
+
+        for row, (label, dots) in zip(rows, places, strict=True):
+            if not row.framework:
+                write(row.label, 0, label, 8 - left, color=MUTED, fontweight="bold")
+                continue
+            write(row.label, 0, label, -6 if narrow else -10, ha="left" if narrow else "right")
             if row.values:
-                _strip(axes, place, row, look, reference)
+                _strip(axes, dots, row, look, reference)
+                middle = f"{statistics.median(row.values):.{digits}f}"
+                write(middle, 1, label, 6 if narrow else 74, ha="right")
             elif row.note:
-                axes.annotate(row.note, (0, place), xycoords=beside, textcoords="offset points",
-                              xytext=(8, 0), va="center", color=MUTED, fontstyle="italic")
+                write(row.note, 0, dots, 8, color=MUTED, fontstyle="italic")
 
-    return _svg(draw, WIDTH, height)
+    return svg(draw, width, height)
 
 
-def _strip(axes: Axes, place: int, row: Row, look: Look, reference: float | None) -> None:
-    colour = look.colour(row.framework)
-    middle = statistics.median(row.values)
+def _places(rows: Sequence[Row], narrow: bool) -> tuple[list[tuple[float, float]], float]:
+    """Where the label and the dots of each row stand, in rows from the top, and the sum."""
+    places = []
+    at = 0.0
+    for row in rows:
+        above = narrow and bool(row.framework)
+        places.append((at + 0.5, at + (1.25 if above else 0.5)))
+        at += 1.8 if above else 1.15 if narrow else 1.0
+    return places, at
+
+
+def _strip(axes: Axes, place: float, row: Row, look: Look, reference: float | None) -> None:
+    style: dict[str, Any] = {
+        "linestyle": "none", "color": look.colour(row.framework), "clip_on": False,
+    }  # fmt: skip
+    several = len(row.values) > 1
     start = min(row.values) if reference is None else reference
-    axes.hlines(place, start, max(row.values), color=colour, linewidth=1.6, alpha=0.55)
+    axes.hlines(place, start, max(row.values), color=style["color"], linewidth=1.6, alpha=0.55)
     axes.plot(
-        row.values, [place] * len(row.values), linestyle="none", marker=look.marker(row.framework),
-        markersize=6.5, color=colour, alpha=0.6 if len(row.values) > 1 else 0.95,
-        markeredgewidth=0, clip_on=False,
+        row.values, [place] * len(row.values), marker=look.marker(row.framework), markersize=6.5,
+        alpha=0.6 if several else 0.95, markeredgewidth=0, **style,
     )  # fmt: skip
-    if len(row.values) > 1:
-        axes.plot([middle], [place], linestyle="none", marker="|", markersize=15, color=colour,
-                  markeredgewidth=2.4, clip_on=False)
-    axes.annotate(number(middle), (1, place), xycoords=axes.get_yaxis_transform(),
-                  textcoords="offset points", xytext=(74, 0), va="center", ha="right")
+    if several:
+        middle = statistics.median(row.values)
+        axes.plot([middle], [place], marker="|", markersize=15, markeredgewidth=2.4, **style)
 
 
 def _x_axis(
-    axes: Axes, values: Sequence[float], logarithmic: bool, reference: float | None
+    axes: Axes, values: Sequence[float], logarithmic: bool, reference: float | None, ticks: int
 ) -> None:
     if not values:
         axes.set_xticks([])
@@ -200,7 +183,7 @@ def _x_axis(
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_xlim(0, 1.04 * max(*values, reference or 0))
-        axes.xaxis.set_major_locator(MaxNLocator(6))
+        axes.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
 
 
 def scaling(lines: Sequence[Line], look: Look) -> Markup:
@@ -239,10 +222,18 @@ def scaling(lines: Sequence[Line], look: Look) -> Markup:
         speed.set_yticks(devices, [str(count) for count in devices])
         speed.yaxis.set_minor_formatter(NullFormatter())
         efficiency.set_ylim(0, max(105.0, efficiency.get_ylim()[1]))
-        figure.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=2,
-                      fontsize=FONT - 1, handlelength=2.6, columnspacing=2, labelspacing=0.45)
+        figure.legend(
+            handles=handles,
+            loc="lower left",
+            bbox_to_anchor=(0.02, 0),
+            ncols=2,
+            fontsize=FONT - 1,
+            handlelength=2.6,
+            columnspacing=2,
+            labelspacing=0.45,
+        )
 
-    return _svg(draw, WIDTH, height)
+    return svg(draw, WIDTH, height)
 
 
 def steps(warmup: Sequence[float], window: Sequence[float], colour: str) -> Markup:
@@ -288,46 +279,4 @@ def steps(warmup: Sequence[float], window: Sequence[float], colour: str) -> Mark
         axes.set_xlabel("step of the timed window")
         axes.set_ylabel(unit)
 
-    return _svg(draw, 380, 210)
-
-
-def _svg(draw: Callable[[Figure], None], width: float, height: float) -> Markup:
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(width / 72, height / 72), dpi=72)
-        figure.patch.set_visible(False)
-        draw(figure)
-        for axes in figure.axes:
-            axes.patch.set_visible(False)
-            axes.tick_params(length=0, pad=6)
-        buffer = io.StringIO()
-        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None})
-    return _inline(buffer.getvalue(), width, height)
-
-
-def _inline(drawing: str, width: float, height: float) -> Markup:
-    """The <svg> element alone, small, without fixed colours or fonts, with ids of its own."""
-    body = drawing[drawing.index("<svg") :]
-    body = body[body.index(">") + 1 :].rstrip().removesuffix("</svg>")
-    body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", body, flags=re.S)
-    prefix = "d" + hashlib.sha256(body.encode()).hexdigest()[:8]
-    # Matplotlib escapes text, so that whatever stands between < and > is its own.
-    body = re.sub(r"<[^>]*>", lambda tag: _tag(tag[0], prefix), body)
-    body = re.sub(r">\s+<", "><", body).strip()
-    while (shorter := re.sub(r"<(g|defs)>(</\1>)|<(g|defs)/>", "", body)) != body:
-        body = shorter
-    return Markup(
-        f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
-        f'aria-hidden="true" focusable="false">{body}</svg>'
-    )
-
-
-def _tag(tag: str, prefix: str) -> str:
-    tag = re.sub(r' id="[a-zA-Z_.0-9]+_\d+"', "", tag)
-    tag = re.sub(r' id="(\w+)"', rf' id="{prefix}\1"', tag)
-    tag = tag.replace("xlink:href", "href").replace('href="#', f'href="#{prefix}')
-    tag = tag.replace("url(#", f"url(#{prefix}")
-    tag = re.sub(r"font-family: [^;]*; ?", "", tag)
-    tag = re.sub(r' transform="rotate\(-0 [^"]*\)"', "", tag)
-    tag = re.sub(r"\d+\.\d{3,}", lambda digits: f"{float(digits[0]):.2f}", tag)
-    tag = re.sub(r"#0a0[ab]0\d", lambda colour: _VARIABLES[colour[0]], tag)
-    return re.sub(r"\s+", " ", tag)
+    return svg(draw, 380, 210)

@@ -24,6 +24,15 @@ _NAME = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?\.json")
 _RELATIVE_ERROR = 1e-6
 
 
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"holds the number {name}, which JSON does not have")
+
+
+# Made once: json.loads with an argument makes another decoder for each file, which takes longer
+# than to read one.
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
     """Every record below `root` as a run, what is none, and how many attempts were superseded.
 
@@ -34,8 +43,7 @@ def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
     problems: list[Problem] = []
     seen: dict[bytes, str] = {}
     superseded = 0
-    for file in _json_files(root, problems):
-        origin = file.relative_to(root).as_posix()
+    for file, origin in _json_files(root, problems):
         try:
             content = file.read_bytes()
             run = _run_of_record(parse(content), file, origin)
@@ -56,24 +64,26 @@ def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
     return list(latest.values()), problems, superseded
 
 
-def _json_files(root: Path, problems: list[Problem]) -> Iterator[Path]:
-    """Visible *.json files below root, sorted; a hidden name is a file still being written."""
+def _json_files(root: Path, problems: list[Problem]) -> Iterator[tuple[Path, str]]:
+    """Visible *.json files below root, sorted, each with its path from there; a hidden name is a
+    file still being written."""
 
     def unreadable(error: OSError) -> None:
         origin = Path(error.filename or root)
         problems.append(Problem(origin.relative_to(root).as_posix(), cause(error)))
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
+        below = Path(folder).relative_to(root)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.endswith(".json") and not name.startswith("."):
-                yield Path(folder, name)
+                yield Path(folder, name), (below / name).as_posix()
 
 
 def parse(content: bytes) -> dict[str, Any]:
     """A record from its bytes. Raises ValueError with what is wrong and where."""
     try:
-        record = json.loads(content, parse_constant=_refuse_constant)
+        record = _DECODER.decode(content.decode("utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(
             f"is no complete JSON (line {error.lineno}, column {error.colno}: {error.msg}); "
@@ -93,10 +103,6 @@ def parse(content: bytes) -> dict[str, Any]:
         shown = shown if len(shown) <= 60 else shown[:57] + "..."
         raise ValueError(f"breaks the record schema: {error.message}; found {shown}") from error
     return dict(record)
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"holds the number {name}, which JSON does not have")
 
 
 @cache
@@ -205,5 +211,5 @@ def _environment_digest(environment: Mapping[str, Any]) -> str:
     """Twelve hex digits of Python and packages; "" where no package was captured."""
     if not environment["packages"]:
         return ""
-    known = json.dumps([environment["python"], environment["packages"]], sort_keys=True)
+    known = repr((environment["python"], sorted(environment["packages"].items())))
     return hashlib.sha256(known.encode()).hexdigest()[:12]

@@ -33,6 +33,7 @@ MAX_FAILURES = 300
 MAX_TRACEBACKS = 10
 MAX_PROBLEMS = 200
 
+Pairs = list[tuple[str, str]]
 RecordLinks = Sequence[tuple[str, Sequence[Link]]]
 
 
@@ -98,6 +99,9 @@ def render(
     link = partial(_link, record_set.root, folder)
     links = _Links(cases, link)
     made = _tables(tables, links)
+    setups = _setups(runs, look, link)
+    known = [setup.facts for setup in setups if setup.facts]
+    machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
     failures, failures_left_out = _failures(cases, link)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
@@ -116,7 +120,8 @@ def render(
         frameworks=[(name, look.variable(name)) for name in look.frameworks],
         models=sorted({run.model for run in runs}),
         hardware=_hardware(runs),
-        setups=_setups(runs, look, link),
+        machine=machine,
+        setups=setups,
         setups_left_out=max(0, len(_setup_groups(runs)) - MAX_SETUPS),
         plots=_plots(cases, tables, look, link),
         tables=made,
@@ -137,7 +142,7 @@ class _Links:
 
     def case(self, row: Mapping[str, Any], label: str = "", **other: Any) -> RecordLinks:
         runs = self.cases.get(html_tables.key_of(row, **other), ())
-        return [(label, [self.link(run, str(run.repeat)) for run in runs])] if runs else []
+        return [(label, _numbered(runs, self.link))] if runs else []
 
     def amp(self, row: Mapping[str, Any]) -> RecordLinks:
         return [link for p in ("fp32", "amp") for link in self.case(row, p, precision=p)]
@@ -178,33 +183,38 @@ def _plots(
         "throughput": alone(panels.throughput(cases, look)),
         "weak_scaling": alone(panels.weak_scaling(tables["weak_scaling"], look)),
         "amp_speedup": alone(
-            panels.ratios(
-                tables["amp_speedup"], look, "Mixed-precision speed-up",
-                lambda row: "amp" if row.compiler == "none" else f"amp with {row.compiler}",
-            )
+            panels.ratios(tables["amp_speedup"], look, "Mixed-precision speed-up")
         ),
         "compiler_speedup": alone(
-            panels.ratios(
-                tables["compiler_speedup"], look, "Compiler speed-up",
-                lambda row: f"{row.compiler}, {row.precision}",
-            )
+            panels.ratios(tables["compiler_speedup"], look, "Compiler speed-up")
         ),
         "steps": [
             (plot, [link(run, f"record of repeat {run.repeat}")])
             for plot, run in panels.step_times(cases, look, load)
         ],
-    }  # fmt: skip
+    }
 
 
 def _link(root: Path, folder: Path, run: Run, text: str) -> Link:
     """To the run's record, or to the CSV file whose line it is."""
-    if run.record is not None:
-        target, label = run.record, f"record {run.origin}"
-    else:
-        target, label = root / run.origin.rpartition(":")[0], run.origin
-        text = run.origin
-    href = os.path.relpath(target, folder).replace(os.sep, "/")
-    return Link(text, quote(href), label)
+    imported = run.record is None
+    target = run.record or root / run.origin.rpartition(":")[0]
+    href = quote(os.path.relpath(target, folder).replace(os.sep, "/"))
+    return Link(
+        run.origin if imported else text, href, f"{'' if imported else 'record '}{run.origin}"
+    )
+
+
+def _numbered(runs: Sequence[Run], link: Callable[[Run, str], Link]) -> list[Link]:
+    """A link for each repeat; of lines of one CSV file, only the first says the file's name."""
+    links = [link(run, str(run.repeat)) for run in runs]
+    named = ""
+    for place, (run, one) in enumerate(zip(runs, links, strict=True)):
+        name, _, line = run.origin.rpartition(":")
+        if run.record is None and name == named:
+            links[place] = Link(f":{line}", one.href, one.label)
+        named = name
+    return links
 
 
 def _hardware(runs: Sequence[Run]) -> list[tuple[str, int]]:
@@ -231,7 +241,9 @@ def _setups(runs: Sequence[Run], look: Look, link: Callable[[Run, str], Link]) -
         group = groups[key]
         # A run that was ok knows most about its environment.
         run = next((run for run in group if run.status == "ok"), group[0])
-        made, facts, details = "imported: no environment recorded", [], []
+        made = "imported: no environment recorded"
+        facts: Pairs = []
+        details: list[tuple[str, Pairs]] = []
         if run.record is not None:
             try:
                 made, facts, details = _facts(load_record(run.record))
@@ -254,9 +266,7 @@ def _setups(runs: Sequence[Run], look: Look, link: Callable[[Run, str], Link]) -
     return setups
 
 
-def _facts(
-    record: Mapping[str, Any],
-) -> tuple[str, list[tuple[str, str]], list[tuple[str, Sequence[tuple[str, str]]]]]:
+def _facts(record: Mapping[str, Any]) -> tuple[str, Pairs, list[tuple[str, Pairs]]]:
     """How the environment was made, its hardware and system, and the rest to be unfolded."""
     environment = record["environment"]
     ways = {
@@ -267,7 +277,7 @@ def _facts(
     }
     made = f"{ways[environment['way']]}, Python {environment['python']}"
     facts = [*_flat(environment["hardware"]), *_flat(environment["system"])]
-    details: list[tuple[str, Sequence[tuple[str, str]]]] = [
+    details: list[tuple[str, Pairs]] = [
         ("Command of one run", [("", shlex.join(record["command"]))]),
         ("Settings", [*_flat(record["settings"]), *_rank_settings(record)]),
         ("Code", _flat(environment["code"])),
@@ -277,11 +287,11 @@ def _facts(
     return made, facts, [(name, pairs) for name, pairs in details if pairs]
 
 
-def _rank_settings(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _rank_settings(record: Mapping[str, Any]) -> Pairs:
     return _flat(record["ranks"][0].get("settings", {})) if record["ranks"] else []
 
 
-def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
+def _flat(value: Any, name: str = "") -> Pairs:
     """Nested facts as (name, text) pairs, empty ones left away."""
     if isinstance(value, dict):
         return [
@@ -289,6 +299,8 @@ def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
             for key, inner in value.items()
             for pair in _flat(inner, f"{name} {key}".strip().replace("_", " "))
         ]
+    if name.endswith("bytes") and isinstance(value, int):
+        return [(name.removesuffix("bytes").strip(), f"{value / 2**30:.1f} GiB")]
     if isinstance(value, list):
         if any(isinstance(inner, (dict, list)) for inner in value):
             return [p for i, inner in enumerate(value) for p in _flat(inner, f"{name} {i}".strip())]
@@ -331,7 +343,7 @@ def _failures(
                 status=run.status,
                 reason=run.reason,
                 count=len(runs),
-                links=[link(other, str(other.repeat)) for other in runs],
+                links=_numbered(runs, link),
                 traceback=traceback,
             )
         )  # fmt: skip

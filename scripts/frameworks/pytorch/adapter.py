@@ -4,6 +4,7 @@ optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor
 from __future__ import annotations
 
 import importlib
+import itertools
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from harness.adapter import Adapter, Mismatch
@@ -105,7 +106,7 @@ class PyTorchAdapter(Adapter):
         if not self._cuda:
             return super().mark_seconds(marks)
         self.synchronize()
-        milliseconds = [first.elapsed_time(second) for first, second in zip(marks, marks[1:])]
+        milliseconds = [first.elapsed_time(second) for first, second in itertools.pairwise(marks)]
         return [value / 1000 for value in milliseconds]
 
     def version(self) -> str:

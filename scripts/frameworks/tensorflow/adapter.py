@@ -1,4 +1,6 @@
-"""TensorFlow 2: Keras models, a ``tf.function`` step, one worker process for each device."""
+"""TensorFlow 2 as its guides say: Keras models, a custom loop around one ``tf.function``, Keras's
+mixed precision, MultiWorkerMirroredStrategy with one worker for each device, XLA by
+``jit_compile``."""
 
 from __future__ import annotations
 
@@ -7,143 +9,157 @@ import json
 import os
 from typing import Any, Dict, Optional
 
-from harness.adapter import Adapter, Mismatch, Unsupported
+from harness.adapter import Adapter, Mismatch
 
-MEMORY_MESSAGES = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "Cannot allocate memory")
+# The words of an error that is not a ResourceExhaustedError but means memory.
+OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
 
 
 class TensorFlowAdapter(Adapter):
     def start(self) -> None:
-        # TensorFlow reads these at its import.
-        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
-        os.environ["GRPC_VERBOSITY"] = "ERROR"
+        # TensorFlow reads these when it is imported.
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
         if self.place.world_size > 1:
-            os.environ["TF_CONFIG"] = json.dumps(
-                {
-                    "cluster": {"worker": list(self.place.addresses)},
-                    "task": {"type": "worker", "index": self.place.rank},
-                }
-            )
-        import tensorflow
+            task = {"type": "worker", "index": self.place.rank}
+            cluster = {"worker": list(self.place.addresses)}
+            os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
+        import tensorflow as tf
 
-        self.tf: Any = tensorflow
-        tf = self.tf
+        # All that imports TensorFlow at its top: from here on it is there.
+        from . import devices, graphs, optimizers, steps
+
+        self._tf: Any = tf
+        self._devices, self._graphs, self._optimizers, self._steps = (
+            devices,
+            graphs,
+            optimizers,
+            steps,
+        )
         tf.get_logger().setLevel("ERROR")
         tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
+        # Operations that run side by side, each with the threads above, would oversubscribe.
         tf.config.threading.set_inter_op_parallelism_threads(1)
-        self._take_device()
         tf.config.experimental.enable_tensor_float_32_execution(False)
-        tf.keras.mixed_precision.set_global_policy(self._policy())
-        self.strategy = self._join()
-        tf.keras.utils.set_random_seed(self.place.seed)
+        self._gpu = devices.take(self.place)
+        self._policy = devices.policy(self.case.precision, self._gpu)
+        tf.keras.mixed_precision.set_global_policy(self._policy)
+        self._strategy = devices.join(self.place)
+        self._sum = steps.sum_over_ranks(self._strategy)
+        # The interface of a model's module is that of resnet50_v1_5.py.
+        name = self.case.model.replace(".", "_")
+        self._definition: Any = importlib.import_module(f".{name}", __package__)
 
     def build(self, batch: Dict[str, Any]) -> None:
-        tf = self.tf
-        from . import graphs, optimizers, steps
-
-        self.graphs = graphs
-        name = self.case.model.replace(".", "_")
-        self.definition = importlib.import_module(f".{name}", __package__)
-        self.batch = {key: tf.constant(value) for key, value in batch.items()}
-        self.training = self.case.mode == "train"
+        tf, definition, steps = self._tf, self._definition, self._steps
+        train = self.case.mode == "train"
         xla = self.case.compiler == "xla"
-        # Variables made in the scope start from the values of rank 0.
-        with self.strategy.scope():
-            self.model = self.definition.build(self.facts)
-            optimizer = optimizers.from_facts(self.facts)
-            if self._policy() == "mixed_float16":
-                optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
-            if self.training:
-                optimizer.build(self.model.trainable_variables)
-        self.forward = steps.forward(self.definition, self.model, self.training, xla)
-        self.function = self.forward
-        if self.training:
-            self.function = steps.training(
-                self.definition, self.model, optimizer, self.strategy, xla
-            )
-        self.sum_over_ranks = steps.sum_over_ranks(self.strategy)
+        self._batch = {name: tf.constant(array) for name, array in batch.items()}
+        tf.keras.utils.set_random_seed(self.place.seed)
+        with self._strategy.scope():  # the variables of all ranks start as those of rank 0
+            self._model = definition.build(self.facts)
+            if train:
+                optimizer = self._make_optimizer()
+        self._draw_other_dropout_masks()
+        forward = steps.forward(definition, self._model, train, xla)
+        function = forward
+        if train:
+            function = steps.training(definition, self._model, optimizer, self._strategy, xla)
+        # Traced here, once: the step is that graph and nothing can make it trace again.
+        self._forward = forward.get_concrete_function(self._batch)
+        self._step = function.get_concrete_function(self._batch) if train else self._forward
+
+    def _make_optimizer(self) -> Any:
+        optimizer = self._optimizers.from_facts(self.facts)
+        if self._policy == "mixed_float16":  # bfloat16 has the range of float32
+            optimizer = self._tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
+        optimizer.build(self._model.trainable_variables)
+        return optimizer
+
+    def _draw_other_dropout_masks(self) -> None:
+        """The scope gave the random generators of all ranks the state of rank 0."""
+        for variable in self._model.non_trainable_variables:
+            if variable.path.endswith("seed_generator_state"):
+                seed, counter = variable.numpy()
+                variable.assign([seed + self.place.rank, counter])
 
     def step(self) -> Any:
-        return self.function(self.batch)
+        return self._step(self._batch)
 
     def read(self, handle: Any) -> float:
-        values = [value.numpy().astype("float64") for value in self.tf.nest.flatten(handle)]
-        return float(sum(value.sum() for value in values) / sum(value.size for value in values))
+        arrays = [tensor.numpy().astype("float64") for tensor in self._tf.nest.flatten(handle)]
+        return float(sum(array.sum() for array in arrays) / sum(array.size for array in arrays))
 
     def synchronize(self) -> None:
-        self.tf.test.experimental.sync_devices()
+        # On the CPU a function returns when it is complete.
+        if self._gpu:
+            self._tf.test.experimental.sync_devices()
 
     def version(self) -> str:
-        return str(self.tf.__version__)
+        return str(self._tf.__version__)
 
     def device(self) -> str:
-        if self.place.accelerator == "cpu":
+        if not self._gpu:
             return "cpu"
-        gpu = self.tf.config.get_visible_devices("GPU")[0]
-        details = self.tf.config.experimental.get_device_details(gpu)
-        return f"cuda:{self.place.local_rank} {details.get('device_name', '')}".strip()
+        return f"cuda:{self.place.local_rank} {self._devices.capability_and_name(self._gpu)[1]}"
 
     def settings(self) -> Dict[str, Any]:
-        threading = self.tf.config.threading
-        return {
-            "intra_op_threads": threading.get_intra_op_parallelism_threads(),
-            "inter_op_threads": threading.get_inter_op_parallelism_threads(),
+        config = self._tf.config
+        several = self.place.world_size > 1
+        found: Dict[str, Any] = {
+            "intra_op_threads": config.threading.get_intra_op_parallelism_threads(),
+            "inter_op_threads": config.threading.get_inter_op_parallelism_threads(),
+            "keras": self._tf.keras.__version__,
+            "policy": self._policy,
+            "amp_dtype": self._policy[len("mixed_") :] if self.case.precision == "amp" else None,
+            "tf32": config.experimental.tensor_float_32_execution_enabled(),
+            "data_format": self._tf.keras.config.image_data_format(),
+            "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
+            "strategy": type(self._strategy).__name__ if several else None,
+            "collective": self._devices.collective(self.place).name if several else None,
         }
+        if self.case.compiler == "xla":
+            train_together = several and self.case.mode == "train"
+            found["xla_scope"] = "forward and backward pass" if train_together else "step"
+        if self.case.mode == "train":
+            found["fused_optimizer"] = True
+            found["loss_scaling"] = self._policy == "mixed_float16"
+        return found
 
     def trainable_parameters(self) -> int:
-        return sum(int(variable.shape.num_elements()) for variable in self.model.trainable_variables)
+        return sum(variable.shape.num_elements() for variable in self._model.trainable_variables)
 
     def product_dtypes(self) -> Dict[str, int]:
-        return self.graphs.product_dtypes(self.forward.get_concrete_function(self.batch))
+        # The step's graph holds the backward pass too; the forward pass alone is the same model
+        # under the same policy, traced and not run.
+        return self._graphs.product_dtypes(self._forward)
 
     def compiled(self) -> Dict[str, Any]:
         if self.case.compiler == "none":
             return {}
-        functions = self.graphs.xla_functions(self.function.get_concrete_function(self.batch))
+        functions = self._graphs.xla_functions(self._step)
+        if functions == 0:
+            raise Mismatch("the step's graph has no function that XLA must compile")
         return {"xla_functions": functions}
 
     def all_reduce(self, value: float) -> float:
-        return float(self.sum_over_ranks(self.tf.constant(value, self.tf.float64)).numpy())
+        return float(self._sum(self._tf.constant(value, self._tf.float64)).numpy())
 
     def weights_checksum(self) -> float:
-        return float(
-            sum(
-                abs(variable.numpy().astype("float64")).sum()
-                for variable in self.model.trainable_variables
-            )
-        )
+        arrays = (variable.numpy() for variable in self._model.trainable_variables)
+        return float(sum(abs(array.astype("float64")).sum() for array in arrays))
 
-    def _take_device(self) -> None:
-        tf = self.tf
-        gpus = tf.config.list_physical_devices("GPU")
-        if self.place.accelerator == "cpu":
-            tf.config.set_visible_devices([], "GPU")
-            return
-        if self.place.local_rank >= len(gpus):
-            raise Unsupported(
-                f"TensorFlow sees {len(gpus)} GPUs, rank {self.place.rank} needs number "
-                f"{self.place.local_rank}"
-            )
-        gpu = gpus[self.place.local_rank]
-        tf.config.set_visible_devices(gpu, "GPU")
-        tf.config.experimental.set_memory_growth(gpu, True)
+    def reset_peak_device_memory(self) -> None:
+        if self._gpu:
+            self._tf.config.experimental.reset_memory_stats("GPU:0")
 
-    def _policy(self) -> str:
-        if self.case.precision == "fp32":
-            return "float32"
-        if self.place.accelerator == "cpu":
-            return "mixed_bfloat16"
-        gpu = self.tf.config.get_visible_devices("GPU")[0]
-        details = self.tf.config.experimental.get_device_details(gpu)
-        return (
-            "mixed_bfloat16" if details["compute_capability"] >= (8, 0) else "mixed_float16"
-        )
+    def peak_device_memory(self) -> Optional[int]:
+        if not self._gpu:
+            return None
+        return int(self._tf.config.experimental.get_memory_info("GPU:0")["peak"])
 
-    def _join(self) -> Any:
-        distribute = self.tf.distribute
-        if self.place.world_size == 1:
-            return distribute.get_strategy()
-        kinds = distribute.experimental.CommunicationImplementation
-        kind = kinds.RING if self.place.accelerator == "cpu" else kinds.NCCL
-        options = distribute.experimental.CommunicationOptions(implementation=kind)
-        return distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    def out_of_memory(self, error: BaseException) -> bool:
+        if isinstance(error, (MemoryError, self._tf.errors.ResourceExhaustedError)):
+            return True
+        message = str(error).lower()
+        return any(words.lower() in message for words in OUT_OF_MEMORY)

@@ -1,11 +1,13 @@
-"""The functions that TensorFlow traces: one training step, one forward pass, one collective."""
+"""The functions that TensorFlow traces: a training step, a forward pass, a sum over the ranks."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, List
+from typing import Any, Callable, Dict
 
 import keras
 import tensorflow as tf
+
+Batch = Dict[str, tf.Tensor]
 
 
 def training(
@@ -14,54 +16,52 @@ def training(
     optimizer: keras.optimizers.Optimizer,
     strategy: tf.distribute.Strategy,
     xla: bool,
-) -> Callable[..., Any]:
-    """A step from a batch to this rank's mean loss, which updates the model."""
+) -> Callable[[Batch], tf.Tensor]:
+    """From a batch to this rank's mean loss, updating the model."""
     variables = model.trainable_variables
     ranks = strategy.num_replicas_in_sync
-    # The collective's kernels are not XLA's: with several ranks the compiler gets what is
-    # before it. The update that follows is one fused kernel a variable either way.
-    whole = xla and ranks == 1
+    # XLA cannot compile the collective: with several ranks it gets forward and backward pass.
+    xla_gradients = xla and ranks > 1
+    xla_step = xla and ranks == 1
 
-    def gradients(batch: Any) -> Any:
+    def gradients(batch: Batch) -> Any:
         with tf.GradientTape() as tape:
             loss = definition.loss(model(definition.inputs(batch), training=True), batch)
-            # A share of the global mean, so that the sum over the ranks is its gradient.
+            # This rank's share of the global mean: the ranks' gradients add up to its gradient.
             share = optimizer.scale_loss(loss / ranks)
-        found: List[Any] = tape.gradient(share, variables)
-        # An embedding's gradient comes as slices; decay and moments are those of all rows.
+        found = tape.gradient(share, variables)
+        # An embedding's gradient comes as slices, but all rows decay and have moments.
         return loss, [tf.convert_to_tensor(gradient) for gradient in found]
 
-    compiled = tf.function(gradients, jit_compile=True) if xla and not whole else gradients
+    local = tf.function(gradients, jit_compile=True) if xla_gradients else gradients
 
-    def reduced(batch: Any) -> Any:
-        loss, found = compiled(batch)
+    def replica(batch: Batch) -> Any:
+        loss, found = local(batch)
         context = tf.distribute.get_replica_context()
         return loss, context.all_reduce(tf.distribute.ReduceOp.SUM, found)
 
-    def step(batch: Any) -> Any:
-        loss, found = strategy.run(reduced, args=(batch,))
-        # Out here Keras does not reduce once more, and it clips what was reduced.
+    def step(batch: Batch) -> tf.Tensor:
+        loss, found = strategy.run(replica, args=(batch,))
+        # Outside the replica: Keras must not reduce a second time, and clips the sum.
         optimizer.apply(found, variables)
         return loss
 
-    return tf.function(step, jit_compile=whole or None)
+    return tf.function(step, jit_compile=xla_step)
 
 
 def forward(
-    definition: Any, model: keras.Model, training: bool, xla: bool = False
-) -> Callable[..., Any]:
-    """From a batch to the model's outputs."""
-
-    def outputs(batch: Any) -> Any:
-        return model(definition.inputs(batch), training=training)
-
-    return tf.function(outputs, jit_compile=xla or None)
+    definition: Any, model: keras.Model, training: bool, xla: bool
+) -> Callable[[Batch], Any]:
+    """From a batch to the model's outputs, with dropout and batch statistics if ``training``."""
+    return tf.function(
+        lambda batch: model(definition.inputs(batch), training=training), jit_compile=xla
+    )
 
 
-def sum_over_ranks(strategy: tf.distribute.Strategy) -> Callable[..., Any]:
-    """From a float64 scalar of each rank to their sum."""
+def sum_over_ranks(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]:
+    """From a scalar of each rank to their sum."""
 
-    def replica(value: Any) -> Any:
+    def replica(value: tf.Tensor) -> tf.Tensor:
         context = tf.distribute.get_replica_context()
         return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
 

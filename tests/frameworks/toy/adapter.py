@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from pathlib import Path
+from typing import Any
 
 from harness.adapter import Adapter, Mismatch, Unsupported
 
@@ -18,7 +19,7 @@ from . import toy
 from .ring import Ring
 
 
-def behaviour() -> Dict[str, float]:
+def behaviour() -> dict[str, float]:
     """What FRAMEBENCH_TOY asks for."""
     words = [word for word in os.environ.get("FRAMEBENCH_TOY", "").split(",") if word]
     pairs = [word.partition("=") for word in words]
@@ -32,7 +33,7 @@ class ToyAdapter(Adapter):
         self.does = behaviour()
         self.steps = 0
         self.done_at = 0.0
-        self.ring: Optional[Ring] = None
+        self.ring: Ring | None = None
         if "unsupported" in self.does:
             raise Unsupported("the toy has no wheels")
         self._misbehave_at("start")
@@ -60,14 +61,18 @@ class ToyAdapter(Adapter):
             sys.exit(0)
         if here("raise_rank"):
             raise RuntimeError("the toy is broken\nand has more to say")
+        if "eat" in self.does and moment == "step":
+            food = []
+            while True:
+                food.append(bytearray(b"x") * 2**24)
         if "oom" in self.does and moment == "step":
             raise MemoryError("the toy box is full")
 
-    def build(self, batch: Dict[str, Any]) -> None:
+    def build(self, batch: dict[str, Any]) -> None:
         seed = self.place.seed * 1000 + self.place.rank
         self.line = toy.Line(self.case.batch_per_device, seed)
 
-    def step(self) -> Tuple[float, float]:
+    def step(self) -> tuple[float, float]:
         self.steps += 1
         if self.steps == 2:
             self._misbehave_at("step")
@@ -86,7 +91,7 @@ class ToyAdapter(Adapter):
             sums = self.ring.all_reduce(gradients)
             gradients = [value / self.place.world_size for value in sums]
         rate = self.facts["hyperparameters"]["learning_rate"]
-        self.line.weights = [w - rate * g for w, g in zip(self.line.weights, gradients)]
+        self.line.weights = [w - rate * gradients[i] for i, w in enumerate(self.line.weights)]
         return loss
 
     def _infer(self) -> float:
@@ -97,7 +102,7 @@ class ToyAdapter(Adapter):
     def _wait_until(moment: float) -> None:
         time.sleep(max(0.0, moment - time.perf_counter()))
 
-    def read(self, handle: Tuple[float, float]) -> float:
+    def read(self, handle: tuple[float, float]) -> float:
         value, done_at = handle
         self._wait_until(done_at)
         return value
@@ -110,14 +115,14 @@ class ToyAdapter(Adapter):
         return "1.0"
 
     def device(self) -> str:
-        return "toy:{}".format(self.place.local_rank)
+        return f"toy:{self.place.local_rank}"
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         return {
             "threads": self.place.threads,
             "omp_num_threads": os.environ.get("OMP_NUM_THREADS"),
             "cuda_visible_devices": os.environ.get("CUDA_VISIBLE_DEVICES"),
-            "folder": os.getcwd(),
+            "folder": str(Path.cwd()),
             "odd": float("nan") if "odd_settings" in self.does else 0.0,
             "object": object() if "odd_settings" in self.does else None,
         }
@@ -125,12 +130,12 @@ class ToyAdapter(Adapter):
     def trainable_parameters(self) -> int:
         return 3 if "wrong_parameters" in self.does else len(self.line.weights)
 
-    def product_dtypes(self) -> Dict[str, int]:
+    def product_dtypes(self) -> dict[str, int]:
         if self.case.precision == "amp" and "fp32_amp" not in self.does:
             return {"float32": 1, "bfloat16": 20}
         return {"float32": 161}
 
-    def compiled(self) -> Dict[str, Any]:
+    def compiled(self) -> dict[str, Any]:
         if self.case.compiler == "fallback":
             raise Mismatch("the compiler fell back")
         return {}
@@ -143,7 +148,7 @@ class ToyAdapter(Adapter):
     def weights_checksum(self) -> float:
         return sum(abs(weight) for weight in self.line.weights)
 
-    def mark_seconds(self, marks: List[Any]) -> List[float]:
+    def mark_seconds(self, marks: list[Any]) -> list[float]:
         seconds = super().mark_seconds(marks)
         return seconds[1:] if "lost_mark" in self.does else seconds
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import socket
 import struct
 import time
-from typing import List, Sequence
+from collections.abc import Sequence
 
 
 class Ring:
@@ -14,7 +15,7 @@ class Ring:
     def __init__(self, rank: int, addresses: Sequence[str]) -> None:
         self.rank = rank
         host, _, port = addresses[0].rpartition(":")
-        self._peers: List[socket.socket] = []
+        self._peers: list[socket.socket] = []
         if rank == 0:
             with socket.socket() as server:
                 server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -36,7 +37,7 @@ class Ring:
                 time.sleep(0.02)
 
     @staticmethod
-    def _receive(peer: socket.socket, count: int) -> List[float]:
+    def _receive(peer: socket.socket, count: int) -> list[float]:
         content = b""
         while len(content) < 8 * count:
             part = peer.recv(8 * count - len(content))
@@ -45,11 +46,11 @@ class Ring:
             content += part
         return list(struct.unpack(f"{count}d", content))
 
-    def all_reduce(self, values: List[float]) -> List[float]:
+    def all_reduce(self, values: list[float]) -> list[float]:
         """The sums over all ranks."""
         if self.rank == 0:
             for peer in self._peers:
-                values = [a + b for a, b in zip(values, self._receive(peer, len(values)))]
+                values = list(map(operator.add, values, self._receive(peer, len(values))))
         for peer in self._peers:
             peer.sendall(struct.pack(f"{len(values)}d", *values))
         return values if self.rank == 0 else self._receive(self._peers[0], len(values))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import List, Tuple
 
 
 class Line:
@@ -12,18 +11,18 @@ class Line:
     def __init__(self, batch: int, seed: int) -> None:
         self.weights = [0.5, 0.5]
         draw = random.Random(seed)
-        self.points: List[Tuple[float, float]] = []
+        self.points: list[tuple[float, float]] = []
         for _ in range(batch):
             x = draw.uniform(-1, 1)
             self.points.append((x, 3 * x - 1 + draw.gauss(0, 0.1)))
 
-    def forward(self) -> List[float]:
+    def forward(self) -> list[float]:
         slope, offset = self.weights
         return [slope * x + offset for x, _ in self.points]
 
-    def loss_and_gradients(self) -> Tuple[float, List[float]]:
-        errors = [output - y for output, (_, y) in zip(self.forward(), self.points)]
-        count = len(errors)
-        loss = sum(error * error for error in errors) / count
-        slope = sum(2 * error * x for error, (x, _) in zip(errors, self.points)) / count
-        return loss, [slope, sum(2 * error for error in errors) / count]
+    def loss_and_gradients(self) -> tuple[float, list[float]]:
+        slope, offset = self.weights
+        errors = [(slope * x + offset - y, x) for x, y in self.points]
+        loss = sum(error * error for error, _ in errors)
+        gradients = [sum(2 * error * x for error, x in errors), sum(2 * e for e, _ in errors)]
+        return loss / len(errors), [gradient / len(errors) for gradient in gradients]

@@ -1,0 +1,81 @@
+"""Projects and records of any size for the benchmarks of the workflow itself."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "workflow"))
+
+PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
+REPEATS = 5
+STEPS = 100
+
+
+def make_project(folder: Path, runs: int) -> None:
+    """A copy of the project whose suite ``large`` has this many runs (a multiple of 100)."""
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / part)
+    suite = {
+        "steps": {"warmup": 20, "timed": STEPS},
+        "repeats": REPEATS,
+        "axes": {
+            "framework": ["pytorch"],
+            "model": ["resnet50_v1.5"],
+            "mode": ["train", "inference"],
+            "precision": ["fp32", "amp"],
+            "compiler": ["none", "native"],
+            "batch_per_device": list(range(1, runs // REPEATS // 8 + 1)),
+        },
+    }
+    cases = 8 * len(suite["axes"]["batch_per_device"])
+    assert cases * REPEATS == runs, f"{runs} is no multiple of {8 * REPEATS}"
+    (folder / "config" / "suites" / "large.yaml").write_text(yaml.safe_dump(suite))
+
+
+def write_records(folder: Path, sample: dict[str, Any]) -> int:
+    """A record for every run of suite ``large``, varied from a real one; their number."""
+    from framebench import catalog, config, machine, plan
+
+    known = catalog.load_catalog(folder)
+    values = yaml.safe_load((folder / "config" / "config.yaml").read_text())
+    values |= {"suite": "large", "results": str(folder / "results"), "accelerator": "cpu"}
+    settings = config.load_settings(values, known)
+    made = plan.make_plan(settings, known, machine.detect(), None)
+    noise = random.Random(0)
+    for run in made.pending:
+        record = copy.deepcopy(sample)
+        record["case"] = run.case._asdict()
+        record["repeat"] = run.repeat
+        record["settings"] |= {"warmup_steps": 20, "timed_steps": STEPS}
+        seconds = [0.1 * noise.lognormvariate(0, 0.02) for _ in range(STEPS)]
+        for rank in record["ranks"]:
+            rank |= {"step_seconds": seconds, "window_seconds": sum(seconds)}
+        record["samples"] = run.case.batch_per_device * STEPS
+        record["window_seconds"] = sum(seconds)
+        record["throughput"] = record["samples"] / record["window_seconds"]
+        path = folder / "results" / "runs" / f"{run.name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record))
+    return len(made.pending)
+
+
+def sample_record() -> dict[str, Any]:
+    """Any good one-device record of a real PyTorch run in ``results/runs``."""
+    for path in sorted(ROOT.glob("results/runs/pytorch/resnet50_v1.5/train-fp32-*1n1g*/r1.json")):
+        record: dict[str, Any] = json.loads(path.read_text())
+        if record["status"] == "ok":
+            return record
+    raise SystemExit("no record of a PyTorch ResNet-50 run in results/runs: run the suite first")

@@ -1,0 +1,88 @@
+"""Time of a dry run, of an up-to-date check and of ``report`` with 1,000 and 10,000 runs.
+
+    .venv/bin/python benchmarks/workflow_speed.py
+
+Goals: dry run and up-to-date check at most 5 s and 20 s; report at most 10 s and 30 s and under
+1 GiB. Each is a fresh process; the best of the given number of rounds is printed with the ratio
+to its goal, and the ratio of the two sizes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from synthetic_records import make_project, sample_record, write_records
+
+GOALS = {  # seconds for 1,000 and 10,000 runs
+    "dry run": (5, 20),
+    "up-to-date check": (5, 20),
+    "report": (10, 30),
+}
+SIZES = (1000, 10000)
+GIB = 2**30
+
+
+def timed(command: list[str], folder: Path) -> tuple[float, int]:
+    """Seconds and peak resident bytes (of the largest process) of a command that must succeed."""
+    start = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        if status:
+            output.seek(0)
+            raise SystemExit(f"{command} failed:\n{output.read()[-3000:]}")
+    return seconds, usage.ru_maxrss * 1024
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    given = parser.parse_args()
+    sample = sample_record()
+    snakemake = [sys.executable, "-m", "snakemake", "--cores", "all"]
+    suite = ["--config", "suite=large"]
+    found: dict[str, list[tuple[float, int]]] = {name: [] for name in GOALS}
+    for size in given.sizes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            make_project(folder, size)
+            steps = {"dry run": [*snakemake, "--dry-run", *suite]}
+            best(found, steps, folder, given.rounds)
+            write_records(folder, sample)
+            report = [*snakemake[:-1], "1", "report", *suite]
+            best(found, {"report": report}, folder, given.rounds)
+            best(found, {"up-to-date check": [*snakemake, *suite]}, folder, given.rounds)
+    failed = False
+    print(f"{'':18}" + "".join(f"{f'{size:,} runs':>14}{'of goal':>9}" for size in given.sizes)
+          + f"{'10x runs':>10}")
+    for name, values in found.items():
+        cells = ""
+        for size, (seconds, _) in zip(given.sizes, values, strict=True):
+            goal = GOALS[name][SIZES.index(size)]
+            failed |= seconds > goal
+            cells += f"{f'{seconds:.2f} s':>14}{seconds / goal:>9.2f}"
+        growth = f"{values[-1][0] / values[0][0]:>9.1f}x" if len(values) > 1 else ""
+        print(f"{name:18}{cells}{growth}")
+    peak = max(memory for _, memory in found["report"])
+    print(f"report, peak memory: {peak / GIB:.2f} GiB (goal: under 1)")
+    return int(failed or peak >= GIB)
+
+
+def best(
+    found: dict[str, list[tuple[float, int]]], steps: dict[str, list[str]], folder: Path, rounds: int
+) -> None:
+    for name, command in steps.items():
+        runs = [timed(command, folder) for _ in range(rounds)]
+        found[name].append((min(s for s, _ in runs), max(m for _, m in runs)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

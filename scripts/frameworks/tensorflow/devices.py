@@ -1,0 +1,57 @@
+"""The one device of a rank, the precision it computes in, and its way to the other ranks."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import tensorflow as tf
+from harness.adapter import Place, Unsupported
+
+
+def take(place: Place) -> Optional[tf.config.PhysicalDevice]:
+    """The rank's GPU, the only one that TensorFlow will see; None on the CPU."""
+    gpus = tf.config.list_physical_devices("GPU")
+    if place.accelerator == "cpu":
+        tf.config.set_visible_devices([], "GPU")
+        return None
+    if place.local_rank >= len(gpus):
+        raise Unsupported(
+            f"TensorFlow sees {len(gpus)} GPUs; local rank {place.local_rank} has none"
+        )
+    gpu = gpus[place.local_rank]
+    tf.config.set_visible_devices(gpu, "GPU")
+    # Without it the peak would be what TensorFlow reserved: nearly all of the GPU.
+    tf.config.experimental.set_memory_growth(gpu, True)
+    return gpu
+
+
+def capability_and_name(gpu: tf.config.PhysicalDevice) -> Tuple[Tuple[int, int], str]:
+    """Compute capability and product name."""
+    details = tf.config.experimental.get_device_details(gpu)
+    return details.get("compute_capability", (0, 0)), details.get("device_name", "GPU")
+
+
+def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
+    """Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it."""
+    if precision == "fp32":
+        return "float32"
+    if precision != "amp":
+        raise Unsupported(f"this adapter knows fp32 and amp, not {precision}")
+    if gpu is None or capability_and_name(gpu)[0] >= (8, 0):
+        return "mixed_bfloat16"
+    return "mixed_float16"
+
+
+def collective(place: Place) -> tf.distribute.experimental.CommunicationImplementation:
+    """What carries the all-reduce."""
+    kinds = tf.distribute.experimental.CommunicationImplementation
+    return kinds.RING if place.accelerator == "cpu" else kinds.NCCL
+
+
+def join(place: Place) -> tf.distribute.Strategy:
+    """The strategy over all ranks, each of them one worker with one device. Reads TF_CONFIG; must
+    come before TensorFlow's first operation."""
+    if place.world_size == 1:
+        return tf.distribute.get_strategy()
+    options = tf.distribute.experimental.CommunicationOptions(implementation=collective(place))
+    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)

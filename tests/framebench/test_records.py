@@ -1,0 +1,438 @@
+"""Reading records and CSV files: what counts, what is refused, and that order does not matter."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench import records, tidy_csv
+from framebench.records import RecordsError, RecordSet
+
+Record = dict[str, Any]
+
+ROW = {
+    "framework": "mxnet",
+    "framework_version": "1.6.0",
+    "source": "somewhere",
+    "model": "resnet50_v1.5",
+    "mode": "train",
+    "precision": "fp32",
+    "compiler": "none",
+    "input_pipeline": "native",
+    "variant": "",
+    "batch_per_device": "128",
+    "nodes": "1",
+    "devices_per_node": "8",
+    "repeat": "1",
+    "throughput": "3008.52",
+    "unit": "images/s",
+}
+
+
+def record(repeat: int = 1, seconds: tuple[float, ...] = (0.5, 0.5), **changes: Any) -> Record:
+    """A valid record of a run on two ranks; `changes` replace entries, "case" and "settings" are
+    merged."""
+    case: Record = {
+        "framework": "pytorch",
+        "model": "bert_base",
+        "mode": "train",
+        "nodes": 1,
+        "devices_per_node": 2,
+        "batch_per_device": 4,
+        "precision": "fp32",
+        "compiler": "none",
+        "sequence_length": 128,
+    }
+    settings: Record = {
+        "accelerator": "cpu",
+        "cores_per_device": 1,
+        "warmup_steps": 1,
+        "timed_steps": len(seconds),
+        "time_limit": 60,
+        "seed": 0,
+    }
+    window = sum(seconds)
+    rank = {"host": "a", "status": "ok", "reason": ""}
+    made: Record = {
+        "format": "framebench-record-1",
+        "source": "framebench",
+        "repeat": repeat,
+        "status": "ok",
+        "reason": "",
+        "framework_version": "2.8.0",
+        "throughput": 8 * len(seconds) / window,
+        "unit": "sentences/s",
+        "samples": 8 * len(seconds),
+        "window_seconds": window,
+        "wall_seconds": 9.5,
+        "started": "2025-01-01T00:00:00Z",
+        "command": ["python"],
+        "ranks": [
+            {**rank, "rank": 0, "step_seconds": [0.1, 0.1], "window_seconds": 0.2},
+            {**rank, "rank": 1, "step_seconds": list(seconds), "window_seconds": window},
+        ],
+        "environment": {
+            "way": "venv",
+            "python": "3.11.7",
+            "prefix": "env",
+            "packages": {"torch": "2.8.0"},
+            "hardware": {"cpu": "Xeon", "cores": 2, "memory_bytes": 1, "gpus": []},
+            "system": {},
+            "variables": {},
+            "code": {},
+        },
+    }
+    made.update(changes)
+    made["case"] = {**case, **changes.get("case", {})}
+    made["settings"] = {**settings, **changes.get("settings", {})}
+    return made
+
+
+def failed(status: str = "failed", reason: str = "broke", **changes: Any) -> Record:
+    nothing = {"throughput": None, "samples": None, "window_seconds": None, "ranks": []}
+    return record(status=status, reason=reason, **{**nothing, **changes})
+
+
+def save(root: Path, name: str, content: Record | str | bytes) -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def save_csv(path: Path, rows: list[dict[str, str]], columns: list[str] | None = None) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns or list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def messages(found: RecordSet) -> str:
+    return "\n".join(f"{problem.origin}: {problem.message}" for problem in found.problems)
+
+
+# ---- records ------------------------------------------------------------------------------------
+
+
+def test_a_record_becomes_a_run(tmp_path: Path) -> None:
+    path = save(tmp_path, "pytorch/case/r3.json", record(repeat=3, seconds=(0.25, 0.75)))
+    (run,) = records.load(tmp_path).runs
+    assert (run.framework, run.framework_version, run.source) == ("pytorch", "2.8.0", "framebench")
+    assert (run.nodes, run.devices_per_node, run.batch_per_device) == (1, 2, 4)
+    assert (run.repeat, run.attempt, run.status, run.reason) == (3, 0, "ok", "")
+    assert (run.throughput, run.unit, run.wall_seconds) == (16.0, "sentences/s", 9.5)
+    assert run.step_seconds == (0.25, 0.75), "the slowest rank's steps count"
+    assert run.variant == "cpu;cores=1;seq=128;steps=1+2"
+    assert (run.origin, run.record) == ("pytorch/case/r3.json", path)
+    assert run.hardware == "Xeon"
+    assert records.load_record(path)["command"] == ["python"]
+
+
+def test_gpus_stand_in_the_label_and_cores_not_in_the_variant(tmp_path: Path) -> None:
+    environment = record()["environment"]
+    gpu = {"name": "V100", "memory_bytes": 1, "driver": "1", "uuid": "u"}
+    environment["hardware"]["gpus"] = [gpu, {**gpu, "uuid": "w"}]
+    settings = {"accelerator": "cuda", "cores_per_device": None}
+    changes = {"settings": settings, "case": {"sequence_length": None}}
+    save(tmp_path, "c/r1.json", record(environment=environment, **changes))
+    (run,) = records.load(tmp_path).runs
+    assert run.variant == "cuda;steps=1+2"
+    assert run.hardware == "V100, Xeon"
+
+
+def test_the_latest_attempt_of_a_repeat_counts(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", failed("timeout", "too slow"))
+    save(tmp_path, "c/r1-retry1.json", failed("failed", "broke"))
+    save(tmp_path, "c/r1-retry10.json", record())
+    save(tmp_path, "c/r1-retry2.json", failed("oom", "too big"))
+    save(tmp_path, "c/r2.json", failed("oom", "too big", repeat=2))
+    found = records.load(tmp_path)
+    assert [(run.repeat, run.attempt, run.status) for run in found.runs] == [
+        (1, 10, "ok"),
+        (2, 0, "oom"),
+    ]
+    assert found.superseded == 3
+
+
+def test_a_broken_retry_leaves_the_attempt_before_it(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", failed("oom", "too big"))
+    save(tmp_path, "c/r1-retry1.json", json.dumps(record())[:200])
+    found = records.load(tmp_path)
+    assert [run.status for run in found.runs] == ["oom"]
+    assert "c/r1-retry1.json" in messages(found)
+
+
+def test_a_failed_run_has_no_number_even_if_its_record_has(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", record(status="failed", reason="the loss is NaN"))
+    (run,) = records.load(tmp_path).runs
+    assert (run.status, run.throughput) == ("failed", None)
+
+
+BROKEN = {
+    "truncated": (json.dumps(record())[:-40], "truncated"),
+    "empty": ("", "no complete JSON"),
+    "binary": (b"\xff\xfe\x00", "no UTF-8"),
+    "deep": ("[" * 100_000, "nested too deeply"),
+    "foreign": ('{"benchmarks": []}', "no Framebench record"),
+    "a list": ("[1, 2]", "no Framebench record"),
+    "another format": (json.dumps(record(format="framebench-record-2")), "framebench-record-2"),
+    "extra key": (json.dumps(record(speed=1)), "breaks the record schema"),
+    "missing key": (json.dumps({k: v for k, v in record().items() if k != "unit"}), "unit"),
+    "unknown status": (json.dumps(record(status="fine")), "found 'fine'"),
+    "zero devices": (json.dumps(record(case={"nodes": 0})), "found 0"),
+    "true for 1": (json.dumps(record(case={"nodes": True})), "found True"),
+    "NaN": (json.dumps(record(throughput=float("nan"))), "NaN"),
+    "Infinity": (json.dumps(record(throughput=float("inf"))), "Infinity"),
+    "huge": (json.dumps(record()).replace("16.0", "1e999"), "throughput is inf"),
+    "zero throughput": (json.dumps(record(throughput=0)), "allowed: a number above 0"),
+    "no throughput": (json.dumps(record(throughput=None)), "throughput is None"),
+    "no window": (json.dumps(record(window_seconds=None)), "no window"),
+    "negative step": (json.dumps(record(ranks=[{**record()["ranks"][0], "step_seconds": [-1]}])),
+                      "found -1"),
+    "another repeat": (json.dumps(record(repeat=2)), "holds repeat 2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_is_no_record_is_a_problem_and_stops_nothing(kind: str, tmp_path: Path) -> None:
+    content, expected = BROKEN[kind]
+    save(tmp_path, "bad/r1.json", content)
+    save(tmp_path, "good/r1.json", record())
+    found = records.load(tmp_path)
+    assert [run.origin for run in found.runs] == ["good/r1.json"]
+    assert [problem.origin for problem in found.problems] == ["bad/r1.json"]
+    assert expected in found.problems[0].message
+
+
+@pytest.mark.parametrize("content", ["", "[1]", json.dumps(record(speed=1))])
+def test_what_is_no_record_has_no_details(content: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match=r"r1\.json: (is no|breaks the)"):
+        records.load_record(save(tmp_path, "r1.json", content))
+    with pytest.raises(RecordsError, match="No such file"):
+        records.load_record(tmp_path / "r2.json")
+
+
+def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None:
+    steps = (0.1, 0.1, 0.1, 0.1, 3.6)
+    mean_of_rates = sum(8 / step for step in steps) / len(steps)
+    save(tmp_path, "c/r1.json", record(seconds=steps, throughput=mean_of_rates))
+    found = records.load(tmp_path)
+    assert not found.runs
+    assert "40 samples in 4.0 s are 10.0" in messages(found)
+
+
+def test_a_copied_record_is_counted_once(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", record())
+    save(tmp_path, "c copy/r1.json", record())
+    found = records.load(tmp_path)
+    assert len(found.runs) == 1
+    assert "c copy/r1.json: is a copy of c/r1.json" in messages(found)
+
+
+def test_files_still_being_written_are_not_looked_at(tmp_path: Path) -> None:
+    save(tmp_path, "c/.r1.json", "{")
+    save(tmp_path, "c/r1.json.tmp", "{")
+    save(tmp_path, ".cache/r1.json", "{")
+    assert records.load(tmp_path) == RecordSet((), (), tmp_path, 0)
+
+
+def test_a_run_that_died_before_the_import_stays_with_its_case(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", record())
+    save(tmp_path, "c/r2.json", failed(repeat=2, framework_version=""))
+    assert {run.framework_version for run in records.load(tmp_path).runs} == {"2.8.0"}
+    save(tmp_path, "c/r3.json", record(repeat=3, framework_version="2.7.0"))
+    assert {run.framework_version for run in records.load(tmp_path).runs} == {"", "2.7.0", "2.8.0"}
+
+
+def elsewhere(**changes: Any) -> Record:
+    return {**record()["environment"], **changes}
+
+
+def test_runs_of_other_hardware_share_neither_row_nor_ratio(tmp_path: Path) -> None:
+    other = elsewhere(hardware={"cpu": "EPYC", "gpus": []})
+    save(tmp_path, "one/r1.json", record(case={"devices_per_node": 1}))
+    save(tmp_path, "two/r1.json", record(environment=other))
+    save(tmp_path, "tf/r1.json", record(case={"framework": "tensorflow"}))
+    variants = {run.origin: run.variant for run in records.load(tmp_path).runs}
+    assert variants["one/r1.json"] != variants["two/r1.json"]
+    assert all(";hw=" in variants[name] for name in ("one/r1.json", "two/r1.json"))
+    assert ";hw=" not in variants["tf/r1.json"], "only runs that collide are marked"
+
+
+def test_runs_of_other_packages_are_told_apart(tmp_path: Path) -> None:
+    other = elsewhere(packages={"torch": "2.8.0", "numpy": "2.0"})
+    nothing = elsewhere(packages={})
+    save(tmp_path, "a/r1.json", record())
+    save(tmp_path, "b/r1.json", record(environment=other))
+    save(tmp_path, "c/r1.json", failed(environment=nothing))
+    variants = {run.origin: run.variant for run in records.load(tmp_path).runs}
+    marks = {name: variant.partition(";env=")[2] for name, variant in variants.items()}
+    assert len(marks["a/r1.json"]) == len(marks["b/r1.json"]) == 6
+    assert marks["a/r1.json"] != marks["b/r1.json"]
+    assert marks["c/r1.json"] == "", "an environment that was not captured is no other one"
+
+
+# ---- CSV ----------------------------------------------------------------------------------------
+
+
+def test_a_folder_with_runs_csv_and_the_file_itself_give_the_same_runs(tmp_path: Path) -> None:
+    rows = [{**ROW, "input_pipeline": "dali", "variant": "workers=8;x"}, {**ROW, "repeat": "2"}]
+    path = save_csv(tmp_path / "runs.csv", rows)
+    found = records.load(path)
+    assert found == records.load(tmp_path)
+    assert {run.variant for run in found.runs} == {"dali;workers=8;x", ""}
+    assert [run.origin for run in found.runs] == ["runs.csv:3", "runs.csv:2"]
+    assert found.runs[0].throughput == 3008.52
+    assert (found.runs[0].step_seconds, found.runs[0].record) == ((), None)
+
+
+def test_columns_may_stand_in_any_order_and_end_with_status_and_reason(tmp_path: Path) -> None:
+    row = {**ROW, "throughput": "", "status": "oom", "reason": "16 GB are too few"}
+    path = save_csv(tmp_path / "a.csv", [row], columns=list(reversed(row)))
+    (run,) = records.load(path).runs
+    assert (run.status, run.reason, run.throughput) == ("oom", "16 GB are too few", None)
+
+
+BAD_CELLS = [
+    ("throughput", "0.0"),  # DLPerf: an unfinished log counts as 0.0 and enters the median
+    ("throughput", "nan"),
+    ("throughput", "NaN"),  # NVIDIA: a failed cell is a bare NaN
+    ("throughput", "inf"),
+    ("throughput", "-5"),
+    ("throughput", ""),
+    ("throughput", "fast"),
+    ("throughput", "1_000"),
+    ("nodes", "0"),
+    ("nodes", "-1"),
+    ("nodes", "1.5"),
+    ("devices_per_node", "eight"),
+    ("batch_per_device", ""),
+    ("repeat", "0"),
+    ("mode", "training"),
+    ("framework", ""),
+    ("unit", " "),
+]
+
+
+@pytest.mark.parametrize(("column", "text"), BAD_CELLS)
+def test_a_bad_cell_is_a_problem_with_line_column_and_what_is_allowed(
+    column: str, text: str, tmp_path: Path
+) -> None:
+    rows = [ROW, {**ROW, "repeat": "2", column: text}, {**ROW, "repeat": "3"}]
+    found = records.load(save_csv(tmp_path / "runs.csv", rows))
+    assert [run.repeat for run in found.runs] == [1, 3], "good rows stay"
+    (problem,) = found.problems
+    assert problem.origin == "runs.csv:3"
+    assert f"line 3, column {column}: found " in problem.message
+    assert "allowed: " in problem.message
+
+
+def test_a_number_beside_a_failure_is_refused(tmp_path: Path) -> None:
+    row = {**ROW, "status": "failed", "throughput": "0.0"}
+    found = records.load(save_csv(tmp_path / "runs.csv", [row]))
+    assert not found.runs
+    assert "beside status failed" in messages(found)
+
+
+def test_a_repeat_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    # DLPerf: results keyed by model alone overwrite each other; here nothing is overwritten.
+    rows = [ROW, {**ROW, "throughput": "1.0"}, {**ROW, "compiler": "xla"}]
+    found = records.load(save_csv(tmp_path / "runs.csv", rows))
+    assert sorted((run.compiler, run.throughput) for run in found.runs) == [
+        ("none", 3008.52),
+        ("xla", 3008.52),
+    ]
+    assert "which runs.csv:2 already has" in messages(found)
+
+
+def test_short_long_and_undecodable_rows_are_problems(tmp_path: Path) -> None:
+    path = save_csv(tmp_path / "runs.csv", [ROW])
+    with path.open("ab") as file:
+        file.write(b"a,b\r\n\r\n" + b",".join([b"x"] * 16) + b"\r\n" + b"\xff," * 14 + b"x\r\n")
+    found = records.load(path)
+    assert len(found.runs) == 1
+    assert [problem.origin for problem in found.problems] == [f"runs.csv:{n}" for n in (3, 5, 6)]
+    assert "found 2 cells; allowed: 15" in messages(found)
+    assert "no UTF-8" in messages(found)
+
+
+@pytest.mark.parametrize(
+    ("drop", "add", "expected"),
+    [("unit", "", "missing: 'unit'"), ("", "colour", "not known: 'colour'")],
+)
+def test_wrong_columns_are_named(drop: str, add: str, expected: str, tmp_path: Path) -> None:
+    row = {name: cell for name, cell in ROW.items() if name != drop} | ({add: "x"} if add else {})
+    with pytest.raises(RecordsError, match=expected):
+        records.load(save_csv(tmp_path / "runs.csv", [row]))
+
+
+def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(",".join([*tidy_csv.COLUMNS, "unit"]) + "\n")
+    with pytest.raises(RecordsError, match="there twice: 'unit'"):
+        records.load(path)
+
+
+def test_an_empty_csv_names_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("")
+    with pytest.raises(RecordsError, match="missing: 'framework'"):
+        records.load(tmp_path)
+
+
+def test_a_path_that_is_no_set_of_records_gives_one_clear_message(tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match="does not exist; allowed: a folder or a CSV file"):
+        records.load(tmp_path / "nowhere")
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(RecordsError, match="neither a folder of records nor a CSV"):
+        records.load(tmp_path / "notes.txt")
+
+
+# ---- the set ------------------------------------------------------------------------------------
+
+
+def test_the_order_of_files_and_rows_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [
+        (f"c{c}/r{r}.json", record(repeat=r, case={"nodes": c})) for c in (1, 2) for r in (1, 2)
+    ]
+    made += [("c1/r1-retry1.json", failed()), ("c2/r9.json", "{")]
+    rows = [{**ROW, "repeat": str(repeat)} for repeat in range(1, 6)]
+    generator = random.Random(1)
+    sets = []
+    for trial in range(4):
+        root = tmp_path / str(trial)
+        generator.shuffle(made)
+        for name, content in made:
+            save(root, name, content)
+        save_csv(root / "runs.csv", rows)
+        found = records.load(root)
+        sets.append([(run.origin, run.repeat, run.attempt) for run in found.runs])
+        assert found.superseded == 1
+        assert records.fingerprint(found) == records.fingerprint(
+            RecordSet(tuple(reversed(found.runs)), found.problems, tmp_path, 1)
+        )
+    assert all(order == sets[0] for order in sets)
+
+
+def test_the_fingerprint_changes_with_a_step_a_status_and_a_problem(tmp_path: Path) -> None:
+    prints = set()
+    contents: list[Record | str] = [
+        record(seconds=(0.5, 0.5)),
+        record(seconds=(0.4, 0.6)),
+        failed("oom", "too big"),
+        failed("oom", "far too big"),
+        "{",
+    ]
+    for content in contents:
+        save(tmp_path, "c/r1.json", content)
+        prints.add(records.fingerprint(records.load(tmp_path)))
+    assert len(prints) == len(contents)

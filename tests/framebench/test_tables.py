@@ -1,0 +1,354 @@
+"""Tables from runs: medians, ratios, failures, and the files they are written to."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from framebench import markdown, tables
+from framebench.records import Run
+
+
+def run(throughput: float | None = 100.0, **changes: Any) -> Run:
+    """A run; without a throughput a failed one."""
+    given: dict[str, Any] = {
+        "framework": "pytorch",
+        "framework_version": "2.8.0",
+        "source": "framebench",
+        "model": "resnet50_v1.5",
+        "mode": "train",
+        "precision": "fp32",
+        "compiler": "none",
+        "variant": "cpu;steps=1+2",
+        "nodes": 1,
+        "devices_per_node": 1,
+        "batch_per_device": 32,
+        "repeat": 1,
+        "attempt": 0,
+        "status": "failed" if throughput is None else "ok",
+        "reason": "broke" if throughput is None else "",
+        "throughput": throughput,
+        "unit": "images/s",
+        "step_seconds": (),
+        "wall_seconds": None,
+        "origin": "",
+        "hardware": "",
+        "environment": "",
+        "record": None,
+    }
+    return Run(**{**given, **changes})
+
+
+def repeats(*throughputs: float | None, **changes: Any) -> list[Run]:
+    return [run(value, repeat=n, **changes) for n, value in enumerate(throughputs, 1)]
+
+
+def only(table: pd.DataFrame) -> dict[str, Any]:
+    """The one row of a table."""
+    assert len(table) == 1, table
+    return {str(name): value for name, value in table.iloc[0].items()}
+
+
+def row(table: pd.DataFrame, **keys: Any) -> dict[str, Any]:
+    for key, value in keys.items():
+        table = table[table[key] == value]
+    return only(table)
+
+
+# ---- summary ------------------------------------------------------------------------------------
+
+
+def test_columns_are_those_of_the_interface_even_without_runs() -> None:
+    empty, full = tables.build([]), tables.build([run()])
+    expected = {
+        "summary": tables.SUMMARY_COLUMNS,
+        "weak_scaling": tables.WEAK_SCALING_COLUMNS,
+        "amp_speedup": tables.AMP_SPEEDUP_COLUMNS,
+        "compiler_speedup": tables.COMPILER_SPEEDUP_COLUMNS,
+        "latency": tables.LATENCY_COLUMNS,
+    }
+    for name, columns in expected.items():
+        assert tuple(empty[name].columns) == tuple(full[name].columns) == columns
+        assert list(empty[name].dtypes) == list(full[name].dtypes), name
+    assert (
+        ",".join(tables.SUMMARY_COLUMNS)
+        == "framework,framework_version,source,model,mode,precision,compiler,variant,nodes,"
+        "devices_per_node,batch_per_device,status,reason,repeats,throughput_median,"
+        "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit"
+    )
+
+
+def test_the_median_stands_with_its_extremes_and_interval() -> None:
+    found = only(tables.build(repeats(7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0))["summary"])
+    assert (found["repeats"], found["status"], found["reason"]) == (7, "ok", "")
+    assert [found[f"throughput_{what}"] for what in ("min", "median", "max")] == [1.0, 4.0, 7.0]
+    assert (found["throughput_ci_low"], found["throughput_ci_high"]) == (1.0, 7.0)
+
+
+def test_five_repeats_have_no_95_percent_interval() -> None:
+    found = only(tables.build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
+    assert math.isnan(found["throughput_ci_low"])
+    assert math.isnan(found["throughput_ci_high"])
+
+
+def test_a_failed_repeat_does_not_enter_the_median_as_zero() -> None:
+    # DLPerf: an unfinished log counts as 0.0. The median of 0, 0, 90 and 100 would be 45.
+    runs = repeats(None, 100.0, None, 90.0)
+    runs[0] = run(None, status="oom", reason="12 GB are too few")
+    found = only(tables.build(runs)["summary"])
+    assert (found["status"], found["repeats"], found["throughput_median"]) == ("ok", 2, 95.0)
+    assert found["reason"] == (
+        "1 of 4 repeats out of memory: 12 GB are too few; 1 failed: broke; median of the other 2"
+    )
+
+
+def test_a_case_without_a_good_repeat_has_a_reason_and_no_number() -> None:
+    runs = [
+        run(None, repeat=1, status="timeout", reason="600 s are over"),
+        run(None, repeat=2, status="oom", reason="too big"),
+        run(None, repeat=3, status="oom", reason="too big"),
+    ]
+    found = only(tables.build(runs)["summary"])
+    assert (found["status"], found["repeats"]) == ("oom", 3)
+    assert found["reason"] == "2 of 3 repeats out of memory: too big; 1 timed out: 600 s are over"
+    numbers = [found[name] for name in found if name.startswith("throughput")]
+    assert all(math.isnan(number) for number in numbers), "missing is missing, never zero"
+
+
+def test_where_failures_are_equally_frequent_the_most_telling_is_named() -> None:
+    runs = [run(None, status=status, reason=status) for status in ("failed", "timeout", "oom")]
+    assert only(tables.build(runs)["summary"])["status"] == "oom"
+
+
+def test_cases_that_differ_in_one_key_share_no_row() -> None:
+    # DLPerf: results keyed by model alone, so those with and without XLA overwrite each other.
+    changes: list[dict[str, Any]] = [
+        {},
+        {"compiler": "xla"},
+        {"precision": "amp"},
+        {"framework_version": "2.9.0"},
+        {"source": "DLPerf"},
+        {"variant": "cpu;steps=20+100"},
+        {"mode": "inference"},
+        {"batch_per_device": 64},
+        {"unit": "tokens/s"},
+    ]
+    runs = [run(10.0 + n, **change) for n, change in enumerate(changes)]
+    summary = tables.build(runs)["summary"]
+    assert sorted(summary["throughput_median"]) == [10.0 + n for n in range(len(changes))]
+    assert set(summary["repeats"]) == {1}
+
+
+# ---- ratios -------------------------------------------------------------------------------------
+
+
+def test_weak_scaling_divides_unrounded_medians_and_shows_throughput_beside() -> None:
+    runs = repeats(3.0, 3.0) + repeats(20.0, 21.0, nodes=2, devices_per_node=4)
+    scaling = tables.build(runs)["weak_scaling"]
+    one = row(scaling, devices=1)
+    assert (one["speedup"], one["efficiency"], one["throughput_median"]) == (1.0, 1.0, 3.0)
+    eight = row(scaling, devices=8)
+    assert (eight["throughput_median"], eight["unit"]) == (20.5, "images/s")
+    assert eight["speedup"] == 20.5 / 3.0
+    assert eight["efficiency"] == 20.5 / 3.0 / 8
+
+
+def test_without_1n1g_there_is_no_speedup_and_not_1() -> None:
+    # DLPerf: a missing 1n1g makes the speed-up 1.0 in silence.
+    found = only(tables.build([run(20.0, devices_per_node=8)])["weak_scaling"])
+    assert math.isnan(found["speedup"])
+    assert math.isnan(found["efficiency"])
+    assert (found["throughput_median"], found["reason"]) == (20.0, "no 1n1g run")
+
+
+def test_a_failed_1n1g_is_named_in_the_cells_that_miss_it() -> None:
+    runs = [run(None, status="oom", reason="too big"), run(20.0, devices_per_node=8)]
+    scaling = tables.build(runs)["weak_scaling"]
+    assert row(scaling, devices=8)["reason"] == "1n1g is oom: too big"
+    assert row(scaling, devices=1)["reason"] == "oom: too big"
+    assert scaling["speedup"].isna().all()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"batch_per_device": 64},
+        {"framework_version": "2.7.0"},
+        {"variant": "cpu;steps=1+2;hw=123456"},
+        {"precision": "amp"},
+        {"source": "DLPerf"},
+        {"unit": "tokens/s"},
+    ],
+)
+def test_a_1n1g_of_another_case_is_no_baseline(other: dict[str, Any]) -> None:
+    runs = [run(1.0, **other), run(20.0, devices_per_node=8)]
+    assert math.isnan(row(tables.build(runs)["weak_scaling"], devices=8)["speedup"])
+
+
+def test_amp_is_compared_with_fp32_of_the_same_batch_only() -> None:
+    runs = [
+        run(10.0),
+        run(25.0, precision="amp"),
+        run(40.0, precision="amp", batch_per_device=64),
+        run(30.0, precision="amp", batch_per_device=96),
+        run(None, batch_per_device=96, status="oom", reason="too big"),
+    ]
+    amp = tables.build(runs)["amp_speedup"]
+    both = row(amp, batch_per_device=32)
+    assert (both["throughput_fp32"], both["throughput_amp"], both["speedup"]) == (10.0, 25.0, 2.5)
+    alone = row(amp, batch_per_device=64)
+    assert math.isnan(alone["speedup"])
+    assert math.isnan(alone["throughput_fp32"])
+    assert (alone["throughput_amp"], alone["reason"]) == (40.0, "no fp32 run at batch 64")
+    assert row(amp, batch_per_device=96)["reason"] == "fp32 is oom: too big"
+
+
+def test_a_compiler_is_compared_with_none_at_the_same_precision() -> None:
+    runs = [
+        run(10.0),
+        run(12.0, compiler="inductor"),
+        run(99.0, precision="amp"),
+        run(None, compiler="xla", status="unsupported", reason="not built in"),
+    ]
+    compiled = tables.build(runs)["compiler_speedup"]
+    found = row(compiled, compiler="inductor")
+    assert (found["throughput_none"], found["throughput_compiled"]) == (10.0, 12.0)
+    assert found["speedup"] == 1.2
+    assert row(compiled, compiler="xla")["reason"] == "unsupported: not built in"
+    assert len(compiled) == 2
+
+
+# ---- latency ------------------------------------------------------------------------------------
+
+
+def test_latency_pools_the_steps_of_the_good_repeats_in_milliseconds() -> None:
+    steps = [n / 1000 for n in range(1, 101)]
+    runs = [
+        run(1.0, repeat=1, mode="inference", step_seconds=tuple(steps[:50])),
+        run(1.0, repeat=2, mode="inference", step_seconds=tuple(steps[50:])),
+        run(None, repeat=3, mode="inference", step_seconds=(9.0,)),
+        run(1.0, mode="train", step_seconds=(9.0,)),
+    ]
+    found = only(tables.build(runs)["latency"])
+    assert (found["samples"], found["note"]) == (100, "")
+    names = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
+    assert [found[name] for name in names] == pytest.approx([50.5, 50, 90, 95, 99])
+
+
+def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
+    # SuperBench: with 10 steps p95 = p99 = the maximum, unmarked.
+    runs = [run(1.0, mode="inference", step_seconds=(0.1,) * 9 + (0.2,))]
+    found = only(tables.build(runs)["latency"])
+    assert (found["p50_ms"], found["p90_ms"]) == (100.0, 100.0)
+    assert math.isnan(found["p95_ms"])
+    assert math.isnan(found["p99_ms"])
+    assert found["note"] == "10 samples: p95 needs 20, p99 needs 100"
+
+
+def test_failed_and_imported_inference_says_why_it_has_no_latency() -> None:
+    runs = [
+        run(None, mode="inference"),
+        run(5.0, mode="inference", framework="mxnet"),
+    ]
+    latency = tables.build(runs)["latency"]
+    assert row(latency, framework="pytorch")["note"] == "failed: broke"
+    assert row(latency, framework="mxnet")["note"] == "no step times in these records"
+    assert latency["mean_ms"].isna().all()
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def some_runs() -> list[Run]:
+    return [
+        *repeats(1 / 3, 2 / 3, 0.7, 0.1 + 0.2),
+        *repeats(5.0, 6.0, devices_per_node=2, variant="cpu;steps=1+2;hw=abcdef"),
+        run(None, reason='a "quoted" | piped\nreason, with <b>', framework="tensorflow"),
+        run(1.0, mode="inference", step_seconds=(0.5, 0.25), precision="amp", compiler="inductor"),
+    ]
+
+
+def test_the_order_of_runs_does_not_matter(tmp_path: Path) -> None:
+    written = []
+    for seed in range(4):
+        runs = some_runs()
+        random.Random(seed).shuffle(runs)
+        folder = tmp_path / str(seed)
+        tables.write(tables.build(runs), folder)
+        written.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert all(files == written[0] for files in written)
+    assert set(written[0]) == {
+        f"{name}.{kind}"
+        for name in ("summary", "weak_scaling", "amp_speedup", "compiler_speedup", "latency")
+        for kind in ("csv", "md")
+    }
+
+
+def test_csv_keeps_every_digit_and_leaves_missing_cells_empty(tmp_path: Path) -> None:
+    made = tables.build(some_runs())
+    tables.write(made, tmp_path)
+    for name, table in made.items():
+        text = (tmp_path / f"{name}.csv").read_bytes()
+        assert b"\r" not in text and b"nan" not in text.lower()
+        again = pd.read_csv(tmp_path / f"{name}.csv", keep_default_na=False, na_values={
+            column: [""] for column in table.columns if table[column].dtype == "float64"
+        }).astype(dict(table.dtypes))  # fmt: skip
+        pd.testing.assert_frame_equal(again, table, check_exact=True)
+
+
+def test_markdown_says_in_words_what_is_missing() -> None:
+    made = tables.build(some_runs())
+    text = markdown.render("summary", made["summary"])
+    assert "All rows: source framebench, cpu, steps=1+2." in text
+    assert "| hw=abcdef |" in text, "only what differs stands in the rows"
+    assert "- failed [" in text
+    assert r"a \"quoted\" \| piped reason, with &lt;b>".replace('\\"', '"') in text
+    assert "takes at least 6 successful repeats" in text
+    assert "nan" not in text.lower()
+
+
+def test_weak_scaling_reads_like_dlperfs_table() -> None:
+    runs = [
+        run(397.64),
+        run(3130.34, devices_per_node=8),
+        run(12411.97, nodes=4, devices_per_node=8),
+        run(322.0, framework="tensorflow", devices_per_node=8),
+    ]
+    text = markdown.render("weak_scaling", tables.build(runs)["weak_scaling"])
+    assert "## resnet50_v1.5, train, fp32, bsz=32 (images/s)" in text
+    assert "| node num | device num | pytorch 2.8.0 | tensorflow 2.8.0 |" in text
+    assert "| 1 | 1 | 397.64 (1.00) | not run |" in text
+    assert "| 1 | 8 | 3130.34 (7.87) | 322.00 (- [1]) |" in text
+    assert "| 4 | 32 | 12411.97 (31.21) | not run |" in text
+    assert "[1]: no 1n1g run" in text
+
+
+def test_every_table_renders_without_rows_too() -> None:
+    for name, table in tables.build([]).items():
+        assert "There is no such case" in markdown.render(name, table)
+
+
+def test_a_failed_write_leaves_the_old_table_and_no_scrap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.write(tables.build([run(1.0)]), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full_disk(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        tables.write(tables.build([run(2.0)]), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_target_that_cannot_be_written_is_an_os_error(tmp_path: Path) -> None:
+    (tmp_path / "tables").write_text("a file where the folder should be")
+    with pytest.raises(OSError, match="tables"):
+        tables.write(tables.build([run()]), tmp_path / "tables")

@@ -1,0 +1,124 @@
+"""No process stays behind and no half record is left, whoever kills whom."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .conftest import Toy
+
+
+def start_hanging(
+    toy: Toy, *, ranks: int = 2, prefix: tuple[str, ...] = ()
+) -> subprocess.Popen[str]:
+    launcher = toy.start("hang,grandchild", devices_per_node=ranks, prefix=prefix)
+    toy.wait_for_phase("warm-up", ranks)
+    toy.wait_for(lambda: len(toy.processes("RANK=0")) == 2, "rank 0 and its grandchild to be there")
+    return launcher
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_everything_without_a_record(
+    toy: Toy, number: signal.Signals, status: int
+) -> None:
+    launcher = start_hanging(toy)
+    launcher.send_signal(number)
+    done = toy.finish(launcher)
+    assert done.status == status, done.stderr
+    assert done.record is None, "an interrupted run must not leave a record"
+    assert "Traceback" not in done.stderr, "an interruption is no error of ours"
+    assert not toy.processes("RANK=0"), "processes were left when the launcher returned"
+    toy.assert_nothing_left()
+
+
+def test_killing_the_launcher_takes_everything_along(toy: Toy) -> None:
+    launcher = start_hanging(toy)
+    launcher.kill()
+    assert toy.finish(launcher).record is None
+    toy.assert_nothing_left()
+
+
+def test_killing_the_launchers_parent_takes_everything_along(toy: Toy) -> None:
+    wrapper = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
+    os.environ["FRAMEBENCH_DIE_WITH_PARENT"] = "1"
+    try:
+        parent = start_hanging(toy, prefix=(sys.executable, "-c", wrapper))
+    finally:
+        del os.environ["FRAMEBENCH_DIE_WITH_PARENT"]
+    parent.kill()
+    parent.wait()
+    toy.assert_nothing_left()
+    parent.communicate()
+    assert toy.read_record() is None
+
+
+def test_killing_a_rank_ends_the_run_with_a_record_that_says_so(toy: Toy) -> None:
+    launcher = start_hanging(toy)
+    rank = min(toy.processes("RANK=1"))
+    os.kill(rank, signal.SIGKILL)
+    done = toy.finish(launcher)
+    assert done.record["status"] == "failed"
+    assert "rank 1 was killed by signal 9 (SIGKILL) during: warm-up" in done.record["reason"]
+    assert "another failed" in done.record["ranks"][0]["reason"]
+    toy.assert_nothing_left()
+
+
+def test_killing_the_guard_does_not_spoil_the_run(toy: Toy) -> None:
+    launcher = toy.start("sleep=0.2", timed_steps=10)
+    toy.wait_for_phase("timed window", 1)
+    guard = set(toy.processes()) - set(toy.processes("RANK=0")) - {launcher.pid}
+    for process in guard:
+        os.kill(process, signal.SIGKILL)
+    assert guard, "there was no guard"
+    assert toy.finish(launcher).record["status"] == "ok"
+
+
+def test_the_time_limit_ends_everything(toy: Toy) -> None:
+    done = toy.run("hang,grandchild", devices_per_node=2, time_limit=20)
+    assert done.record["status"] == "timeout", done.record["reason"]
+    assert not toy.processes("RANK=0"), "processes were left when the launcher returned"
+    toy.assert_nothing_left()
+
+
+def test_compiler_workers_end_with_a_good_run(toy: Toy) -> None:
+    done = toy.run("grandchild")
+    assert done.record["status"] == "ok", done.record["reason"]
+    assert not toy.processes("RANK=0"), "the grandchild outlived the run"
+    toy.assert_nothing_left()
+
+
+@pytest.fixture
+def small_memory(toy: Toy) -> Iterator[Path]:
+    """A control group of 128 MiB."""
+    root = Path("/sys/fs/cgroup")
+    version_1 = (root / "memory").is_dir()
+    group = (root / "memory" if version_1 else root) / f"framebench-{toy.marker}"
+    limit = "memory.limit_in_bytes" if version_1 else "memory.max"
+    try:
+        group.mkdir()
+        (group / limit).write_text(str(2**27))
+        (group / "memory.swappiness" if version_1 else group / "memory.swap.max").write_text("0")
+    except OSError as error:
+        pytest.skip(f"needs a control group of its own, as root: {error}")
+    yield group
+    toy.wait_for(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
+    group.rmdir()
+
+
+def test_the_kernels_kill_for_want_of_memory_is_oom(toy: Toy, small_memory: Path) -> None:
+    def enter() -> None:
+        (small_memory / "cgroup.procs").write_text(str(os.getpid()))
+
+    record = toy.run("eat", before=enter).record
+    assert record["status"] == "oom", record["reason"]
+    assert "killed by the kernel: out of host memory" in record["reason"]
+    limit = record["environment"]["system"]["cgroup_memory_limit_bytes"]
+    assert limit == 2**27, "the limit that was hit is not recorded"

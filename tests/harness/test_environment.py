@@ -1,0 +1,133 @@
+"""What was asked is what runs: interpreters, prefixes, pins; and what is recorded of them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import environment, packages
+
+from .conftest import ROOT, Toy
+
+PYTEST = importlib.metadata.version("pytest")
+
+
+def interpreter(version: str) -> str | None:
+    """A working interpreter of that version: uv's, pyenv's or the one on the path."""
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.prefix) / "bin"))
+    candidates = []
+    if uv:
+        found = subprocess.run([uv, "python", "find", version], capture_output=True, text=True)
+        candidates += found.stdout.split()
+    pyenv = Path.home() / ".pyenv/versions"
+    candidates += [str(path) for path in sorted(pyenv.glob(f"{version}.*/bin/python"))]
+    candidates += [name for name in [shutil.which(f"python{version}")] if name]
+    ask = "import sys; print('%d.%d' % sys.version_info[:2])"
+    for candidate in candidates:
+        answer = subprocess.run([candidate, "-c", ask], capture_output=True, text=True)
+        if answer.stdout.strip() == version:
+            return candidate
+    return None
+
+
+@pytest.mark.parametrize("version", ["3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13"])
+def test_the_harness_runs_on(toy: Toy, version: str) -> None:
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"no Python {version} here: `uv python install {version}` brings one")
+    toy.python = python
+    done = toy.run("grandchild", devices_per_node=2)
+    assert done.status == 0, done.stderr
+    assert done.record["status"] == "ok", done.record["reason"]
+    assert done.record["environment"]["python"].startswith(version)
+
+
+def test_the_environment_asked_for_is_accepted(toy: Toy) -> None:
+    done = toy.run("", "--prefix", sys.prefix, "--pin", f"PyTest=={PYTEST}", way="venv")
+    assert done.record["status"] == "ok", done.record["reason"]
+    assert done.record["environment"]["way"] == "venv"
+    assert done.record["environment"]["packages"]["pytest"] == PYTEST
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--prefix", "/nowhere"], ["/nowhere", sys.prefix]),
+        (["--pin", "pytest==0.1"], ["pytest==0.1", PYTEST]),
+        (["--pin", f"pytest=={PYTEST}", "--pin", "absent==1"], ["absent==1", "not installed"]),
+    ],
+)
+def test_another_environment_is_not_ok(toy: Toy, arguments: list[str], words: list[str]) -> None:
+    record = toy.run("", *arguments).record
+    assert record["status"] == "failed"
+    assert record["ranks"] == [], "ranks were started in the wrong environment"
+    for word in words:
+        assert word in record["reason"], "the reason must name what was asked and what is there"
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "same"),
+    [
+        ("2.13.0", "2.13.0+cpu", True),
+        ("2.13.0+cpu", "2.13.0+cpu", True),
+        ("2.13.0+cu128", "2.13.0+cpu", False),
+        ("2.13.0", "2.13.1", False),
+    ],
+)
+def test_local_versions_count_only_if_asked_for(asked: str, found: str, same: bool) -> None:
+    assert packages.same_version(asked, found) is same
+
+
+def test_the_users_modules_stay_out_of_an_environment_made_for_us(toy: Toy, tmp_path: Path) -> None:
+    (tmp_path / "leak").mkdir()
+    (tmp_path / "leak" / "random.py").write_text("raise SystemExit('leaked')\n")
+    fake = tmp_path / "leak" / "leaked-1.dist-info"
+    fake.mkdir()
+    (fake / "METADATA").write_text("Name: leaked\nVersion: 1\n")
+    leak = {"PYTHONPATH": str(tmp_path / "leak")}
+    record = toy.run("", way="venv", variables=leak).record
+    assert record["status"] == "ok", record["reason"]
+    assert "leaked" not in record["environment"]["packages"]
+    assert "PYTHONPATH" not in record["environment"]["variables"]
+
+
+def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
+    toy: Toy, tmp_path: Path
+) -> None:
+    fake = tmp_path / "module" / "brought-1.dist-info"
+    fake.mkdir(parents=True)
+    (fake / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1\n\nlong\n")
+    path = str(tmp_path / "module")
+    record = toy.run("", way="interpreter", variables={"PYTHONPATH": path}).record
+    assert record["status"] == "ok", record["reason"]
+    assert record["environment"]["packages"]["brought"] == "1"
+    assert record["environment"]["variables"]["PYTHONPATH"] == path
+
+
+def test_what_is_recorded_of_the_machine(toy: Toy) -> None:
+    variables = {"NCCL_DEBUG": "WARN", "TF_TOKEN_host": "secret", "TF_VAR_x": "secret"}
+    done = toy.run("", variables=variables)
+    where = done.record["environment"]
+    assert where["variables"]["NCCL_DEBUG"] == "WARN", "a variable that matters is missing"
+    assert "secret" not in toy.output.read_text(), "a secret is in the record"
+    assert where["hardware"]["cpu"], "the processor is not named"
+    assert where["hardware"]["memory_bytes"] > 2**20
+    assert where["hardware"]["cores"] >= 1
+    assert set(where["system"]) >= {"host", "os", "kernel", "machine", "governor"}
+
+
+def test_the_code_is_identified_by_its_content() -> None:
+    first, second = environment.code(), environment.code()
+    assert first == second
+    assert len(first["sha256"]) == 64
+
+
+def test_packages_are_found_as_the_interpreter_finds_them() -> None:
+    found = packages.installed(sys.path)
+    assert found["pytest"] == PYTEST
+    assert list(found) == sorted(found)
+    assert (ROOT / "scripts/harness").is_dir()

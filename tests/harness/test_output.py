@@ -1,0 +1,99 @@
+"""The output: never overwritten, never half, and refused before measuring where it cannot be."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from .conftest import Toy
+
+
+def test_an_existing_record_is_not_measured_again(toy: Toy) -> None:
+    toy.output.parent.mkdir()
+    toy.output.write_text("precious")
+    done = toy.start("")
+    assert done.wait() == 2
+    assert f"already measured: {toy.output}" in done.communicate()[1]
+    assert toy.output.read_text() == "precious", "an existing record was overwritten"
+    assert not toy.log.exists(), "something was measured all the same"
+
+
+def test_an_output_that_appears_meanwhile_is_kept(toy: Toy) -> None:
+    launcher = toy.start("sleep=0.2", timed_steps=10)
+    toy.wait_for_phase("timed window", 1)
+    toy.output.write_text("{}")
+    done = toy.finish(launcher)
+    assert done.status == 3
+    assert "already measured" in done.stderr
+    assert toy.output.read_text() == "{}", "a record of someone else was overwritten"
+
+
+def test_a_full_disk_is_told_before_measuring(toy: Toy) -> None:
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+
+    done = toy.run("", before=little_room)
+    assert done.status == 3, "a run must not start where its record has no room"
+    assert "cannot write" in done.stderr
+    assert "ulimit" in done.stderr, "the message does not say what to do"
+    assert not toy.log.exists(), "something was measured all the same"
+
+
+def test_a_folder_that_is_a_file_is_told_before_measuring(toy: Toy) -> None:
+    toy.output.parent.write_text("")
+    done = toy.run("")
+    assert done.status == 3
+    assert "choose another --output" in done.stderr
+    assert not toy.log.exists(), "something was measured all the same"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere: run as another user")
+def test_a_read_only_folder_is_told_before_measuring(toy: Toy) -> None:
+    toy.output.parent.mkdir()
+    toy.output.parent.chmod(0o500)
+    done = toy.run("")
+    assert done.status == 3
+    assert "no permission" in done.stderr
+
+
+def test_a_log_that_cannot_be_is_told_before_measuring(toy: Toy) -> None:
+    toy.log.parent.write_text("")
+    done = toy.run("")
+    assert done.status == 3
+    assert str(toy.log) in done.stderr
+    assert done.record is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "play"}, "--mode"),
+        ({"timed_steps": 0}, "must be 1 or more"),
+        ({"time_limit": "nan"}, "must be more than 0 s"),
+        ({"pin": "torch"}, "must read NAME==VERSION"),
+        ({"framework": "nowhere"}, "framework.json"),
+        ({"model": "nowhere.json"}, "nowhere.json"),
+        ({"sequence_length": 128}, "toy has no --sequence-length"),
+    ],
+)
+def test_a_wrong_command_line_is_explained(
+    toy: Toy, options: dict[str, object], message: str
+) -> None:
+    done = toy.run("", **options)
+    assert done.status == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not toy.output.parent.exists(), "a wrong command line leaves nothing"
+
+
+def test_the_temporary_name_is_never_taken_for_a_record(toy: Toy) -> None:
+    launcher = toy.start("hang")
+    toy.wait_for_phase("warm-up", 1)
+    names = [path.name for path in toy.output.parent.iterdir()]
+    launcher.terminate()
+    toy.finish(launcher)
+    assert len(names) == 1, names
+    assert not Path(names[0]).match("*.json"), "collectors of *.json would find it"

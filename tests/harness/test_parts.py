@@ -1,0 +1,241 @@
+"""The harness's parts on their own, where the command line cannot reach a case."""
+
+from __future__ import annotations
+
+import gc
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import cores, outcome, processes, rank, report, schema, synthetic, window
+from harness.adapter import Adapter, Case, Mismatch, Place
+
+from .conftest import ROOT
+
+FACTS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "scripts/models").glob("*")}
+
+
+class Recorder(Adapter):
+    """Notes the order of calls and whether garbage is collected during steps."""
+
+    def __init__(self, world_size: int = 1) -> None:
+        case = Case("f", "m", "train", 1, world_size, 1, "fp32", "none", None)
+        super().__init__(case, {}, Place(0, 0, ["h:1"] * world_size, "cpu", 1, 0))
+        self.calls: list[str] = []
+
+    def _note(self, name: str, result: Any = None) -> Any:
+        self.calls.append(name)
+        return result
+
+    def start(self) -> None: ...
+    def build(self, batch: dict[str, Any]) -> None: ...
+    def step(self) -> Any:
+        assert not gc.isenabled(), "garbage may be collected in the window"
+        return self._note("step", len(self.calls))
+
+    def read(self, handle: Any) -> float:
+        return self._note("read", 1.0)
+
+    def synchronize(self) -> None:
+        self._note("synchronize")
+
+    def mark(self) -> Any:
+        return self._note("mark", float(len(self.calls)))
+
+    def version(self) -> str:
+        return "1"
+
+    def device(self) -> str:
+        return "d"
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+    def trainable_parameters(self) -> int:
+        return 0
+
+    def product_dtypes(self) -> dict[str, int]:
+        return {}
+
+    def all_reduce(self, value: float) -> float:
+        return self._note("all_reduce", value)
+
+    def weights_checksum(self) -> float:
+        return 0.0
+
+    def reset_peak_device_memory(self) -> None:
+        self._note("reset")
+
+
+def test_nothing_but_steps_and_marks_happens_in_the_window() -> None:
+    adapter = Recorder(world_size=2)
+    measured = window.measure(adapter, 3)
+    expected = ["all_reduce", "synchronize", "reset", "mark"] + ["step", "mark"] * 3
+    assert adapter.calls == [*expected, "synchronize", "read"]
+    assert len(measured.step_seconds) == 3
+    assert gc.isenabled(), "garbage collection must come back"
+
+
+@pytest.mark.parametrize("model", sorted(FACTS))
+def test_batches_follow_the_facts(model: str) -> None:
+    inputs = FACTS[model]["inputs"]
+    length = 128 if FACTS[model]["sequence_lengths"] else None
+    batch = synthetic.make_batch(inputs, 4, length, seed=0, rank=0)
+    assert list(batch) == [declared["name"] for declared in inputs]
+    for declared in inputs:
+        array = batch[declared["name"]]
+        floating = declared["distribution"] == "normal"
+        assert array.dtype == (np.float32 if floating else np.int64), declared["name"]
+        assert array.shape[0] == 4, declared["name"]
+        if "below" in declared:
+            assert 0 <= array.min() <= array.max() < declared["below"], declared["name"]
+    again = synthetic.make_batch(inputs, 4, length, seed=0, rank=0)
+    other = synthetic.make_batch(inputs, 4, length, seed=0, rank=1)
+    assert all((batch[name] == again[name]).all() for name in batch), "not repeatable"
+    assert any((batch[name] != other[name]).any() for name in batch), "all ranks get one batch"
+
+
+@pytest.mark.parametrize(("length", "count"), [(1, 1), (5, 1), (128, 20), (512, 80)])
+def test_masked_positions_are_sorted_and_distinct(length: int, count: int) -> None:
+    declared = {"name": "p", "shape": ["batch", "predictions"], "distribution": "positions"}
+    rows = synthetic.make_batch([declared], 50, length, seed=1, rank=0)["p"]
+    assert rows.shape == (50, count)
+    assert (np.diff(rows, axis=1) > 0).all()
+    assert rows.min() >= 0
+    assert rows.max() < length
+
+
+def test_integers_use_the_whole_vocabulary() -> None:
+    declared = {"name": "t", "shape": ["batch"], "distribution": "integers", "below": 30522}
+    drawn = synthetic.make_batch([declared], 10000, None, seed=0, rank=0)["t"]
+    assert drawn.max() > 30000, "tokens are drawn from a part of the vocabulary only"
+
+
+@pytest.mark.parametrize(
+    ("precision", "products", "accepted"),
+    [
+        ("fp32", {"float32": 5}, True),
+        ("fp32", {"float32": 5, "bfloat16": 1}, False),
+        ("fp32", {}, False),
+        ("amp", {"float32": 1, "float16": 9}, True),
+        ("amp", {"float32": 2, "bfloat16": 9}, False),
+        ("amp", {"float32": 161}, False),
+    ],
+)
+def test_precision_is_what_was_observed(
+    precision: str, products: dict[str, int], accepted: bool
+) -> None:
+    if accepted:
+        assert rank.check_products(precision, products) == products
+    else:
+        with pytest.raises(Mismatch):
+            rank.check_products(precision, products)
+
+
+VALIDATED = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["a"],
+    "properties": {
+        "a": {"type": ["integer", "null"], "minimum": 1},
+        "b": {"type": "array", "items": {"enum": ["x", "y"]}},
+        "c": {"const": 3},
+        "d": {"type": "string", "minLength": 1},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "valid"),
+    [
+        ({"a": 1}, True),
+        ({"a": None, "b": ["x"], "c": 3, "d": "z"}, True),
+        ({}, False),
+        ({"a": True}, False),
+        ({"a": 0}, False),
+        ({"a": 1.0}, False),
+        ({"a": 1, "b": ["z"]}, False),
+        ({"a": 1, "c": 4}, False),
+        ({"a": 1, "d": ""}, False),
+        ({"a": 1, "e": 1}, False),
+        ([], False),
+    ],
+)
+def test_our_validator_judges_as_the_standard_says(value: Any, valid: bool) -> None:
+    assert (not schema.errors(value, VALIDATED)) is valid
+
+
+def test_our_validator_ignores_no_keyword() -> None:
+    with pytest.raises(ValueError, match="pattern"):
+        schema.errors("x", {"pattern": "y"})
+    schema.errors({}, schema.record_schema())
+
+
+def ended(code: str, **state: Any) -> processes.RankProcess:
+    process = subprocess.Popen([sys.executable, "-c", code])
+    process.wait()
+    return processes.RankProcess(rank=1, process=process, log="/nowhere", ended=1.0, **state)
+
+
+def test_the_kernels_out_of_memory_kill_is_oom(tmp_path: Path) -> None:
+    killed = ended("import os; os.kill(os.getpid(), 9)")
+    judged = outcome.rank_outcome(killed, str(tmp_path), "host", True, 60.0)
+    assert judged.fields["status"] == "oom"
+    assert "killed by the kernel: out of host memory" in judged.fields["reason"]
+    judged = outcome.rank_outcome(killed, str(tmp_path), "host", False, 60.0)
+    assert judged.fields["status"] == "failed"
+    assert f"signal {int(signal.SIGKILL)} (SIGKILL)" in judged.fields["reason"]
+
+
+def test_a_kill_of_our_own_is_not_taken_for_the_kernels(tmp_path: Path) -> None:
+    killed = ended("import os; os.kill(os.getpid(), 9)", stopped="other rank")
+    judged = outcome.rank_outcome(killed, str(tmp_path), "host", True, 60.0)
+    assert judged.fields["status"] == "failed"
+
+
+def final_report(folder: Path, number: int, status: str, reason: str) -> processes.RankProcess:
+    made = report.Report(str(folder), number, "host")
+    made.fail(status, reason, RuntimeError(reason))
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return processes.RankProcess(number, process, "/nowhere", ended=float(number))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "telling"),
+    [
+        (("failed", "ConnectionResetError: connection closed by peer"), ("oom", "full"), 1),
+        (("failed", "RuntimeError: Connection reset"), ("failed", "ValueError: cause"), 1),
+        (("failed", "ValueError: cause"), ("failed", "ValueError: later"), 0),
+        (("failed", "ValueError: cause"), ("unsupported", "no wheels"), 1),
+    ],
+)
+def test_the_cause_is_told_not_its_consequence(
+    tmp_path: Path, first: tuple[str, str], second: tuple[str, str], telling: int
+) -> None:
+    ranks = [final_report(tmp_path, 0, *first), final_report(tmp_path, 1, *second)]
+    outcomes = [outcome.rank_outcome(rank, str(tmp_path), "host", False, 60.0) for rank in ranks]
+    status, reason = outcome.most_telling(outcomes)
+    expected = (first, second)[telling]
+    assert (status, reason) == (expected[0], f"rank {telling}: {expected[1]}")
+
+
+def test_physical_cores_come_before_their_siblings() -> None:
+    siblings = {0: [0, 1], 1: [0, 1], 2: [2, 3], 3: [2, 3]}
+    assert cores._physical_first([0, 1, 2, 3], siblings.__getitem__) == [0, 2, 1, 3]
+    assert cores._physical_first([1, 2], siblings.__getitem__) == [1, 2]
+    assert cores.parse_list("0-2,5\n") == [0, 1, 2, 5]
+
+
+def test_free_addresses_are_distinct() -> None:
+    assert len(set(processes.free_addresses(16))) == 16
+
+
+def test_no_nan_reaches_the_record() -> None:
+    value = {"a": [float("nan"), {"b": float("inf")}], 3: 1.5}
+    assert report.finite(value) == {"a": [None, {"b": None}], "3": 1.5}

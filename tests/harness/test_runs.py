@@ -1,0 +1,206 @@
+"""Every way a run can end, through the real command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fastjsonschema
+import pytest
+
+from .conftest import ROOT, Toy
+
+RANK_KEYS_OF_A_MEASURED_RANK = {
+    "rank",
+    "host",
+    "status",
+    "reason",
+    "device",
+    "cores",
+    "framework_version",
+    "settings",
+    "trainable_parameters",
+    "products",
+    "compiled",
+    "phases",
+    "warmup_step_seconds",
+    "step_seconds",
+    "window_seconds",
+    "first_value",
+    "last_value",
+    "peak_device_memory_bytes",
+    "peak_host_memory_bytes",
+    "weights_checksum",
+}
+
+
+def assert_valid(record: dict[str, Any]) -> None:
+    schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
+    fastjsonschema.compile({**schema, "$schema": "http://json-schema.org/draft-07/schema#"})(record)
+
+
+@pytest.mark.parametrize("mode", ["train", "inference"])
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_good_run_leaves_a_complete_record(toy: Toy, mode: str, devices: int) -> None:
+    done = toy.run("sleep=0.01", mode=mode, devices_per_node=devices, repeat=3, seed=7)
+    record = done.record
+    assert done.status == 0, done.stderr
+    assert_valid(record)
+    assert (record["status"], record["reason"]) == ("ok", ""), "a good run is ok, without a reason"
+    assert record["repeat"] == 3, "the repeat asked for is the one recorded"
+    assert record["settings"]["seed"] == 7, "the seed asked for is the one recorded"
+    assert record["unit"] == "samples/s", "the unit is the model's"
+    assert record["samples"] == 4 * devices * 5, "samples are global and of the window only"
+    assert record["throughput"] == record["samples"] / record["window_seconds"]
+    assert record["command"] == toy.command(mode=mode, devices_per_node=devices, repeat=3, seed=7)
+    assert record["environment"]["code"]["sha256"], "the code that measured is identified"
+    assert len(record["ranks"]) == devices
+    for rank in record["ranks"]:
+        assert set(rank) >= RANK_KEYS_OF_A_MEASURED_RANK, "something was measured, not recorded"
+        assert len(rank["warmup_step_seconds"]) == 2, "every warm-up step is kept raw"
+        assert len(rank["step_seconds"]) == 5, "every timed step is kept raw"
+        assert rank["window_seconds"] >= 5 * 0.01, "the window lasts until the device is done"
+        assert sum(rank["step_seconds"]) <= rank["window_seconds"], "steps lie in the window"
+        assert set(rank["phases"]) == {
+            f"{name}_seconds" for name in ("import", "build", "products", "warmup", "window")
+        }
+    assert "ok: " in done.stdout, "the launcher says one line at the end"
+    assert done.stdout.count("\n") == 1, "the launcher says one line at the end"
+
+
+def test_ranks_are_pinned_to_cores_of_their_own(toy: Toy) -> None:
+    ranks = toy.run("", devices_per_node=2, cores_per_device=1).record["ranks"]
+    assert len(ranks[0]["cores"]) == len(ranks[1]["cores"]) == 1
+    assert ranks[0]["cores"] != ranks[1]["cores"], "two devices share a core"
+    for rank in ranks:
+        assert rank["settings"]["omp_num_threads"] == "1", "threads are not the device's cores"
+        assert rank["settings"]["threads"] == 1, "threads are not the device's cores"
+        assert rank["settings"]["cuda_visible_devices"] == "", "a CPU run sees GPUs"
+
+
+def test_ranks_of_one_run_train_together_on_different_batches(toy: Toy) -> None:
+    first, second = toy.run("", devices_per_node=2).record["ranks"]
+    assert first["first_value"] != second["first_value"], "both ranks got the same batch"
+    assert first["weights_checksum"] == second["weights_checksum"], "the weights drifted apart"
+    assert first["processes"] == second["processes"] == 2
+
+
+def test_the_slowest_rank_counts(toy: Toy) -> None:
+    done = toy.run("sleep=0.02,slow_rank=1", mode="inference", devices_per_node=2)
+    fast, slow = (rank["window_seconds"] for rank in done.record["ranks"])
+    assert slow > 2 * fast, "the toy was not slow in rank 1"
+    assert done.record["window_seconds"] == slow, "throughput must come from the slowest rank"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "options", "status", "reason"),
+    [
+        ("oom", {}, "oom", "MemoryError: the toy box is full"),
+        ("unsupported", {}, "unsupported", "the toy has no wheels"),
+        ("raise_rank=0", {}, "failed", "RuntimeError: the toy is broken"),
+        ("system_exit_rank=0", {}, "failed", "SystemExit: 0"),
+        ("wrong_parameters", {}, "failed", "3 trainable parameters, not 2"),
+        ("nan_at=1", {}, "failed", "loss is nan at step 1"),
+        ("nan_at=4", {}, "failed", "loss is nan at step 7"),
+        ("nan_at=4", {"mode": "inference"}, "failed", "output is nan at step 7"),
+        (
+            "fp32_amp",
+            {"precision": "amp"},
+            "failed",
+            "amp without effect: 161 of 161 products ran in float32",
+        ),
+        ("", {"compiler": "fallback"}, "failed", "the compiler fell back"),
+        ("lost_mark", {}, "failed", "5 steps gave 4 step times"),
+        ("unsynchronised,sleep=1", {}, "failed", "before the work was complete"),
+        ("repin", {"cores_per_device": 1}, "failed", "the framework moved to"),
+        ("no_all_reduce", {"devices_per_node": 2}, "failed", "different weights"),
+        ("lonely", {"devices_per_node": 2}, "failed", "an all-reduce of 1 gives 1 over 2 ranks"),
+        ("hang", {"time_limit": 20}, "timeout", "time limit of 20 s was reached during: warm-up"),
+        ("hang_start", {"time_limit": 20}, "timeout", "during: import"),
+        ("crash_rank=1", {"devices_per_node": 2}, "failed", "rank 1 was killed by signal 11 (SIG"),
+        ("kill_rank=1", {"devices_per_node": 2}, "failed", "rank 1 was killed by signal 9 (SIGK"),
+        ("exit_rank=1", {"devices_per_node": 2}, "failed", "rank 1 exited with status 3"),
+        ("raise_rank=1", {"devices_per_node": 2}, "failed", "rank 1: RuntimeError: the toy is"),
+    ],
+)
+def test_what_goes_wrong_is_said(
+    toy: Toy, behaviour: str, options: dict[str, object], status: str, reason: str
+) -> None:
+    done = toy.run(behaviour, **options)
+    assert done.status == 0, f"a status is data, not an error of the launcher: {done.stderr}"
+    record = done.record
+    assert_valid(record)
+    assert record["status"] == status, record["reason"]
+    assert reason in record["reason"]
+    assert len(record["reason"]) <= 320, "a reason is one sentence"
+    assert record["throughput"] is record["samples"] is record["window_seconds"] is None
+    assert reason in done.stdout, "the reason is on the terminal too"
+    assert "NaN" not in toy.output.read_text(), "NaN is no JSON"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"compiler": "native"}, "toy has no graph compiler"),
+        ({"compiler": "xla"}, "toy has no compiler 'xla' (it has: none, fallback)"),
+        ({"precision": "fp8"}, "precision 'fp8' cannot be measured yet (known: amp, fp32)"),
+        ({"nodes": 2}, "2 nodes: ranks are started on this node only"),
+        ({"cores_per_device": 4096}, "1 device(s) of 4096 core(s) need 4096 cores"),
+        ({"model": ROOT / "scripts/models/resnet50_v1.5.json"}, "no definition of the model res"),
+    ],
+)
+def test_what_cannot_be_is_unsupported_without_starting_it(
+    toy: Toy, options: dict[str, object], reason: str
+) -> None:
+    done = toy.run("crash_rank=0", **options)
+    assert done.status == 0, done.stderr
+    assert_valid(done.record)
+    assert done.record["status"] == "unsupported"
+    assert reason in done.record["reason"]
+    assert done.record["ranks"] == [], "ranks were started in vain"
+
+
+def test_amp_that_takes_effect_is_ok(toy: Toy) -> None:
+    record = toy.run("", precision="amp").record
+    assert record["status"] == "ok", record["reason"]
+    assert record["ranks"][0]["products"] == {"float32": 1, "bfloat16": 20}
+
+
+def test_an_error_keeps_its_traceback_and_its_log(toy: Toy) -> None:
+    record = toy.run("raise_rank=0").record
+    assert "the toy is broken\nand has more to say" in record["ranks"][0]["traceback"]
+    assert "the toy is broken" in toy.log.read_text(), "the log does not show the error"
+    assert record["framework_version"] == "1.0", "what was known before the error is kept"
+
+
+def test_settings_that_are_no_json_do_not_cost_the_run(toy: Toy) -> None:
+    record = toy.run("odd_settings").record
+    assert record["status"] == "ok", record["reason"]
+    assert record["ranks"][0]["settings"]["odd"] is None, "NaN must become null"
+
+
+def test_a_rank_that_hangs_after_its_result_does_not_spoil_it(toy: Toy) -> None:
+    record = toy.run("hang_stop").record
+    assert record["status"] == "ok", record["reason"]
+
+
+def test_modules_in_the_working_folder_are_not_imported(toy: Toy, tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    for name in ("random", "struct", "toy", "schema", "json"):
+        (trap / f"{name}.py").write_text("raise SystemExit('the trap was imported')\n")
+    record = toy.run("", cwd=trap, devices_per_node=2).record
+    assert record["status"] == "ok", record["reason"]
+    record = Toy(tmp_path / "second", toy.python, toy.marker)
+    record.folder.mkdir()
+    venv = record.run("", cwd=trap, way="venv", variables={"PYTHONPATH": ""}).record
+    assert venv["status"] == "ok", venv["reason"]
+
+
+def test_the_recorded_command_can_be_run_again(toy: Toy, tmp_path: Path) -> None:
+    first = toy.run("").record
+    again = [*first["command"], "--output", str(tmp_path / "again.json")]
+    second = toy.run("", *again[2:])
+    assert second.status == 0, second.stderr
+    assert json.loads((tmp_path / "again.json").read_text())["case"] == first["case"]

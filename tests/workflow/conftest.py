@@ -1,0 +1,130 @@
+"""A copy of the project with a toy framework in it, so that whole workflows run in seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
+SUITE = {
+    "steps": {"warmup": 1, "timed": 3},
+    "repeats": 2,
+    "axes": {
+        "framework": "toy",
+        "model": "toy",
+        "mode": ["train", "inference"],
+        "batch_per_device": [1, 2],
+    },
+}
+
+
+@dataclass
+class Project:
+    """A project folder and the ways to use it."""
+
+    folder: Path
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def write_suite(self, suite: dict[str, object]) -> None:
+        (self.folder / "config" / "suites" / "toy.yaml").write_text(yaml.safe_dump(suite))
+
+    def start(self, *arguments: str, toy: str = "", **more: str) -> subprocess.Popen[str]:
+        """Snakemake in a process group of its own, as a terminal would start it."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "snakemake", *arguments],
+            cwd=self.folder,
+            env={**os.environ, "FRAMEBENCH_TOY": toy, **more},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.started.append(process)
+        return process
+
+    def run(self, *arguments: str, toy: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments, toy=toy, **more)
+        output, _ = process.communicate(timeout=600)
+        return subprocess.CompletedProcess(process.args, process.returncode, output)
+
+    def all(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
+        return self.run("--cores", "all", *(["--config", *config] if config else []), toy=toy)
+
+    def records(self) -> dict[str, str]:
+        """Text of every record, by path below results/runs."""
+        runs = self.folder / "results" / "runs"
+        return {str(p.relative_to(runs)): p.read_text() for p in sorted(runs.rglob("*.json"))}
+
+    def statuses(self) -> list[str]:
+        return sorted(json.loads(text)["status"] for text in self.records().values())
+
+    def processes(self) -> dict[int, str]:
+        """Processes that this project's runs have left: their command or environment names it."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            try:
+                command = (entry / "cmdline").read_bytes()
+                variables = (entry / "environ").read_bytes()
+                folder = os.readlink(entry / "cwd")
+            except OSError:
+                continue
+            mine = str(self.folder).encode()
+            if mine in command or folder.startswith(str(self.folder)) or (
+                b"FRAMEBENCH_RUN=" in variables and mine in variables
+            ):
+                found[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace")
+        return found
+
+    def pids(self, *words: str) -> list[int]:
+        """Processes of this project whose command line has all these words."""
+        return [pid for pid, text in self.processes().items() if all(w in text for w in words)]
+
+    def assert_nothing_left(self) -> None:
+        wait_for(lambda: not self.processes(), f"processes stay behind: {self.processes()}")
+
+
+def wait_for(condition: Callable[[], object], otherwise: str, seconds: float = 60) -> None:
+    """Return as soon as ``condition`` holds; fail with ``otherwise`` if it does not in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def project(tmp_path: Path):  # noqa: ANN201
+    folder = tmp_path / "a project"  # the blank is wanted: paths must be quoted
+    folder.mkdir()
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / part)
+    toy = ROOT / "tests" / "frameworks" / "toy"
+    shutil.copytree(toy, folder / "scripts" / "frameworks" / "toy")
+    shutil.copy(ROOT / "tests" / "models" / "toy.json", folder / "scripts" / "models")
+    made = Project(folder)
+    made.write_suite(SUITE)
+    config = yaml.safe_load((folder / "config" / "config.yaml").read_text())
+    config |= {"suite": "toy", "interpreters": {"toy": sys.executable}}
+    (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config))
+    yield made
+    for process in made.started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

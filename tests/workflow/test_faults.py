@@ -1,0 +1,161 @@
+"""Nothing measured is lost, nothing partial is taken as done, no process stays behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from .conftest import Project, wait_for
+
+SLOW = "sleep=0.4"  # four steps a run: long enough to be interrupted in the middle
+
+
+def started_after_first_record(project: Project) -> subprocess.Popen[str]:
+    """A workflow in the middle of its second run."""
+    workflow = project.start("--cores", "all", toy=SLOW)
+    wait_for(project.records, "no run finished")
+    wait_for(lambda: project.pids("start_rank"), "no second run was started")
+    return workflow
+
+
+def assert_continues(project: Project, before: dict[str, str]) -> None:
+    """The next call runs only what is missing and leaves what was there as it was."""
+    again = project.all(toy=SLOW)
+    assert again.returncode == 0, again.stdout
+    after = project.records()
+    assert len(after) == 8
+    assert project.statuses() == ["ok"] * 8
+    changed = [name for name in before if after.get(name) != before[name]]
+    assert not changed, f"finished records were touched: {changed}"
+
+
+def test_kill_of_the_workflow(project: Project) -> None:
+    workflow = started_after_first_record(project)
+    os.kill(workflow.pid, signal.SIGKILL)
+    workflow.wait()
+    project.assert_nothing_left()
+    assert_continues(project, project.records())
+
+
+def test_control_c(project: Project) -> None:
+    workflow = started_after_first_record(project)
+    os.killpg(workflow.pid, signal.SIGINT)
+    output, _ = workflow.communicate(timeout=120)
+    assert workflow.returncode != 0, output
+    project.assert_nothing_left()
+    assert_continues(project, project.records())
+
+
+def test_kill_of_a_run(project: Project) -> None:
+    workflow = started_after_first_record(project)
+    launchers = [pid for pid in project.pids("scripts/harness", "--output")]
+    os.kill(launchers[0], signal.SIGKILL)
+    output, _ = workflow.communicate(timeout=300)
+    assert workflow.returncode != 0, "a run without a record went unnoticed"
+    assert len(project.records()) == 7, f"the other runs did not go on: {output}"
+    project.assert_nothing_left()
+    assert_continues(project, project.records())
+
+
+def test_kill_of_a_rank_is_recorded(project: Project) -> None:
+    workflow = started_after_first_record(project)
+    os.kill(project.pids("start_rank")[0], signal.SIGKILL)
+    output, _ = workflow.communicate(timeout=300)
+    assert workflow.returncode == 0, output
+    assert project.statuses() == ["failed"] + ["ok"] * 7
+    failed = [text for text in project.records().values() if '"failed"' in text]
+    assert "SIGKILL" in json.loads(failed[0])["reason"]
+    assert "SIGKILL" in (project.folder / "results" / "report.html").read_text()
+    project.assert_nothing_left()
+
+
+def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) -> None:
+    assert project.all(toy="nan_at=3").returncode == 0
+    assert project.statuses() == ["failed"] * 8
+    before = project.records()
+    assert "Nothing to be done" in project.all().stdout, "failed runs were repeated unasked"
+    again = project.all("retry=failed,timeout")
+    assert again.returncode == 0, again.stdout
+    after = project.records()
+    assert all(after[name] == text for name, text in before.items()), "failed records were changed"
+    new = set(after) - set(before)
+    assert len(new) == 8
+    assert all(name.endswith("-retry1.json") for name in new)
+    summary = (project.folder / "results" / "tables" / "summary.csv").read_text()
+    assert "failed" not in summary, f"the superseded attempts count: {summary}"
+
+
+def test_truncated_and_foreign_records_are_named_and_run_again(project: Project) -> None:
+    assert project.all().returncode == 0
+    first, second = list(project.records())[:2]
+    runs = project.folder / "results" / "runs"
+    text = (runs / first).read_text()
+    (runs / first).write_text(text[: len(text) // 2])
+    (runs / second).write_text('{"benchmark": "of somebody else", "value": NaN}')
+    (runs / "notes.json").write_text("[]")
+    again = project.all()
+    assert again.returncode == 0, again.stdout
+    for name in (first, second, "notes.json"):
+        assert name in again.stdout, f"{name} was ignored without a word: {again.stdout}"
+    assert (runs / first).read_text() == text[: len(text) // 2], "the broken file was overwritten"
+    names = set(project.records())
+    assert {n.replace(".json", "-retry1.json") for n in (first, second)} <= names
+    assert len(names) == 8 + 2 + 1, "more was run than was missing"
+
+
+def test_two_workflows_in_one_folder(project: Project) -> None:
+    workflow = started_after_first_record(project)
+    second = project.all()
+    assert second.returncode != 0
+    assert "another Framebench is measuring into this folder" in second.stdout
+    output, _ = workflow.communicate(timeout=300)
+    assert workflow.returncode == 0, f"the first workflow was disturbed: {output}"
+    assert project.statuses() == ["ok"] * 8
+
+
+def in_mount(project: Project, options: str, before: str) -> subprocess.CompletedProcess[str]:
+    """The workflow in a mount namespace where results is a file system of its own."""
+    script = (
+        f"mount -t tmpfs -o {options} tmpfs results && {before} && "
+        f"exec {sys.executable} -m snakemake --cores all"
+    )
+    return subprocess.run(
+        ["unshare", "--map-root-user", "--mount", "sh", "-c", script],
+        cwd=project.folder,
+        env={**os.environ, "FRAMEBENCH_TOY": ""},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_full_disk(project: Project) -> None:
+    (project.folder / "results").mkdir()
+    full = in_mount(project, "size=300k", "head -c 1M /dev/zero > results/full 2>/dev/null || true")
+    output = full.stdout + full.stderr
+    assert full.returncode != 0
+    assert "No space left" in output, output
+    project.assert_nothing_left()
+    assert project.all().returncode == 0, "the next call, with space, does not go through"
+
+
+def test_read_only_results(project: Project) -> None:
+    (project.folder / "results").mkdir()
+    refused = in_mount(project, "size=1M", "mount -o remount,ro results")
+    output = refused.stdout + refused.stderr
+    assert refused.returncode != 0
+    assert "results: cannot be written" in output, output
+    assert "Make it writable" in output, output
+
+
+def test_values_reach_no_shell_unquoted(project: Project) -> None:
+    name = "x'; touch pwned; $(touch pwned) `touch pwned` & \"y"
+    ran = project.run("--cores", "all", "--config", f"results={json.dumps(name)}")
+    assert ran.returncode == 0, ran.stdout
+    assert not list(Path(project.folder).rglob("pwned")), "a value of the config was executed"
+    assert (project.folder / name / "report.html").exists()

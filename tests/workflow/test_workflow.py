@@ -1,0 +1,154 @@
+"""What a user types, and what comes of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+from .conftest import ROOT, SUITE, Project
+
+PUBLISHED = ROOT / "results" / "published" / "dlperf-v1.0"
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_everything_then_nothing(project: Project) -> None:
+    ran = project.all()
+    assert ran.returncode == 0, ran.stdout
+    summary = rows(project.folder / "results" / "tables" / "summary.csv")
+    assert [row["status"] for row in summary] == ["ok"] * 4
+    assert [row["repeats"] for row in summary] == ["2"] * 4
+    assert "report: results/report.html" in ran.stdout, "no summary at the end"
+    assert "[8/8]" in ran.stdout, "no progress"
+    assert "left)" in ran.stdout, "no time left"
+    again = project.all()
+    assert again.returncode == 0
+    assert "Nothing to be done" in again.stdout, again.stdout
+
+
+def test_runs_never_overlap_and_repeats_are_interleaved(project: Project) -> None:
+    assert project.all(toy="sleep=0.05").returncode == 0
+    found = [json.loads(text) for text in project.records().values()]
+    found.sort(key=lambda record: record["started"])
+    for earlier, later in zip(found, found[1:], strict=False):
+        start = [datetime.fromisoformat(record["started"]) for record in (earlier, later)]
+        gap = (start[1] - start[0]).total_seconds() - earlier["wall_seconds"]
+        assert gap > -0.01, f"two runs overlap by {-gap} s"
+    repeats = [record["repeat"] for record in found]
+    assert repeats == sorted(repeats), f"repeats are not interleaved in rounds: {repeats}"
+    orders = [
+        [json.dumps(r["case"]) for r in found if r["repeat"] == number] for number in (1, 2)
+    ]
+    assert sorted(orders[0]) == sorted(orders[1])
+
+
+def test_plan_runs_nothing(project: Project) -> None:
+    suite = {**SUITE, "axes": {**SUITE["axes"], "devices_per_node": [1, 512], "nodes": [1, 2]}}
+    project.write_suite(suite)
+    plan = project.run("--cores", "1", "plan")
+    assert plan.returncode == 0, plan.stdout
+    assert "4 cases x 2 repeats = 8 runs" in plan.stdout, plan.stdout
+    assert "needs 512 devices per node" in plan.stdout
+    assert "needs 2 nodes" in plan.stdout
+    assert "a rough guess" in plan.stdout
+    assert not (project.folder / "results").exists(), "plan wrote something"
+    assert project.all().returncode == 0
+    plan = project.run("--cores", "1", "plan")
+    assert "to do: 0 runs" in plan.stdout, plan.stdout
+    assert "from 8 cached records" in plan.stdout
+
+
+def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
+    project.write_suite({**SUITE, "axes": {**SUITE["axes"], "compiler": ["none", "native"]}})
+    ran = project.all()
+    assert ran.returncode == 0, ran.stdout
+    summary = rows(project.folder / "results" / "tables" / "summary.csv")
+    native = [row for row in summary if row["compiler"] == "native"]
+    assert [row["status"] for row in native] == ["unsupported"] * 4
+    assert all(row["reason"] and not row["throughput_median"] for row in native)
+
+
+def test_a_changed_setting_is_another_case(project: Project) -> None:
+    assert project.all().returncode == 0
+    before = project.records()
+    project.write_suite({**SUITE, "steps": {"warmup": 1, "timed": 4}})
+    assert project.all().returncode == 0
+    after = project.records()
+    assert len(after) == 16, "runs with other steps were taken for these, or were overwritten"
+    assert all(after[name] == text for name, text in before.items())
+    summary = rows(project.folder / "results" / "tables" / "summary.csv")
+    assert len(summary) == 8, "windows of 3 and of 4 steps share a row"
+
+
+def test_report_follows_the_records(project: Project) -> None:
+    assert project.all().returncode == 0
+    project.write_suite({**SUITE, "repeats": 1})
+    removed = next(name for name in project.records() if name.endswith("r2.json"))
+    (project.folder / "results" / "runs" / removed).unlink()
+    again = project.all()
+    assert again.returncode == 0, again.stdout
+    summary = rows(project.folder / "results" / "tables" / "summary.csv")
+    assert sorted(row["repeats"] for row in summary) == ["1", "2", "2", "2"], "stale tables"
+
+
+def test_report_from_records_alone(project: Project, tmp_path: Path) -> None:
+    assert project.all().returncode == 0
+    before = project.records()
+    cached = tmp_path / "cached"
+    shutil.copytree(project.folder / "results" / "runs", cached)
+    shutil.rmtree(project.folder / "results" / "runs")
+    for path in [*project.folder.glob("scripts/**/*.py"), *project.folder.glob("envs/*")]:
+        os.utime(path)  # newer than every record
+    (project.folder / "scripts/frameworks/toy/adapter.py").write_text("changed = True\n")
+    made = project.run(
+        "--cores", "1", "report", "--config", f"records={cached}", f"results={tmp_path}/out"
+    )
+    assert made.returncode == 0, made.stdout
+    assert "benchmark" not in made.stdout, f"a benchmark was started: {made.stdout}"
+    assert len(rows(tmp_path / "out" / "tables" / "summary.csv")) == 4
+    assert (tmp_path / "out" / "report.html").exists()
+    assert not (project.folder / "results" / "runs").exists()
+    assert len(before) == 8
+
+
+def test_report_from_the_published_runs(project: Project, tmp_path: Path) -> None:
+    made = project.run(
+        "--cores", "1", "report", "--config", f"records={PUBLISHED}", f"results={tmp_path}/out"
+    )
+    assert made.returncode == 0, made.stdout
+    compared = rows(tmp_path / "out" / "tables" / "published.csv")
+    checked = [row for row in compared if row["recomputed"]]
+    assert checked, "no published cell was recomputed"
+    silent = [row for row in compared if row["agrees"] != "True" and not row["note"]]
+    assert not silent, f"cells that do not agree, without a cause: {silent[:3]}"
+
+
+def test_bad_input_ends_before_any_job(project: Project) -> None:
+    for config in ("suite=nosuch", "frameworks=nosuch", "time_limit=0", "colour=red"):
+        refused = project.all(config)
+        assert refused.returncode != 0, f"{config} was accepted"
+        assert "allowed" in refused.stdout, refused.stdout
+        assert "rule benchmark" not in refused.stdout
+        assert "Traceback" not in refused.stdout, refused.stdout
+    assert not (project.folder / "results").exists()
+
+
+def test_broken_config_file(project: Project) -> None:
+    (project.folder / "config" / "config.yaml").write_text("suite: [quick\n")
+    refused = project.all()
+    assert refused.returncode != 0
+    assert "config/config.yaml" in refused.stdout
+
+
+def test_snakemake_report(project: Project, tmp_path: Path) -> None:
+    assert project.all().returncode == 0
+    made = project.run("--report", str(tmp_path / "archive.zip"))
+    assert made.returncode == 0, made.stdout
+    assert (tmp_path / "archive.zip").stat().st_size > 0
