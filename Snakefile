@@ -13,3 +13,12 @@ module bench:
 
 
 use rule * from bench
+
+
+# A module's own handlers are not called for it.
+onstart:
+    bench.onstart()
+
+
+onsuccess:
+    bench.onsuccess()

@@ -75,7 +75,10 @@ def signals_raise() -> Iterator[None]:
 def temporary_folder(run: str, reserved: str) -> Iterator[str]:
     """The run's temporary folder and the guard that outlives this process. On the way out, no
     process of the run is left and the folder is gone."""
-    folder = tempfile.mkdtemp(prefix="framebench-")
+    try:
+        folder = tempfile.mkdtemp(prefix="framebench-")
+    except OSError as error:
+        raise reservation.ReservationError(f"{error}; set TMPDIR to another folder") from error
     guard: Optional["subprocess.Popen[bytes]"] = None
     try:
         guard = processes.start_guard(run, folder, reserved)

@@ -201,7 +201,7 @@ def _speedup_values(new: str, base: str) -> Callable[[Footnotes], list[tuple[str
 def _latency_values(notes: Footnotes) -> list[tuple[str, Cell]]:
     def milliseconds(column: str) -> Cell:
         def cell(row: Row) -> str:
-            mark = notes.mark(row["note"]) if pd.isna(row[column]) else ""
+            mark: str = notes.mark(row["note"]) if pd.isna(row[column]) else ""
             return number(row[column]) + mark
 
         return cell

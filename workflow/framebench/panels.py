@@ -50,7 +50,7 @@ def throughput(cases: Cases, look: Look) -> list[Plot]:
     for key, runs in cases.items():
         panels[runs[0].model, runs[0].mode].append(key)
     drawn = []
-    for model, mode in sorted(panels)[:MAX_PANELS]:
+    for model, mode in sorted(panels, key=_training_first)[:MAX_PANELS]:
         keys = panels[model, mode]
         label = _labels([cases[key][0] for key in keys])
         groups: dict[tuple[Any, ...], list[Key]] = defaultdict(list)
@@ -112,7 +112,7 @@ def weak_scaling(table: pd.DataFrame, look: Look) -> list[Plot]:
     }
     full = {panel: lines for panel, lines in full.items() if lines}
     drawn = []
-    for panel in sorted(full)[:MAX_PANELS]:
+    for panel in sorted(full, key=_training_first)[:MAX_PANELS]:
         lines = full[panel]
         label = _labels([rows[0] for rows in lines.values()], batch=True)
         chosen = _spread(sorted(lines), lambda key: key[0], MAX_LINES)
@@ -129,12 +129,12 @@ def weak_scaling(table: pd.DataFrame, look: Look) -> list[Plot]:
                 title=", ".join(panel),
                 svg=plots.scaling(made, look),
                 description=f"Weak scaling of {', '.join(panel)}: speed-up against one device and "
-                f"efficiency of {len(made)} settings. The numbers stand in the table Weak scaling.",
+                f"efficiency of {len(made)} settings. The numbers stand in the table below.",
                 caption="Weak scaling: the batch per device stays the same. Grey is the ideal. A "
                 "slow single device makes a speed-up look good: read it beside the throughput. "
                 + _left_out(len(made), len(lines), "settings with more than one device count")
                 + _without(without[panel])
-                + _panels_left_out(len(full), "Weak scaling"),
+                + _panels_left_out(len(full), "Speed-up and efficiency"),
             )
         )
     return drawn
@@ -152,7 +152,7 @@ def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
         groups[row.model, row.mode, row.nodes * row.devices_per_node, row.nodes, precision,
                row.batch_per_device].append(row)  # fmt: skip
     drawn: list[Row] = []
-    for group in sorted(groups):
+    for group in sorted(groups, key=_training_first):
         first = groups[group][0]
         parts = [f"{first.model}, {first.mode}", scale(first), getattr(first, "precision", "")]
         drawn.append(Row(" · ".join(filter(None, [*parts, f"batch {first.batch_per_device}"]))))
@@ -167,7 +167,7 @@ def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
             svg=plots.strips(drawn, look, axis, reference=1.0),
             narrow=plots.strips(drawn, look, axis, reference=1.0, narrow=True),
             description=f"{name}: {shown} ratios of medians against the line at 1. The numbers "
-            f"stand in the table {name}.",
+            "stand in the table below.",
             caption="Ratio of medians of the same devices and batch; right of the line is faster. "
             + _left_out(shown, len(with_ratio), "ratios")
             + _without(len(rows) - len(with_ratio)),
@@ -186,36 +186,46 @@ def step_times(
         if usable:
             middle = statistics.median([run.throughput for run in usable if run.throughput])
             with_steps[key] = min(usable, key=lambda run: abs((run.throughput or 0) - middle))
-    label = _labels([*with_steps.values()], batch=True)
+    models: dict[str, list[Run]] = defaultdict(list)
+    for run in with_steps.values():
+        models[run.model].append(run)
+    labels = {model: _labels(runs, batch=True) for model, runs in models.items()}
     chosen = _spread(
         list(with_steps.values()), lambda run: (run.framework, run.model, run.mode), MAX_STEP_PLOTS
     )
     drawn = []
-    for number, run in enumerate(sorted(chosen, key=lambda run: (run.model, run.mode)), 1):
+    for run in sorted(chosen, key=lambda run: _training_first((run.model, run.mode))):
         try:
             warmup = _warmup(load(run), run)
-            about_warmup = f"{len(warmup)} warm-up steps in grey before the shaded window"
+            about_warmup = f"{len(warmup)} warm-up steps in grey."
         except RecordsError:
             warmup = []
-            about_warmup = "the warm-up is not drawn because the record could not be read again"
+            about_warmup = "The warm-up is missing: the record could not be read again."
         middle = statistics.median(run.step_seconds)
         slow = [value for value in run.step_seconds if value > plots.SLOW * middle]
         words = (
-            f"{len(slow)} of {len(run.step_seconds)} timed steps took more than "
+            f"{len(slow)} of {len(run.step_seconds)} timed steps are slow (more than "
             f"{plots.SLOW:g} times the median of {plots.number(1000 * middle)} ms"
-            + (f", the slowest {plots.number(1000 * max(slow))} ms" if slow else "")
+            + (f"), the slowest {plots.number(1000 * max(slow))} ms" if slow else ")")
         )
-        name = f"{label(run)}, {run.model}, {run.mode}, {run.precision}, {scale(run)}"
+        setting = f"{run.precision}, {scale(run)}"
+        name = f"{run.model}, {run.mode}: {labels[run.model](run)}, {setting}"
         plot = Plot(
             title=name,
             svg=plots.steps(warmup, run.step_seconds, look.colour(run.framework)),
             description=f"Step times of {name}, repeat {run.repeat}: {words}.",
-            caption=f"Repeat {run.repeat}: {words}; {about_warmup}. Plot {number} of "
-            f"{len(chosen)}: {_left_out(len(chosen), len(with_steps), 'cases with step times')}",
+            caption=f"Repeat {run.repeat}: {words}. {about_warmup} "
+            + _left_out(len(chosen), len(with_steps), "cases"),
             wide=False,
         )
         drawn.append((plot, run))
     return drawn
+
+
+def _training_first(key: Sequence[Any]) -> tuple[Any, ...]:
+    """Sorts by model, training before inference, then by the rest."""
+    model, mode, *rest = key
+    return (model, mode != "train", mode, *rest)
 
 
 def scale(row: Any) -> str:

@@ -105,11 +105,11 @@ def strips(
     left = 12 if narrow else min(320, 28 + 8 * max(len(row.label) for row in rows))
     right = 12 if narrow else 84
     places, total = _places(rows, narrow)
-    height = ROW * total + 58
+    height = ROW * total + 46
 
     def draw(figure: Figure) -> None:
         axes = figure.add_axes(
-            (left / width, 48 / height, (width - left - right) / width, ROW * total / height)
+            (left / width, 40 / height, (width - left - right) / width, ROW * total / height)
         )
         axes.set_ylim(total, 0)
         axes.set_yticks([])
@@ -147,8 +147,8 @@ def _places(rows: Sequence[Row], narrow: bool) -> tuple[list[tuple[float, float]
     at = 0.0
     for row in rows:
         above = narrow and bool(row.framework)
-        places.append((at + 0.5, at + (1.25 if above else 0.5)))
-        at += 1.8 if above else 1.15 if narrow else 1.0
+        places.append((at + 0.5, at + (1.2 if above else 0.5)))
+        at += 1.95 if above else 1.15 if narrow else 1.0
     return places, at
 
 
@@ -253,7 +253,7 @@ def steps(warmup: Sequence[float], window: Sequence[float], colour: str) -> Mark
                       color=colour, markeredgewidth=0)  # fmt: skip
 
     def draw(figure: Figure) -> None:
-        axes = figure.add_axes((54 / 380, 44 / 210, 314 / 380, 142 / 210))
+        axes = figure.add_axes((54 / 380, 40 / 200, 314 / 380, 144 / 200))
         axes.axvspan(0.5, len(window) + 0.5, color=ACCENT, alpha=0.09, linewidth=0)
         axes.axhline(middle * scale, color=MUTED, linewidth=1)
         slow = [(at, value) for at, value in series if at > 0 and value > SLOW * middle]
@@ -279,4 +279,4 @@ def steps(warmup: Sequence[float], window: Sequence[float], colour: str) -> Mark
         axes.set_xlabel("step of the timed window")
         axes.set_ylabel(unit)
 
-    return svg(draw, 380, 210)
+    return svg(draw, 380, 200)

@@ -154,7 +154,7 @@ class _Links:
 def _tables(tables: Mapping[str, pd.DataFrame], links: _Links) -> dict[str, Table]:
     kinds: dict[str, tuple[str, Callable[[Mapping[str, Any]], RecordLinks]]] = {
         "summary": ("Summary", links.case),
-        "weak_scaling": ("Weak scaling", links.case),
+        "weak_scaling": ("Speed-up and efficiency", links.case),
         "amp_speedup": ("Mixed-precision speed-up", links.amp),
         "compiler_speedup": ("Compiler speed-up", links.compiler),
         "latency": ("Latency", links.case),
@@ -182,11 +182,9 @@ def _plots(
     return {
         "throughput": alone(panels.throughput(cases, look)),
         "weak_scaling": alone(panels.weak_scaling(tables["weak_scaling"], look)),
-        "amp_speedup": alone(
-            panels.ratios(tables["amp_speedup"], look, "Mixed-precision speed-up")
-        ),
+        "amp_speedup": alone(panels.ratios(tables["amp_speedup"], look, "amp against fp32")),
         "compiler_speedup": alone(
-            panels.ratios(tables["compiler_speedup"], look, "Compiler speed-up")
+            panels.ratios(tables["compiler_speedup"], look, "compiled against not compiled")
         ),
         "steps": [
             (plot, [link(run, f"record of repeat {run.repeat}")])

@@ -29,7 +29,7 @@ VARIABLES = {
     ALARM: "var(--alarm)",
     **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES, 1)},
 }
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "framebench",
     "text.parse_math": False,  # a name may hold a dollar sign

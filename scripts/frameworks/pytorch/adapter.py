@@ -88,8 +88,9 @@ class PyTorchAdapter(Adapter):
         return self._step()
 
     def read(self, handle: Outputs) -> float:
-        elements = [tensor.double().flatten() for tensor in handle]
-        return self._torch.cat(elements).mean().item()
+        # summed in float64 without a copy in it, which would count as the step's memory
+        total = sum(tensor.sum(dtype=self._torch.float64) for tensor in handle)
+        return total.item() / sum(tensor.numel() for tensor in handle)
 
     def synchronize(self) -> None:
         if self._cuda:

@@ -63,6 +63,7 @@ def sum_over_ranks(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf
 
     def replica(value: tf.Tensor) -> tf.Tensor:
         context = tf.distribute.get_replica_context()
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
+        # An argument has no device, and the strategy looks for it there.
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(value))
 
     return tf.function(lambda value: strategy.run(replica, args=(value,)))
