@@ -1,4 +1,4 @@
-"""What a framework must bring: one subclass of :class:`Adapter` in ``scripts/frameworks/NAME/adapter.py``.
+"""What a framework must bring: one subclass of :class:`Adapter` in its folder's ``adapter.py``.
 
 An adapter says what differs between frameworks and nothing else. The loop, the clock, the
 statistics, the record, the launching and the error handling live in the harness.
@@ -20,11 +20,11 @@ from typing import Any, Dict, List, Optional, Sequence
 
 
 class Unsupported(Exception):
-    """The framework cannot do what the case asks; the message is the reason, from the framework."""
+    """The framework cannot do what the case asks; the message is its reason."""
 
 
 class Mismatch(Exception):
-    """What ran is not what was asked (fp32 products under ``amp``, a compiler that fell back, ..)."""
+    """What ran is not what was asked: fp32 products under ``amp``, a compiler that fell back."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Adapter(ABC):
         """Sum of the absolute values of all trainable parameters, in float64. Ranks of one run
         must agree on it: their batches differ, so only a real all-reduce keeps them equal."""
 
-    def reset_peak_device_memory(self) -> None:
+    def reset_peak_device_memory(self) -> None:  # noqa: B027
         """Forget the peak so far (called between warm-up and window)."""
 
     def peak_device_memory(self) -> Optional[int]:
@@ -160,5 +160,5 @@ class Adapter(ABC):
         """Whether ``error`` is the framework's way to say that memory ran out."""
         return isinstance(error, MemoryError)
 
-    def stop(self) -> None:
+    def stop(self) -> None:  # noqa: B027
         """Leave the process group."""

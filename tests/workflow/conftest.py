@@ -97,7 +97,7 @@ class Project:
         wait_for(lambda: not self.processes(), f"processes stay behind: {self.processes()}")
 
 
-def wait_for(condition: Callable[[], object], otherwise: str, seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], object], otherwise: str, seconds: float = 240) -> None:
     """Return as soon as ``condition`` holds; fail with ``otherwise`` if it does not in time."""
     end = time.monotonic() + seconds
     while not condition():

@@ -52,7 +52,7 @@ def test_control_c(project: Project) -> None:
 
 def test_kill_of_a_run(project: Project) -> None:
     workflow = started_after_first_record(project)
-    launchers = [pid for pid in project.pids("scripts/harness", "--output")]
+    launchers = project.pids("scripts/harness", "--output")
     os.kill(launchers[0], signal.SIGKILL)
     output, _ = workflow.communicate(timeout=300)
     assert workflow.returncode != 0, "a run without a record went unnoticed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import shutil
@@ -37,7 +38,7 @@ def test_runs_never_overlap_and_repeats_are_interleaved(project: Project) -> Non
     assert project.all(toy="sleep=0.05").returncode == 0
     found = [json.loads(text) for text in project.records().values()]
     found.sort(key=lambda record: record["started"])
-    for earlier, later in zip(found, found[1:], strict=False):
+    for earlier, later in itertools.pairwise(found):
         start = [datetime.fromisoformat(record["started"]) for record in (earlier, later)]
         gap = (start[1] - start[0]).total_seconds() - earlier["wall_seconds"]
         assert gap > -0.01, f"two runs overlap by {-gap} s"

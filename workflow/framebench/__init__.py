@@ -1,1 +1,1 @@
-"""The driver's half of Framebench: from configuration to cases, from records to tables and report."""
+"""The driver's half: from configuration to cases, from records to tables and report."""

@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Catalog:
-    """Facts by name. ``frameworks[..]``: framework.json; ``models[..]``: scripts/models/NAME.json."""
+    """Facts by name: each framework's framework.json, each model's JSON file."""
 
     root: Path
     frameworks: dict[str, dict[str, Any]]

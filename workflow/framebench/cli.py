@@ -6,6 +6,7 @@ import argparse
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as error:
-        print(f"framebench: {error.cmd[0]} ended with {error.returncode}", file=sys.stderr)
+        print(f"framebench: {error.cmd[0]!s} ended with {error.returncode}", file=sys.stderr)
         return 1
     except OSError as error:
         print(f"framebench: cannot write: {error}", file=sys.stderr)
@@ -68,6 +69,7 @@ def make_report(source: Path, results: Path) -> None:
 def summary_text(summary: pd.DataFrame) -> str:
     """The summary for a terminal, numbers rounded for reading, failures with their reason."""
     lines = []
+    row: Any
     for row in summary.head(PRINTED_ROWS).itertuples():
         case = (
             f"{row.framework:<11} {row.model:<14} {row.mode:<9} {row.precision:<4} "

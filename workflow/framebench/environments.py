@@ -19,6 +19,7 @@ from pathlib import Path
 from . import uv
 from .validation import ConfigError, read_yaml
 
+
 @dataclass(frozen=True)
 class EnvironmentFile:
     """``python`` as major.minor; ``packages`` are pip requirements pinned with ``==``."""
@@ -82,9 +83,10 @@ def build(file: Path, marker: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     settings = uv.pip_settings()
     python = find_python(wanted.python)
-    subprocess.run([uv.executable(), "venv", "--quiet", "--python", python, str(folder)], check=True)
+    tool = uv.executable()
+    subprocess.run([tool, "venv", "--quiet", "--python", python, str(folder)], check=True)
     subprocess.run(
-        [uv.executable(), "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
+        [tool, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
         + [*uv.arguments(settings), *wanted.packages],
         check=True,
         env={**os.environ, **uv.variables(settings)},
@@ -110,8 +112,8 @@ def find_python(version: str) -> str:
     if found.returncode == 0:
         return found.stdout.strip()
     raise ConfigError(
-        f"Python {version} is wanted and was found neither on the PATH nor in pyenv's versions, and "
-        f"uv could not fetch it: {' '.join(fetched.stderr.split())}\n"
+        f"Python {version} is wanted and was found neither on the PATH nor in pyenv's versions, "
+        f"and uv could not fetch it: {' '.join(fetched.stderr.split())}\n"
         f"Install Python {version}, or set interpreters in config/config.yaml."
     )
 

@@ -267,7 +267,8 @@ def _table(header: list[str], rows: Iterable[list[str]]) -> list[str]:
     """Columns padded to their widest cell, two spaces apart."""
     everything = [header, *rows]
     widths = [max(len(row[column]) for row in everything) for column in range(len(header))]
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in everything
-    ]
+    lines = []
+    for row in everything:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  " + "  ".join(cells).rstrip())
+    return lines

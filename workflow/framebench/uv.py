@@ -34,11 +34,12 @@ def arguments(settings: list[tuple[str, str]]) -> list[str]:
 
 def variables(settings: list[tuple[str, str]]) -> dict[str, str]:
     """Environment variables of uv for pip's ``settings``: the certificate bundle."""
-    return {"SSL_CERT_FILE": value for key, value in settings if key == "cert"}
+    certificates = dict(settings).get("cert")
+    return {"SSL_CERT_FILE": certificates} if certificates else {}
 
 
 def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
-    """pip's merged settings (files and PIP_* variables, which win), e.g. ``("find-links", "/w")``."""
+    """pip's merged settings; PIP_* variables win over files. E.g. ``("find-links", "/w")``."""
     listed = subprocess.run(
         [python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
     )

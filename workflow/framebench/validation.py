@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(f"{path}: is not valid YAML: {problem}") from None
 
 
-def load_schema(name: str, choices: dict[str, Iterable[str]]) -> dict[str, Any]:
+def load_schema(name: str, choices: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     """A schema of ``workflow/schemas`` whose ``$defs`` named in ``choices`` get these enums."""
     schema: dict[str, Any] = yaml.safe_load((SCHEMAS / name).read_text())
     for definition, values in choices.items():
@@ -65,7 +65,7 @@ def check(data: Any, schema: dict[str, Any], source: str) -> None:
 
 
 def _innermost(error: ValidationError) -> ValidationError:
-    """The part of an ``anyOf``/``allOf`` error that the user meant: the branch of the right type."""
+    """The part of an ``anyOf`` error that the user meant: the branch of the right type."""
     while error.context:
         typed = [e for e in error.context if e.validator not in ("const",)]
         deeper = [e for e in typed if len(e.absolute_path) > len(error.absolute_path)]
@@ -82,9 +82,9 @@ def _innermost(error: ValidationError) -> ValidationError:
 def describe(error: ValidationError) -> str:
     """``key: found X; allowed: Y`` for one schema violation."""
     key = _key(error.absolute_path)
-    rule, wanted = error.validator, error.validator_value
+    rule, wanted = str(error.validator), _wanted(error)
     if rule == "additionalProperties" and isinstance(error.instance, dict):
-        allowed = list(error.schema.get("properties", {}))
+        allowed = list(_schema(error).get("properties", {}))
         unknown = [name for name in error.instance if name not in allowed]
         return (
             f"unknown key {_join(key, unknown[0])}{_did_you_mean(unknown[0], allowed)}; "
@@ -99,8 +99,16 @@ def describe(error: ValidationError) -> str:
     return f"{found}; allowed: {_allowed(error)}"
 
 
+def _schema(error: ValidationError) -> Any:
+    return error.schema
+
+
+def _wanted(error: ValidationError) -> Any:
+    return error.validator_value
+
+
 def _allowed(error: ValidationError) -> str:
-    rule, wanted = error.validator, error.validator_value
+    rule, wanted = str(error.validator), _wanted(error)
     if rule == "anyOf":
         return " or ".join(dict.fromkeys(_schema_words(part) for part in wanted))
     if rule == "type":
@@ -115,7 +123,7 @@ def _allowed(error: ValidationError) -> str:
         "uniqueItems": "each value once",
         "pattern": "a path without { and }",
     }
-    return plain.get(str(rule), f"{rule} {wanted}")
+    return plain.get(rule, f"{rule} {wanted}")
 
 
 def _schema_words(part: dict[str, Any]) -> str:

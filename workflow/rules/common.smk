@@ -1,30 +1,28 @@
 # Validation, and the helpers that keep the rules declarative.
 import fcntl
-import shlex
 import sys
 import time
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
-from snakemake.logging import logger
 
 WORKFLOW = Path(workflow.current_basedir).parent
 PROJECT = WORKFLOW.parent
 sys.path.insert(0, str(WORKFLOW))
 
-from framebench import catalog, config as settings_of, machine, plan as planning, records
+from framebench import catalog, commands, machine, plan as planning, records
+from framebench.config import load_settings
 from framebench.validation import ConfigError
 
-PYTHON = sys.executable
-FRAMEBENCH = str(WORKFLOW / "framebench")
 STARTED = time.time()
+FRAMEBENCH = [sys.executable, str(WORKFLOW / "framebench")]
 
 
 def make_plan():
     """The checked configuration, expanded and compared with the records that are there."""
     try:
         known = catalog.load_catalog(PROJECT)
-        settings = settings_of.load_settings(config, known)
+        settings = load_settings(config, known)
         measured = settings.results / "runs"
         cached = records.load(measured) if measured.is_dir() else None
         plan = planning.make_plan(settings, known, machine.detect(), cached)
@@ -34,18 +32,36 @@ def make_plan():
 
 
 CATALOG, PLAN, CACHED = make_plan()
+PENDING = {run.name: (position, run) for position, run in enumerate(PLAN.pending)}
+PROGRESS = planning.Progress(PLAN)
+CONDA = any(
+    method.name == "CONDA" for method in workflow.deployment_settings.deployment_method
+)
+
 RESULTS = str(PLAN.settings.results)
+RECORD = f"{RESULTS}/runs/{{framework}}/{{model}}/{{case}}/{{run}}.json"
+RUN_LOG = f"{RESULTS}/logs/{{framework}}/{{model}}/{{case}}/{{run}}.log"
+PENDING_RECORDS = [f"{RESULTS}/runs/{name}.json" for name in PENDING]
+TABLES = [
+    f"{RESULTS}/tables/{table}.csv"
+    for table in (
+        "summary",
+        "weak_scaling",
+        "amp_speedup",
+        "compiler_speedup",
+        "latency",
+    )
+]
+REPORT = f"{RESULTS}/report.html"
 FINGERPRINT = Path(RESULTS, "tables", "fingerprint.txt")
 SUMMARY = Path(RESULTS, "logs", "tables.log")
-PENDING = {run.name: (position, run) for position, run in enumerate(PLAN.pending)}
-CONDA = any(method.name == "CONDA" for method in workflow.deployment_settings.deployment_method)
-PROGRESS = planning.Progress(PLAN)
 
 
 def drop_stale_fingerprint():
     """Tables of other records than those that are there now lose the file that vouches for them;
     it is an output of their rule, so they are made again."""
-    if FINGERPRINT.exists() and FINGERPRINT.read_text().strip() != records.fingerprint(CACHED):
+    current = CACHED and records.fingerprint(CACHED)
+    if FINGERPRINT.exists() and FINGERPRINT.read_text().strip() != current:
         FINGERPRINT.unlink()
 
 
@@ -54,36 +70,72 @@ def measures():
     return any(job.rule.name == "benchmark" for job in workflow.dag.needrun_jobs())
 
 
-def environment_file(framework):
-    return PLAN.environments[framework].path
-
-
-def environment_folder(framework):
-    """Named after the content of its file: another pin is another environment."""
-    file = environment_file(framework)
-    return f".venvs/{file.stem}-{planning.matrix.environment_digest(file)}"
-
-
 def lock_results():
     """Only one workflow may measure into a results folder. The lock goes with the process, however
     that ends, so that nothing has to be unlocked after a kill."""
     global LOCK
     path = Path(RESULTS, ".lock")
+    another = "give another folder: --config results=DIR"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         LOCK = path.open("a")
     except OSError as error:
         raise WorkflowError(
-            f"{RESULTS}: cannot be written ({error.strerror}). Make it writable, or give another "
-            "folder: --config results=DIR"
+            f"{RESULTS}: cannot be written ({error.strerror}). Make it writable, or {another}"
         )
     try:
         fcntl.flock(LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise WorkflowError(
             f"{RESULTS}: another Framebench is measuring into this folder. Wait until it ends, or "
-            "give another folder: --config results=DIR"
+            + another
         )
+
+
+def environment_source(wildcards):
+    return f"{PROJECT}/envs/{wildcards.name}.yaml"
+
+
+def results_folder(wildcards):
+    return RESULTS
+
+
+def measured_records(wildcards):
+    return f"{RESULTS}/runs"
+
+
+def given_records(wildcards):
+    return str(PLAN.settings.records or measured_records(wildcards))
+
+
+def run_name(wildcards):
+    return f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
+
+
+def run_priority(wildcards):
+    """Rounds in order: the earlier in the plan, the higher."""
+    return len(PENDING) - PENDING[run_name(wildcards)][0]
+
+
+def run_environment(wildcards):
+    return commands.environment_marker(PLAN, wildcards.framework, CONDA)
+
+
+def run_conda(wildcards):
+    file = commands.conda_file(PLAN, wildcards.framework)
+    return None if file is None else str(file)
+
+
+def run_python(wildcards):
+    return commands.interpreter(PLAN, wildcards.framework, CONDA)
+
+
+def run_origin(wildcards):
+    return commands.origin(PLAN, CATALOG, wildcards.framework, CONDA)
+
+
+def run_arguments(wildcards):
+    return commands.arguments(PLAN, PENDING[run_name(wildcards)][1])
 
 
 if workflow.is_main_process and not workflow.dryrun:

@@ -1,9 +1,6 @@
 # What would be run, without running it.
-localrules:
-    plan,
-
-
 rule plan:
+    handover: True
     message:
         "Plan of the suite"
     run:

@@ -55,6 +55,8 @@ class TensorFlowAdapter(Adapter):
         train = self.case.mode == "train"
         xla = self.case.compiler == "xla"
         self._batch = {name: tf.constant(array) for name, array in batch.items()}
+        # The full name: with several ranks, "GPU:0" is the first GPU of each of them.
+        self._device_name = next(iter(self._batch.values())).device
         tf.keras.utils.set_random_seed(self.place.seed)
         with self._strategy.scope():  # the variables of all ranks start as those of rank 0
             self._model = definition.build(self.facts)
@@ -91,9 +93,11 @@ class TensorFlowAdapter(Adapter):
         return float(sum(array.sum() for array in arrays) / sum(array.size for array in arrays))
 
     def synchronize(self) -> None:
-        # On the CPU a function returns when it is complete.
+        # On the CPU a function returns when it is complete. Not test.experimental.sync_devices(),
+        # which waits for the devices of all ranks.
         if self._gpu:
-            self._tf.test.experimental.sync_devices()
+            with self._tf.device(self._device_name):
+                self._tf.raw_ops.SyncDevice()
 
     def version(self) -> str:
         return str(self._tf.__version__)
@@ -151,12 +155,12 @@ class TensorFlowAdapter(Adapter):
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:
-            self._tf.config.experimental.reset_memory_stats("GPU:0")
+            self._tf.config.experimental.reset_memory_stats(self._device_name)
 
     def peak_device_memory(self) -> Optional[int]:
         if not self._gpu:
             return None
-        return int(self._tf.config.experimental.get_memory_info("GPU:0")["peak"])
+        return int(self._tf.config.experimental.get_memory_info(self._device_name)["peak"])
 
     def out_of_memory(self, error: BaseException) -> bool:
         if isinstance(error, (MemoryError, self._tf.errors.ResourceExhaustedError)):

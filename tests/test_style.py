@@ -1,0 +1,45 @@
+"""The tree is clean by every tool that the project holds itself to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ruff", "check", "."],
+        ["mypy"],
+        ["snakefmt", "--check", "Snakefile", "workflow"],
+        ["snakemake", "--lint"],
+    ],
+    ids=" ".join,
+)
+def test_clean(command: list[str]) -> None:
+    ran = subprocess.run(
+        [BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_no_package_registry_or_home_in_tracked_files() -> None:
+    """Nothing that ships names the machine that it was written on or where packages came from."""
+    patterns = [str(ROOT) + "/", str(Path.home()) + "/", "files.python" + "hosted"]
+    words = [word for pattern in patterns for word in ("-e", pattern)]
+    listed = subprocess.run(
+        ["git", "grep", "-nIF", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+    )
+    assert listed.returncode == 1, f"found: {listed.stdout}{listed.stderr}"

@@ -1,0 +1,75 @@
+"""The command line of a run: what the harness is told, and which interpreter must be told it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from .catalog import Catalog
+from .matrix import environment_digest
+from .plan import Plan, PlannedRun
+
+
+def environment_folder(plan: Plan, framework: str) -> str:
+    """Folder of a framework's venv, named after the content of its file: other pins, other
+    folder."""
+    file = plan.environments[framework].path
+    return f".venvs/{file.stem}-{environment_digest(file)}"
+
+
+def environment_marker(plan: Plan, framework: str, conda: bool) -> list[str]:
+    """What a run must wait for: the venv's marker; nothing where conda or the user brings the
+    interpreter."""
+    if conda or framework in plan.settings.interpreters:
+        return []
+    return [f"{environment_folder(plan, framework)}/environment.json"]
+
+
+def conda_file(plan: Plan, framework: str) -> Path | None:
+    """The environment file for ``--sdm conda``; None where the user brings the interpreter."""
+    if framework in plan.settings.interpreters:
+        return None
+    return plan.environments[framework].path
+
+
+def interpreter(plan: Plan, framework: str, conda: bool) -> str:
+    """The Python to start: the user's, that of the activated conda environment, or the venv's."""
+    if framework in plan.settings.interpreters:
+        return plan.settings.interpreters[framework]
+    return "python" if conda else f"{environment_folder(plan, framework)}/bin/python"
+
+
+def origin(plan: Plan, catalog: Catalog, framework: str, conda: bool) -> str:
+    """Arguments, quoted for the shell, by which the harness checks that it runs where it should."""
+    if framework in plan.settings.interpreters:
+        return "--way interpreter"
+    pin = shlex.quote(plan.environments[framework].pin(catalog.frameworks[framework]["package"]))
+    if conda:
+        # Only the shell that activated it knows the prefix.
+        return f'--way conda --prefix "$CONDA_PREFIX" --pin {pin}'
+    return f"--way venv --prefix {shlex.quote(environment_folder(plan, framework))} --pin {pin}"
+
+
+def arguments(plan: Plan, run: PlannedRun) -> list[str]:
+    """What to measure, as arguments of the harness."""
+    case, suite, place = run.case, plan.settings.suite, plan.place
+    words = {
+        "framework": f"scripts/frameworks/{case.framework}",
+        "model": f"scripts/models/{case.model}.json",
+        "mode": case.mode,
+        "nodes": case.nodes,
+        "devices-per-node": case.devices_per_node,
+        "batch-per-device": case.batch_per_device,
+        "precision": case.precision,
+        "compiler": case.compiler,
+        "sequence-length": case.sequence_length,
+        "accelerator": place.accelerator,
+        "cores-per-device": place.cores_per_device,
+        "warmup-steps": suite.warmup_steps,
+        "timed-steps": suite.timed_steps,
+        "time-limit": plan.settings.time_limit,
+        "seed": plan.settings.seed,
+        "repeat": run.repeat,
+    }
+    given = {key: value for key, value in words.items() if value is not None}
+    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
