@@ -14,7 +14,7 @@ from . import panels, statistics
 from .panels import Key
 from .tables import KEYS
 
-MAX_ROWS = 1000
+MAX_ROWS = 600
 DASH = "\N{EN DASH}"
 
 TITLES = {
@@ -98,9 +98,9 @@ def of_frame(
         column
         for column in columns
         if column not in dropped and column not in HIDDEN and column not in NOTES
-        and not _empty(values[column])
+        and not _blank(shown[column])
     ]  # fmt: skip
-    notes = [column for column in columns if column in NOTES and not _empty(values[column])]
+    notes = [column for column in columns if column in NOTES and not _blank(shown[column])]
     visible += notes
     cells = [_cells(column, values) for column in visible]
     records = shown.to_dict("records")
@@ -241,14 +241,21 @@ def _kind(column: str, values: Sequence[Any]) -> str:
 
 
 def _is_number(values: Sequence[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(
-        isinstance(value, (int, float)) and not isinstance(value, bool) for value in known
+    """Whether all that is known is a number; true where nothing is, as columns of text without
+    any text are not shown."""
+    return all(
+        isinstance(value, (int, float)) and not isinstance(value, bool)
+        for value in values
+        if value is not None
     )
 
 
-def _empty(values: Sequence[Any]) -> bool:
-    return all(value is None or value == "" for value in values)
+def _blank(column: pd.Series[Any]) -> bool:
+    """A column of text without any text. One of numbers without a number is not: each of its
+    cells says why."""
+    return not pd.api.types.is_numeric_dtype(column) and not any(
+        bool(value) for value in column if not pd.isna(value)
+    )
 
 
 def _plain(value: Any) -> Any:

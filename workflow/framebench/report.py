@@ -195,12 +195,11 @@ def _plots(
 
 def _link(root: Path, folder: Path, run: Run, text: str) -> Link:
     """To the run's record, or to the CSV file whose line it is."""
-    imported = run.record is None
     target = run.record or root / run.origin.rpartition(":")[0]
     href = quote(os.path.relpath(target, folder).replace(os.sep, "/"))
-    return Link(
-        run.origin if imported else text, href, f"{'' if imported else 'record '}{run.origin}"
-    )
+    if run.record is None:
+        return Link(run.origin, href, run.origin)
+    return Link(text, href, f"record of repeat {run.repeat}")
 
 
 def _numbered(runs: Sequence[Run], link: Callable[[Run, str], Link]) -> list[Link]:

@@ -10,7 +10,7 @@ OPTIONS = {
     "gradient_as_bucket_view": True,  # spares the copy between gradients and buckets
     "static_graph": True,  # every parameter has a gradient, once, in every step
     # running statistics stay each rank's own: a training step does not read them, and the other
-    # frameworks do not send them either
+    # frameworks do not send them either (`forward_sync_buffers` in newer versions, which warn)
     "broadcast_buffers": False,
 }
 
