@@ -7,10 +7,12 @@ import itertools
 import json
 import os
 import shutil
+import signal
+import time
 from datetime import datetime
 from pathlib import Path
 
-from .conftest import ROOT, SUITE, Project
+from .conftest import ROOT, SUITE, Project, wait_for
 
 PUBLISHED = ROOT / "results" / "published" / "dlperf-v1.0"
 
@@ -48,6 +50,24 @@ def test_runs_never_overlap_and_repeats_are_interleaved(project: Project) -> Non
         [json.dumps(r["case"]) for r in found if r["repeat"] == number] for number in (1, 2)
     ]
     assert sorted(orders[0]) == sorted(orders[1])
+
+
+def test_the_driver_rests_while_a_run_is_measured(project: Project) -> None:
+    batches = list(range(1, 101))
+    project.write_suite({**SUITE, "axes": {**SUITE["axes"], "batch_per_device": batches}})
+    workflow = project.start("--cores", "all", toy="sleep=5")
+    wait_for(lambda: project.pids("start_rank"), "no run was started")
+    time.sleep(1)
+
+    def used() -> float:
+        fields = Path(f"/proc/{workflow.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    before = used()
+    time.sleep(5)
+    assert used() - before < 0.05 * 5, "the driver computes while 400 runs wait"
+    os.killpg(workflow.pid, signal.SIGINT)
+    workflow.communicate(timeout=120)
 
 
 def test_plan_runs_nothing(project: Project) -> None:

@@ -173,7 +173,9 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
     if column == "devices_per_node":
         nodes = values.get("nodes", [1] * len(mine))
         return [
-            Cell(f"{n}n{d}g", "", str(int(n) * int(d) * 10_000 + int(n)))
+            Cell(DASH, "number missing", "", "not known")
+            if n in (None, "") or d in (None, "")
+            else Cell(f"{n}n{d}g", "", str(int(n) * int(d) * 10_000 + int(n)))
             for n, d in zip(nodes, mine, strict=True)
         ]
     for (low, high), _ in RANGES.items():
@@ -191,6 +193,8 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
         words = {True: "yes", False: "no"}
         return [Cell(DASH if v is None else words.get(bool(v), str(v)),
                      "status failed" if v is not None and not v else "") for v in mine]  # fmt: skip
+    if column == "printed":  # as it was printed, even where that is no number
+        return [Cell(str(value), "number", _sort_key(value)) for value in mine]
     if column in NOTES:
         return [Cell(str(value or ""), "note") for value in mine]
     if _is_number(mine):
@@ -233,11 +237,18 @@ def _title(column: str, columns: Sequence[str]) -> str:
 
 def _kind(column: str, values: Sequence[Any]) -> str:
     """``number`` aligns right and sorts by value."""
-    if column == "devices_per_node" or any(column == low for low, _ in RANGES):
+    if column in ("devices_per_node", "printed") or any(column == low for low, _ in RANGES):
         return "number"
     if column in NOTES:
         return "note"
     return "number" if _is_number(values) else ""
+
+
+def _sort_key(value: Any) -> str:
+    try:
+        return repr(float(value))
+    except ValueError:
+        return ""
 
 
 def _is_number(values: Sequence[Any]) -> bool:

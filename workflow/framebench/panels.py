@@ -338,7 +338,7 @@ def _without(count: int) -> str:
 
 def _left_out(shown: int, there: int, what: str) -> str:
     if shown == there:
-        return f"Nothing is left out: all {there} {what} are shown."
+        return f"Nothing is left out ({what}: {there})."
     return f"Left out: {there - shown} of {there} {what}."
 
 

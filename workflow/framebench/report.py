@@ -33,6 +33,10 @@ MAX_FAILURES = 300
 MAX_TRACEBACKS = 10
 MAX_PROBLEMS = 200
 
+#: What names a published cell and what became of it; tables/published.csv has its other keys.
+PUBLISHED_COLUMNS = ("place", "column", "framework", "nodes", "devices_per_node", "quantity",
+                     "printed", "recomputed", "agrees", "note")  # fmt: skip
+
 Pairs = list[tuple[str, str]]
 RecordLinks = Sequence[tuple[str, Sequence[Link]]]
 
@@ -361,7 +365,7 @@ def _published(frame: pd.DataFrame) -> dict[str, Any]:
     ranked = frame.assign(_rank=[order[value] for value in agrees]).sort_values(
         "_rank", kind="stable"
     )
-    shown = ranked.drop(columns="_rank")
+    shown = ranked[[column for column in PUBLISHED_COLUMNS if column in ranked]]
     return {
         "table": html_tables.of_frame("published", "Published cells", shown),
         "agree": agrees.count(True),

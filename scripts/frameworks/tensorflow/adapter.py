@@ -61,12 +61,12 @@ class TensorFlowAdapter(Adapter):
         with self._strategy.scope():  # the variables of all ranks start as those of rank 0
             self._model = definition.build(self.facts)
             if train:
-                optimizer = self._make_optimizer()
+                self._optimizer = self._make_optimizer()
         self._draw_other_dropout_masks()
         forward = steps.forward(definition, self._model, train, xla)
         function = forward
         if train:
-            function = steps.training(definition, self._model, optimizer, self._strategy, xla)
+            function = steps.training(definition, self._model, self._optimizer, self._strategy, xla)
         # Traced here, once: the step is that graph and nothing can make it trace again.
         self._forward = forward.get_concrete_function(self._batch)
         self._step = function.get_concrete_function(self._batch) if train else self._forward

@@ -1,0 +1,476 @@
+"""The TensorFlow adapter, driven in TensorFlow's own environment: this one has no TensorFlow."""
+
+import json
+import math
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+Run = Callable[..., list[dict[str, Any]]]
+
+# What every script below starts with. `small_bert` has few parameters and no dropout, so that a
+# step is quick and its gradients can be compared.
+PRELUDE = """
+import dataclasses, json, os, sys
+import numpy as np
+sys.path.insert(0, SCRIPTS)
+from harness.adapter import Case, Mismatch, Place, Unsupported
+from harness.loading import load_adapter
+from harness.synthetic import make_batch
+
+RANK, ADDRESSES = int(os.environ["RANK"]), os.environ["ADDRESSES"].split(",")
+WORLD = len(ADDRESSES)
+SEQUENCE = 16
+
+def facts_of(model):
+    with open(f"{SCRIPTS}/models/{model}.json") as file:
+        return json.load(file)
+
+def small_bert(**changes):
+    facts = facts_of("bert_base")
+    facts["hyperparameters"].update(
+        vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64, dropout=0.0)
+    facts["hyperparameters"].update(changes)
+    for item in facts["inputs"]:
+        if item.get("below") == 30522:
+            item["below"] = 50
+    return facts
+
+def small_images():
+    facts = facts_of("resnet50_v1.5")
+    facts["inputs"][0]["shape"] = ["batch", 32, 32, 3]
+    return facts
+
+def started(facts, mode="train", precision="fp32", compiler="none", batch=2):
+    case = Case("tensorflow", facts["name"], mode, 1, WORLD, batch, precision, compiler, SEQUENCE)
+    place = Place(RANK, RANK, ADDRESSES, "cpu", 1, seed=7)
+    adapter = load_adapter(f"{SCRIPTS}/frameworks/tensorflow")(case, facts, place)
+    adapter.start()
+    return adapter
+
+def batch_of(facts, batch=2, rank=0):
+    return make_batch(facts["inputs"], batch, SEQUENCE, seed=3, rank=rank)
+
+def built(facts, **options):
+    adapter = started(facts, **options)
+    adapter.build(batch_of(facts, options.get("batch", 2)))
+    return adapter
+
+def flat(tensors):
+    return np.concatenate([np.asarray(tensor.numpy(), "float64").ravel() for tensor in tensors])
+
+def weights(adapter):
+    return flat(adapter._model.trainable_variables)
+
+def raised(kind, action):
+    try:
+        action()
+    except kind as error:
+        return str(error)
+    return None
+
+def answer(**values):
+    print("ANSWER " + json.dumps(values), flush=True)
+"""
+
+
+# Imports TensorFlow once and forks for every script: a process of its own for each test is then
+# quick. Importing starts no thread and takes no device, so the children start afresh.
+SERVER = """
+import json, os, signal, sys, traceback
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+import tensorflow, keras
+keras.layers, keras.optimizers
+for line in sys.stdin:
+    request = json.loads(line)
+    children = []
+    for rank in range(request["ranks"]):
+        child = os.fork()
+        if child:
+            children.append(child)
+            continue
+        os.environ.update(request["environment"], RANK=str(rank))
+        signal.alarm(request["seconds"])
+        output = os.open(f"{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        try:
+            exec(compile(request["script"], "script", "exec"), {})
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+    for child in children:
+        os.waitpid(child, 0)
+    print("done", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen, Path]]:
+    """A process in TensorFlow's environment and the folder it works in."""
+    python = os.environ.get("FRAMEBENCH_TENSORFLOW_PYTHON")
+    if not python:
+        pytest.skip("FRAMEBENCH_TENSORFLOW_PYTHON does not name an interpreter with TensorFlow")
+    folder = tmp_path_factory.mktemp("tensorflow")
+    process = subprocess.Popen(
+        [python, "-c", SERVER],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    yield process, folder
+    process.kill()
+    process.communicate()
+
+
+def free_addresses(count: int) -> list[str]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    for one in sockets:
+        one.close()
+    return addresses
+
+
+@pytest.fixture
+def run(server: tuple[subprocess.Popen, Path]) -> Run:
+    """Runs a script in one process per rank; gives what each rank answered, in rank order."""
+    process, folder = server
+
+    def run_script(script: str, ranks: int = 1) -> list[dict[str, Any]]:
+        request = {
+            "script": f"SCRIPTS = {str(SCRIPTS)!r}\n{PRELUDE}\n{script}",
+            "ranks": ranks,
+            "environment": {"ADDRESSES": ",".join(free_addresses(ranks))},
+            "seconds": 600,
+        }
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "done\n", "TensorFlow's environment does not work"
+        answers = []
+        for rank in range(ranks):
+            output = (folder / f"{rank}.txt").read_text()
+            _, found, answer = output.rpartition("ANSWER ")
+            assert found, f"rank {rank} gave no answer:\n{output}"
+            answers.append(json.loads(answer.splitlines()[0]))
+        return answers
+
+    return run_script
+
+
+def test_resnet50_is_version_1_5(run: Run) -> None:
+    (found,) = run("""
+import keras
+adapter = started(facts_of("resnet50_v1.5"))
+model = adapter._definition.build(adapter.facts)
+convolutions = [l for l in model.layers if isinstance(l, keras.layers.Conv2D)]
+norms = [l for l in model.layers if isinstance(l, keras.layers.BatchNormalization)]
+wide = [l for l in convolutions if l.strides == (2, 2) and l.kernel_size != (1, 1)]
+answer(
+    parameters=sum(int(v.shape.num_elements()) for v in model.trainable_variables),
+    layers=len(convolutions),
+    biases=sum(l.use_bias for l in convolutions),
+    strided=sorted(l.kernel_size[0] for l in convolutions if l.strides == (2, 2)),
+    symmetric=[l.padding == "valid" and l.input._keras_history.operation.padding
+               == ((l.kernel_size[0] // 2,) * 2,) * 2 for l in wide],
+    norms=sorted({(l.epsilon, round(l.momentum, 6)) for l in norms}),
+    different=float(np.std([float(l.kernel.numpy().ravel()[0]) for l in convolutions])) > 0,
+)
+""")
+    assert found["parameters"] == 25_557_032
+    assert found["layers"] == 53
+    assert found["biases"] == 0, "a convolution before a batch normalisation has a bias"
+    assert found["strided"] == [1, 1, 1, 3, 3, 3, 7], "v1.5 strides in the 3x3 convolution"
+    assert found["symmetric"] == [True] * 4, "a strided convolution pads one side only"
+    assert found["norms"] == [[1e-05, 0.9]]
+    assert found["different"]
+
+
+def test_bert_base_has_the_counted_parameters_and_a_tied_decoder(run: Run) -> None:
+    (found,) = run("""
+adapter = built(small_bert(), mode="inference")
+before = flat(adapter.step()[:1])
+tokens = next(v for v in adapter._model.trainable_variables if v.shape == (50, 32))
+used = set(adapter._batch["token_ids"].numpy().ravel().tolist())
+unused = next(token for token in range(50) if token not in used)
+values = tokens.numpy()
+values[unused] += 1.0
+tokens.assign(values)  # only the decoder can see a token that no sequence holds
+shapes_of = lambda model: [tuple(v.shape) for v in model.trainable_variables]
+queries = [v.numpy() for v in adapter._model.trainable_variables if v.shape == (32, 32)]
+full = adapter._definition.build(facts_of("bert_base"))
+shapes = shapes_of(full)
+answer(
+    parameters=sum(int(np.prod(shape)) for shape in shapes),
+    embeddings=shapes.count((30522, 768)),
+    decoder_biases=shapes.count((30522,)),
+    tied=bool(np.any(flat(adapter.step()[:1]) != before)),
+    repeated=any(np.array_equal(a, b) for i, a in enumerate(queries) for b in queries[:i]),
+)
+""")
+    assert found["parameters"] == 110_106_428
+    assert found["embeddings"] == 1, "the decoder has a weight of its own"
+    assert found["decoder_biases"] == 1
+    assert found["tied"], "the decoder does not use the token embedding"
+    assert not found["repeated"], "two weights started from the same values"
+
+
+def test_bert_honours_the_mask_and_inference_repeats_itself(run: Run) -> None:
+    (found,) = run("""
+adapter = started(small_bert(dropout=0.5), mode="inference")
+batch = batch_of(adapter.facts)
+batch["masked_positions"][:] = np.arange(batch["masked_positions"].shape[1])
+batch["attention_mask"][:, -1] = 0
+adapter.build(batch)
+def outputs():
+    adapter._batch = {name: adapter._tf.constant(array) for name, array in batch.items()}
+    return adapter.step()
+handle = outputs()
+before = flat(handle)
+again = bool(np.array_equal(before, flat(outputs())))
+batch["token_ids"][:, -1] = (batch["token_ids"][:, -1] + 1) % 50
+hidden = float(np.abs(flat(outputs()) - before).max())
+batch["token_ids"][:, -2] = (batch["token_ids"][:, -2] + 1) % 50
+answer(shapes=[list(t.shape) for t in handle], mean=float(before.mean()),
+       read=adapter.read(handle), again=again, hidden=hidden,
+       seen=float(np.abs(flat(outputs()) - before).max()))
+""")
+    assert found["shapes"] == [[2, 2, 50], [2, 2]]
+    assert found["read"] == pytest.approx(found["mean"], rel=1e-12)
+    assert found["again"], "inference drops out"
+    assert found["hidden"] == 0.0, "a token outside the attention mask changes the outputs"
+    assert found["seen"] > 0.0, "no token is attended to"
+
+
+def test_bert_layer_equals_keras_own_attention(run: Run) -> None:
+    (found,) = run("""
+import keras
+adapter = built(small_bert(), mode="inference")
+layer = next(l for l in adapter._model.layers if type(l).__name__ == "EncoderLayer")
+own = keras.layers.MultiHeadAttention(4, 8)
+x = np.random.RandomState(0).standard_normal((2, 16, 32)).astype("float32")
+own.build(x.shape, x.shape)
+split = lambda dense: [dense.kernel.numpy().reshape(32, 4, 8), dense.bias.numpy().reshape(4, 8)]
+output = layer.attention_output
+own.set_weights(split(layer.query) + split(layer.key) + split(layer.value)
+                + [output.kernel.numpy().reshape(4, 8, 32), output.bias.numpy()])
+norm = lambda y: (y - y.mean(-1, keepdims=True)) / np.sqrt(y.var(-1, keepdims=True) + 1e-12)
+y = norm(x + own(x, x).numpy())
+inner = keras.activations.gelu(y @ layer.intermediate.kernel.numpy(), approximate=False)
+expected = norm(y + inner.numpy() @ layer.output_dense.kernel.numpy())
+actual = layer([x, np.ones((2, 16), "int64")]).numpy()
+answer(difference=float(np.abs(actual - expected).max()))
+""")
+    assert found["difference"] < 1e-5, "a layer computes something else than BERT's encoder layer"
+
+
+def test_optimizers_follow_torch(run: Run) -> None:
+    """Three steps against torch.optim's rules in numpy. The gradients of AdamW are as small as
+    epsilon: there, epsilon inside the bias correction shows."""
+    (found,) = run("""
+adapter = started(small_bert())
+tf, optimizers = adapter._tf, adapter._optimizers
+random = np.random.RandomState(1)
+start = random.standard_normal(20)
+def run_tensorflow(facts, gradients):
+    optimizer = optimizers.from_facts(facts)
+    variable = tf.Variable(start.astype("float32"))
+    for gradient in gradients:
+        optimizer.apply([tf.constant(gradient.astype("float32"))], [variable])
+    return variable.numpy()
+def error(actual, expected):
+    return float(np.abs(actual - expected).max() / np.abs(expected - start).max())
+
+h = dict(facts_of("resnet50_v1.5")["hyperparameters"], weight_decay=0.1, learning_rate=0.1)
+gradients = [random.standard_normal(20) for _ in range(3)]
+weight, buffer = start.copy(), 0.0
+for gradient in gradients:
+    buffer = h["momentum"] * buffer + gradient + h["weight_decay"] * weight
+    weight = weight - h["learning_rate"] * buffer
+sgd = error(run_tensorflow({"hyperparameters": h}, gradients), weight)
+
+h = dict(facts_of("bert_base")["hyperparameters"], learning_rate=0.1)
+small = [random.standard_normal(20) * 1e-6 for _ in range(3)]
+weight, m, v = start.copy(), 0.0, 0.0
+for t, gradient in enumerate(small, 1):
+    weight = weight * (1 - h["learning_rate"] * h["weight_decay"])
+    m = h["beta1"] * m + (1 - h["beta1"]) * gradient
+    v = h["beta2"] * v + (1 - h["beta2"]) * gradient**2
+    denominator = np.sqrt(v) / np.sqrt(1 - h["beta2"]**t) + h["epsilon"]
+    weight = weight - h["learning_rate"] / (1 - h["beta1"]**t) * m / denominator
+adamw = error(run_tensorflow({"hyperparameters": h}, small), weight)
+answer(sgd=sgd, adamw=adamw)
+""")
+    assert found["sgd"] < 1e-5, "SGD's weight decay is not coupled"
+    assert found["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
+
+
+# The gradients the optimizer saw (its first moment holds a tenth of them), for two limits of the
+# global norm, and again compiled by XLA.
+GRADIENTS = """
+facts = small_bert(clip_global_norm=1e9)
+adapter = started(facts)
+reached = adapter.all_reduce(RANK + 1.0)  # the harness asks before the model is there
+halves = [batch_of(facts, rank=rank) for rank in range(2)]
+both = {name: np.concatenate([half[name] for half in halves]) for name in halves[0]}
+def first_step(**changes):
+    adapter.facts = small_bert(**changes)
+    adapter.build(both if WORLD == 1 else halves[RANK])
+    start = adapter.weights_checksum()
+    loss = adapter.read(adapter.step())
+    moments = flat(adapter._optimizer._momentums)
+    return (moments / 0.1).tolist(), loss, start, adapter.weights_checksum()
+gradients, loss, start, checksum = first_step(clip_global_norm=1e9)
+clipped = first_step(clip_global_norm=0.01)[0]
+adapter.case = dataclasses.replace(adapter.case, compiler="xla")
+by_xla = first_step(clip_global_norm=1e9)[0]
+answer(gradients=gradients, clipped=clipped, by_xla=by_xla, compiled=adapter.compiled(),
+       loss=loss, start=start, checksum=checksum, reached=reached,
+       settings=adapter.settings())
+adapter.stop()
+"""
+
+
+def norm(vector: Sequence[float]) -> float:
+    return math.sqrt(math.fsum(value * value for value in vector))
+
+
+def distance(one: Sequence[float], other: Sequence[float]) -> float:
+    return norm([a - b for a, b in zip(one, other, strict=True)])
+
+
+def test_two_ranks_average_and_then_clip_their_gradients(run: Run) -> None:
+    (alone,) = run(GRADIENTS)
+    first, second = run(GRADIENTS, ranks=2)
+    assert first["settings"]["strategy"] == "CollectiveAllReduceStrategy"
+    assert first["reached"] == second["reached"] == 3.0
+    assert first["loss"] != second["loss"], "both ranks saw the same batch"
+    assert first["start"] == second["start"] == alone["start"]
+    assert first["gradients"] == second["gradients"], "the ranks' gradients differ"
+    length = norm(alone["gradients"])
+    assert distance(first["gradients"], alone["gradients"]) < 1e-5 * length, (
+        "the gradients of two ranks are not those of one process with both batches"
+    )
+    assert first["checksum"] == second["checksum"]
+    # The average of two clipped gradients would be shorter than the limit.
+    assert norm(first["clipped"]) == pytest.approx(0.01, rel=1e-3)
+    assert first["clipped"] == second["clipped"]
+    for found in (alone, first):
+        assert found["compiled"]["xla_functions"] > 0
+        assert distance(found["by_xla"], alone["gradients"]) < 1e-4 * length
+
+
+# Two layers of 8 products (4 projections, 2 in attention, 2 behind it) and 4 in the two heads.
+BERT_PRODUCTS = 2 * 8 + 4
+
+
+@pytest.mark.parametrize(
+    ("facts", "precision", "products"),
+    [
+        ("small_bert(dropout=0.1)", "fp32", {"float32": BERT_PRODUCTS}),
+        ("small_bert(dropout=0.1)", "amp", {"bfloat16": BERT_PRODUCTS}),
+        ("small_images()", "amp", {"bfloat16": 54}),
+    ],
+)
+def test_products_run_in_the_precision_asked_for(
+    run: Run, facts: str, precision: str, products: dict[str, int]
+) -> None:
+    (found,) = run(f"""
+adapter = built({facts}, precision="{precision}")
+state = flat(adapter._model.variables)
+counted = adapter.product_dtypes()
+kept = bool(np.array_equal(state, flat(adapter._model.variables)))
+answer(products=counted, kept=kept, loss=adapter.read(adapter.step()),
+       settings=adapter.settings())
+""")
+    assert found["products"] == products
+    assert found["kept"], "looking at the products changed the model"
+    assert math.isfinite(found["loss"])
+    settings = found["settings"]
+    assert settings["amp_dtype"] == ("bfloat16" if precision == "amp" else None)
+    assert settings["tf32"] is False
+    assert settings["intra_op_threads"] == 1
+
+
+def test_float16_scales_its_loss_and_skips_what_overflows(run: Run) -> None:
+    (found,) = run("""
+adapter = started(small_bert(), precision="amp")
+adapter._policy = "mixed_float16"  # as on a GPU without bfloat16
+adapter._tf.keras.mixed_precision.set_global_policy("mixed_float16")
+adapter.build(batch_of(adapter.facts))
+losses = [adapter.read(adapter.step()) for _ in range(3)]
+scale = adapter._optimizer.dynamic_scale
+scale.assign(1e38)
+before = weights(adapter)
+adapter.step()
+answer(products=adapter.product_dtypes(), losses=losses, scale=float(scale.numpy()),
+       kept=bool(np.array_equal(before, weights(adapter))))
+""")
+    assert found["products"] == {"float16": BERT_PRODUCTS}
+    assert found["losses"][-1] < found["losses"][0]
+    assert found["kept"], "an overflow reached the weights"
+    assert found["scale"] == pytest.approx(5e37)
+
+
+def test_compiled_raises_where_xla_did_not_compile(run: Run) -> None:
+    (found,) = run("""
+adapter = started(small_bert(), compiler="xla")
+steps = adapter._steps
+original = steps.training
+steps.training = lambda *arguments: original(*arguments[:-1], False)
+adapter.build(batch_of(adapter.facts))
+adapter.step()
+answer(reason=raised(Mismatch, adapter.compiled))
+""")
+    assert found["reason"], "a step that XLA did not compile counts as compiled"
+
+
+def test_losses_are_read_as_they_are(run: Run) -> None:
+    """A NaN in the input is one in the loss; without, training on one batch lowers the loss."""
+    (found,) = run("""
+facts = small_images()
+adapter = started(facts)
+batch = batch_of(facts)
+batch["images"][0, 0, 0, 0] = float("nan")
+adapter.build(batch)
+poisoned = adapter.read(adapter.step())
+batch["images"][0, 0, 0, 0] = 0.0
+adapter.build(batch)
+losses = [adapter.read(adapter.step()) for _ in range(10)]
+answer(poisoned=poisoned, losses=losses)
+""")
+    assert math.isnan(found["poisoned"]), "a NaN in the input was lost on the way to the loss"
+    assert found["losses"][-1] < found["losses"][0]
+    assert found["losses"][0] == pytest.approx(math.log(1000), rel=0.3)
+
+
+def test_memory_that_ran_out_is_told_from_other_errors(run: Run) -> None:
+    (found,) = run("""
+adapter = started(small_bert())
+tf = adapter._tf
+def judge(action):
+    try:
+        action()
+    except Exception as error:
+        return adapter.out_of_memory(error)
+def raise_(error):
+    raise error
+answer(
+    allocation=judge(lambda: tf.zeros([1 << 46])),
+    xla=judge(lambda: raise_(tf.errors.InternalError(None, None, "RESOURCE_EXHAUSTED: Out of "
+                                                     "memory while trying to allocate"))),
+    host=judge(lambda: raise_(MemoryError())),
+    shapes=judge(lambda: tf.zeros([2, 3]) @ tf.zeros([2, 3])),
+)
+""")
+    assert found == {"allocation": True, "xla": True, "host": True, "shapes": False}
