@@ -114,14 +114,13 @@ for line in sys.stdin:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen, Path]]:
+def server(
+    tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
+) -> Iterator[tuple[subprocess.Popen, Path]]:
     """A process in TensorFlow's environment and the folder it works in."""
-    python = os.environ.get("FRAMEBENCH_TENSORFLOW_PYTHON")
-    if not python:
-        pytest.skip("FRAMEBENCH_TENSORFLOW_PYTHON does not name an interpreter with TensorFlow")
     folder = tmp_path_factory.mktemp("tensorflow")
     process = subprocess.Popen(
-        [python, "-c", SERVER],
+        [tensorflow_python, "-c", SERVER],
         cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
         stdin=subprocess.PIPE,

@@ -18,6 +18,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
+CASES, RUNS = 2, 4
 SUITE = {
     "steps": {"warmup": 1, "timed": 3},
     "repeats": 2,
@@ -25,7 +26,7 @@ SUITE = {
         "framework": "toy",
         "model": "toy",
         "mode": ["train", "inference"],
-        "batch_per_device": [1, 2],
+        "batch_per_device": [1],
     },
 }
 

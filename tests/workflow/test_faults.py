@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .conftest import Project, wait_for
+from .conftest import RUNS, Project, wait_for
 
 SLOW = "sleep=0.4"  # four steps a run: long enough to be interrupted in the middle
 
@@ -27,8 +27,7 @@ def assert_continues(project: Project, before: dict[str, str]) -> None:
     again = project.all(toy=SLOW)
     assert again.returncode == 0, again.stdout
     after = project.records()
-    assert len(after) == 8
-    assert project.statuses() == ["ok"] * 8
+    assert project.statuses() == ["ok"] * RUNS
     changed = [name for name in before if after.get(name) != before[name]]
     assert not changed, f"finished records were touched: {changed}"
 
@@ -56,7 +55,7 @@ def test_kill_of_a_run(project: Project) -> None:
     os.kill(launchers[0], signal.SIGKILL)
     output, _ = workflow.communicate(timeout=300)
     assert workflow.returncode != 0, "a run without a record went unnoticed"
-    assert len(project.records()) == 7, f"the other runs did not go on: {output}"
+    assert len(project.records()) == RUNS - 1, f"the other runs did not go on: {output}"
     project.assert_nothing_left()
     assert_continues(project, project.records())
 
@@ -66,7 +65,7 @@ def test_kill_of_a_rank_is_recorded(project: Project) -> None:
     os.kill(project.pids("start_rank")[0], signal.SIGKILL)
     output, _ = workflow.communicate(timeout=300)
     assert workflow.returncode == 0, output
-    assert project.statuses() == ["failed"] + ["ok"] * 7
+    assert project.statuses() == ["failed"] + ["ok"] * (RUNS - 1)
     failed = [text for text in project.records().values() if '"failed"' in text]
     assert "SIGKILL" in json.loads(failed[0])["reason"]
     assert "SIGKILL" in (project.folder / "results" / "report.html").read_text()
@@ -75,7 +74,7 @@ def test_kill_of_a_rank_is_recorded(project: Project) -> None:
 
 def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) -> None:
     assert project.all(toy="nan_at=3").returncode == 0
-    assert project.statuses() == ["failed"] * 8
+    assert project.statuses() == ["failed"] * RUNS
     before = project.records()
     assert "Nothing to be done" in project.all().stdout, "failed runs were repeated unasked"
     again = project.all("retry=failed,timeout")
@@ -83,7 +82,7 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
     after = project.records()
     assert all(after[name] == text for name, text in before.items()), "failed records were changed"
     new = set(after) - set(before)
-    assert len(new) == 8
+    assert len(new) == RUNS
     assert all(name.endswith("-retry1.json") for name in new)
     summary = (project.folder / "results" / "tables" / "summary.csv").read_text()
     assert "failed" not in summary, f"the superseded attempts count: {summary}"
@@ -104,7 +103,7 @@ def test_truncated_and_foreign_records_are_named_and_run_again(project: Project)
     assert (runs / first).read_text() == text[: len(text) // 2], "the broken file was overwritten"
     names = set(project.records())
     assert {n.replace(".json", "-retry1.json") for n in (first, second)} <= names
-    assert len(names) == 8 + 2 + 1, "more was run than was missing"
+    assert len(names) == RUNS + 2 + 1, "more was run than was missing"
 
 
 def test_two_workflows_in_one_folder(project: Project) -> None:
@@ -114,7 +113,7 @@ def test_two_workflows_in_one_folder(project: Project) -> None:
     assert "another Framebench is measuring into this folder" in second.stdout
     output, _ = workflow.communicate(timeout=300)
     assert workflow.returncode == 0, f"the first workflow was disturbed: {output}"
-    assert project.statuses() == ["ok"] * 8
+    assert project.statuses() == ["ok"] * RUNS
 
 
 def in_mount(project: Project, options: str, before: str) -> subprocess.CompletedProcess[str]:
