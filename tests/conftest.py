@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,19 +33,3 @@ def pytorch_python() -> str:
 @pytest.fixture(scope="session")
 def tensorflow_python() -> str:
     return build_environment("tensorflow")
-
-
-def install_debian_packages(*names: str) -> str:
-    """Install Debian packages where that is possible; else the sentence that says how."""
-    how = f"apt-get install {' '.join(names)}"
-    if os.geteuid() != 0:
-        return f"Debian packages are missing: run (as root) {how}"
-    subprocess.run(["apt-get", "update", "-q"], check=False, capture_output=True)
-    ran = subprocess.run(
-        ["apt-get", "install", "-q", "-y", "--no-install-recommends", *names],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-    )
-    return "" if ran.returncode == 0 else f"{how} failed: {ran.stderr[-500:]}"

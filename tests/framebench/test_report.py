@@ -22,11 +22,11 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from ..debian import install_debian_packages
 from .made_up_records import EVIL, write_records
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = shutil.which("chromium")
-DRIVER = shutil.which("chromedriver")
+PACKAGES = ("chromium", "chromium-driver")
 
 
 def make(source: Path, target: Path, published: pd.DataFrame | None = None) -> str:
@@ -58,13 +58,13 @@ class Browser:
     """Headless Chromium on one page, as wide and as dark as asked."""
 
     def __init__(self, profile: Path) -> None:
-        if not (CHROMIUM and DRIVER):
-            pytest.fail(
-                "the report is tested in a real browser: apt-get install chromium chromium-driver"
-            )
+        if not (shutil.which("chromium") and shutil.which("chromedriver")):
+            problem = install_debian_packages(*PACKAGES)
+            if problem:
+                pytest.fail(f"the report is tested in a real browser. {problem}")
         os.environ["SE_OFFLINE"] = os.environ["SE_AVOID_STATS"] = "true"
         options = webdriver.ChromeOptions()
-        options.binary_location = CHROMIUM
+        options.binary_location = str(shutil.which("chromium"))
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         for argument in (
             "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -72,7 +72,8 @@ class Browser:
             "--disable-component-update", f"--user-data-dir={profile}",
         ):  # fmt: skip
             options.add_argument(argument)
-        self.driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+        service = webdriver.ChromeService(shutil.which("chromedriver"))
+        self.driver = webdriver.Chrome(options, service)
         # Generous: a loaded machine makes the browser slow, not the report wrong.
         self.driver.set_page_load_timeout(300)
         self.driver.set_script_timeout(300)

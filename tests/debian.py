@@ -1,0 +1,22 @@
+"""Debian packages that tests need and nothing else brings."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+
+def install_debian_packages(*names: str) -> str:
+    """Install Debian packages where that is possible; else the sentence that says how."""
+    how = f"apt-get install {' '.join(names)}"
+    if os.geteuid() != 0:
+        return f"Debian packages are missing: run (as root) {how}"
+    subprocess.run(["apt-get", "update", "-q"], check=False, capture_output=True)
+    ran = subprocess.run(
+        ["apt-get", "install", "-q", "-y", "--no-install-recommends", *names],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+    )
+    return "" if ran.returncode == 0 else f"{how} failed: {ran.stderr[-500:]}"
