@@ -16,6 +16,7 @@ from .tables import KEYS
 
 MAX_ROWS = 600
 DASH = "\N{EN DASH}"
+LONG = 28  # characters of a cell that may break into lines
 
 TITLES = {
     "framework_version": "version",
@@ -207,7 +208,9 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
             else Cell(f"{value * factor:.{digits}f}", "number", None if whole else repr(value))
             for place, value in enumerate(mine)
         ]
-    return [Cell(DASH if value is None else str(value)) for value in mine]
+    texts = [DASH if value is None else str(value) for value in mine]
+    kind = "case" if max(map(len, texts)) > LONG else ""
+    return [Cell(text, kind) for text in texts]
 
 
 def _missing(values: Mapping[str, list[Any]], place: int, interval: bool = False) -> Cell:

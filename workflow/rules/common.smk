@@ -144,7 +144,8 @@ if workflow.is_main_process and not workflow.dryrun:
 
 def rest_while_measuring():
     """By default Snakemake looks at every waiting job again once a second, in case its limit of
-    submissions allows more of them: with 10,000 jobs, a whole core beside the benchmark."""
+    submissions allows more of them: with 10,000 jobs, a whole core beside the benchmark.
+    """
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
 
