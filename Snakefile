@@ -1,4 +1,20 @@
 # Framebench. The workflow itself is in workflow/Snakefile; this file lets it run from here.
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+sys.path.insert(0, f"{workflow.basedir}/workflow")
+
+from framebench.validation import ConfigError, read_yaml
+
+# Snakemake's own message says neither which file is broken nor where.
+try:
+    read_yaml(Path("config/config.yaml"))
+except ConfigError as error:
+    raise WorkflowError(str(error)) from None
+
+
 configfile: "config/config.yaml"
 
 
