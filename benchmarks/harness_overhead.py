@@ -111,8 +111,10 @@ def main() -> int:
     ratio = medians["harness"] / medians["bare"]
     print(f"median step, harness: {1000 * medians['harness']:9.2f} ms")
     print(f"median step, bare:    {1000 * medians['bare']:9.2f} ms")
-    print(f"ratio: {ratio:.4f} (goal: at most {GOAL}); of {len(pairs)} pairs of blocks: "
-          f"median {statistics.median(pairs):.4f}, {min(pairs):.4f} to {max(pairs):.4f}")
+    print(
+        f"ratio: {ratio:.4f} (goal: at most {GOAL}); of {len(pairs)} pairs of blocks: "
+        f"median {statistics.median(pairs):.4f}, {min(pairs):.4f} to {max(pairs):.4f}"
+    )
     return 0 if ratio <= GOAL else 1
 
 

@@ -61,8 +61,11 @@ def main() -> int:
             best(found, {"report": report}, folder, given.rounds)
             best(found, {"up-to-date check": [*snakemake, *suite]}, folder, given.rounds)
     failed = False
-    print(f"{'':18}" + "".join(f"{f'{size:,} runs':>14}{'of goal':>9}" for size in given.sizes)
-          + f"{'10x runs':>10}")
+    print(
+        f"{'':18}"
+        + "".join(f"{f'{size:,} runs':>14}{'of goal':>9}" for size in given.sizes)
+        + f"{'10x runs':>10}"
+    )
     for name, values in found.items():
         cells = ""
         for size, (seconds, _) in zip(given.sizes, values, strict=True):

@@ -17,6 +17,7 @@ BIN = Path(sys.executable).parent
     "command",
     [
         ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
         ["mypy"],
         ["snakefmt", "--check", "Snakefile", "workflow"],
         ["snakemake", "--lint"],

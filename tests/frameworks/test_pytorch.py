@@ -1,161 +1,22 @@
 """The PyTorch adapter, driven in PyTorch's own environment: this one has no PyTorch."""
 
-import json
 import math
-import os
-import socket
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-Run = Callable[..., list[dict[str, Any]]]
-
-# What every script below starts with. `small_bert` has few parameters and no dropout, so that a
-# step is quick and its gradients can be compared.
-PRELUDE = """
-import json, os, sys
-sys.path.insert(0, SCRIPTS)
-from harness.adapter import Case, Mismatch, Place, Unsupported
-from harness.loading import load_adapter
-from harness.synthetic import make_batch
-
-RANK, WORLD = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-SEQUENCE = 16
-
-def facts_of(model):
-    with open(f"{SCRIPTS}/models/{model}.json") as file:
-        return json.load(file)
-
-def small_bert(**changes):
-    facts = facts_of("bert_base")
-    facts["hyperparameters"].update(
-        vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64, dropout=0.0)
-    facts["hyperparameters"].update(changes)
-    for item in facts["inputs"]:
-        if item.get("below") == 30522:
-            item["below"] = 50
-    return facts
-
-def small_images():
-    facts = facts_of("resnet50_v1.5")
-    facts["inputs"][0]["shape"] = ["batch", 32, 32, 3]
-    return facts
-
-def started(facts, mode="train", precision="fp32", compiler="none", batch=2):
-    case = Case("pytorch", facts["name"], mode, 1, WORLD, batch, precision, compiler, SEQUENCE)
-    place = Place(RANK, RANK, [f"rank{rank}:0" for rank in range(WORLD)], "cpu", 1, seed=7)
-    adapter = load_adapter(f"{SCRIPTS}/frameworks/pytorch")(case, facts, place)
-    adapter.start()
-    return adapter
-
-def batch_of(facts, batch=2, rank=0):
-    return make_batch(facts["inputs"], batch, SEQUENCE, seed=3, rank=rank)
-
-def built(facts, **options):
-    adapter = started(facts, **options)
-    adapter.build(batch_of(facts, options.get("batch", 2)))
-    return adapter
-
-def raised(kind, action):
-    try:
-        action()
-    except kind as error:
-        return str(error)
-    return None
-
-def answer(**values):
-    print("ANSWER " + json.dumps(values), flush=True)
-"""
-
-
-# Imports PyTorch once (and Dynamo, which every optimizer imports) and forks for every script: a
-# process of its own for each test is then quick.
-SERVER = """
-import json, os, signal, sys, traceback
-import torch, torch._dynamo
-for line in sys.stdin:
-    request = json.loads(line)
-    children = []
-    for rank in range(request["ranks"]):
-        child = os.fork()
-        if child:
-            children.append(child)
-            continue
-        os.environ.update(request["environment"], RANK=str(rank))
-        signal.alarm(request["seconds"])
-        output = os.open(f"{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        try:
-            exec(compile(request["script"], "script", "exec"), {})
-        except BaseException:
-            traceback.print_exc()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-    for child in children:
-        os.waitpid(child, 0)
-    print("done", flush=True)
-"""
+from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
 
 
 @pytest.fixture(scope="module")
-def server(
-    tmp_path_factory: pytest.TempPathFactory, pytorch_python: str
-) -> Iterator[tuple[subprocess.Popen, Path]]:
-    """A process in PyTorch's environment and the folder it works in."""
-    folder = tmp_path_factory.mktemp("pytorch")
-    process = subprocess.Popen(
-        [pytorch_python, "-c", SERVER],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    yield process, folder
-    process.kill()
-    process.communicate()
+def run(tmp_path_factory: pytest.TempPathFactory, pytorch_python: str) -> Iterator[ForkServer]:
+    # Dynamo too, which every optimizer imports.
+    imports = "import torch, torch._dynamo"
+    with ForkServer("pytorch", pytorch_python, imports, tmp_path_factory.mktemp("ranks")) as server:
+        yield server
 
 
-@pytest.fixture
-def run(server: tuple[subprocess.Popen, Path]) -> Run:
-    """Runs a script in one process per rank; gives what each rank answered, in rank order."""
-    process, folder = server
-
-    def run_script(script: str, ranks: int = 1) -> list[dict[str, Any]]:
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            port = listener.getsockname()[1]
-        request = {
-            "script": f"SCRIPTS = {str(SCRIPTS)!r}\n{PRELUDE}\n{script}",
-            "ranks": ranks,
-            "environment": {
-                "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": str(port),
-                "WORLD_SIZE": str(ranks),
-            },
-            "seconds": 600,
-        }
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "done\n", "PyTorch's environment does not work"
-        answers = []
-        for rank in range(ranks):
-            output = (folder / f"{rank}.txt").read_text()
-            _, found, answer = output.rpartition("ANSWER ")
-            assert found, f"rank {rank} gave no answer:\n{output}"
-            answers.append(json.loads(answer.splitlines()[0]))
-        return answers
-
-    return run_script
-
-
-def test_resnet50_is_version_1_5(run: Run) -> None:
+def test_resnet50_is_version_1_5(run: ForkServer) -> None:
     (found,) = run("""
 import torch
 adapter = started(facts_of("resnet50_v1.5"))
@@ -184,7 +45,7 @@ answer(
     assert found["channels_last"]
 
 
-def test_bert_base_has_the_counted_parameters_and_a_tied_decoder(run: Run) -> None:
+def test_bert_base_has_the_counted_parameters_and_a_tied_decoder(run: ForkServer) -> None:
     (found,) = run("""
 import torch
 small = built(small_bert(), mode="inference")
@@ -210,7 +71,7 @@ answer(
     assert found["tied"], "the decoder does not use the token embedding"
 
 
-def test_bert_layer_equals_pytorchs_own_and_honours_the_mask(run: Run) -> None:
+def test_bert_layer_equals_pytorchs_own_and_honours_the_mask(run: ForkServer) -> None:
     (found,) = run("""
 import torch
 adapter = built(small_bert(), mode="inference")
@@ -273,15 +134,7 @@ adapter.stop()
 """
 
 
-def norm(vector: Sequence[float]) -> float:
-    return math.sqrt(math.fsum(value * value for value in vector))
-
-
-def distance(one: Sequence[float], other: Sequence[float]) -> float:
-    return norm([a - b for a, b in zip(one, other, strict=True)])
-
-
-def test_two_ranks_average_their_gradients(run: Run) -> None:
+def test_two_ranks_average_their_gradients(run: ForkServer) -> None:
     (alone,) = run(GRADIENTS.replace("CLIP", "1e9"))
     first, second = run(GRADIENTS.replace("CLIP", "1e9"), ranks=2)
     assert first["group"] == "gloo"
@@ -295,7 +148,7 @@ def test_two_ranks_average_their_gradients(run: Run) -> None:
     assert first["checksum"] == pytest.approx(alone["checksum"], rel=1e-5)
 
 
-def test_gradients_are_clipped_after_the_all_reduce(run: Run) -> None:
+def test_gradients_are_clipped_after_the_all_reduce(run: ForkServer) -> None:
     first, second = run(GRADIENTS.replace("CLIP", "0.01"), ranks=2)
     # the average of two clipped gradients would be shorter than the limit
     assert norm(first["gradients"]) == pytest.approx(0.01, rel=1e-3)
@@ -317,8 +170,6 @@ answer(
     settings=adapter.settings(),
 )
 """
-# two layers of 8 products (4 projections, 2 in attention, 2 behind it) and 4 in the two heads
-BERT_PRODUCTS = 2 * 8 + 4
 
 
 @pytest.mark.parametrize(
@@ -330,7 +181,7 @@ BERT_PRODUCTS = 2 * 8 + 4
     ],
 )
 def test_products_run_in_the_precision_asked_for(
-    run: Run, facts: str, precision: str, products: dict[str, int]
+    run: ForkServer, facts: str, precision: str, products: dict[str, int]
 ) -> None:
     (found,) = run(PRODUCTS.replace("FACTS", facts).replace("PRECISION", precision))
     assert found["products"] == products
@@ -345,7 +196,7 @@ def test_products_run_in_the_precision_asked_for(
     assert settings["fused_optimizer"] is True
 
 
-def test_amp_without_effect_is_a_mismatch(run: Run) -> None:
+def test_amp_without_effect_is_a_mismatch(run: ForkServer) -> None:
     (found,) = run("""
 import contextlib, torch
 adapter = built(small_bert(), precision="amp")
@@ -356,7 +207,7 @@ answer(reason=raised(Mismatch, adapter.step))
 
 
 @pytest.mark.unproven
-def test_compiled_counts_what_was_compiled(run: Run) -> None:
+def test_compiled_counts_what_was_compiled(run: ForkServer) -> None:
     (found,) = run("""
 import torch._inductor.config
 torch._inductor.config.compile_threads = 1  # no pool of processes that all import PyTorch
@@ -375,7 +226,7 @@ answer(**adapter.compiled(), same=first == second,
 
 
 @pytest.mark.unproven
-def test_compiled_raises_where_nothing_was_compiled(run: Run) -> None:
+def test_compiled_raises_where_nothing_was_compiled(run: ForkServer) -> None:
     (found,) = run("""
 import torch
 adapter = built(small_bert(), mode="inference", compiler="inductor")
@@ -390,7 +241,7 @@ answer(early=early, disabled=raised((Mismatch, RuntimeError), run_it))
     assert found["disabled"], "a model that stayed eager counts as compiled"
 
 
-def test_inductor_without_a_compiler_is_unsupported(run: Run) -> None:
+def test_inductor_without_a_compiler_is_unsupported(run: ForkServer) -> None:
     (found,) = run("""
 import torch._inductor.config
 torch._inductor.config.cpp.cxx = (None, "no-such-compiler")  # what CXX sets
@@ -399,7 +250,7 @@ answer(reason=raised(Unsupported, lambda: started(small_bert(), compiler="induct
     assert "no-such-compiler" in str(found["reason"])
 
 
-def test_losses_are_read_as_they_are(run: Run) -> None:
+def test_losses_are_read_as_they_are(run: ForkServer) -> None:
     """A NaN in the input is one in the loss; without, training on one batch lowers the loss."""
     (found,) = run("""
 facts = small_images()
@@ -419,7 +270,7 @@ answer(poisoned=poisoned, losses=losses)
 
 
 @pytest.mark.unproven
-def test_inference_has_no_dropout_and_no_gradient(run: Run) -> None:
+def test_inference_has_no_dropout_and_no_gradient(run: ForkServer) -> None:
     (found,) = run("""
 import torch
 adapter = built(small_bert(dropout=0.5), mode="inference")
@@ -434,7 +285,7 @@ answer(shapes=[list(o.shape) for o in outputs], mean=mean, read=adapter.read(out
     assert not found["gradient"]
 
 
-def test_memory_that_ran_out_is_told_from_other_errors(run: Run) -> None:
+def test_memory_that_ran_out_is_told_from_other_errors(run: ForkServer) -> None:
     (found,) = run("""
 import torch
 adapter = started(small_bert())
@@ -453,13 +304,9 @@ answer(
     assert found == {"memory": True, "shape": False, "host": True, "device": True}
 
 
-def test_a_gpu_that_is_not_there_is_unsupported(run: Run) -> None:
+def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
     (found,) = run("""
-import torch
-from harness.adapter import Place
-adapter = load_adapter(f"{SCRIPTS}/frameworks/pytorch")(
-    Case("pytorch", "bert_base", "train", 1, 1, 2, "fp32", "none", SEQUENCE), small_bert(),
-    Place(99, 99, ["rank:0"], "cuda", 1, 0))
-answer(reason=raised(Unsupported, adapter.start))
+place = Place(99, 99, ["rank:0"], "cuda", 1, 0)
+answer(reason=raised(Unsupported, lambda: started(small_bert(), place=place)))
 """)
     assert "CUDA" in str(found["reason"])

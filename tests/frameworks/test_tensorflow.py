@@ -1,173 +1,32 @@
 """The TensorFlow adapter, driven in TensorFlow's own environment: this one has no TensorFlow."""
 
-import json
 import math
-import os
-import socket
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-Run = Callable[..., list[dict[str, Any]]]
+from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
 
-# What every script below starts with. `small_bert` has few parameters and no dropout, so that a
-# step is quick and its gradients can be compared.
-PRELUDE = """
-import dataclasses, json, os, sys
+# What scripts find beside the prelude.
+WEIGHTS = """
 import numpy as np
-sys.path.insert(0, SCRIPTS)
-from harness.adapter import Case, Mismatch, Place, Unsupported
-from harness.loading import load_adapter
-from harness.synthetic import make_batch
-
-RANK, ADDRESSES = int(os.environ["RANK"]), os.environ["ADDRESSES"].split(",")
-WORLD = len(ADDRESSES)
-SEQUENCE = 16
-
-def facts_of(model):
-    with open(f"{SCRIPTS}/models/{model}.json") as file:
-        return json.load(file)
-
-def small_bert(**changes):
-    facts = facts_of("bert_base")
-    facts["hyperparameters"].update(
-        vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64, dropout=0.0)
-    facts["hyperparameters"].update(changes)
-    for item in facts["inputs"]:
-        if item.get("below") == 30522:
-            item["below"] = 50
-    return facts
-
-def small_images():
-    facts = facts_of("resnet50_v1.5")
-    facts["inputs"][0]["shape"] = ["batch", 32, 32, 3]
-    return facts
-
-def started(facts, mode="train", precision="fp32", compiler="none", batch=2):
-    case = Case("tensorflow", facts["name"], mode, 1, WORLD, batch, precision, compiler, SEQUENCE)
-    place = Place(RANK, RANK, ADDRESSES, "cpu", 1, seed=7)
-    adapter = load_adapter(f"{SCRIPTS}/frameworks/tensorflow")(case, facts, place)
-    adapter.start()
-    return adapter
-
-def batch_of(facts, batch=2, rank=0):
-    return make_batch(facts["inputs"], batch, SEQUENCE, seed=3, rank=rank)
-
-def built(facts, **options):
-    adapter = started(facts, **options)
-    adapter.build(batch_of(facts, options.get("batch", 2)))
-    return adapter
-
 def flat(tensors):
     return np.concatenate([np.asarray(tensor.numpy(), "float64").ravel() for tensor in tensors])
-
 def weights(adapter):
     return flat(adapter._model.trainable_variables)
-
-def raised(kind, action):
-    try:
-        action()
-    except kind as error:
-        return str(error)
-    return None
-
-def answer(**values):
-    print("ANSWER " + json.dumps(values), flush=True)
-"""
-
-
-# Imports TensorFlow once and forks for every script: a process of its own for each test is then
-# quick. Importing starts no thread and takes no device, so the children start afresh.
-SERVER = """
-import json, os, signal, sys, traceback
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
-import tensorflow, keras
-keras.layers, keras.optimizers
-for line in sys.stdin:
-    request = json.loads(line)
-    children = []
-    for rank in range(request["ranks"]):
-        child = os.fork()
-        if child:
-            children.append(child)
-            continue
-        os.environ.update(request["environment"], RANK=str(rank))
-        signal.alarm(request["seconds"])
-        output = os.open(f"{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        try:
-            exec(compile(request["script"], "script", "exec"), {})
-        except BaseException:
-            traceback.print_exc()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-    for child in children:
-        os.waitpid(child, 0)
-    print("done", flush=True)
 """
 
 
 @pytest.fixture(scope="module")
-def server(
-    tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
-) -> Iterator[tuple[subprocess.Popen, Path]]:
-    """A process in TensorFlow's environment and the folder it works in."""
-    folder = tmp_path_factory.mktemp("tensorflow")
-    process = subprocess.Popen(
-        [tensorflow_python, "-c", SERVER],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    yield process, folder
-    process.kill()
-    process.communicate()
+def run(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -> Iterator[ForkServer]:
+    # Importing starts no thread and takes no device, so the forks start afresh.
+    imports = "import numpy, tensorflow, keras; keras.layers, keras.optimizers"
+    folder = tmp_path_factory.mktemp("ranks")
+    with ForkServer("tensorflow", tensorflow_python, imports, folder, WEIGHTS) as server:
+        yield server
 
 
-def free_addresses(count: int) -> list[str]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
-    for one in sockets:
-        one.close()
-    return addresses
-
-
-@pytest.fixture
-def run(server: tuple[subprocess.Popen, Path]) -> Run:
-    """Runs a script in one process per rank; gives what each rank answered, in rank order."""
-    process, folder = server
-
-    def run_script(script: str, ranks: int = 1) -> list[dict[str, Any]]:
-        request = {
-            "script": f"SCRIPTS = {str(SCRIPTS)!r}\n{PRELUDE}\n{script}",
-            "ranks": ranks,
-            "environment": {"ADDRESSES": ",".join(free_addresses(ranks))},
-            "seconds": 600,
-        }
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "done\n", "TensorFlow's environment does not work"
-        answers = []
-        for rank in range(ranks):
-            output = (folder / f"{rank}.txt").read_text()
-            _, found, answer = output.rpartition("ANSWER ")
-            assert found, f"rank {rank} gave no answer:\n{output}"
-            answers.append(json.loads(answer.splitlines()[0]))
-        return answers
-
-    return run_script
-
-
-def test_resnet50_is_version_1_5(run: Run) -> None:
+def test_resnet50_is_version_1_5(run: ForkServer) -> None:
     (found,) = run("""
 import keras
 adapter = started(facts_of("resnet50_v1.5"))
@@ -195,7 +54,7 @@ answer(
     assert found["different"]
 
 
-def test_bert_base_has_the_counted_parameters_and_a_tied_decoder(run: Run) -> None:
+def test_bert_base_has_the_counted_parameters_and_a_tied_decoder(run: ForkServer) -> None:
     (found,) = run("""
 adapter = built(small_bert(), mode="inference")
 before = flat(adapter.step()[:1])
@@ -224,7 +83,7 @@ answer(
     assert not found["repeated"], "two weights started from the same values"
 
 
-def test_bert_honours_the_mask_and_inference_repeats_itself(run: Run) -> None:
+def test_bert_honours_the_mask_and_inference_repeats_itself(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert(dropout=0.5), mode="inference")
 batch = batch_of(adapter.facts)
@@ -251,7 +110,7 @@ answer(shapes=[list(t.shape) for t in handle], mean=float(before.mean()),
     assert found["seen"] > 0.0, "no token is attended to"
 
 
-def test_bert_layer_equals_keras_own_attention(run: Run) -> None:
+def test_bert_layer_equals_keras_own_attention(run: ForkServer) -> None:
     (found,) = run("""
 import keras
 adapter = built(small_bert(), mode="inference")
@@ -273,7 +132,7 @@ answer(difference=float(np.abs(actual - expected).max()))
     assert found["difference"] < 1e-5, "a layer computes something else than BERT's encoder layer"
 
 
-def test_optimizers_follow_torch(run: Run) -> None:
+def test_optimizers_follow_torch(run: ForkServer) -> None:
     """Three steps against torch.optim's rules in numpy. The gradients of AdamW are as small as
     epsilon: there, epsilon inside the bias correction shows."""
     (found,) = run("""
@@ -317,6 +176,7 @@ answer(sgd=sgd, adamw=adamw)
 # The gradients the optimizer saw (its first moment holds a tenth of them), for two limits of the
 # global norm, and again compiled by XLA.
 GRADIENTS = """
+import dataclasses
 facts = small_bert(clip_global_norm=1e9)
 adapter = started(facts)
 reached = adapter.all_reduce(RANK + 1.0)  # the harness asks before the model is there
@@ -340,16 +200,8 @@ adapter.stop()
 """
 
 
-def norm(vector: Sequence[float]) -> float:
-    return math.sqrt(math.fsum(value * value for value in vector))
-
-
-def distance(one: Sequence[float], other: Sequence[float]) -> float:
-    return norm([a - b for a, b in zip(one, other, strict=True)])
-
-
 @pytest.mark.unproven
-def test_two_ranks_average_and_then_clip_their_gradients(run: Run) -> None:
+def test_two_ranks_average_and_then_clip_their_gradients(run: ForkServer) -> None:
     (alone,) = run(GRADIENTS)
     first, second = run(GRADIENTS, ranks=2)
     assert first["settings"]["strategy"] == "CollectiveAllReduceStrategy"
@@ -370,10 +222,6 @@ def test_two_ranks_average_and_then_clip_their_gradients(run: Run) -> None:
         assert distance(found["by_xla"], alone["gradients"]) < 1e-4 * length
 
 
-# Two layers of 8 products (4 projections, 2 in attention, 2 behind it) and 4 in the two heads.
-BERT_PRODUCTS = 2 * 8 + 4
-
-
 @pytest.mark.unproven
 @pytest.mark.parametrize(
     ("facts", "precision", "products"),
@@ -384,7 +232,7 @@ BERT_PRODUCTS = 2 * 8 + 4
     ],
 )
 def test_products_run_in_the_precision_asked_for(
-    run: Run, facts: str, precision: str, products: dict[str, int]
+    run: ForkServer, facts: str, precision: str, products: dict[str, int]
 ) -> None:
     (found,) = run(f"""
 adapter = built({facts}, precision="{precision}")
@@ -404,7 +252,7 @@ answer(products=counted, kept=kept, loss=adapter.read(adapter.step()),
 
 
 @pytest.mark.unproven
-def test_float16_scales_its_loss_and_skips_what_overflows(run: Run) -> None:
+def test_float16_scales_its_loss_and_skips_what_overflows(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert(), precision="amp")
 adapter._policy = "mixed_float16"  # as on a GPU without bfloat16
@@ -425,7 +273,7 @@ answer(products=adapter.product_dtypes(), losses=losses, scale=float(scale.numpy
 
 
 @pytest.mark.unproven
-def test_compiled_raises_where_xla_did_not_compile(run: Run) -> None:
+def test_compiled_raises_where_xla_did_not_compile(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert(), compiler="xla")
 steps = adapter._steps
@@ -439,7 +287,7 @@ answer(reason=raised(Mismatch, adapter.compiled))
 
 
 @pytest.mark.unproven
-def test_losses_are_read_as_they_are(run: Run) -> None:
+def test_losses_are_read_as_they_are(run: ForkServer) -> None:
     """A NaN in the input is one in the loss; without, training on one batch lowers the loss."""
     (found,) = run("""
 facts = small_images()
@@ -459,7 +307,7 @@ answer(poisoned=poisoned, losses=losses)
 
 
 @pytest.mark.unproven
-def test_memory_that_ran_out_is_told_from_other_errors(run: Run) -> None:
+def test_memory_that_ran_out_is_told_from_other_errors(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert())
 tf = adapter._tf

@@ -84,8 +84,10 @@ class Project:
             except OSError:
                 continue
             mine = str(self.folder).encode()
-            if mine in command or folder.startswith(str(self.folder)) or (
-                b"FRAMEBENCH_RUN=" in variables and mine in variables
+            if (
+                mine in command
+                or folder.startswith(str(self.folder))
+                or (b"FRAMEBENCH_RUN=" in variables and mine in variables)
             ):
                 found[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace")
         return found

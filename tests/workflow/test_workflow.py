@@ -46,9 +46,7 @@ def test_runs_never_overlap_and_repeats_are_interleaved(project: Project) -> Non
         assert gap > -0.01, f"two runs overlap by {-gap} s"
     repeats = [record["repeat"] for record in found]
     assert repeats == sorted(repeats), f"repeats are not interleaved in rounds: {repeats}"
-    orders = [
-        [json.dumps(r["case"]) for r in found if r["repeat"] == number] for number in (1, 2)
-    ]
+    orders = [[json.dumps(r["case"]) for r in found if r["repeat"] == number] for number in (1, 2)]
     assert sorted(orders[0]) == sorted(orders[1])
 
 

@@ -69,9 +69,7 @@ def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
 
     Raises :class:`ConfigError` naming the file, the key, what was found and what is allowed.
     """
-    values = {
-        key: _split(value) if key in LISTS else value for key, value in dict(config).items()
-    }
+    values = {key: _split(value) if key in LISTS else value for key, value in dict(config).items()}
     check(values, load_schema("config.schema.yaml", _choices(catalog)), SOURCE)
     results = Path(values["results"])
     if any(part.exists() and not part.is_dir() for part in (results, *results.parents)):

@@ -1,0 +1,131 @@
+"""A process in a framework's environment that imports the framework once and forks for each script:
+a process of its own for every test is then quick."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+PRELUDE = Path(__file__).with_name("prelude.py").read_text()
+SECONDS = 600  # until a script is killed
+
+# Products in the prelude's small BERT: two layers of 8 (4 projections, 2 in attention, 2 behind
+# it) and 4 in the two heads.
+BERT_PRODUCTS = 2 * 8 + 4
+
+SERVER = """
+import json, os, signal, sys, traceback
+IMPORTS
+for line in sys.stdin:
+    request = json.loads(line)
+    children = []
+    for rank in range(request["ranks"]):
+        child = os.fork()
+        if child:
+            children.append(child)
+            continue
+        os.environ.update(request["environment"], RANK=str(rank))
+        signal.alarm(request["seconds"])
+        output = os.open(f"{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        try:
+            exec(compile(request["script"], "script", "exec"), {})
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+    for child in children:
+        os.waitpid(child, 0)
+    print("done", flush=True)
+"""
+
+
+class ForkServer:
+    """Called with a script, runs it behind the prelude in one process per rank; gives what each
+    rank answered, in rank order."""
+
+    def __init__(
+        self, framework: str, python: str, imports: str, folder: Path, prelude: str = ""
+    ) -> None:
+        self.framework = framework
+        self.prelude = PRELUDE + prelude
+        self.folder = folder
+        with (folder / "server.log").open("w") as log:
+            self.process = subprocess.Popen(
+                [python, "-c", SERVER.replace("IMPORTS", imports)],
+                cwd=folder,
+                env={
+                    **os.environ,
+                    "OMP_NUM_THREADS": "1",
+                    "CUDA_VISIBLE_DEVICES": "",
+                    "TF_CPP_MIN_LOG_LEVEL": "2",
+                },
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+    def __enter__(self) -> ForkServer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def __call__(self, script: str, ranks: int = 1) -> list[dict[str, Any]]:
+        addresses = free_addresses(ranks)
+        host, _, port = addresses[0].rpartition(":")
+        request = {
+            "script": f"{self.prelude}\n{script}",
+            "ranks": ranks,
+            "environment": {
+                "FRAMEWORK": self.framework,
+                "SCRIPTS": str(SCRIPTS),
+                "ADDRESSES": ",".join(addresses),
+                "MASTER_ADDR": host,
+                "MASTER_PORT": port,
+                "WORLD_SIZE": str(ranks),
+            },
+            "seconds": SECONDS,
+        }
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n", (
+            f"{self.framework}'s environment does not work:\n"
+            + (self.folder / "server.log").read_text()
+        )
+        answers = []
+        for rank in range(ranks):
+            output = (self.folder / f"{rank}.txt").read_text()
+            _, found, answer = output.rpartition("ANSWER ")
+            assert found, f"rank {rank} gave no answer:\n{output}"
+            answers.append(json.loads(answer.splitlines()[0]))
+        return answers
+
+
+def free_addresses(count: int) -> list[str]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    for one in sockets:
+        one.close()
+    return addresses
+
+
+def norm(vector: Sequence[float]) -> float:
+    return math.sqrt(math.fsum(value * value for value in vector))
+
+
+def distance(one: Sequence[float], other: Sequence[float]) -> float:
+    return norm([a - b for a, b in zip(one, other, strict=True)])

@@ -1,0 +1,71 @@
+"""What every script of an adapter's test starts with; it runs in the framework's environment, where
+``FRAMEWORK`` is set. ``small_bert`` has few parameters and no dropout, so that a step is quick and
+its gradients can be compared."""
+
+import json
+import os
+import sys
+
+SCRIPTS = os.environ["SCRIPTS"]
+sys.path.insert(0, SCRIPTS)
+from harness.adapter import Case, Mismatch, Place, Unsupported  # noqa: E402, F401
+from harness.loading import load_adapter  # noqa: E402
+from harness.synthetic import make_batch  # noqa: E402
+
+FRAMEWORK = os.environ["FRAMEWORK"]
+RANK, ADDRESSES = int(os.environ["RANK"]), os.environ["ADDRESSES"].split(",")
+WORLD = len(ADDRESSES)
+SEQUENCE = 16
+
+
+def facts_of(model):  # noqa: ANN001, ANN201
+    with open(f"{SCRIPTS}/models/{model}.json") as file:
+        return json.load(file)
+
+
+def small_bert(**changes):  # noqa: ANN003, ANN201
+    facts = facts_of("bert_base")
+    facts["hyperparameters"].update(
+        vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64, dropout=0.0
+    )
+    facts["hyperparameters"].update(changes)
+    for item in facts["inputs"]:
+        if item.get("below") == 30522:
+            item["below"] = 50
+    return facts
+
+
+def small_images():  # noqa: ANN201
+    facts = facts_of("resnet50_v1.5")
+    facts["inputs"][0]["shape"] = ["batch", 32, 32, 3]
+    return facts
+
+
+def started(facts, mode="train", precision="fp32", compiler="none", batch=2, place=None):  # noqa: ANN001, ANN201
+    case = Case(FRAMEWORK, facts["name"], mode, 1, WORLD, batch, precision, compiler, SEQUENCE)
+    place = place or Place(RANK, RANK, ADDRESSES, "cpu", 1, seed=7)
+    adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")(case, facts, place)
+    adapter.start()
+    return adapter
+
+
+def batch_of(facts, batch=2, rank=0):  # noqa: ANN001, ANN201
+    return make_batch(facts["inputs"], batch, SEQUENCE, seed=3, rank=rank)
+
+
+def built(facts, **options):  # noqa: ANN001, ANN003, ANN201
+    adapter = started(facts, **options)
+    adapter.build(batch_of(facts, options.get("batch", 2)))
+    return adapter
+
+
+def raised(kind, action):  # noqa: ANN001, ANN201
+    try:
+        action()
+    except kind as error:
+        return str(error)
+    return None
+
+
+def answer(**values):  # noqa: ANN003, ANN201
+    print("ANSWER " + json.dumps(values), flush=True)
