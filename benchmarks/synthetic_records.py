@@ -1,11 +1,10 @@
-"""Projects and records of any size for the benchmarks of the workflow itself."""
+"""Suites and records of any size for the benchmarks of the workflow itself."""
 
 from __future__ import annotations
 
 import copy
 import json
 import random
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,12 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "workflow"))
 
-PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
 REPEATS = 5
 STEPS = 100
 
 
-def make_project(folder: Path, runs: int) -> None:
-    """A copy of the project whose suite ``large`` has this many runs (a multiple of 100)."""
-    for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, folder / part)
+def write_suite(path: Path, runs: int) -> None:
+    """A suite of this many runs (a multiple of 40)."""
     suite = {
         "steps": {"warmup": 20, "timed": STEPS},
         "repeats": REPEATS,
@@ -42,16 +34,16 @@ def make_project(folder: Path, runs: int) -> None:
     }
     cases = 8 * len(suite["axes"]["batch_per_device"])
     assert cases * REPEATS == runs, f"{runs} is no multiple of {8 * REPEATS}"
-    (folder / "config" / "suites" / "large.yaml").write_text(yaml.safe_dump(suite))
+    path.write_text(yaml.safe_dump(suite))
 
 
-def write_records(folder: Path, sample: dict[str, Any]) -> int:
-    """A record for every run of suite ``large``, varied from a real one; their number."""
+def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
+    """A record for every run of the suite, varied from a real one; their number."""
     from framebench import catalog, config, machine, plan
 
-    known = catalog.load_catalog(folder)
-    values = yaml.safe_load((folder / "config" / "config.yaml").read_text())
-    values |= {"suite": "large", "results": str(folder / "results"), "accelerator": "cpu"}
+    known = catalog.load_catalog(ROOT)
+    values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    values |= {"suite": str(suite), "results": str(results), "accelerator": "cpu"}
     settings = config.load_settings(values, known)
     made = plan.make_plan(settings, known, machine.detect(), None)
     noise = random.Random(0)
@@ -66,7 +58,7 @@ def write_records(folder: Path, sample: dict[str, Any]) -> int:
         record["samples"] = run.case.batch_per_device * STEPS
         record["window_seconds"] = sum(seconds)
         record["throughput"] = record["samples"] / record["window_seconds"]
-        path = folder / "results" / "runs" / f"{run.name}.json"
+        path = results / "runs" / f"{run.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record))
     return len(made.pending)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +36,7 @@ class Project:
     """A project folder and the ways to use it."""
 
     folder: Path
+    first: subprocess.CompletedProcess[str] | None = None
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def write_suite(self, suite: dict[str, object]) -> None:
@@ -96,6 +97,12 @@ class Project:
         """Processes of this project whose command line has all these words."""
         return [pid for pid, text in self.processes().items() if all(w in text for w in words)]
 
+    def kill_all(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
     def assert_nothing_left(self) -> None:
         wait_for(lambda: not self.processes(), f"processes stay behind: {self.processes()}")
 
@@ -108,9 +115,8 @@ def wait_for(condition: Callable[[], object], otherwise: str, seconds: float = 2
         time.sleep(0.1)
 
 
-@pytest.fixture
-def project(tmp_path: Path):  # noqa: ANN201
-    folder = tmp_path / "a project"  # the blank is wanted: paths must be quoted
+def make_project(folder: Path) -> Project:
+    """A project in a new folder whose only suite is the toy's."""
     folder.mkdir()
     for part in PARTS:
         source = ROOT / part
@@ -126,8 +132,30 @@ def project(tmp_path: Path):  # noqa: ANN201
     config = yaml.safe_load((folder / "config" / "config.yaml").read_text())
     config |= {"suite": "toy", "interpreters": {"toy": sys.executable}}
     (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config))
+    return made
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = make_project(tmp_path / "a project")  # the blank is wanted: paths must be quoted
     yield made
-    for process in made.started:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    made.kill_all()
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which everything was measured once: to be looked at, not to be changed."""
+    made = make_project(tmp_path_factory.mktemp("finished") / "a project")
+    made.first = made.all()
+    assert made.first.returncode == 0, made.first.stdout
+    return made
+
+
+@pytest.fixture
+def measured(finished: Project, tmp_path: Path) -> Iterator[Project]:
+    """A copy of it."""
+    folder = tmp_path / "a project"
+    shutil.copytree(finished.folder, folder)
+    made = Project(folder, finished.first)
+    yield made
+    made.kill_all()

@@ -88,20 +88,19 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
     assert "failed" not in summary, f"the superseded attempts count: {summary}"
 
 
-def test_truncated_and_foreign_records_are_named_and_run_again(project: Project) -> None:
-    assert project.all().returncode == 0
-    first, second = list(project.records())[:2]
-    runs = project.folder / "results" / "runs"
+def test_truncated_and_foreign_records_are_named_and_run_again(measured: Project) -> None:
+    first, second = list(measured.records())[:2]
+    runs = measured.folder / "results" / "runs"
     text = (runs / first).read_text()
     (runs / first).write_text(text[: len(text) // 2])
     (runs / second).write_text('{"benchmark": "of somebody else", "value": NaN}')
     (runs / "notes.json").write_text("[]")
-    again = project.all()
+    again = measured.all()
     assert again.returncode == 0, again.stdout
     for name in (first, second, "notes.json"):
         assert name in again.stdout, f"{name} was ignored without a word: {again.stdout}"
     assert (runs / first).read_text() == text[: len(text) // 2], "the broken file was overwritten"
-    names = set(project.records())
+    names = set(measured.records())
     assert {n.replace(".json", "-retry1.json") for n in (first, second)} <= names
     assert len(names) == RUNS + 2 + 1, "more was run than was missing"
 

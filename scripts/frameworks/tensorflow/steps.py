@@ -10,6 +10,12 @@ import tensorflow as tf
 Batch = Dict[str, tf.Tensor]
 
 
+def traced(function: Callable[..., Any], xla: bool = False) -> Any:
+    """A tf.function. Nothing here or in the models branches on a tensor, so that AutoGraph would
+    only cost its time: most of that of tracing."""
+    return tf.function(function, jit_compile=xla, autograph=False)
+
+
 def training(
     definition: Any,
     model: keras.Model,
@@ -33,7 +39,7 @@ def training(
         # An embedding's gradient comes as slices, but all rows decay and have moments.
         return loss, [tf.convert_to_tensor(gradient) for gradient in found]
 
-    local = tf.function(gradients, jit_compile=True) if xla_gradients else gradients
+    local = traced(gradients, xla=True) if xla_gradients else gradients
 
     def replica(batch: Batch) -> Any:
         loss, found = local(batch)
@@ -46,16 +52,14 @@ def training(
         optimizer.apply(found, variables)
         return loss
 
-    return tf.function(step, jit_compile=xla_step)
+    return traced(step, xla_step)
 
 
 def forward(
     definition: Any, model: keras.Model, training: bool, xla: bool
 ) -> Callable[[Batch], Any]:
     """From a batch to the model's outputs, with dropout and batch statistics if ``training``."""
-    return tf.function(
-        lambda batch: model(definition.inputs(batch), training=training), jit_compile=xla
-    )
+    return traced(lambda batch: model(definition.inputs(batch), training=training), xla)
 
 
 def sum_over_ranks(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]:
@@ -66,4 +70,4 @@ def sum_over_ranks(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf
         # An argument has no device, and the strategy looks for it there.
         return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(value))
 
-    return tf.function(lambda value: strategy.run(replica, args=(value,)))
+    return traced(lambda value: strategy.run(replica, args=(value,)))
