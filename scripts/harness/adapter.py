@@ -132,8 +132,9 @@ class Adapter(ABC):
 
     @abstractmethod
     def product_dtypes(self) -> Dict[str, int]:
-        """How many matrix products and convolutions of one forward pass run in which dtype
-        (``float32``, ``bfloat16``, ``float16``), observed in the framework, not assumed."""
+        """How many matrix products and convolutions of a step, or of its forward pass alone, run
+        in which dtype (``float32``, ``bfloat16``, ``float16``), observed in the framework, not
+        assumed."""
 
     def compiled(self) -> Dict[str, Any]:
         """After warm-up: proof that the compiler compiled (counts, for the record). Raises

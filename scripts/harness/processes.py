@@ -67,6 +67,8 @@ def common_environment(
     if not keeps_user_paths(way):
         common.pop("PYTHONPATH", None)
         common["PYTHONNOUSERSITE"] = "1"
+        # The environment is ours: its modules are compiled once, not in every run.
+        common.pop("PYTHONDONTWRITEBYTECODE", None)
     if cores_per_device is not None:
         common.update({name: str(cores_per_device) for name in THREAD_VARIABLES})
     if accelerator == "cpu":

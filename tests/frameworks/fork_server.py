@@ -64,7 +64,7 @@ class ForkServer:
                 [python, "-c", SERVER.replace("IMPORTS", imports)],
                 cwd=folder,
                 env={
-                    **os.environ,
+                    **{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
                     "OMP_NUM_THREADS": "1",
                     "CUDA_VISIBLE_DEVICES": "",
                     "TF_CPP_MIN_LOG_LEVEL": "2",

@@ -23,8 +23,7 @@ def executable(python: str = sys.executable) -> str:
 
 def arguments(settings: list[tuple[str, str]]) -> list[str]:
     """Arguments of ``uv pip install`` for pip's ``settings``."""
-    # As pip does: the best of all indexes, and modules compiled once, not at every import.
-    found = ["--index-strategy", "unsafe-best-match", "--compile-bytecode"]
+    found = ["--index-strategy", "unsafe-best-match"]  # as pip does: the best of all indexes
     for key, value in settings:
         if key in PIP_TO_UV:
             found += [word for part in value.split() for word in (PIP_TO_UV[key], part)]

@@ -63,13 +63,12 @@ class TensorFlowAdapter(Adapter):
             if train:
                 self._optimizer = self._make_optimizer()
         self._draw_other_dropout_masks()
-        forward = steps.forward(definition, self._model, train, xla)
-        function = forward
         if train:
             function = steps.training(definition, self._model, self._optimizer, self._strategy, xla)
+        else:
+            function = steps.inference(definition, self._model, xla)
         # Traced here, once: the step is that graph and nothing can make it trace again.
-        self._forward = forward.get_concrete_function(self._batch)
-        self._step = function.get_concrete_function(self._batch) if train else self._forward
+        self._step = function.get_concrete_function(self._batch)
 
     def _make_optimizer(self) -> Any:
         optimizer = self._optimizers.from_facts(self.facts)
@@ -134,9 +133,7 @@ class TensorFlowAdapter(Adapter):
         return sum(variable.shape.num_elements() for variable in self._model.trainable_variables)
 
     def product_dtypes(self) -> Dict[str, int]:
-        # The step's graph holds the backward pass too; the forward pass alone is the same model
-        # under the same policy, traced and not run.
-        return self._graphs.product_dtypes(self._forward)
+        return self._graphs.product_dtypes(self._step)
 
     def compiled(self) -> Dict[str, Any]:
         if self.case.compiler == "none":

@@ -8,7 +8,10 @@ from typing import Any, Dict, Iterable
 import tensorflow as tf
 
 PRODUCTS = frozenset(
-    {"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Conv2D", "Einsum", "_FusedMatMul"}
+    {
+        *("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "_FusedMatMul"),
+        *("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
+    }
 )
 
 

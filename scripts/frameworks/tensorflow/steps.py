@@ -22,7 +22,7 @@ def training(
     optimizer: keras.optimizers.Optimizer,
     strategy: tf.distribute.Strategy,
     xla: bool,
-) -> Callable[[Batch], tf.Tensor]:
+) -> Any:
     """From a batch to this rank's mean loss, updating the model."""
     variables = model.trainable_variables
     ranks = strategy.num_replicas_in_sync
@@ -55,14 +55,12 @@ def training(
     return traced(step, xla_step)
 
 
-def forward(
-    definition: Any, model: keras.Model, training: bool, xla: bool
-) -> Callable[[Batch], Any]:
-    """From a batch to the model's outputs, with dropout and batch statistics if ``training``."""
-    return traced(lambda batch: model(definition.inputs(batch), training=training), xla)
+def inference(definition: Any, model: keras.Model, xla: bool) -> Any:
+    """From a batch to the model's outputs."""
+    return traced(lambda batch: model(definition.inputs(batch), training=False), xla)
 
 
-def sum_over_ranks(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]:
+def sum_over_ranks(strategy: tf.distribute.Strategy) -> Any:
     """From a scalar of each rank to their sum."""
 
     def replica(value: tf.Tensor) -> tf.Tensor:
