@@ -15,13 +15,13 @@ sys.path.insert(0, str(ROOT / "workflow"))
 def build_environment(framework: str) -> str:
     """The interpreter of ``envs/FRAMEWORK.yaml``, in the folder where the workflow looks for it,
     so that it is built once for all tests and for ``snakemake`` itself."""
-    from framebench.matrix import environment_digest
+    from framebench.environments import read_environment_file
 
-    file = ROOT / "envs" / f"{framework}.yaml"
-    marker = ROOT / ".venvs" / f"{framework}-{environment_digest(file)}" / "environment.json"
+    file = read_environment_file(ROOT / "envs" / f"{framework}.yaml")
+    marker = ROOT / file.marker
     if not marker.exists():
         command = [sys.executable, str(ROOT / "workflow" / "framebench"), "environment"]
-        subprocess.run([*command, "--file", str(file), "--marker", str(marker)], check=True)
+        subprocess.run([*command, "--file", str(file.path), "--marker", str(marker)], check=True)
     return str(marker.parent / "bin" / "python")
 
 

@@ -206,7 +206,6 @@ answer(reason=raised(Mismatch, adapter.step))
     assert "float32" in str(found["reason"])
 
 
-@pytest.mark.unproven
 def test_compiled_counts_what_was_compiled(run: ForkServer) -> None:
     (found,) = run("""
 import torch._inductor.config
@@ -225,7 +224,6 @@ answer(**adapter.compiled(), same=first == second,
     assert found["difference"] < 1e-6, "compiled and eager outputs differ"
 
 
-@pytest.mark.unproven
 def test_compiled_raises_where_nothing_was_compiled(run: ForkServer) -> None:
     (found,) = run("""
 import torch
@@ -269,7 +267,6 @@ answer(poisoned=poisoned, losses=losses)
     assert found["losses"][0] == pytest.approx(math.log(1000), rel=0.3)
 
 
-@pytest.mark.unproven
 def test_inference_has_no_dropout_and_no_gradient(run: ForkServer) -> None:
     (found,) = run("""
 import torch

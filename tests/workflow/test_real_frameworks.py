@@ -9,13 +9,7 @@ import pytest
 from .conftest import ROOT, Project
 
 
-@pytest.mark.parametrize(
-    ("framework", "pinned"),
-    [
-        ("pytorch", "2.13.0"),
-        pytest.param("tensorflow", "2.21.0", marks=pytest.mark.unproven),
-    ],
-)
+@pytest.mark.parametrize(("framework", "pinned"), [("pytorch", "2.13.0"), ("tensorflow", "2.21.0")])
 def test_resnet50(
     project: Project, request: pytest.FixtureRequest, framework: str, pinned: str
 ) -> None:

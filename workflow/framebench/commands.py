@@ -6,15 +6,7 @@ import shlex
 from pathlib import Path
 
 from .catalog import Catalog
-from .matrix import environment_digest
 from .plan import Plan, PlannedRun
-
-
-def environment_folder(plan: Plan, framework: str) -> str:
-    """Folder of a framework's venv, named after the content of its file: other pins, other
-    folder."""
-    file = plan.environments[framework].path
-    return f".venvs/{file.stem}-{environment_digest(file)}"
 
 
 def environment_marker(plan: Plan, framework: str, conda: bool) -> list[str]:
@@ -22,7 +14,7 @@ def environment_marker(plan: Plan, framework: str, conda: bool) -> list[str]:
     interpreter."""
     if conda or framework in plan.settings.interpreters:
         return []
-    return [f"{environment_folder(plan, framework)}/environment.json"]
+    return [plan.environments[framework].marker]
 
 
 def conda_file(plan: Plan, framework: str) -> Path | None:
@@ -36,18 +28,19 @@ def interpreter(plan: Plan, framework: str, conda: bool) -> str:
     """The Python to start: the user's, that of the activated conda environment, or the venv's."""
     if framework in plan.settings.interpreters:
         return plan.settings.interpreters[framework]
-    return "python" if conda else f"{environment_folder(plan, framework)}/bin/python"
+    return "python" if conda else f"{plan.environments[framework].folder}/bin/python"
 
 
 def origin(plan: Plan, catalog: Catalog, framework: str, conda: bool) -> str:
     """Arguments, quoted for the shell, by which the harness checks that it runs where it should."""
     if framework in plan.settings.interpreters:
         return "--way interpreter"
-    pin = shlex.quote(plan.environments[framework].pin(catalog.frameworks[framework]["package"]))
+    file = plan.environments[framework]
+    pin = shlex.quote(file.pin(catalog.frameworks[framework]["package"]))
     if conda:
         # Only the shell that activated it knows the prefix.
         return f'--way conda --prefix "$CONDA_PREFIX" --pin {pin}'
-    return f"--way venv --prefix {shlex.quote(environment_folder(plan, framework))} --pin {pin}"
+    return f"--way venv --prefix {shlex.quote(file.folder)} --pin {pin}"
 
 
 def arguments(plan: Plan, run: PlannedRun) -> list[str]:

@@ -6,6 +6,7 @@ The file is the only source of versions: Snakemake builds a conda environment fr
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from . import uv
@@ -27,6 +29,22 @@ class EnvironmentFile:
     path: Path
     python: str
     packages: tuple[str, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight hexadecimal digits of the file's content."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()[:8]
+
+    @property
+    def folder(self) -> str:
+        """Of the venv, in the project: named after the file's content, so that other pins are
+        another folder."""
+        return f".venvs/{self.path.stem}-{self.digest}"
+
+    @property
+    def marker(self) -> str:
+        """The file in it that says that it is whole."""
+        return f"{self.folder}/environment.json"
 
     def pin(self, package: str) -> str:
         """The requirement that pins ``package`` or a build of it (``tensorflow-cpu``), without

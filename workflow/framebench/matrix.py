@@ -8,7 +8,6 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from .catalog import Catalog
@@ -157,11 +156,6 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
         f"{case.framework}/{case.model}/{case.mode}-{case.precision}-{case.compiler}-"
         f"{case.topology}-b{case.batch_per_device}{sequence}-{digest}"
     )
-
-
-def environment_digest(file: Path) -> str:
-    """Eight hex digits that change with the environment file."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:8]
 
 
 def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:

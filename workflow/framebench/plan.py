@@ -97,7 +97,7 @@ def request(
     """Everything besides the case that decides what is measured. An environment is known by the
     content of its file, an existing interpreter by its path."""
     if framework in environments:
-        environment = matrix.environment_digest(environments[framework].path)
+        environment = environments[framework].digest
     else:
         environment = settings.interpreters[framework]
     return {
@@ -114,7 +114,6 @@ def describe(plan: Plan, description: str = "") -> str:
     """The plan as text: every case, its runs, what is left out and why, the time."""
     suite, place = plan.settings.suite, plan.place
     cases = list(plan.folders)
-    todo = Counter(run.case for run in plan.pending)
     seconds = {run.case: run.seconds for run in plan.runs}
     statuses: dict[Case, Counter[str]] = defaultdict(Counter)
     for run in plan.runs:
@@ -148,9 +147,12 @@ def describe(plan: Plan, description: str = "") -> str:
     if plan.left_out:
         lines += ["", f"Left out: {len(plan.left_out)} cases"]
         lines += _table(["case", "why"], [[str(case), why] for case, why in plan.left_out])
-    builds = [str(file.path.name) for file in plan.environments.values()] if todo else []
-    if builds:
-        lines += ["", f"Environments needed: {', '.join(builds)}"]
+    needed = {run.case.framework for run in plan.pending} & set(plan.environments)
+    files = [plan.environments[name] for name in sorted(needed)]
+    missing = [file.path.name for file in files if not Path(file.marker).exists()]
+    if missing:
+        time_for_it = duration(ENVIRONMENT_SECONDS * len(missing))
+        lines += ["", f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
     return "\n".join(lines)
 
 
