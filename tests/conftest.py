@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +20,13 @@ def build_environment(framework: str) -> str:
 
     file = read_environment_file(ROOT / "envs" / f"{framework}.yaml")
     marker = ROOT / file.marker
-    if not marker.exists():
-        command = [sys.executable, str(ROOT / "workflow" / "framebench"), "environment"]
-        subprocess.run([*command, "--file", str(file.path), "--marker", str(marker)], check=True)
+    marker.parent.parent.mkdir(exist_ok=True)
+    with marker.parent.with_suffix(".lock").open("w") as lock:  # tests run in several processes
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not marker.exists():
+            command = [sys.executable, str(ROOT / "workflow" / "framebench"), "environment"]
+            arguments = ["--file", str(file.path), "--marker", str(marker)]
+            subprocess.run([*command, *arguments], check=True)
     return str(marker.parent / "bin" / "python")
 
 

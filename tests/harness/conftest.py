@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-PATIENCE = 60.0  # seconds; tests wait for events, never for a time
+PATIENCE = 240.0  # seconds; tests wait for events, never for a time
 
 
 @dataclass(frozen=True)
