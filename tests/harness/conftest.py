@@ -98,6 +98,8 @@ class Toy:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # A call in the background may have told us to ignore it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def run(

@@ -52,6 +52,8 @@ class Project:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            # A call in the background may have told us to ignore it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self.started.append(process)
         return process

@@ -6,12 +6,13 @@ import argparse
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from . import environments, published, records, report, tables
+from . import environments, records
 from .validation import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FINGERPRINT = "fingerprint.txt"
 PRINTED_ROWS = 60
@@ -47,6 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
 def make_report(source: Path, results: Path) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
     print the summary. The fingerprint is written last: it vouches for all the rest."""
+    # pandas and Matplotlib take their time; building an environment needs neither.
+    from . import published, report, tables
+
     found = records.load(source)
     for problem in found.problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)

@@ -1,0 +1,86 @@
+"""``--sdm conda``: what Snakemake is told to build and which Python then measures.
+
+No conda can be fetched where these tests must run, so a stand-in with conda's command line builds
+the environment (a venv); Snakemake's own conda code and the harness's checks are the real ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .conftest import RUNS, Project
+
+CONDA = """#!/usr/bin/env bash
+set -eu
+base=$(dirname "$(dirname "$0")")
+case "$1" in
+  info) echo '{"conda_prefix": "'"$base"'", "platform": "linux-64"}' ;;
+  --version) echo "conda 25.1.1" ;;
+  config) echo '{"get": {"channel_priority": "strict"}}' ;;
+  env)
+    while [ $# -gt 0 ]; do
+      case "$1" in --prefix) prefix=$2 ;; --file) file=$2 ;; esac
+      shift
+    done
+    PYTHON -m venv --without-pip "$prefix"
+    cp "$file" "$base/built.yaml"
+    distribution=$("$prefix/bin/python" -c "import site; print(site.getsitepackages()[0])")
+    mkdir "$distribution/toy-1.0.dist-info"
+    printf 'Name: toy\\nVersion: 1.0\\n' > "$distribution/toy-1.0.dist-info/METADATA"
+    ;;
+  clean) ;;
+  *) echo "the stand-in does not know: conda $*" >&2; exit 1 ;;
+esac
+"""
+ACTIVATE = 'export CONDA_PREFIX="$1" PATH="$1/bin:$PATH"\n'
+
+
+@pytest.fixture
+def conda(project: Project) -> Path:
+    """The base folder of the stand-in; the toy comes from ``envs/toy.yaml`` and nowhere else."""
+    base = project.folder.parent / "conda"
+    (base / "bin").mkdir(parents=True)
+    (base / "bin" / "conda").write_text(CONDA.replace("PYTHON", sys.executable))
+    (base / "bin" / "conda").chmod(0o755)
+    (base / "bin" / "activate").write_text(ACTIVATE)
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    dependencies = [f"python={version}", {"pip": ["toy==1.0"]}]
+    environment = {"name": "toy", "channels": ["conda-forge"], "dependencies": dependencies}
+    (project.folder / "envs" / "toy.yaml").write_text(yaml.safe_dump(environment))
+    config = yaml.safe_load((project.folder / "config" / "config.yaml").read_text())
+    config |= {"interpreters": {}}
+    (project.folder / "config" / "config.yaml").write_text(yaml.safe_dump(config))
+    return base
+
+
+def run(project: Project, conda: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    path = f"{conda / 'bin'}:{os.environ['PATH']}"
+    return project.run("--cores", "all", "--sdm", "conda", PATH=path, **variables)
+
+
+def test_the_environment_of_the_file_measures(project: Project, conda: Path) -> None:
+    ran = run(project, conda)
+    assert ran.returncode == 0, ran.stdout
+    assert (conda / "built.yaml").read_text() == (project.folder / "envs/toy.yaml").read_text()
+    assert not (project.folder / ".venvs").exists(), "a venv was built besides"
+    found = [json.loads(text) for text in project.records().values()]
+    assert [record["status"] for record in found] == ["ok"] * RUNS, found[0]["reason"]
+    for record in found:
+        assert record["environment"]["way"] == "conda"
+        assert "/.snakemake/conda/" in record["environment"]["prefix"]
+
+
+def test_an_activation_without_effect_is_no_measurement(project: Project, conda: Path) -> None:
+    (conda / "bin" / "activate").write_text("")
+    (conda / "bin" / "python").symlink_to(Path(sys.executable).resolve())
+    run(project, conda, CONDA_PREFIX=str(conda))
+    found = [json.loads(text) for text in project.records().values()]
+    assert [record["status"] for record in found] == ["failed"] * RUNS
+    assert f"not {conda}" in found[0]["reason"]
