@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from ..processes import heed_signals
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -98,8 +100,7 @@ class Toy:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            # A call in the background may have told us to ignore it.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=heed_signals,
         )
 
     def run(

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ..processes import heed_signals
+
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
 CASES, RUNS = 2, 4
@@ -52,8 +54,7 @@ class Project:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            # A call in the background may have told us to ignore it.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=heed_signals,
         )
         self.started.append(process)
         return process
