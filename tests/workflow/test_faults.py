@@ -107,7 +107,9 @@ def test_truncated_and_foreign_records_are_named_and_run_again(measured: Project
 
 def test_two_workflows_in_one_folder(project: Project) -> None:
     workflow = started_after_first_record(project)
+    os.kill(workflow.pid, signal.SIGSTOP)  # it must not end before the second one starts
     second = project.all()
+    os.kill(workflow.pid, signal.SIGCONT)
     assert second.returncode != 0
     assert "another Framebench is measuring into this folder" in second.stdout
     output, _ = workflow.communicate(timeout=300)
