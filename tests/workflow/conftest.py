@@ -61,7 +61,7 @@ class Project:
 
     def run(self, *arguments: str, toy: str = "", **more: str) -> subprocess.CompletedProcess[str]:
         process = self.start(*arguments, toy=toy, **more)
-        output, _ = process.communicate(timeout=600)
+        output, _ = process.communicate(timeout=1200)
         return subprocess.CompletedProcess(process.args, process.returncode, output)
 
     def all(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
@@ -110,7 +110,7 @@ class Project:
         wait_for(lambda: not self.processes(), f"processes stay behind: {self.processes()}")
 
 
-def wait_for(condition: Callable[[], object], otherwise: str, seconds: float = 240) -> None:
+def wait_for(condition: Callable[[], object], otherwise: str, seconds: float = 600) -> None:
     """Return as soon as ``condition`` holds; fail with ``otherwise`` if it does not in time."""
     end = time.monotonic() + seconds
     while not condition():

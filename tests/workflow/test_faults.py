@@ -43,7 +43,7 @@ def test_kill_of_the_workflow(project: Project) -> None:
 def test_control_c(project: Project) -> None:
     workflow = started_after_first_record(project)
     os.killpg(workflow.pid, signal.SIGINT)
-    output, _ = workflow.communicate(timeout=120)
+    output, _ = workflow.communicate(timeout=600)
     assert workflow.returncode != 0, output
     project.assert_nothing_left()
     assert_continues(project, project.records())
@@ -53,7 +53,7 @@ def test_kill_of_a_run(project: Project) -> None:
     workflow = started_after_first_record(project)
     launchers = project.pids("scripts/harness", "--output")
     os.kill(launchers[0], signal.SIGKILL)
-    output, _ = workflow.communicate(timeout=300)
+    output, _ = workflow.communicate(timeout=600)
     assert workflow.returncode != 0, "a run without a record went unnoticed"
     assert len(project.records()) == RUNS - 1, f"the other runs did not go on: {output}"
     project.assert_nothing_left()
@@ -63,7 +63,7 @@ def test_kill_of_a_run(project: Project) -> None:
 def test_kill_of_a_rank_is_recorded(project: Project) -> None:
     workflow = started_after_first_record(project)
     os.kill(project.pids("start_rank")[0], signal.SIGKILL)
-    output, _ = workflow.communicate(timeout=300)
+    output, _ = workflow.communicate(timeout=600)
     assert workflow.returncode == 0, output
     assert project.statuses() == ["failed"] + ["ok"] * (RUNS - 1)
     failed = [text for text in project.records().values() if '"failed"' in text]
@@ -112,7 +112,7 @@ def test_two_workflows_in_one_folder(project: Project) -> None:
     os.kill(workflow.pid, signal.SIGCONT)
     assert second.returncode != 0
     assert "another Framebench is measuring into this folder" in second.stdout
-    output, _ = workflow.communicate(timeout=300)
+    output, _ = workflow.communicate(timeout=600)
     assert workflow.returncode == 0, f"the first workflow was disturbed: {output}"
     assert project.statuses() == ["ok"] * RUNS
 
@@ -129,7 +129,7 @@ def in_mount(project: Project, options: str, before: str) -> subprocess.Complete
         env={**os.environ, "FRAMEBENCH_TOY": ""},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
 

@@ -37,4 +37,4 @@ def test_resnet50(
     assert rank["trainable_parameters"] == 25557032
     assert set(rank["products"]) == {"bfloat16"}
     assert len(rank["step_seconds"]) == 2
-    assert abs(sum(rank["step_seconds"]) - rank["window_seconds"]) < 0.1
+    assert 0.9 * rank["window_seconds"] < sum(rank["step_seconds"]) <= rank["window_seconds"]

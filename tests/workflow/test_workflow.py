@@ -68,7 +68,7 @@ def test_the_driver_rests_while_a_run_is_measured(project: Project) -> None:
     time.sleep(10)
     assert wakeups() - before < 5, "the driver looks at the waiting runs while one is measured"
     os.killpg(workflow.pid, signal.SIGINT)
-    workflow.communicate(timeout=120)
+    workflow.communicate(timeout=600)
 
 
 def test_plan_runs_nothing(project: Project) -> None:
