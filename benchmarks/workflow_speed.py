@@ -53,7 +53,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as name:
             suite, results = Path(name, "large.yaml"), Path(name, "results")
             write_suite(suite, size)
-            config = ["--config", f"suite={suite}", f"results={results}"]
+            config = ["--config", f"suite={suite}", f"results={results}", "accelerator=cpu"]
             best(found, "dry run", [*snakemake, "all", "--dry-run", *config], given.rounds)
             write_records(suite, results, sample)
             best(found, "report", [*snakemake, "1", "report", *config], given.rounds)
