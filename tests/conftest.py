@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "workflow"))
+sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
 
 
 def build_environment(framework: str) -> str:

@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import math
 import os
-import socket
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from harness.processes import free_addresses
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PRELUDE = Path(__file__).with_name("prelude.py").read_text()
@@ -113,14 +114,6 @@ class ForkServer:
             assert found, f"rank {rank} gave no answer:\n{output}"
             answers.append(json.loads(answer.splitlines()[0]))
         return answers
-
-
-def free_addresses(count: int) -> list[str]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
-    for one in sockets:
-        one.close()
-    return addresses
 
 
 def norm(vector: Sequence[float]) -> float:

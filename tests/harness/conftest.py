@@ -19,7 +19,6 @@ import pytest
 from ..processes import heed_signals
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
 
 PATIENCE = 240.0  # seconds; tests wait for events, never for a time
 
