@@ -152,11 +152,12 @@ def test_report_from_the_published_runs(project: Project, tmp_path: Path) -> Non
 
 
 def test_bad_input_ends_before_any_job(project: Project) -> None:
-    refused = project.all("frameworks=nosuch")
-    assert refused.returncode != 0, "an unknown framework was accepted"
-    assert "allowed" in refused.stdout, refused.stdout
-    assert "rule benchmark" not in refused.stdout
-    assert "Traceback" not in refused.stdout, refused.stdout
+    for config in ("suite=nosuch", "frameworks=nosuch", "colour=red"):
+        refused = project.all(config)
+        assert refused.returncode != 0, f"{config} was accepted"
+        assert "allowed" in refused.stdout, refused.stdout
+        assert "rule benchmark" not in refused.stdout
+        assert "Traceback" not in refused.stdout, refused.stdout
     assert not (project.folder / "results").exists()
 
 
