@@ -172,30 +172,44 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Formats to ``[done/all] what runs now, time left`` when Snakemake starts a job.
+    """Formats to ``[started/all] what runs now, time left`` when Snakemake starts a job.
 
-    Used in a rule's message as ``{progress:NAME}``; NAME is a planned run's name.
+    Used in a rule's message as ``{progress:NAME}``; NAME is a planned run's name. A dry run
+    (``measures`` false) starts jobs that never finish.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, measures: bool = True) -> None:
         self._runs = {run.name: run for run in plan.pending}
         self._folder = plan.settings.results / "runs"
+        self._measures = measures
+        self._left = self._all = remaining(plan)
+        self._finished = 0
+        self._positions: dict[str, int] = {}
+        # Only what has been started can have finished: nobody asks the file system about the rest.
+        self._unfinished: set[str] = set()
         self._started: float | None = None
 
     def __format__(self, name: str) -> str:
         now = time.monotonic()
         self._started = self._started or now
-        done = [run for run in self._runs.values() if self._exists(run)]
-        expected_done = sum(run.seconds for run in done)
-        left = sum(run.seconds for run in self._runs.values()) - expected_done
-        if len(done) >= 3 and expected_done > 0:
-            left *= (now - self._started) / expected_done
-        run = self._runs.get(name)
-        what = f"{run.case} repeat {run.repeat}" if run else name
-        return f"[{len(done) + 1}/{len(self._runs)}] {what} (about {duration(left)} left)"
+        if self._measures:
+            self._note_finished()
+            self._unfinished.add(name)
+        left, expected = self._left, self._all - self._left
+        if self._finished >= 3 and expected > 0:
+            left *= (now - self._started) / expected
+        position = self._positions.setdefault(name, len(self._positions) + 1)
+        run = self._runs[name]
+        what = f"{run.case} repeat {run.repeat}"
+        return f"[{position}/{len(self._runs)}] {what} (about {duration(left)} left)"
 
-    def _exists(self, run: PlannedRun) -> bool:
-        return os.path.exists(f"{self._folder}/{run.name}.json")
+    def _note_finished(self) -> None:
+        done = {
+            name for name in self._unfinished if os.path.exists(f"{self._folder}/{name}.json")
+        }
+        self._unfinished -= done
+        self._finished += len(done)
+        self._left -= sum(self._runs[name].seconds for name in done)
 
 
 def _record_of(

@@ -33,7 +33,7 @@ def make_plan():
 
 CATALOG, PLAN, CACHED = make_plan()
 PENDING = {run.name: (position, run) for position, run in enumerate(PLAN.pending)}
-PROGRESS = planning.Progress(PLAN)
+PROGRESS = planning.Progress(PLAN, measures=not workflow.output_settings.dryrun)
 CONDA = any(
     method.name == "CONDA" for method in workflow.deployment_settings.deployment_method
 )
@@ -138,7 +138,7 @@ def run_arguments(wildcards):
     return commands.arguments(PLAN, PENDING[run_name(wildcards)][1])
 
 
-if workflow.is_main_process and not workflow.dryrun:
+if workflow.is_main_process and not workflow.output_settings.dryrun:
     drop_stale_fingerprint()
 
 
