@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+PATIENCE = 600.0  # seconds; tests wait for events, never for a time
 
 
 def heed_signals() -> None:
@@ -10,3 +15,12 @@ def heed_signals() -> None:
     the background or under nohup was told to ignore."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
+
+
+def wait_for(condition: Callable[[], Any], what: str) -> Any:
+    """What ``condition`` gives as soon as that is true; fails if it is not in time."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end, f"waited {PATIENCE:g} s in vain for: {what}"
+        time.sleep(0.02)
+    return found

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.processes import free_addresses
+from harness.processes import common_environment, free_addresses, place_variables
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PRELUDE = Path(__file__).with_name("prelude.py").read_text()
@@ -27,12 +27,12 @@ IMPORTS
 for line in sys.stdin:
     request = json.loads(line)
     children = []
-    for rank in range(request["ranks"]):
+    for rank in range(len(request["places"])):
         child = os.fork()
         if child:
             children.append(child)
             continue
-        os.environ.update(request["environment"], RANK=str(rank))
+        os.environ.update(request["places"][rank])
         signal.alarm(request["seconds"])
         output = os.open(f"{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
@@ -64,12 +64,7 @@ class ForkServer:
             self.process = subprocess.Popen(
                 [python, "-c", SERVER.replace("IMPORTS", imports)],
                 cwd=folder,
-                env={
-                    **{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
-                    "OMP_NUM_THREADS": "1",
-                    "CUDA_VISIBLE_DEVICES": "",
-                    "TF_CPP_MIN_LOG_LEVEL": "2",
-                },
+                env=common_environment(os.environ, "venv", "cpu", cores_per_device=1),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -85,18 +80,13 @@ class ForkServer:
 
     def __call__(self, script: str, ranks: int = 1) -> list[dict[str, Any]]:
         addresses = free_addresses(ranks)
-        host, _, port = addresses[0].rpartition(":")
+        names = {"FRAMEWORK": self.framework, "SCRIPTS": str(SCRIPTS)}
         request = {
             "script": f"{self.prelude}\n{script}",
-            "ranks": ranks,
-            "environment": {
-                "FRAMEWORK": self.framework,
-                "SCRIPTS": str(SCRIPTS),
-                "ADDRESSES": ",".join(addresses),
-                "MASTER_ADDR": host,
-                "MASTER_PORT": port,
-                "WORLD_SIZE": str(ranks),
-            },
+            "places": [
+                {**names, **place_variables(rank, addresses, run="test", cores=())}
+                for rank in range(ranks)
+            ],
             "seconds": SECONDS,
         }
         assert self.process.stdin is not None

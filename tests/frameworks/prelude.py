@@ -13,7 +13,7 @@ from harness.loading import load_adapter  # noqa: E402
 from harness.synthetic import make_batch  # noqa: E402
 
 FRAMEWORK = os.environ["FRAMEWORK"]
-RANK, ADDRESSES = int(os.environ["RANK"]), os.environ["ADDRESSES"].split(",")
+RANK, ADDRESSES = int(os.environ["RANK"]), os.environ["FRAMEBENCH_ADDRESSES"].split(",")
 WORLD = len(ADDRESSES)
 SEQUENCE = 16
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,11 +15,9 @@ from typing import Any
 
 import pytest
 
-from ..processes import heed_signals
+from ..processes import PATIENCE, heed_signals, wait_for
 
 ROOT = Path(__file__).parents[2]
-
-PATIENCE = 240.0  # seconds; tests wait for events, never for a time
 
 
 @dataclass(frozen=True)
@@ -142,15 +139,6 @@ class Toy:
                 found.append(int(path.parent.name))
         return found
 
-    def wait_for(self, condition: Callable[[], Any], what: str) -> Any:
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            found = condition()
-            if found:
-                return found
-            time.sleep(0.02)
-        raise AssertionError(f"waited {PATIENCE:g} s in vain for: {what}")
-
     def wait_for_phase(self, phase: str, ranks: int) -> None:
         """Wait until `ranks` ranks are in `phase`."""
 
@@ -158,14 +146,12 @@ class Toy:
             reports = self.temporary.glob("framebench-*/rank*.json")
             return sum(f'"phase": "{phase}"' in path.read_text() for path in reports) == ranks
 
-        self.wait_for(there, f"{ranks} rank(s) in phase {phase}")
+        wait_for(there, f"{ranks} rank(s) in phase {phase}")
 
     def assert_nothing_left(self) -> None:
-        self.wait_for(lambda: not self.processes(), "every process of the run to be gone")
-        self.wait_for(
-            lambda: not list(self.temporary.glob("framebench-*")), "no temporary folder left"
-        )
-        self.wait_for(
+        wait_for(lambda: not self.processes(), "every process of the run to be gone")
+        wait_for(lambda: not list(self.temporary.glob("framebench-*")), "no temporary folder left")
+        wait_for(
             lambda: not list(self.folder.rglob("*.part")), "no reserved file left beside the output"
         )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..processes import wait_for
 from .conftest import Toy
 
 
@@ -19,7 +20,7 @@ def start_hanging(
 ) -> subprocess.Popen[str]:
     launcher = toy.start("hang,grandchild", devices_per_node=ranks, prefix=prefix)
     toy.wait_for_phase("warm-up", ranks)
-    toy.wait_for(lambda: len(toy.processes("RANK=0")) == 2, "rank 0 and its grandchild to be there")
+    wait_for(lambda: len(toy.processes("RANK=0")) == 2, "rank 0 and its grandchild to be there")
     return launcher
 
 
@@ -109,7 +110,7 @@ def small_memory(toy: Toy) -> Iterator[Path]:
     except OSError as error:
         pytest.skip(f"needs a control group of its own, as root: {error}")
     yield group
-    toy.wait_for(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
+    wait_for(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
     group.rmdir()
 
 

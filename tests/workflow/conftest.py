@@ -8,15 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import yaml
 
-from ..processes import heed_signals
+from ..processes import heed_signals, wait_for
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
@@ -107,15 +106,7 @@ class Project:
                 process.wait()
 
     def assert_nothing_left(self) -> None:
-        wait_for(lambda: not self.processes(), f"processes stay behind: {self.processes()}")
-
-
-def wait_for(condition: Callable[[], object], otherwise: str, seconds: float = 600) -> None:
-    """Return as soon as ``condition`` holds; fail with ``otherwise`` if it does not in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, otherwise
-        time.sleep(0.1)
+        wait_for(lambda: not self.processes(), f"these to be gone: {self.processes()}")
 
 
 def make_project(folder: Path) -> Project:

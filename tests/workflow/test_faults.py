@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .conftest import RUNS, Project, wait_for
+from ..processes import wait_for
+from .conftest import RUNS, Project
 
 SLOW = "sleep=0.4"  # four steps a run: long enough to be interrupted in the middle
 
@@ -17,8 +18,8 @@ SLOW = "sleep=0.4"  # four steps a run: long enough to be interrupted in the mid
 def started_after_first_record(project: Project) -> subprocess.Popen[str]:
     """A workflow in the middle of its second run."""
     workflow = project.start("--cores", "all", toy=SLOW)
-    wait_for(project.records, "no run finished")
-    wait_for(lambda: project.pids("start_rank"), "no second run was started")
+    wait_for(project.records, "a run to finish")
+    wait_for(lambda: project.pids("start_rank"), "a second run to start")
     return workflow
 
 

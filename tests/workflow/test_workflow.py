@@ -13,7 +13,8 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from .conftest import CASES, ROOT, RUNS, SUITE, Project, wait_for
+from ..processes import wait_for
+from .conftest import CASES, ROOT, RUNS, SUITE, Project
 
 PUBLISHED = ROOT / "results" / "published" / "dlperf-v1.0"
 
@@ -55,7 +56,7 @@ def test_the_driver_rests_while_a_run_is_measured(project: Project) -> None:
     batches = list(range(1, 101))
     project.write_suite({**SUITE, "axes": {**SUITE["axes"], "batch_per_device": batches}})
     workflow = project.start("--cores", "all", toy="sleep=5")
-    wait_for(lambda: project.pids("start_rank"), "no run was started")
+    wait_for(lambda: project.pids("start_rank"), "a run to start")
     time.sleep(1)
 
     def wakeups() -> int:

@@ -204,9 +204,7 @@ class Progress:
         return f"[{position}/{len(self._runs)}] {what} (about {duration(left)} left)"
 
     def _note_finished(self) -> None:
-        done = {
-            name for name in self._unfinished if os.path.exists(f"{self._folder}/{name}.json")
-        }
+        done = {name for name in self._unfinished if os.path.exists(f"{self._folder}/{name}.json")}
         self._unfinished -= done
         self._finished += len(done)
         self._left -= sum(self._runs[name].seconds for name in done)
