@@ -150,6 +150,39 @@ class Adapter(ABC):
         """Sum of the absolute values of all trainable parameters, in float64. Ranks of one run
         must agree on it: their batches differ, so only a real all-reduce keeps them equal."""
 
+    @abstractmethod
+    def load_weights(self, weights: Dict[str, Any]) -> None:
+        """Overwrite every trainable parameter, and the running statistics of batch normalisation,
+        with the float32 numpy arrays of ``weights``; called after :meth:`build`.
+
+        Names and layouts are the same for all frameworks and stand in the model's module under
+        ``scripts/reference``: convolutions (height, width, in, out), dense layers (in, out).
+        Raises KeyError or ValueError where a name or a shape does not fit the model as built, in
+        either direction."""
+
+    @abstractmethod
+    def weights(self) -> Dict[str, Any]:
+        """Every trainable parameter as a float32 numpy copy, named and laid out as in
+        :meth:`load_weights`."""
+
+    @abstractmethod
+    def gradients(self) -> Dict[str, Any]:
+        """Gradient of the training step's loss in every trainable parameter, float32 numpy, named
+        and laid out as in :meth:`load_weights`: averaged over the ranks, loss scale removed, not
+        clipped, without the optimizer's weight decay. From the functions that :meth:`step` runs,
+        compiled where it is; weights and optimizer stay as they are."""
+
+    @abstractmethod
+    def outputs(self) -> List[Any]:
+        """The model's logits for the batch, float32 numpy, in the case's mode: in training with
+        the batch's own statistics and with dropout, in inference with neither. From the function
+        that :meth:`step` runs, compiled where it is; weights stay as they are."""
+
+    @abstractmethod
+    def forward_multiply_adds(self) -> int:
+        """Multiply-adds of all products and convolutions of one forward pass over this rank's
+        batch, counted by the framework or from its graph, not from the model's facts."""
+
     def reset_peak_device_memory(self) -> None:  # noqa: B027
         """Forget the peak so far (called between warm-up and window)."""
 

@@ -31,6 +31,7 @@ class Request:
     time_limit: float
     seed: int
     repeat: int
+    parity: Optional[str]
     way: str
     prefix: Optional[str]
     pins: Tuple[Tuple[str, str], ...]
@@ -94,6 +95,12 @@ def _parser() -> argparse.ArgumentParser:
     measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")
     measuring.add_argument("--seed", type=_seed, default=0)
     measuring.add_argument("--repeat", type=_count, default=1)
+    measuring.add_argument(
+        "--parity",
+        metavar="DIR",
+        type=os.path.abspath,
+        help="compare with this reference (of scripts/reference) and measure nothing",
+    )
     environment = parser.add_argument_group("environment")
     environment.add_argument(
         "--way", choices=["venv", "conda", "interpreter", "hand"], default="hand"

@@ -103,6 +103,7 @@ def run_ranks(setup: Setup, common: Dict[str, str], cores: List[int]) -> record.
         "seed": request.seed,
         "warmup_steps": request.warmup_steps,
         "timed_steps": request.timed_steps,
+        "parity": request.parity,
         "folder": setup.folder,
     }
     kills_before = environment.oom_kills()

@@ -23,6 +23,12 @@ _OTHER_GONE = re.compile(
 )
 
 
+_NO_MEMORY = re.compile(
+    r"bad_alloc|out of memory|allocate failed|failed to allocate|cannot allocate memory",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True)
 class RankOutcome:
     """One rank's entry in the record, and how telling it is (smaller is more)."""
@@ -30,6 +36,11 @@ class RankOutcome:
     weight: int
     ended: float
     fields: Dict[str, Any]
+
+
+def ran_out_of_memory(path: str) -> bool:
+    """Whether a log ends with the words of an allocator that gave up."""
+    return _NO_MEMORY.search(tail(path, 2**16)) is not None
 
 
 def signal_name(number: int) -> str:
@@ -40,14 +51,19 @@ def signal_name(number: int) -> str:
         return str(number)
 
 
-def last_line(path: str) -> str:
-    """The last line of a log that is not empty; empty if there is none."""
+def tail(path: str, size: int = 4096) -> str:
+    """The last ``size`` bytes of a log as text; empty if there is none."""
     try:
         with open(path, "rb") as file:
-            file.seek(max(0, os.path.getsize(path) - 4096))
-            lines = file.read().decode("utf-8", "replace").split("\n")
+            file.seek(max(0, os.path.getsize(path) - size))
+            return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def last_line(path: str) -> str:
+    """The last line of a log that is not empty; empty if there is none."""
+    lines = tail(path).split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
@@ -63,6 +79,9 @@ def _without_result(
     code = rank.process.returncode
     if code == -signal.SIGKILL and out_of_memory:
         return _OOM, "oom", f"rank {rank.rank} was killed by the kernel: out of host memory"
+    if code == -signal.SIGABRT and ran_out_of_memory(rank.log):
+        # A framework whose allocator ends the process: nobody could catch that.
+        return _OOM, "oom", f"rank {rank.rank} aborted: out of memory during: {where}"
     if code < 0:
         reason = f"rank {rank.rank} was killed by signal {signal_name(-code)}"
     else:

@@ -20,6 +20,7 @@ from harness.adapter import Adapter, Case, Mismatch, Place, Unsupported
 from harness.cores import parse_list
 from harness.loading import load_adapter
 from harness.parent_death import signal_when_parent_dies
+from harness.parity import Comparison, compare
 from harness.report import Report, first_line, shorten
 from harness.window import Window, measure
 
@@ -137,19 +138,28 @@ def run_case(adapter: Adapter, spec: Dict[str, Any], cores: List[int], report: R
     fields["device"] = adapter.device()
     if place.world_size > 1:
         fields["processes"] = check_processes(adapter, place.world_size)
-    batch = synthetic.make_batch(
-        adapter.facts["inputs"],
-        case.batch_per_device,
-        case.sequence_length,
-        place.seed,
-        place.rank,
-    )
+    reference = spec["parity"] and Comparison(spec["parity"])
+    if reference:
+        batch = dict(reference.arrays(f"batch-{place.rank}"))
+    else:
+        batch = synthetic.make_batch(
+            adapter.facts["inputs"],
+            case.batch_per_device,
+            case.sequence_length,
+            place.seed,
+            place.rank,
+        )
     phase("build", "build_seconds", lambda: adapter.build(batch))
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())
     check_parameters(fields["trainable_parameters"], adapter.facts["trainable_parameters"])
     fields["products"] = phase("product count", "products_seconds", adapter.product_dtypes)
     check_products(case.precision, fields["products"])
+    if reference:
+        fields["parity"] = compare(adapter, reference, report.enter)
+        fields["compiled"] = adapter.compiled()
+        fields["weights_checksum"] = adapter.weights_checksum()
+        return
     warmup_steps, timed_steps = spec["warmup_steps"], spec["timed_steps"]
     phase(
         "warm-up",

@@ -14,6 +14,7 @@ from harness.report import finite, shorten
 from harness.schema import errors
 
 FORMAT = "framebench-record-1"
+PARITY_FORMAT = "framebench-parity-1"
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def _settings(request: Request) -> Dict[str, Any]:
 def _result(case: Case, timed_steps: int, measured: Measured) -> Dict[str, Any]:
     """Throughput in global samples per second: the slowest rank's window counts, because the
     samples are done when the last of them is. All null unless the run is ok."""
-    if measured.status != "ok":
+    if measured.status != "ok" or "parity" in measured.ranks[0]:
         return {"throughput": None, "samples": None, "window_seconds": None}
     samples = case.batch_per_device * case.devices * timed_steps
     window = max(fields["window_seconds"] for fields in measured.ranks)
@@ -74,7 +75,7 @@ def assemble(
     a run that never imported it."""
     imported = [fields.get("framework_version") for fields in measured.ranks]
     record: Dict[str, Any] = {
-        "format": FORMAT,
+        "format": PARITY_FORMAT if request.parity else FORMAT,
         "source": "framebench",
         "case": asdict(case),
         "repeat": request.repeat,
@@ -118,7 +119,9 @@ def encode(record: Dict[str, Any]) -> bytes:
 def summary(record: Dict[str, Any], output: str) -> str:
     """One line for the person who waits."""
     text = "{status}: {reason}"
-    if record["status"] == "ok":
+    if record["status"] == "ok" and record["format"] == PARITY_FORMAT:
+        text = "ok: compared"
+    elif record["status"] == "ok":
         text = "ok: {throughput:.4g} {unit} ({samples} samples in {window_seconds:.3f} s)"
     text += "; {wall_seconds:.1f} s in all; "
     return text.format(**record) + output

@@ -79,7 +79,7 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
         ",".join(tables.SUMMARY_COLUMNS)
         == "framework,framework_version,source,model,mode,precision,compiler,variant,nodes,"
         "devices_per_node,batch_per_device,status,reason,repeats,throughput_median,"
-        "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit"
+        "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,marks"
     )
 
 

@@ -35,7 +35,6 @@ convolutions = [l for l in model.layers if isinstance(l, keras.layers.Conv2D)]
 norms = [l for l in model.layers if isinstance(l, keras.layers.BatchNormalization)]
 wide = [l for l in convolutions if l.strides == (2, 2) and l.kernel_size != (1, 1)]
 answer(
-    parameters=sum(int(v.shape.num_elements()) for v in model.trainable_variables),
     layers=len(convolutions),
     biases=sum(l.use_bias for l in convolutions),
     strided=sorted(l.kernel_size[0] for l in convolutions if l.strides == (2, 2)),
@@ -45,7 +44,6 @@ answer(
     different=float(np.std([float(l.kernel.numpy().ravel()[0]) for l in convolutions])) > 0,
 )
 """)
-    assert found["parameters"] == 25_557_032
     assert found["layers"] == 53
     assert found["biases"] == 0, "a convolution before a batch normalisation has a bias"
     assert found["strided"] == [1, 1, 1, 3, 3, 3, 7], "v1.5 strides in the 3x3 convolution"
@@ -54,7 +52,7 @@ answer(
     assert found["different"]
 
 
-def test_bert_base_has_the_counted_parameters_and_a_tied_decoder(run: ForkServer) -> None:
+def test_bert_has_a_tied_decoder(run: ForkServer) -> None:
     (found,) = run("""
 adapter = built(small_bert(), mode="inference")
 before = flat(adapter.step()[:1])
@@ -64,26 +62,22 @@ unused = next(token for token in range(50) if token not in used)
 values = tokens.numpy()
 values[unused] += 1.0
 tokens.assign(values)  # only the decoder can see a token that no sequence holds
-shapes_of = lambda model: [tuple(v.shape) for v in model.trainable_variables]
 queries = [v.numpy() for v in adapter._model.trainable_variables if v.shape == (32, 32)]
-full = adapter._definition.build(facts_of("bert_base"))
-shapes = shapes_of(full)
+shapes = [tuple(v.shape) for v in adapter._model.trainable_variables]
 answer(
-    parameters=sum(int(np.prod(shape)) for shape in shapes),
-    embeddings=shapes.count((30522, 768)),
-    decoder_biases=shapes.count((30522,)),
+    embeddings=shapes.count((50, 32)),
+    decoder_biases=shapes.count((50,)),
     tied=bool(np.any(flat(adapter.step()[:1]) != before)),
     repeated=any(np.array_equal(a, b) for i, a in enumerate(queries) for b in queries[:i]),
 )
 """)
-    assert found["parameters"] == 110_106_428
     assert found["embeddings"] == 1, "the decoder has a weight of its own"
     assert found["decoder_biases"] == 1
     assert found["tied"], "the decoder does not use the token embedding"
     assert not found["repeated"], "two weights started from the same values"
 
 
-def test_bert_honours_the_mask_and_inference_repeats_itself(run: ForkServer) -> None:
+def test_bert_honours_the_mask(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert(dropout=0.5), mode="inference")
 batch = batch_of(adapter.facts)
@@ -95,17 +89,15 @@ def outputs():
     return adapter.step()
 handle = outputs()
 before = flat(handle)
-again = bool(np.array_equal(before, flat(outputs())))
 batch["token_ids"][:, -1] = (batch["token_ids"][:, -1] + 1) % 50
 hidden = float(np.abs(flat(outputs()) - before).max())
 batch["token_ids"][:, -2] = (batch["token_ids"][:, -2] + 1) % 50
 answer(shapes=[list(t.shape) for t in handle], mean=float(before.mean()),
-       read=adapter.read(handle), again=again, hidden=hidden,
+       read=adapter.read(handle), hidden=hidden,
        seen=float(np.abs(flat(outputs()) - before).max()))
 """)
     assert found["shapes"] == [[2, 2, 50], [2, 2]]
     assert found["read"] == pytest.approx(found["mean"], rel=1e-12)
-    assert found["again"], "inference drops out"
     assert found["hidden"] == 0.0, "a token outside the attention mask changes the outputs"
     assert found["seen"] > 0.0, "no token is attended to"
 
@@ -119,8 +111,10 @@ own = keras.layers.MultiHeadAttention(4, 8)
 x = np.random.RandomState(0).standard_normal((2, 16, 32)).astype("float32")
 own.build(x.shape, x.shape)
 split = lambda dense: [dense.kernel.numpy().reshape(32, 4, 8), dense.bias.numpy().reshape(4, 8)]
-output = layer.attention_output
-own.set_weights(split(layer.query) + split(layer.key) + split(layer.value)
+attention = layer.attention
+output = attention.output_dense
+own.set_weights([array for dense in (attention.query, attention.key, attention.value)
+                 for array in split(dense)]
                 + [output.kernel.numpy().reshape(4, 8, 32), output.bias.numpy()])
 norm = lambda y: (y - y.mean(-1, keepdims=True)) / np.sqrt(y.var(-1, keepdims=True) + 1e-12)
 y = norm(x + own(x, x).numpy())
@@ -223,29 +217,25 @@ def test_two_ranks_average_and_then_clip_their_gradients(run: ForkServer) -> Non
 
 # A product of the forward pass has two in the backward pass.
 @pytest.mark.parametrize(
-    ("facts", "precision", "products"),
-    [
-        ("small_bert(dropout=0.1)", "fp32", {"float32": 3 * BERT_PRODUCTS}),
-        ("small_bert(dropout=0.1)", "amp", {"bfloat16": 3 * BERT_PRODUCTS}),
-        ("small_images()", "amp", {"bfloat16": 3 * 54}),
-    ],
+    ("facts", "products"),
+    [("small_bert(dropout=0.1)", 3 * BERT_PRODUCTS), ("small_images()", 3 * 54)],
 )
-def test_products_run_in_the_precision_asked_for(
-    run: ForkServer, facts: str, precision: str, products: dict[str, int]
+def test_all_products_of_amp_are_seen_and_run_in_bfloat16(
+    run: ForkServer, facts: str, products: int
 ) -> None:
     (found,) = run(f"""
-adapter = built({facts}, precision="{precision}")
+adapter = built({facts}, precision="amp")
 state = flat(adapter._model.variables)
 counted = adapter.product_dtypes()
 kept = bool(np.array_equal(state, flat(adapter._model.variables)))
 answer(products=counted, kept=kept, loss=adapter.read(adapter.step()),
        settings=adapter.settings())
 """)
-    assert found["products"] == products
+    assert found["products"] == {"bfloat16": products}
     assert found["kept"], "looking at the products changed the model"
     assert math.isfinite(found["loss"])
     settings = found["settings"]
-    assert settings["amp_dtype"] == ("bfloat16" if precision == "amp" else None)
+    assert settings["amp_dtype"] == "bfloat16"
     assert settings["tf32"] is False
     assert settings["intra_op_threads"] == 1
 
@@ -256,15 +246,21 @@ adapter = started(small_bert(), precision="amp")
 adapter._policy = "mixed_float16"  # as on a GPU without bfloat16
 adapter._tf.keras.mixed_precision.set_global_policy("mixed_float16")
 adapter.build(batch_of(adapter.facts))
-losses = [adapter.read(adapter.step()) for _ in range(3)]
 scale = adapter._optimizer.dynamic_scale
+def gradients(scaled_by):
+    scale.assign(scaled_by)
+    return np.concatenate([gradient.ravel() for gradient in adapter.gradients().values()])
+once, much = gradients(1.0), gradients(1024.0)
+losses = [adapter.read(adapter.step()) for _ in range(3)]
 scale.assign(1e38)
 before = weights(adapter)
 adapter.step()
 answer(products=adapter.product_dtypes(), losses=losses, scale=float(scale.numpy()),
+       unscaled=float(np.linalg.norm(much - once) / np.linalg.norm(once)),
        kept=bool(np.array_equal(before, weights(adapter))))
 """)
     assert found["products"] == {"float16": 3 * BERT_PRODUCTS}
+    assert found["unscaled"] < 1e-2, "the scale of the loss is in the gradients"
     assert found["losses"][-1] < found["losses"][0]
     assert found["kept"], "an overflow reached the weights"
     assert found["scale"] == pytest.approx(5e37)
@@ -283,25 +279,6 @@ answer(reason=raised(Mismatch, adapter.compiled))
     assert found["reason"], "a step that XLA did not compile counts as compiled"
 
 
-def test_losses_are_read_as_they_are(run: ForkServer) -> None:
-    """A NaN in the input is one in the loss; without, training on one batch lowers the loss."""
-    (found,) = run("""
-facts = small_images()
-adapter = started(facts)
-batch = batch_of(facts)
-batch["images"][0, 0, 0, 0] = float("nan")
-adapter.build(batch)
-poisoned = adapter.read(adapter.step())
-batch["images"][0, 0, 0, 0] = 0.0
-adapter.build(batch)
-losses = [adapter.read(adapter.step()) for _ in range(10)]
-answer(poisoned=poisoned, losses=losses)
-""")
-    assert math.isnan(found["poisoned"]), "a NaN in the input was lost on the way to the loss"
-    assert found["losses"][-1] < found["losses"][0]
-    assert found["losses"][0] == pytest.approx(math.log(1000), rel=0.3)
-
-
 def test_memory_that_ran_out_is_told_from_other_errors(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert())
@@ -314,11 +291,9 @@ def judge(action):
 def raise_(error):
     raise error
 answer(
-    allocation=judge(lambda: tf.zeros([1 << 46])),
     xla=judge(lambda: raise_(tf.errors.InternalError(None, None, "RESOURCE_EXHAUSTED: Out of "
                                                      "memory while trying to allocate"))),
-    host=judge(lambda: raise_(MemoryError())),
     shapes=judge(lambda: tf.zeros([2, 3]) @ tf.zeros([2, 3])),
 )
 """)
-    assert found == {"allocation": True, "xla": True, "host": True, "shapes": False}
+    assert found == {"xla": True, "shapes": False}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,10 @@ def main(arguments: list[str] | None = None) -> int:
     making.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
     making.add_argument("--results", type=Path, required=True, help="folder to write to")
     making.set_defaults(command=lambda given: make_report(given.records, given.results))
+    certifying = commands.add_parser("parity", help="certificates, and tables and report with them")
+    certifying.add_argument("--records", type=Path, required=True, help="folder of records")
+    certifying.add_argument("--results", type=Path, required=True, help="folder to write to")
+    certifying.set_defaults(command=lambda given: make_parity(given.records, given.results))
     building = commands.add_parser("environment", help="venv from an environment file")
     building.add_argument("--file", type=Path, required=True, help="envs/NAME.yaml")
     building.add_argument("--marker", type=Path, required=True, help="file that says it is built")
@@ -49,15 +54,20 @@ def make_report(source: Path, results: Path) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
     print the summary. The fingerprint is written last: it vouches for all the rest."""
     # pandas and Matplotlib take their time; building an environment needs neither.
-    from . import published, report, tables
+    from . import parity, published, report, tables
 
     found = records.load(source)
     for problem in found.problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
         raise records.RecordsError(f"{source}: holds no record of a run")
-    made = tables.build(found.runs)
+    certificates, problems = parity.load(certificates_of(source))
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    made = tables.build(found.runs, parity.Marks(certificates))
     folder = results / "tables"
+    if certificates:
+        made["parity"] = parity.table(certificates)
     reference = (source if source.is_dir() else source.parent) / "published.csv"
     compared = None
     if reference.is_file():
@@ -65,9 +75,37 @@ def make_report(source: Path, results: Path) -> None:
         tables.write({"published": compared}, folder)
     tables.write(made, folder)
     report.write(found, made, results / "report.html", "Framebench report", compared)
-    (folder / FINGERPRINT).write_text(records.fingerprint(found) + "\n")
+    (folder / FINGERPRINT).write_text(fingerprint(found, source) + "\n")
     print(summary_text(made["summary"]))
     print(f"\ntables: {folder}\nreport: {results / 'report.html'}")
+
+
+def certificates_of(source: Path) -> Path:
+    """The folder of the certificates that belong to the records at ``source``: its neighbour."""
+    return source.parent / "parity"
+
+
+def fingerprint(found: records.RecordSet, source: Path) -> str:
+    """Of all that tables and report depend on."""
+    certificates = sorted(certificates_of(source).rglob("*.json"))
+    digest = hashlib.sha256(records.fingerprint(found).encode())
+    for path in certificates:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def make_parity(source: Path, results: Path) -> None:
+    """Write and print the certificates; tables and report too, where something was measured."""
+    from . import parity, tables
+
+    certificates, problems = parity.load(certificates_of(source))
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    tables.write({"parity": parity.table(certificates)}, results / "tables")
+    if source.is_dir() and records.load(source).runs:
+        make_report(source, results)
+    print(parity.summary_text(certificates))
+    print(f"certificates: {results / 'tables' / 'parity.csv'}")
 
 
 def summary_text(summary: pd.DataFrame) -> str:
@@ -84,7 +122,8 @@ def summary_text(summary: pd.DataFrame) -> str:
             value = f"{row.throughput_median:10.2f} {row.unit:<11} {spread} of {row.repeats}"
         else:
             value = f"{row.status:>10}"
-        note = f"  {row.reason}" if row.reason else ""
+        note = f" {row.marks}" if row.marks else ""
+        note += f"  {row.reason}" if row.reason else ""
         lines.append(f"{case} {value}{note}")
     if len(summary) > PRINTED_ROWS:
         lines.append(f".. and {len(summary) - PRINTED_ROWS} more cases in summary.csv")

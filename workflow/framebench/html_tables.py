@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import panels, statistics
+from . import panels, parity, statistics
 from .panels import Key
 from .tables import KEYS
 
@@ -48,7 +48,9 @@ HOISTED = ("framework_version", "source", "model", "mode", "precision", "compile
 #: Columns that need no place where another one decides them.
 FOLLOWING = (("framework_version", "framework"), ("source", "framework"), ("unit", "model"))
 #: Columns that another one already shows.
-HIDDEN = ("nodes", "devices", "throughput_max", "throughput_ci_high")
+HIDDEN = ("nodes", "devices", "throughput_max", "throughput_ci_high", "marks")
+#: Figures that carry the marks of their row.
+MARKED = ("throughput_median", "speedup", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,17 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
         return [Cell(str(value), "number", _sort_key(value)) for value in mine]
     if column in NOTES:
         return [Cell(str(value or ""), "note") for value in mine]
+    if column in parity.SHOWN:
+        return [
+            _missing(values, place)
+            if value is None
+            else Cell(f"{value:.1e}", "number", repr(value))
+            for place, value in enumerate(mine)
+        ]
+    if column == "verdict":
+        kinds = {"passed": "ok", "failed": "failed", "unsupported": "unsupported"}
+        return [Cell(str(value), f"status {kinds[str(value)]}") for value in mine]
+    marks = values.get("marks", [""] * len(mine)) if column in MARKED else [""] * len(mine)
     if _is_number(mine):
         factor = 100.0 if column == "efficiency" else 1.0
         whole = all(value is None or isinstance(value, int) for value in mine)
@@ -205,7 +218,12 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
         return [
             _missing(values, place)
             if value is None
-            else Cell(f"{value * factor:.{digits}f}", "number", None if whole else repr(value))
+            else Cell(
+                f"{value * factor:.{digits}f}",
+                "number",
+                None if whole else repr(value),
+                marks[place] or "",
+            )
             for place, value in enumerate(mine)
         ]
     texts = [DASH if value is None else str(value) for value in mine]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import statistics
+from . import parity, statistics
 
 TITLES = {
     "summary": "Throughput",
@@ -19,6 +19,7 @@ TITLES = {
     "amp_speedup": "Speed-up by mixed precision",
     "compiler_speedup": "Speed-up by the framework's compiler",
     "latency": "Inference latency",
+    "parity": "Parity: do all frameworks compute the same?",
     "published": "Published figures, recomputed from their runs",
 }
 EXPLANATIONS = {
@@ -33,10 +34,17 @@ EXPLANATIONS = {
     "equal. Ratios come from unrounded medians.",
     "latency": "Milliseconds of one step (one batch on every device), over the steps of all "
     "repeats. Percentiles are nearest-rank and need enough samples to exist.",
+    "parity": "Relative errors against a float64 reference from the same weights and batch: the "
+    "certificate of each case is its worst quantity, with all of them in parity.csv. Outputs, loss "
+    "and gradients before any step; losses over five optimizer steps. Counts must agree exactly.",
     "published": "A figure agrees if it lies within half a unit of the last printed digit of what "
     "the runs give.",
 }
 MISSING = "-"
+MARKS = {
+    "parity": "the framework computed something else than the reference (see the parity table): "
+    "do not compare this figure",
+}
 
 Row = dict[str, Any]
 Cell = Callable[[Row], str]
@@ -72,12 +80,15 @@ def render(name: str, table: pd.DataFrame) -> str:
         lines += _scaling(rows, notes)
     elif name == "published":
         lines += _published(rows)
+    elif name == "parity":
+        lines += _parity(table, notes)
     elif name in _VALUES:
         lines += _sections(rows, _VALUES[name](notes), notes)
     else:
         lines += [*grid(list(table.columns), (map(_plain, row.values()) for row in rows)), ""]
     for note in notes.lines():
         lines += [note, ""]
+    lines += [line for mark in MARKS for line in _legend(mark, rows)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -88,6 +99,16 @@ def grid(header: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
         f"|{'|'.join('---' for _ in header)}|",
         *(f"| {' | '.join(row)} |" for row in rows),
     ]
+
+
+def marked(row: Row) -> str:
+    """The marks of a row's figure, to stand behind it in its cell."""
+    return "".join(f" *{mark}*" for mark in row.get("marks", "").split())
+
+
+def _legend(mark: str, rows: Sequence[Row]) -> list[str]:
+    used = any(mark in row.get("marks", "").split() for row in rows)
+    return [f"*{mark}*: {MARKS[mark]}", ""] if used else []
 
 
 def escape(text: str) -> str:
@@ -168,7 +189,7 @@ def _summary_values(notes: Footnotes) -> list[tuple[str, Cell]]:
 
     def median(row: Row) -> str:
         if row["status"] == "ok":
-            return number(row["throughput_median"]) + notes.mark(row["reason"])
+            return number(row["throughput_median"]) + marked(row) + notes.mark(row["reason"])
         return f"{MISSING} {row['status']}{notes.mark(row['reason'])}"
 
     def interval(row: Row) -> str:
@@ -192,17 +213,22 @@ def _speedup_values(new: str, base: str) -> Callable[[Footnotes], list[tuple[str
         return [
             (f"Throughput, {new}", lambda row: number(row[f"throughput_{new}"])),
             (f"Throughput, {base}", lambda row: number(row[f"throughput_{base}"])),
-            ("Speed-up", lambda row: number(row["speedup"]) + notes.mark(row["reason"])),
+            ("Speed-up", lambda row: _speedup(row, notes)),
         ]
 
     return values
 
 
+def _speedup(row: Row, notes: Footnotes) -> str:
+    return number(row["speedup"]) + marked(row) + notes.mark(row["reason"])
+
+
 def _latency_values(notes: Footnotes) -> list[tuple[str, Cell]]:
     def milliseconds(column: str) -> Cell:
         def cell(row: Row) -> str:
-            mark: str = notes.mark(row["note"]) if pd.isna(row[column]) else ""
-            return number(row[column]) + mark
+            if pd.isna(row[column]):
+                return MISSING + notes.mark(row["note"])
+            return number(row[column]) + marked(row)
 
         return cell
 
@@ -233,7 +259,7 @@ def _scaling(rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:
     yield ""
     values: list[tuple[str, Cell]] = [
         ("Throughput", lambda row: number(row["throughput_median"])),
-        ("Speed-up", lambda row: number(row["speedup"]) + notes.mark(row["reason"])),
+        ("Speed-up", lambda row: _speedup(row, notes)),
         ("Efficiency", lambda row: number(row["efficiency"])),
     ]
     cells = [("Model", _model), *_labels(rows), *values]
@@ -285,7 +311,34 @@ def _pair(row: Row | None, notes: Footnotes) -> str:
     mark = notes.mark(row["reason"])
     if pd.isna(row["throughput_median"]):
         return MISSING + mark
-    return f"{number(row['throughput_median'])} ({number(row['speedup'])}{mark})"
+    return f"{number(row['throughput_median'])} ({number(row['speedup'])}{mark}){marked(row)}"
+
+
+# ---- parity: a row for each certificate ---------------------------------------------------------
+
+
+def _parity(table: pd.DataFrame, notes: Footnotes) -> Iterator[str]:
+    frame = parity.overview(table)
+    names = list(frame.columns)
+    rows = [dict(zip(names, row, strict=True)) for row in frame.itertuples(False)]
+    columns = [name for name in names if name != "reason"]
+    cells = (
+        [
+            f"{row[name]:.1e}"
+            if name in parity.SHOWN and not pd.isna(row[name])
+            else MISSING
+            if name in parity.SHOWN
+            else escape(str(row[name]))
+            for name in columns
+        ]
+        for row in rows
+    )
+    marks = (notes.mark(row["reason"]) for row in rows)
+    yield from grid(
+        [name.replace("_", " ").capitalize() for name in columns],
+        ([*row[:-1], row[-1] + mark] for row, mark in zip(cells, marks, strict=True)),
+    )
+    yield ""
 
 
 # ---- published figures: those with runs one by one, the others by what is missing ---------------

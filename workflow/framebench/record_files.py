@@ -80,8 +80,9 @@ def _json_files(root: Path, problems: list[Problem]) -> Iterator[tuple[Path, str
                 yield Path(folder, name), (below / name).as_posix()
 
 
-def parse(content: bytes) -> dict[str, Any]:
-    """A record from its bytes. Raises ValueError with what is wrong and where."""
+def parse(content: bytes, wanted: str = _FORMAT) -> dict[str, Any]:
+    """A record of the format ``wanted`` from its bytes. Raises ValueError with what is wrong and
+    where."""
     try:
         record = _DECODER.decode(content.decode("utf-8"))
     except json.JSONDecodeError as error:
@@ -94,8 +95,8 @@ def parse(content: bytes) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError("is nested too deeply to be a record") from error
     found = record.get("format") if isinstance(record, dict) else None
-    if found != _FORMAT:
-        raise ValueError(f"is no Framebench record: format is {found!r}; allowed: {_FORMAT!r}")
+    if found != wanted:
+        raise ValueError(f"is no Framebench record: format is {found!r}; allowed: {wanted!r}")
     try:
         _validator()(record)
     except fastjsonschema.JsonSchemaValueException as error:

@@ -20,8 +20,9 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from . import html_tables, panels
+from . import html_tables, panels, parity
 from .html_tables import Link, Table
+from .markdown import MARKS
 from .panels import Cases
 from .plots import Look, Plot
 from .records import RecordSet, load_record
@@ -129,6 +130,7 @@ def render(
         setups_left_out=max(0, len(_setup_groups(runs)) - MAX_SETUPS),
         plots=_plots(cases, tables, look, link),
         tables=made,
+        marks=_legend(tables),
         failures=failures,
         failures_left_out=failures_left_out,
         problems=record_set.problems[:MAX_PROBLEMS],
@@ -155,6 +157,13 @@ class _Links:
         return [link for c in ("none", row["compiler"]) for link in self.case(row, c, compiler=c)]
 
 
+def _legend(tables: Mapping[str, pd.DataFrame]) -> list[tuple[str, str]]:
+    """The marks that stand in a table, and what they mean."""
+    cells = [cell for table in tables.values() if "marks" in table for cell in table["marks"]]
+    used = {mark for cell in cells for mark in cell.split()}
+    return [(mark, meaning) for mark, meaning in MARKS.items() if mark in used]
+
+
 def _tables(tables: Mapping[str, pd.DataFrame], links: _Links) -> dict[str, Table]:
     kinds: dict[str, tuple[str, Callable[[Mapping[str, Any]], RecordLinks]]] = {
         "summary": ("Summary", links.case),
@@ -163,10 +172,13 @@ def _tables(tables: Mapping[str, pd.DataFrame], links: _Links) -> dict[str, Tabl
         "compiler_speedup": ("Compiler speed-up", links.compiler),
         "latency": ("Latency", links.case),
     }
-    return {
+    made = {
         name: html_tables.of_frame(name, title, tables[name], rows)
         for name, (title, rows) in kinds.items()
     }
+    certificates = parity.overview(tables["parity"] if "parity" in tables else parity.table([]))
+    made["parity"] = html_tables.of_frame("parity", "Certificates", certificates)
+    return made
 
 
 def _plots(

@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from . import markdown, statistics
+from .parity import Marks
 from .run import Run, order
 
 KEYS = (
@@ -44,6 +45,7 @@ SUMMARY_COLUMNS = (
     "throughput_ci_low",
     "throughput_ci_high",
     "unit",
+    "marks",
 )
 # A row for every case of the summary.
 WEAK_SCALING_COLUMNS = (
@@ -54,6 +56,7 @@ WEAK_SCALING_COLUMNS = (
     "speedup",
     "efficiency",
     "reason",
+    "marks",
 )
 # A row for every case with precision amp.
 AMP_SPEEDUP_COLUMNS = (
@@ -63,6 +66,7 @@ AMP_SPEEDUP_COLUMNS = (
     "unit",
     "speedup",
     "reason",
+    "marks",
 )
 # A row for every case with a compiler.
 COMPILER_SPEEDUP_COLUMNS = (
@@ -72,6 +76,7 @@ COMPILER_SPEEDUP_COLUMNS = (
     "unit",
     "speedup",
     "reason",
+    "marks",
 )
 # A row for every inference case; milliseconds of one step, which is one batch on every device.
 LATENCY_COLUMNS = (
@@ -84,6 +89,7 @@ LATENCY_COLUMNS = (
     "p95_ms",
     "p99_ms",
     "note",
+    "marks",
 )
 PERCENTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95, "p99_ms": 0.99}
 
@@ -104,6 +110,7 @@ class _Case:
     status: str
     reason: str
     throughput: float | None
+    marks: frozenset[str]
 
     def at(self, **other: Any) -> tuple[Key, str]:
         """Where the case stands that differs from this one in the given keys only."""
@@ -113,7 +120,7 @@ class _Case:
         return self.key[KEYS.index(key)]
 
 
-def build(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
+def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataFrame]:
     """All tables, by name, from any runs in any order.
 
     1. Runs with the same keys and unit are the repeats of a case.
@@ -121,8 +128,9 @@ def build(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
     3. weak_scaling: its median / the median of 1n1g with the same other keys.
     4. amp_speedup, compiler_speedup: its median / that of fp32, or of compiler none.
     5. latency: mean and percentiles over the steps of all ok repeats of an inference case.
+    6. A figure has the marks of all runs behind it: a ratio those of both cases.
     """
-    cases = _cases(runs)
+    cases = _cases(runs, marks or Marks())
     return {
         "summary": _frame(SUMMARY_COLUMNS, map(_summary_row, cases.values())),
         "weak_scaling": _frame(
@@ -174,27 +182,35 @@ def _key(run: Run) -> Key:
     return tuple(getattr(run, key) for key in KEYS)
 
 
-def _cases(runs: Sequence[Run]) -> dict[tuple[Key, str], _Case]:
+def _cases(runs: Sequence[Run], marks: Marks) -> dict[tuple[Key, str], _Case]:
     # The unit is part of it: images/s and sentences/s have no common median.
     groups: dict[tuple[Key, str], list[Run]] = defaultdict(list)
     for run in sorted(runs, key=order):
         groups[_key(run), run.unit].append(run)
-    return {place: _case(*place, tuple(group)) for place, group in groups.items()}
+    return {
+        place: _case(*place, tuple(group), frozenset(filter(None, map(marks.of, group))))
+        for place, group in groups.items()
+    }
 
 
-def _case(key: Key, unit: str, runs: tuple[Run, ...]) -> _Case:
+def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: frozenset[str]) -> _Case:
     values = _throughputs(runs)
     failures = [run for run in runs if run.status != "ok"]
     if values:
         reason = ""
         if failures:
             reason = f"{_told(failures, len(runs))}; median of the other {len(values)}"
-        return _Case(key, unit, runs, "ok", reason, statistics.median(values))
+        return _Case(key, unit, runs, "ok", reason, statistics.median(values), marks)
     counted = Counter(run.status for run in failures)
     status = max(counted, key=lambda name: (counted[name], -_TELLING.index(name)))
     same = [run for run in failures if run.status == status]
     reason = _commonest(same) if len(counted) == 1 else _told(failures, len(runs))
-    return _Case(key, unit, runs, status, reason, None)
+    return _Case(key, unit, runs, status, reason, None, marks)
+
+
+def _marks(*cases: _Case | None) -> str:
+    """All marks of these cases, each once."""
+    return " ".join(sorted(frozenset().union(*(case.marks for case in cases if case))))
 
 
 def _throughputs(runs: Sequence[Run]) -> list[float]:
@@ -232,6 +248,7 @@ def _summary_row(case: _Case) -> list[Any]:
         low,
         high,
         case.unit,
+        _marks(case),
     ]
 
 
@@ -251,20 +268,23 @@ def _weak_scaling_row(case: _Case, cases: Mapping[tuple[Key, str], _Case]) -> li
     base = cases.get(case.at(nodes=1, devices_per_node=1))
     speedup, reason = _ratio(case, base, "1n1g")
     efficiency = None if speedup is None else speedup / devices
-    return [*case.key, devices, case.throughput, case.unit, speedup, efficiency, reason]
+    marks = _marks(case, base)
+    return [*case.key, devices, case.throughput, case.unit, speedup, efficiency, reason, marks]
 
 
 def _amp_row(case: _Case, cases: Mapping[tuple[Key, str], _Case]) -> list[Any]:
     base = cases.get(case.at(precision="fp32"))
     speedup, reason = _ratio(case, base, "fp32", f" at batch {case.get('batch_per_device')}")
     keys = [value for key, value in zip(KEYS, case.key, strict=True) if key != "precision"]
-    return [*keys, base and base.throughput, case.throughput, case.unit, speedup, reason]
+    throughputs = [base and base.throughput, case.throughput]
+    return [*keys, *throughputs, case.unit, speedup, reason, _marks(case, base)]
 
 
 def _compiler_row(case: _Case, cases: Mapping[tuple[Key, str], _Case]) -> list[Any]:
     base = cases.get(case.at(compiler="none"))
     speedup, reason = _ratio(case, base, "uncompiled")
-    return [*case.key, base and base.throughput, case.throughput, case.unit, speedup, reason]
+    throughputs = [base and base.throughput, case.throughput]
+    return [*case.key, *throughputs, case.unit, speedup, reason, _marks(case, base)]
 
 
 def _latency_row(case: _Case) -> list[Any]:
@@ -283,7 +303,7 @@ def _latency_row(case: _Case) -> list[Any]:
         ]
         note = f"{len(steps)} samples: {', '.join(needed)}" if needed else ""
     average = statistics.mean(steps) if steps else None
-    return [*case.key, case.status, len(steps), average, *found.values(), note]
+    return [*case.key, case.status, len(steps), average, *found.values(), note, _marks(case)]
 
 
 _INTEGERS = ("nodes", "devices_per_node", "batch_per_device", "devices", "repeats", "samples")

@@ -10,7 +10,15 @@ WORKFLOW = Path(workflow.current_basedir).parent
 PROJECT = WORKFLOW.parent
 sys.path.insert(0, str(WORKFLOW))
 
-from framebench import catalog, commands, machine, plan as planning, records
+from framebench import (
+    catalog,
+    certify,
+    cli,
+    commands,
+    machine,
+    plan as planning,
+    records,
+)
 from framebench.config import load_settings
 from framebench.validation import ConfigError
 
@@ -42,6 +50,8 @@ RESULTS = str(PLAN.settings.results)
 RECORD = f"{RESULTS}/runs/{{framework}}/{{model}}/{{case}}/{{run}}.json"
 RUN_LOG = f"{RESULTS}/logs/{{framework}}/{{model}}/{{case}}/{{run}}.log"
 PENDING_RECORDS = [f"{RESULTS}/runs/{name}.json" for name in PENDING]
+COMPARISONS = certify.names(PLAN, CATALOG, certify.comparisons(PLAN, CATALOG))
+COMPARISON_RECORDS = [f"{RESULTS}/parity/{name}.json" for name in COMPARISONS]
 TABLES = [
     f"{RESULTS}/tables/{table}.csv"
     for table in (
@@ -60,14 +70,15 @@ SUMMARY = Path(RESULTS, "logs", "tables.log")
 def drop_stale_fingerprint():
     """Tables of other records than those that are there now lose the file that vouches for them;
     it is an output of their rule, so they are made again."""
-    current = CACHED and records.fingerprint(CACHED)
+    current = CACHED and cli.fingerprint(CACHED, Path(RESULTS, "runs"))
     if FINGERPRINT.exists() and FINGERPRINT.read_text().strip() != current:
         FINGERPRINT.unlink()
 
 
 def measures():
-    """Whether a benchmark is among the jobs to run."""
-    return any(job.rule.name == "benchmark" for job in workflow.dag.needrun_jobs())
+    """Whether a job that must have the machine for itself is among those to run."""
+    alone = ("benchmark", "comparison")
+    return any(job.rule.name in alone for job in workflow.dag.needrun_jobs())
 
 
 def lock_results():
@@ -136,6 +147,37 @@ def run_origin(wildcards):
 
 def run_arguments(wildcards):
     return commands.arguments(PLAN, PENDING[run_name(wildcards)][1])
+
+
+def compared(wildcards):
+    name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.comparison}"
+    return name, COMPARISONS[name]
+
+
+def reference_arguments(wildcards):
+    model, _, length = wildcards.reference.partition("-s")
+    arguments = ["--model", f"scripts/models/{model}.json"]
+    arguments += ["--sequence-length", length] if length else []
+    return [*arguments, "--seed", str(PLAN.settings.seed)]
+
+
+def reference_folder(wildcards):
+    _, one = compared(wildcards)
+    digest = certify.reference_digest(CATALOG, one.model, PLAN.settings.seed)
+    return f"{RESULTS}/reference/{one.reference}-{digest}"
+
+
+def comparison_arguments(wildcards, input):
+    return certify.arguments(PLAN, compared(wildcards)[1], input.reference)
+
+
+def comparison_priority(wildcards):
+    return len(COMPARISONS) - list(COMPARISONS).index(compared(wildcards)[0])
+
+
+def comparison_progress(wildcards):
+    name, one = compared(wildcards)
+    return f"[{list(COMPARISONS).index(name) + 1}/{len(COMPARISONS)}] compare {one}"
 
 
 if workflow.is_main_process and not workflow.output_settings.dryrun:

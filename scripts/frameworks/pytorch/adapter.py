@@ -27,11 +27,11 @@ class PyTorchAdapter(Adapter):
         import torch
 
         # all that imports PyTorch at its top: from here on it is there
-        from . import compiler, devices, parallel, products, steps
+        from . import compiler, devices, parallel, products, steps, weights
 
         self._torch: Any = torch
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
-        self._products, self._steps = products, steps
+        self._products, self._steps, self._weights = products, steps, weights
 
         torch.set_num_threads(self.place.threads)
         torch.set_num_interop_threads(1)
@@ -64,9 +64,14 @@ class PyTorchAdapter(Adapter):
         self._optimizer = definition.optimizer(self._model, self.facts)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=self._dtype == torch.float16)
-        self._step = self._steps.training(
+        self._differentiate = self._steps.gradients(
             forward=lambda: self._forward(model),
             loss=lambda outputs: definition.loss(outputs, tensors),
+            optimizer=self._optimizer,
+            scaler=self._scaler,
+        )
+        self._step = self._steps.training(
+            differentiate=self._differentiate,
             optimizer=self._optimizer,
             scaler=self._scaler,
             parameters=list(self._model.parameters()),
@@ -146,6 +151,26 @@ class PyTorchAdapter(Adapter):
     def weights_checksum(self) -> float:
         parameters = [p.detach() for p in self._model.parameters() if p.requires_grad]
         return sum(p.double().abs().sum() for p in parameters).item()
+
+    def load_weights(self, weights: Dict[str, Any]) -> None:
+        self._weights.load(self._model, weights)
+
+    def weights(self) -> Dict[str, Any]:
+        return self._weights.arrays(self._model)
+
+    def gradients(self) -> Dict[str, Any]:
+        self._differentiate()
+        scale = self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
+        return self._weights.gradients(self._model, scale)
+
+    def outputs(self) -> List[Any]:
+        with self._torch.set_grad_enabled(self.case.mode == "train"):  # what the step compiled
+            outputs = self._forward(self._model)
+        return [logits.detach().float().cpu().numpy() for logits in outputs]
+
+    def forward_multiply_adds(self) -> int:
+        eager = self._model.forward
+        return self._products.multiply_adds(self._model, lambda: self._forward(eager), self._device)
 
     def reset_peak_device_memory(self) -> None:
         if self._cuda:

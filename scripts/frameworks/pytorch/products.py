@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 # what F.linear, conv2d and matmul become once autocast has chosen the dtype
 ONE_PRODUCT = {
@@ -16,6 +18,15 @@ ONE_PRODUCT = {
 }
 # fused attention in all its variants: queries by keys, probabilities by values
 TWO_PRODUCTS = "_scaled_dot_product_"
+
+
+# the only fused attention that PyTorch's counter has no formula for
+CPU_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+
+
+def _attention_flops(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+    """Of the shapes (batch, heads, sequence, size)."""
+    return int(sdpa_flop_count(query, key, value))
 
 
 class ProductCounter(TorchDispatchMode):
@@ -41,18 +52,32 @@ class ProductCounter(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@contextlib.contextmanager
+def _unchanged(model: nn.Module, device: torch.device) -> Iterator[None]:
+    """Buffers of ``model`` (running statistics) and the random state are left as they were."""
+    kept = [buffer.clone() for buffer in model.buffers()]
+    with torch.random.fork_rng([device] if device.type == "cuda" else []), torch.no_grad():
+        yield
+        for buffer, before in zip(model.buffers(), kept, strict=True):
+            buffer.copy_(before)
+
+
 def count(model: nn.Module, forward: Callable[[], Any], device: torch.device) -> Dict[str, int]:
-    """Products of one ``forward()`` by dtype; buffers of ``model`` (running statistics) and the
-    random state are left as they were.
+    """Products of one ``forward()`` by dtype.
 
     ``forward`` runs in the mode ``model`` is in: with dropout, attention may take another kernel
     than without. Without gradients, but not in inference mode, whose dispatch shows the composite
     operators and not what they become.
     """
-    kept = [buffer.clone() for buffer in model.buffers()]
-    with torch.random.fork_rng([device] if device.type == "cuda" else []), torch.no_grad():
-        with ProductCounter() as counter:
-            forward()
-        for buffer, before in zip(model.buffers(), kept, strict=True):
-            buffer.copy_(before)
+    with _unchanged(model, device), ProductCounter() as counter:
+        forward()
     return dict(counter.dtypes)
+
+
+def multiply_adds(model: nn.Module, forward: Callable[[], Any], device: torch.device) -> int:
+    """Multiply-adds of one ``forward()`` by PyTorch's own counter of floating-point operations,
+    which counts products and convolutions alone, two for each."""
+    counter = FlopCounterMode(display=False, custom_mapping={CPU_ATTENTION: _attention_flops})
+    with _unchanged(model, device), counter:
+        forward()
+    return int(counter.get_total_flops()) // 2

@@ -33,10 +33,9 @@ class Bottleneck(nn.Module):
         self.norm3 = nn.BatchNorm2d(channels_out, **norm)
         self.shortcut: nn.Module = nn.Identity()
         if channels_in != channels_out:
-            self.shortcut = nn.Sequential(
-                convolution(channels_in, channels_out, 1, stride),
-                nn.BatchNorm2d(channels_out, **norm),
-            )
+            self.shortcut = nn.Sequential()
+            self.shortcut.conv = convolution(channels_in, channels_out, 1, stride)
+            self.shortcut.norm = nn.BatchNorm2d(channels_out, **norm)
 
     def forward(self, x: Tensor) -> Tensor:
         y = F.relu(self.norm1(self.conv1(x)), inplace=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from harness.adapter import Adapter, Mismatch
 
@@ -27,15 +27,11 @@ class TensorFlowAdapter(Adapter):
         import tensorflow as tf
 
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import devices, graphs, optimizers, steps
+        from . import devices, graphs, optimizers, steps, weights
 
         self._tf: Any = tf
-        self._devices, self._graphs, self._optimizers, self._steps = (
-            devices,
-            graphs,
-            optimizers,
-            steps,
-        )
+        self._devices, self._graphs, self._optimizers = devices, graphs, optimizers
+        self._steps, self._weights = steps, weights
         tf.get_logger().setLevel("ERROR")
         tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
@@ -63,11 +59,14 @@ class TensorFlowAdapter(Adapter):
             if train:
                 self._optimizer = self._make_optimizer()
         self._draw_other_dropout_masks()
+        self._forward = steps.forward(definition, self._model, train, xla)
+        function = self._forward
         if train:
-            function = steps.training(definition, self._model, self._optimizer, self._strategy, xla)
-        else:
-            function = steps.inference(definition, self._model, xla)
-        # Traced here, once: the step is that graph and nothing can make it trace again.
+            function, self._differentiate = steps.training(
+                definition, self._model, self._optimizer, self._strategy, xla
+            )
+        # Traced here, once: the step is that graph and nothing can make it trace again. The other
+        # functions are not traced unless they are called.
         self._step = function.get_concrete_function(self._batch)
 
     def _make_optimizer(self) -> Any:
@@ -149,6 +148,24 @@ class TensorFlowAdapter(Adapter):
     def weights_checksum(self) -> float:
         arrays = (variable.numpy() for variable in self._model.trainable_variables)
         return float(sum(abs(array.astype("float64")).sum() for array in arrays))
+
+    def load_weights(self, weights: Dict[str, Any]) -> None:
+        self._weights.load(self._model, weights)
+
+    def weights(self) -> Dict[str, Any]:
+        return self._weights.arrays(self._model)
+
+    def gradients(self) -> Dict[str, Any]:
+        scale = 1.0
+        if self._policy == "mixed_float16":
+            scale = float(self._optimizer.dynamic_scale.numpy())
+        return self._weights.gradients(self._model, self._differentiate(self._batch), scale)
+
+    def outputs(self) -> List[Any]:
+        return [logits.numpy() for logits in self._tf.nest.flatten(self._forward(self._batch))]
+
+    def forward_multiply_adds(self) -> int:
+        return self._graphs.multiply_adds(self._forward.get_concrete_function(self._batch))
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

@@ -1,6 +1,7 @@
 """BERT-base pre-training (Devlin et al., 2018, arXiv:1810.04805): masked words and next sentence.
 
-The vocabulary is projected at the masked positions alone, as in the authors' own code.
+The vocabulary is projected at the masked positions alone, as in the authors' own code. What has
+weights has a name, which is theirs in ``weights.py``.
 """
 
 from __future__ import annotations
@@ -20,13 +21,18 @@ def build(facts: Dict[str, Any]) -> keras.Model:
     vocabulary), and of the next sentence (batch, 2)."""
     hyperparameters = facts["hyperparameters"]
     tensors = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
-    embeddings = Embeddings(hyperparameters)
+    hidden = hyperparameters["hidden"]
+    embeddings = Embeddings(hyperparameters, name="embeddings")
     x = embeddings([tensors["token_ids"], tensors["segment_ids"]])
-    for _ in range(hyperparameters["layers"]):
-        x = EncoderLayer(hyperparameters)([x, tensors["attention_mask"]])
-    words = MaskedWords(hyperparameters, embeddings.tokens)([x, tensors["masked_positions"]])
-    pooled = _dense(hyperparameters["hidden"], hyperparameters, "tanh")(x[:, 0])
-    next_sentence = _dense(2, hyperparameters)(pooled)
+    for number in range(hyperparameters["layers"]):
+        layer = EncoderLayer(hyperparameters, name=f"layers.{number}")
+        x = layer([x, tensors["attention_mask"]])
+    masked = Gather()([x, tensors["masked_positions"]])
+    masked = _dense(hidden, hyperparameters, "transform", _gelu)(masked)
+    masked = _layer_normalization(hyperparameters, "transform_norm")(masked)
+    words = TiedDecoder(hyperparameters, embeddings.token)(masked)
+    pooled = _dense(hidden, hyperparameters, "pooler", "tanh")(x[:, 0])
+    next_sentence = _dense(2, hyperparameters, "next_sentence")(pooled)
     float32 = layers.Activation("linear", dtype="float32")
     return keras.Model(tensors, [float32(words), float32(next_sentence)])
 
@@ -47,61 +53,54 @@ def loss(outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor]) -> tf.Tensor
 class Embeddings(layers.Layer):
     """Token, position and segment embeddings, summed, normalized and dropped out."""
 
-    def __init__(self, hyperparameters: Dict[str, Any]) -> None:
-        super().__init__()
-        self.tokens, self.positions, self.segments = (
+    def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name)
+        self.token, self.position, self.segment = (
             layers.Embedding(
-                hyperparameters[name],
+                hyperparameters[rows],
                 hyperparameters["hidden"],
                 embeddings_initializer=_initializer(hyperparameters),
+                name=own_name,
             )
-            for name in ("vocabulary", "positions", "segments")
+            for own_name, rows in (
+                ("token", "vocabulary"),
+                ("position", "positions"),
+                ("segment", "segments"),
+            )
         )
-        self.normalization = _layer_normalization(hyperparameters)
+        self.norm = _layer_normalization(hyperparameters, "norm")
         self.dropout = layers.Dropout(hyperparameters["dropout"])
 
     def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
         token_ids, segment_ids = tensors
-        x = self.tokens(token_ids) + self.segments(segment_ids)
-        x += self.positions(tf.range(tf.shape(token_ids)[1]))
-        return self.dropout(self.normalization(x), training=training)
+        x = self.token(token_ids) + self.segment(segment_ids)
+        x += self.position(tf.range(tf.shape(token_ids)[1]))
+        return self.dropout(self.norm(x), training=training)
 
 
-class EncoderLayer(layers.Layer):
-    """Self-attention and feed-forward, each with a residual and a normalization behind it."""
+class Attention(layers.Layer):
+    """Self-attention with several heads; (batch, sequence, hidden) kept."""
 
-    def __init__(self, hyperparameters: Dict[str, Any]) -> None:
-        super().__init__()
+    def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name)
         hidden = hyperparameters["hidden"]
         self.heads = hyperparameters["heads"]
         self.head_size = hidden // self.heads
-        self.query, self.key, self.value, self.attention_output = (
-            _dense(hidden, hyperparameters) for _ in range(4)
+        self.query, self.key, self.value, self.output_dense = (
+            _dense(hidden, hyperparameters, own_name)
+            for own_name in ("query", "key", "value", "output")
         )
-        self.intermediate = _dense(hyperparameters["intermediate"], hyperparameters, _gelu)
-        self.output_dense = _dense(hidden, hyperparameters)
-        self.attention_dropout, self.attention_output_dropout, self.output_dropout = (
-            layers.Dropout(hyperparameters["dropout"]) for _ in range(3)
-        )
-        self.attention_normalization = _layer_normalization(hyperparameters)
-        self.output_normalization = _layer_normalization(hyperparameters)
+        self.dropout = layers.Dropout(hyperparameters["dropout"])
 
     def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
         x, mask = tensors
-        attended = self.attention_output(self._attention(x, mask, training))
-        attended = self.attention_output_dropout(attended, training=training)
-        x = self.attention_normalization(x + attended)
-        output = self.output_dense(self.intermediate(x))
-        return self.output_normalization(x + self.output_dropout(output, training=training))
-
-    def _attention(self, x: tf.Tensor, mask: tf.Tensor, training: bool) -> tf.Tensor:
         query = self._split(self.query(x) * self.head_size**-0.5)
         scores = tf.matmul(query, self._split(self.key(x)), transpose_b=True)
         ignored = tf.cast(1 - mask, scores.dtype)[:, tf.newaxis, tf.newaxis, :]
         weights = tf.nn.softmax(scores + ignored * MASKED_SCORE)
-        weights = self.attention_dropout(weights, training=training)
+        weights = self.dropout(weights, training=training)
         context = tf.matmul(weights, self._split(self.value(x)))
-        return tf.reshape(tf.transpose(context, (0, 2, 1, 3)), tf.shape(x))
+        return self.output_dense(tf.reshape(tf.transpose(context, (0, 2, 1, 3)), tf.shape(x)))
 
     def _split(self, x: tf.Tensor) -> tf.Tensor:
         """(batch, sequence, hidden) to (batch, heads, sequence, head size)."""
@@ -109,29 +108,63 @@ class EncoderLayer(layers.Layer):
         return tf.transpose(tf.reshape(x, shape), (0, 2, 1, 3))
 
 
-class MaskedWords(layers.Layer):
-    """The masked words' logits. The decoder is the token embedding, with a bias of its own."""
+class EncoderLayer(layers.Layer):
+    """Self-attention and feed-forward, each with a residual and a normalization behind it."""
 
-    def __init__(self, hyperparameters: Dict[str, Any], tokens: layers.Embedding) -> None:
-        super().__init__()
-        self.tokens = tokens
-        self.transform = _dense(hyperparameters["hidden"], hyperparameters, _gelu)
-        self.normalization = _layer_normalization(hyperparameters)
-        self.bias = self.add_weight(shape=(hyperparameters["vocabulary"],), initializer="zeros")
+    def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name)
+        self.attention = Attention(hyperparameters, "attention")
+        self.attention_norm = _layer_normalization(hyperparameters, "attention_norm")
+        self.intermediate = _dense(
+            hyperparameters["intermediate"], hyperparameters, "intermediate", _gelu
+        )
+        # Keras keeps `output` for itself.
+        self.output_dense = _dense(hyperparameters["hidden"], hyperparameters, "output")
+        self.output_norm = _layer_normalization(hyperparameters, "output_norm")
+        self.attention_dropout, self.output_dropout = (
+            layers.Dropout(hyperparameters["dropout"]) for _ in range(2)
+        )
+
+    def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
+        x, mask = tensors
+        attended = self.attention([x, mask], training=training)
+        x = self.attention_norm(x + self.attention_dropout(attended, training=training))
+        output = self.output_dense(self.intermediate(x))
+        return self.output_norm(x + self.output_dropout(output, training=training))
+
+
+class Gather(layers.Layer):
+    """(batch, sequence, hidden) and positions (batch, predictions) to (batch, predictions,
+    hidden)."""
 
     def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
         x, positions = tensors
-        x = tf.gather(x, positions, axis=1, batch_dims=1)
-        x = self.normalization(self.transform(x))
+        return tf.gather(x, positions, axis=1, batch_dims=1)
+
+
+class TiedDecoder(layers.Layer):
+    """The masked words' logits: the decoder is the token embedding, with a bias of its own."""
+
+    def __init__(self, hyperparameters: Dict[str, Any], token: layers.Embedding) -> None:
+        # Named for its bias, the only weight it owns: see `weights.py`.
+        super().__init__(name="decoder_bias")
+        self.token = token
+        self.bias = self.add_weight(
+            shape=(hyperparameters["vocabulary"],), initializer="zeros", name="value"
+        )
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
         flat = tf.reshape(x, (-1, x.shape[-1]))
-        decoder = tf.cast(self.tokens.embeddings, x.dtype)
+        decoder = tf.cast(self.token.embeddings, x.dtype)
         logits = tf.matmul(flat, decoder, transpose_b=True) + tf.cast(self.bias, x.dtype)
-        return tf.reshape(logits, (-1, tf.shape(positions)[1], logits.shape[-1]))
+        return tf.reshape(logits, (-1, tf.shape(x)[1], logits.shape[-1]))
 
 
-def _dense(units: int, hyperparameters: Dict[str, Any], activation: Any = None) -> layers.Dense:
+def _dense(
+    units: int, hyperparameters: Dict[str, Any], name: str, activation: Any = None
+) -> layers.Dense:
     return layers.Dense(
-        units, activation=activation, kernel_initializer=_initializer(hyperparameters)
+        units, activation=activation, kernel_initializer=_initializer(hyperparameters), name=name
     )
 
 
@@ -140,8 +173,8 @@ def _initializer(hyperparameters: Dict[str, Any]) -> keras.initializers.Initiali
     return keras.initializers.RandomNormal(stddev=hyperparameters["initializer_range"])
 
 
-def _layer_normalization(hyperparameters: Dict[str, Any]) -> layers.LayerNormalization:
-    return layers.LayerNormalization(epsilon=hyperparameters["layer_norm_epsilon"])
+def _layer_normalization(hyperparameters: Dict[str, Any], name: str) -> layers.LayerNormalization:
+    return layers.LayerNormalization(epsilon=hyperparameters["layer_norm_epsilon"], name=name)
 
 
 def _gelu(x: tf.Tensor) -> tf.Tensor:

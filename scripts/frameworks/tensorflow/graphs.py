@@ -33,6 +33,31 @@ def product_dtypes(function: Any) -> Dict[str, int]:
     return dict(counts)
 
 
+def multiply_adds(function: Any) -> int:
+    """Multiply-adds of all matrix products and convolutions in the graph of a concrete function
+    of a forward pass, from the shapes in it."""
+    operations = function.graph.get_operations()
+    return sum(_multiply_adds(op) for op in operations if op.type in PRODUCTS)
+
+
+def _multiply_adds(product: tf.Operation) -> int:
+    """Values of the output times products summed for each. Raises ValueError where that is not
+    known for this type of operation or a shape is not."""
+    first, second = (tensor.shape for tensor in product.inputs)
+    if product.type == "Conv2D":  # filters (height, width, in, out)
+        summed = second[:-1].num_elements()
+    elif product.type == "MatMul":
+        summed = first[0 if product.get_attr("transpose_a") else 1]
+    elif product.type.startswith("BatchMatMul"):
+        summed = first[-2 if product.get_attr("adj_x") else -1]
+    else:
+        raise ValueError(f"multiply-adds of {product.type} are not known")
+    values = product.outputs[0].shape.num_elements()
+    if values is None or summed is None:
+        raise ValueError(f"{product.name} has no shape")
+    return values * summed
+
+
 def xla_functions(function: Any) -> int:
     """How many functions in the graph of a concrete function, itself included, carry the mark
     that makes TensorFlow compile them with XLA or fail: with it there is no falling back."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -16,21 +16,28 @@ def traced(function: Callable[..., Any], xla: bool = False) -> Any:
     return tf.function(function, jit_compile=xla, autograph=False)
 
 
+class Training(NamedTuple):
+    """Each is traced when it is first called or asked for its graph, and not before."""
+
+    step: Any  # from a batch to this rank's mean loss, updating the model
+    gradients: Any  # from a batch to what the step gives to the optimizer
+
+
 def training(
     definition: Any,
     model: keras.Model,
     optimizer: keras.optimizers.Optimizer,
     strategy: tf.distribute.Strategy,
     xla: bool,
-) -> Any:
-    """From a batch to this rank's mean loss, updating the model."""
+) -> Training:
+    """A training step and its first part: forward pass, backward pass, all-reduce."""
     variables = model.trainable_variables
     ranks = strategy.num_replicas_in_sync
     # XLA cannot compile the collective: with several ranks it gets forward and backward pass.
     xla_gradients = xla and ranks > 1
     xla_step = xla and ranks == 1
 
-    def gradients(batch: Batch) -> Any:
+    def differentiate(batch: Batch) -> Any:
         with tf.GradientTape() as tape:
             loss = definition.loss(model(definition.inputs(batch), training=True), batch)
             # This rank's share of the global mean: the ranks' gradients add up to its gradient.
@@ -39,12 +46,15 @@ def training(
         # An embedding's gradient comes as slices, but all rows decay and have moments.
         return loss, [tf.convert_to_tensor(gradient) for gradient in found]
 
-    local = traced(gradients, xla=True) if xla_gradients else gradients
+    local = traced(differentiate, xla=True) if xla_gradients else differentiate
 
     def replica(batch: Batch) -> Any:
         loss, found = local(batch)
         context = tf.distribute.get_replica_context()
         return loss, context.all_reduce(tf.distribute.ReduceOp.SUM, found)
+
+    def gradients(batch: Batch) -> List[tf.Tensor]:
+        return strategy.run(replica, args=(batch,))[1]
 
     def step(batch: Batch) -> tf.Tensor:
         loss, found = strategy.run(replica, args=(batch,))
@@ -52,12 +62,13 @@ def training(
         optimizer.apply(found, variables)
         return loss
 
-    return traced(step, xla_step)
+    return Training(traced(step, xla_step), traced(gradients, xla_step))
 
 
-def inference(definition: Any, model: keras.Model, xla: bool) -> Any:
-    """From a batch to the model's outputs."""
-    return traced(lambda batch: model(definition.inputs(batch), training=False), xla)
+def forward(definition: Any, model: keras.Model, training: bool, xla: bool) -> Any:
+    """From a batch to the model's outputs: a step of inference, the first part of a training
+    step."""
+    return traced(lambda batch: model(definition.inputs(batch), training=training), xla)
 
 
 def sum_over_ranks(strategy: tf.distribute.Strategy) -> Any:

@@ -86,13 +86,18 @@ class ToyAdapter(Adapter):
         return value, self.done_at
 
     def _train(self) -> float:
-        loss, gradients = self.line.loss_and_gradients()
-        if self.ring and "no_all_reduce" not in self.does:
-            sums = self.ring.all_reduce(gradients)
-            gradients = [value / self.place.world_size for value in sums]
+        loss, _ = self.line.loss_and_gradients()
+        gradients = self._averaged()
         rate = self.facts["hyperparameters"]["learning_rate"]
         self.line.weights = [w - rate * gradients[i] for i, w in enumerate(self.line.weights)]
         return loss
+
+    def _averaged(self) -> list[float]:
+        _, gradients = self.line.loss_and_gradients()
+        if self.ring and "no_all_reduce" not in self.does:
+            sums = self.ring.all_reduce(gradients)
+            gradients = [value / self.place.world_size for value in sums]
+        return gradients
 
     def _infer(self) -> float:
         outputs = self.line.forward()
@@ -147,6 +152,21 @@ class ToyAdapter(Adapter):
 
     def weights_checksum(self) -> float:
         return sum(abs(weight) for weight in self.line.weights)
+
+    def load_weights(self, weights: dict[str, Any]) -> None:
+        self.line.weights = [float(weights[name]) for name in ("slope", "offset")]
+
+    def weights(self) -> dict[str, Any]:
+        return dict(zip(("slope", "offset"), self.line.weights, strict=True))
+
+    def gradients(self) -> dict[str, Any]:
+        return dict(zip(("slope", "offset"), self._averaged(), strict=True))
+
+    def outputs(self) -> list[Any]:
+        return [self.line.forward()]
+
+    def forward_multiply_adds(self) -> int:
+        return len(self.line.points)
 
     def mark_seconds(self, marks: list[Any]) -> list[float]:
         seconds = super().mark_seconds(marks)

@@ -1,0 +1,151 @@
+"""How far a framework is from the reference: the errors only; their bounds are the driver's.
+
+Compared with what ``scripts/reference`` left in a folder. Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Callable, Dict, List, Mapping
+
+from harness.adapter import Adapter
+
+STEPS = 5  # optimizer steps whose losses are compared
+
+MASKS = 8  # random masks of dropout that are averaged over
+
+#: A parameter's gradient is measured against at least this part of its share, by number of
+#: elements, of the norm of all gradients: one that is zero but for rounding (that of the keys'
+#: bias: softmax does not see it) has no relative error. In a half precision, rounding alone is a
+#: hundredth of the larger terms that a small gradient is the difference of.
+FLOOR = {"fp32": 0.05, "amp": 1.0}
+
+
+class Comparison:
+    """A folder of the reference."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        with open(os.path.join(folder, "expected.json"), encoding="utf-8") as file:
+            self.expected: Dict[str, Any] = json.load(file)
+
+    def arrays(self, name: str) -> Mapping[str, Any]:
+        """The arrays of ``NAME.npz`` by their names, each read when it is asked for."""
+        import numpy as np
+
+        found: Mapping[str, Any] = np.load(os.path.join(self._folder, name + ".npz"))
+        return found
+
+
+def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
+    """Euclidean norm of the difference over that of ``expected``, or ``floor`` if that is more.
+    Raises ValueError where the shapes differ."""
+    import numpy as np
+
+    if actual.shape != expected.shape:
+        raise ValueError(f"shape {actual.shape}, not {expected.shape}")
+    exact = np.asarray(expected, np.float64)
+    distance = float(np.linalg.norm((np.asarray(actual, np.float64) - exact).ravel()))
+    return distance / max(float(np.linalg.norm(exact.ravel())), floor, 1e-300)
+
+
+def _measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:
+    return {"quantity": quantity, "error": error, "where": where}
+
+
+def compare_arrays(
+    quantity: str, actual: Mapping[str, Any], expected: Mapping[str, Any], floor: float
+) -> List[Dict[str, Any]]:
+    """The largest relative error of one array, and that of all together (``QUANTITY, total``).
+    ``floor``: see :data:`FLOOR`.
+    Raises KeyError where the names differ."""
+    import numpy as np
+
+    if set(actual) != set(expected):
+        differing = sorted(set(actual) ^ set(expected))
+        raise KeyError(f"{quantity}: of the shared names differ {differing[:5]}")
+    squares = sizes = differences = 0.0
+    norms = {}
+    for name in actual:
+        exact = np.asarray(expected[name], np.float64)
+        norms[name] = float(np.linalg.norm(exact.ravel()))
+        squares += norms[name] ** 2
+        sizes += exact.size
+    worst, where = 0.0, ""
+    for name, array in actual.items():
+        share = floor * (squares * array.size / sizes) ** 0.5
+        error = relative(array, expected[name], share)
+        differences += (error * max(norms[name], share)) ** 2
+        if not error <= worst:  # a NaN is the worst of all
+            worst, where = error, name
+    total = (differences / max(squares, 1e-300)) ** 0.5
+    return [_measured(quantity, worst, where), _measured(quantity + ", total", total)]
+
+
+def compare_outputs(adapter: Adapter, reference: Comparison) -> List[Dict[str, Any]]:
+    expected = reference.arrays("outputs")
+    rank = adapter.place.rank
+    errors = [
+        (relative(array, expected[f"{adapter.case.mode}-{rank}-{number}"]), f"output {number}")
+        for number, array in enumerate(adapter.outputs())
+    ]
+    error, where = max(errors, key=lambda pair: (pair[0] != pair[0], pair[0]))
+    return [_measured("outputs", error, where)]
+
+
+def compare_dropout(adapter: Adapter, reference: Comparison) -> List[Dict[str, Any]]:
+    """How far the outputs with dropout are from those without (root mean square over several
+    masks), against how far they should be."""
+    expected = reference.arrays("outputs")[f"train-{adapter.place.rank}-0"]
+    squares = [relative(adapter.outputs()[0], expected) ** 2 for _ in range(MASKS)]
+    found = (sum(squares) / MASKS) ** 0.5
+    return [_measured("dropout", abs(found / reference.expected["dropout_distance"] - 1))]
+
+
+def compare_training(adapter: Adapter, reference: Comparison) -> List[Dict[str, Any]]:
+    """Losses over the optimizer's steps, and what the first of them changed."""
+    weights = reference.arrays("weights")
+    floor = FLOOR[adapter.case.precision]
+    losses = []
+    found: List[Dict[str, Any]] = []
+    for step in range(STEPS + 1):
+        losses.append(adapter.read(adapter.step()))
+        if step == 0:
+            change = {name: array - weights[name] for name, array in adapter.weights().items()}
+            found = compare_arrays("first update", change, reference.arrays("update"), floor)
+    errors = [
+        abs(loss - exact) / abs(exact) for loss, exact in zip(losses, reference.expected["losses"])
+    ]
+    worst = max(range(1, STEPS + 1), key=lambda step: (errors[step] != errors[step], errors[step]))
+    return [
+        _measured("loss", errors[0]),
+        *found,
+        _measured("losses", errors[worst], f"after {worst} step(s)"),
+    ]
+
+
+def compare(
+    adapter: Adapter, reference: Comparison, enter: Callable[[str], None]
+) -> List[Dict[str, Any]]:
+    """All that can be compared in this case; the adapter has just been built. ``enter`` is told
+    what begins."""
+    place, case = adapter.place, adapter.case
+    enter("load weights")
+    adapter.load_weights(dict(reference.arrays("weights")))
+    if adapter.facts["hyperparameters"].get("dropout"):
+        enter("dropout")
+        return compare_dropout(adapter, reference)
+    counted = adapter.forward_multiply_adds()
+    expected = reference.expected["forward_multiply_adds"]
+    found = [_measured("multiply-adds", abs(counted - expected) / expected, str(counted))]
+    enter("outputs")
+    found += compare_outputs(adapter, reference)
+    if case.mode == "train":
+        enter("gradients")
+        gradients = reference.arrays(f"gradients-{place.world_size}")
+        found += compare_arrays("gradients", adapter.gradients(), gradients, FLOOR[case.precision])
+    if case.mode == "train" and place.world_size == 1:
+        enter("training")
+        found += compare_training(adapter, reference)
+    return found

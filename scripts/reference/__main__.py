@@ -1,0 +1,29 @@
+"""``python scripts/reference ..``: compute what the frameworks are compared with."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+# As in the harness: `reference` and `harness` are importable, and nothing under its bare name.
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:] = [os.path.dirname(HERE)] + [e for e in sys.path if os.path.realpath(e) != HERE]
+
+
+def main() -> None:
+    from reference.compute import write
+
+    parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
+    parser.add_argument("--model", required=True, type=Path, metavar="FACTS.json")
+    parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", required=True, type=Path, metavar="DIR")
+    given = parser.parse_args()
+    write(json.loads(given.model.read_text()), given.sequence_length, given.seed, given.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Everything that a run is compared with: weights, batches, outputs, gradients, losses, update."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import autograd
+import numpy as np
+from harness.parity import MASKS, STEPS
+from harness.synthetic import make_batch
+
+from reference.operations import Products
+from reference.optimizers import OPTIMIZERS, clip_by_global_norm
+from reference.weights import draw
+
+RANKS = 2
+
+Arrays = dict[str, Any]
+
+
+def parity_facts(facts: dict[str, Any], dropout: bool) -> dict[str, Any]:
+    """The facts with the hyper-parameters of the comparison: others than those that are timed, so
+    that none can be hard-coded, and large enough for each to show. ``dropout``: with the model's
+    own rate of dropout, not without."""
+    changed = copy.deepcopy(facts)
+    own = facts["hyperparameters"]
+    changed["hyperparameters"].update(facts["parity"]["hyperparameters"])
+    if dropout:
+        changed["hyperparameters"]["dropout"] = own["dropout"]
+    return changed
+
+
+def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder: Path) -> None:
+    """The whole comparison into ``folder``, which must not exist; it appears when it is complete.
+
+    ``facts.json`` and ``facts-dropout.json`` (the model's facts to run with), ``weights.npz``,
+    ``batch-RANK.npz``, ``outputs.npz`` (``train`` or ``inference``, rank, number),
+    ``gradients-DEVICES.npz`` (averaged over the devices), ``update.npz`` (change of the weights by
+    the first step on one device) and ``expected.json``.
+    """
+    partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
+    partial.mkdir(parents=True)
+    without = parity_facts(facts, dropout=False)
+    hyper = without["hyperparameters"]
+    model: Any = importlib.import_module(f"reference.{facts['name'].replace('.', '_')}")
+    parameters = model.parameters(without)
+    weights = draw(parameters, seed)
+    size = facts["parity"]["batch_per_device"]
+    batches = [
+        make_batch(facts["inputs"], size, sequence_length, seed, rank) for rank in range(RANKS)
+    ]
+    _save(partial / "weights.npz", weights)
+    for rank, batch in enumerate(batches):
+        _save(partial / f"batch-{rank}.npz", batch)
+    exact = {name: array.astype(np.float64) for name, array in weights.items()}
+    trained = [name for name, drawn in parameters.items() if drawn.trained]
+    _save(partial / "outputs.npz", _outputs(model, exact, batches, hyper))
+
+    def differentiate(weights: Arrays, batch: Arrays) -> tuple[float, Arrays]:
+        def loss(some: Arrays) -> Any:
+            return model.loss(model.forward({**weights, **some}, batch, hyper, True), batch)
+
+        value, gradients = autograd.value_and_grad(loss)({name: weights[name] for name in trained})
+        return float(value), gradients
+
+    first, others = differentiate(exact, batches[0]), differentiate(exact, batches[1])
+    _save(partial / "gradients-1.npz", first[1])
+    _save(partial / "gradients-2.npz", {n: (first[1][n] + others[1][n]) / RANKS for n in trained})
+    losses = _train(exact, batches[0], hyper, differentiate, first, partial / "update.npz")
+    expected: dict[str, Any] = {
+        "losses": losses,
+        "forward_multiply_adds": count_multiply_adds(model, exact, batches[0], hyper),
+        "trainable_parameters": sum(weights[name].size for name in trained),
+    }
+    with_dropout = parity_facts(facts, dropout="dropout" in hyper)
+    if "dropout" in hyper:
+        expected["dropout_distance"] = _dropout_distance(
+            model, {n: a.astype(np.float64) for n, a in weights.items()}, batches[0], with_dropout
+        )
+        (partial / "facts-dropout.json").write_text(json.dumps(with_dropout, indent=1) + "\n")
+    (partial / "facts.json").write_text(json.dumps(without, indent=1) + "\n")
+    (partial / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
+    partial.rename(folder)
+
+
+def _outputs(model: Any, weights: Arrays, batches: list[Arrays], hyper: dict[str, Any]) -> Arrays:
+    return {
+        f"{mode}-{rank}-{number}": array
+        for mode in ("train", "inference")
+        for rank, batch in enumerate(batches)
+        for number, array in enumerate(model.forward(weights, batch, hyper, mode == "train"))
+    }
+
+
+def count_multiply_adds(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) -> int:
+    """Of one forward pass."""
+    before = Products.multiply_adds
+    model.forward(weights, batch, hyper, False)
+    return Products.multiply_adds - before
+
+
+def _train(
+    weights: Arrays,
+    batch: Arrays,
+    hyper: dict[str, Any],
+    differentiate: Callable[[Arrays, Arrays], tuple[float, Arrays]],
+    first: tuple[float, Arrays],
+    update: Path,
+) -> list[float]:
+    """Losses before each of STEPS optimizer steps and after the last; changes ``weights``."""
+    optimizer = OPTIMIZERS[hyper["optimizer"]](hyper)
+    start = dict(weights)
+    loss, gradients = first
+    losses = [loss]
+    for step in range(STEPS):
+        if "clip_global_norm" in hyper:
+            gradients = clip_by_global_norm(gradients, hyper["clip_global_norm"])
+        optimizer.step(weights, gradients)
+        if step == 0:
+            _save(update, {name: weights[name] - start[name] for name in gradients})
+        loss, gradients = differentiate(weights, batch)
+        losses.append(loss)
+    return losses
+
+
+def _dropout_distance(model: Any, weights: Arrays, batch: Arrays, facts: dict[str, Any]) -> float:
+    """Root mean square, over random masks, of the relative distance between the outputs with and
+    without dropout. (The first output: the many logits of the masked words.)"""
+    hyper = facts["hyperparameters"]
+    rate = hyper["dropout"]
+    plain = model.forward(weights, batch, hyper, True)[0]
+    random = np.random.RandomState(0)
+
+    def mask(shape: tuple[int, ...]) -> Any:
+        return (random.random_sample(shape) >= rate) / (1 - rate)
+
+    squares = [
+        np.sum((model.forward(weights, batch, hyper, True, mask)[0] - plain) ** 2)
+        for _ in range(MASKS)
+    ]
+    return float(np.sqrt(np.mean(squares) / np.sum(plain**2)))
+
+
+def _save(path: Path, arrays: Arrays) -> None:
+    """Floating-point arrays as float32: rounding to it (6e-8) is far below every bound."""
+    np.savez(
+        path, **{n: a.astype(np.float32) if a.dtype.kind == "f" else a for n, a in arrays.items()}
+    )

@@ -1,0 +1,51 @@
+"""The weights that all frameworks start the comparison from, drawn from a seed."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An array of normally distributed float32 values. ``trained``: a parameter, not a running
+    statistic. ``negated``: the part of the values whose sign is turned. ``centred``: the
+    mean over all axes but the last is made zero."""
+
+    shape: tuple[int, ...]
+    spread: float
+    mean: float
+    trained: bool
+    negated: float = 0.0
+    centred: bool = False
+
+
+def trainable(
+    shape: tuple[int, ...],
+    spread: float,
+    mean: float = 0.0,
+    negated: float = 0.0,
+    centred: bool = False,
+) -> Drawn:
+    return Drawn(shape, spread, mean, True, negated, centred)
+
+
+def state(shape: tuple[int, ...], spread: float, mean: float = 0.0) -> Drawn:
+    return Drawn(shape, spread, mean, False)
+
+
+def draw(parameters: dict[str, Drawn], seed: int) -> dict[str, Any]:
+    """Float32 arrays by name. Each depends on the seed and its own name alone."""
+    weights = {}
+    for name, drawn in parameters.items():
+        # RandomState, not Generator: its stream is the same in every numpy since 1.0.
+        random = np.random.RandomState((zlib.crc32(name.encode()) + seed) % 2**32)
+        values = drawn.mean + drawn.spread * random.standard_normal(drawn.shape)
+        values[random.random_sample(drawn.shape) < drawn.negated] *= -1
+        if drawn.centred:
+            values -= values.mean(axis=tuple(range(values.ndim - 1)))
+        weights[name] = values.astype(np.float32)
+    return weights

@@ -1,0 +1,284 @@
+"""The comparison with the reference finds plausible mistakes, each planted in PyTorch's adapter,
+and finds none where there is none."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ..conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from framebench import catalog, parity
+from framebench.run import Run
+from reference import bert_base, compute, resnet50_v1_5
+
+SEQUENCE = 16
+RESNET, BERT = "resnet50_v1.5", "bert_base"
+MODULES = {RESNET: resnet50_v1_5, BERT: bert_base}
+
+
+def small(model: str) -> dict[str, Any]:
+    """The model's facts, scaled down so that a comparison takes seconds."""
+    facts: dict[str, Any] = json.loads((ROOT / f"scripts/models/{model}.json").read_text())
+    if model == RESNET:
+        facts["inputs"][0]["shape"] = ["batch", 64, 64, 3]
+    else:
+        facts["hyperparameters"].update(
+            vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64
+        )
+        for item in facts["inputs"]:
+            item["below"] = min(item.get("below", 50), 50)
+    drawn = MODULES[model].parameters(facts)
+    facts["trainable_parameters"] = sum(
+        int(np.prod(one.shape)) for one in drawn.values() if one.trained
+    )
+    return facts
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("references")
+    for model in (RESNET, BERT):
+        compute.write(small(model), SEQUENCE if model == BERT else None, 0, folder / model)
+    return {model: folder / model for model in (RESNET, BERT)}
+
+
+class Compare:
+    """Runs a comparison of PyTorch's adapter, as it is or with a mistake in it."""
+
+    def __init__(self, folder: Path, python: str, references: dict[str, Path]) -> None:
+        self.folder, self.python, self.references = folder, python, references
+
+    def __call__(
+        self, model: str, *mistake: tuple[str, str, str], dropout: bool = False, **case: object
+    ) -> parity.Certificate:
+        """``mistake``: (file, text, what stands there instead) in the adapter's folder."""
+        adapter = self.folder / "pytorch"
+        shutil.copytree(ROOT / "scripts/frameworks/pytorch", adapter)
+        for file, right, wrong in mistake:
+            text = (adapter / file).read_text()
+            assert right in text, f"the mistake cannot be planted: {file} has no {right!r}"
+            (adapter / file).write_text(text.replace(right, wrong))
+        reference = self.references[model]
+        given = {
+            "framework": adapter,
+            "model": reference / ("facts-dropout.json" if dropout else "facts.json"),
+            "mode": "train",
+            "batch-per-device": 2,
+            "accelerator": "cpu",
+            "parity": reference,
+            "output": self.folder / "parity" / "record.json",
+            "log": self.folder / "record.log",
+            **({"sequence-length": SEQUENCE} if model == BERT else {}),
+            **case,
+        }
+        words = [str(word) for key, value in given.items() for word in (f"--{key}", value)]
+        command = [self.python, str(ROOT / "scripts" / "harness"), *words]
+        subprocess.run(command, check=False, capture_output=True)
+        (certificate,), problems = parity.load(self.folder / "parity")
+        assert not problems
+        return certificate
+
+
+@pytest.fixture
+def compare(tmp_path: Path, pytorch_python: str, references: dict[str, Path]) -> Compare:
+    return Compare(tmp_path, pytorch_python, references)
+
+
+def failed(certificate: parity.Certificate) -> set[str]:
+    return {
+        name
+        for name, error, _ in certificate.errors
+        if not error <= parity.bound(certificate.precision, name)
+    }
+
+
+@pytest.mark.parametrize("model", [RESNET, BERT])
+@pytest.mark.parametrize("mode", ["train", "inference"])
+@pytest.mark.parametrize("precision", ["fp32", "amp"])
+def test_what_is_right_passes(compare: Compare, model: str, mode: str, precision: str) -> None:
+    certificate = compare(model, mode=mode, precision=precision)
+    assert certificate.status == "ok", certificate.reason
+    assert certificate.passed, certificate.errors
+    compared = {name for name, _, _ in certificate.errors}
+    both = {"trainable parameters", "products", "multiply-adds", "outputs"}
+    training = {"loss", "losses", "gradients", "gradients, total", "first update",
+                "first update, total"}  # fmt: skip
+    assert compared == both | (training if mode == "train" else set())
+
+
+@pytest.mark.parametrize("model", [RESNET, BERT])
+def test_two_devices_have_the_gradient_of_both_batches(compare: Compare, model: str) -> None:
+    certificate = compare(model, **{"devices-per-node": 2})
+    assert certificate.passed, certificate.errors
+    assert "gradients" in {name for name, _, _ in certificate.errors}
+
+
+def test_dropout_acts_as_much_as_it_should(compare: Compare) -> None:
+    certificate = compare(BERT, dropout=True)
+    assert certificate.passed, certificate.errors
+    assert "dropout" in {name for name, _, _ in certificate.errors}
+
+
+RESNET_MISTAKES = {
+    "the stride of v1": [
+        ("resnet50_v1_5.py", "convolution(channels_in, width, 1)",
+         "convolution(channels_in, width, 1, stride)"),
+        ("resnet50_v1_5.py", "(width, width, 3, stride)", "(width, width, 3)"),
+    ],
+    "no weight decay": [
+        ("resnet50_v1_5.py", 'weight_decay=hyper["weight_decay"]', "weight_decay=0.0"),
+    ],
+    "weight decay as it is timed, not as the facts say": [
+        ("resnet50_v1_5.py", 'weight_decay=hyper["weight_decay"]', "weight_decay=1e-4"),
+    ],
+    "another momentum": [("resnet50_v1_5.py", 'momentum=hyper["momentum"]', "momentum=0.9")],
+    "wrong epsilon": [("resnet50_v1_5.py", 'hyper["batch_norm_epsilon"]', "1e-5")],
+    "loss summed": [
+        ("resnet50_v1_5.py", 'batch["labels"])', 'batch["labels"], reduction="sum")'),
+    ],
+    "no activation behind the residual": [
+        ("resnet50_v1_5.py", "return F.relu(self.norm3(self.conv3(y)) + self.shortcut(x), "
+         "inplace=True)", "return self.norm3(self.conv3(y)) + self.shortcut(x)"),
+    ],
+    "frozen batch normalisation": [
+        ("adapter.py", ".to(self._device).train(train)", ".to(self._device).eval()"),
+    ],
+}  # fmt: skip
+
+BERT_MISTAKES = {
+    "dropout left on": [("bert_base.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.1)")],
+    "no gradient clipping": [
+        ("adapter.py", '.get("clip_global_norm")', '.get("no such fact")'),
+    ],
+    "GELU approximated": [
+        ("bert_base.py", "F.gelu(", "functools.partial(F.gelu, approximate='tanh')("),
+        ("bert_base.py", "import torch\n", "import functools\nimport torch\n"),
+    ],
+    "no loss for the next sentence": [
+        ("bert_base.py", "return masked + F.cross_entropy(next_sentence, ",
+         "return masked + 0.0 * F.cross_entropy(next_sentence, "),
+    ],
+    "wrong epsilon of the normalisation": [
+        ("bert_base.py", 'hyper["layer_norm_epsilon"]', "1e-12"),
+    ],
+    "wrong epsilon of the optimizer": [("bert_base.py", 'eps=hyper["epsilon"]', "eps=1e-8")],
+    "weight decay in the gradient": [("bert_base.py", "torch.optim.AdamW(", "torch.optim.Adam(")],
+    "the mask ignored, attention not scaled": [
+        ("bert_base.py", "query, key, value, attn_mask=mask,", "query, key, value, scale=1.0,"),
+    ],
+    "one position too far": [
+        ("bert_base.py", "self.position.weight[: token_ids.shape[1]]",
+         "self.position.weight[1 : token_ids.shape[1] + 1]"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "mistake"),
+    [(RESNET, name) for name in RESNET_MISTAKES] + [(BERT, name) for name in BERT_MISTAKES],
+)
+def test_finds_a_mistake(compare: Compare, model: str, mistake: str) -> None:
+    planted = (RESNET_MISTAKES if model == RESNET else BERT_MISTAKES)[mistake]
+    certificate = compare(model, *planted)
+    assert certificate.status == "ok", certificate.reason
+    assert failed(certificate), f"{mistake}: not found by {certificate.errors}"
+
+
+@pytest.mark.parametrize(
+    ("model", "planted"),
+    [
+        (RESNET, ("resnet50_v1_5.py", "kernel // 2, bias=False", "kernel // 2, bias=True")),
+        (BERT, ("bert_base.py", "F.linear(masked, self.embeddings.token.weight, ",
+                "F.linear(masked, self.decoder, ")),
+    ],
+    ids=["bias on a convolution", "untied embeddings"],
+)  # fmt: skip
+def test_another_number_of_parameters_never_runs(
+    compare: Compare, model: str, planted: tuple[str, str, str]
+) -> None:
+    untied = (
+        "bert_base.py",
+        "        self.pooler",
+        "        self.decoder = nn.Parameter(torch.zeros(50, 32))\n        self.pooler",
+    )
+    certificate = compare(model, planted, *([untied] if model == BERT else []))
+    assert (certificate.status, certificate.passed) == ("failed", False)
+    assert "trainable parameters" in certificate.reason
+
+
+def test_finds_dropout_left_off(compare: Compare) -> None:
+    off = ("bert_base.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.0)")
+    assert failed(compare(BERT, off, dropout=True)) == {"dropout"}
+
+
+def test_finds_gradients_averaged_twice(compare: Compare) -> None:
+    twice = (
+        "steps.py",
+        "        return value.detach()\n\n    return diff",
+        "        for group in optimizer.param_groups:\n"
+        "            for parameter in group['params']:\n"
+        "                parameter.grad /= torch.distributed.get_world_size()\n"
+        "        return value.detach()\n\n    return diff",
+    )
+    certificate = compare(RESNET, twice, **{"devices-per-node": 2})
+    assert failed(certificate) == {"gradients", "gradients, total"}
+
+
+def test_finds_amp_without_effect(compare: Compare) -> None:
+    off = ("adapter.py", "dtype=dtype, enabled=amp)", "dtype=dtype, enabled=False)")
+    certificate = compare(RESNET, off, precision="amp")
+    assert certificate.passed is False
+
+
+def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
+    wrong = compare(RESNET, *RESNET_MISTAKES["wrong epsilon"])
+    values: dict[str, Any] = dict.fromkeys(Run.__slots__)
+    values.update(
+        framework=wrong.framework,
+        framework_version=wrong.framework_version,
+        source="framebench",
+        model=wrong.model,
+        mode="train",
+        precision="fp32",
+        compiler="none",
+        variant="cpu;cores=1",
+        nodes=1,
+        devices_per_node=2,
+    )
+    marks = parity.Marks([wrong])
+    assert marks.of(Run(**values)) == "parity"
+    assert marks.of(Run(**{**values, "mode": "inference"})) == ""
+    assert marks.of(Run(**{**values, "source": "dlperf-v1.0"})) == ""
+
+
+@pytest.mark.parametrize("model", [RESNET, BERT])
+def test_the_reference_has_the_parameters_and_products_of_the_facts(model: str) -> None:
+    facts = json.loads((ROOT / f"scripts/models/{model}.json").read_text())
+    drawn = MODULES[model].parameters(facts)
+    trained = sum(int(np.prod(one.shape)) for one in drawn.values() if one.trained)
+    assert trained == facts["trainable_parameters"]
+    length = 128 if model == BERT else None
+    batch = compute.make_batch(facts["inputs"], 1, length, 0, 0)
+    weights = compute.draw(drawn, 0)
+    counted = compute.count_multiply_adds(MODULES[model], weights, batch, facts["hyperparameters"])
+    assert counted == catalog.forward_multiply_adds(facts, length)
+
+
+@pytest.mark.parametrize("model", [RESNET, BERT])
+def test_the_reference_is_deterministic(
+    model: str, references: dict[str, Path], tmp_path: Path
+) -> None:
+    compute.write(small(model), SEQUENCE if model == BERT else None, 0, tmp_path / "again")
+    for path in sorted(references[model].glob("*.npz")):
+        once, again = np.load(path), np.load(tmp_path / "again" / path.name)
+        assert once.files == again.files
+        assert all(np.allclose(once[n], again[n], rtol=1e-6, atol=1e-9) for n in once.files), path

@@ -1,0 +1,149 @@
+"""Which comparisons a suite needs, and the command of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import parity
+from .catalog import Catalog
+from .plan import Plan, request
+from .record_files import parse
+
+
+class Comparison(NamedTuple):
+    """One framework computing one thing. ``devices`` are 1 or 2: more prove nothing else.
+    ``dropout``: with the model's dropout, only whether that acts."""
+
+    framework: str
+    model: str
+    mode: str
+    devices: int
+    precision: str
+    compiler: str
+    sequence_length: int | None
+    dropout: bool
+
+    @property
+    def reference(self) -> str:
+        """What it is compared with: the model, and where there is one the sequence length."""
+        return self.model + (f"-s{self.sequence_length}" if self.sequence_length else "")
+
+    def __str__(self) -> str:
+        words = [self.framework, self.reference, self.mode, self.precision, self.compiler]
+        words += [f"{self.devices} device(s)"]
+        return " ".join([*words, "dropout"] if self.dropout else words)
+
+
+def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
+    """For every case of the plan whose model has a reference: the same on one device, on two where
+    it trains on several, and with dropout where it trains a model that has it."""
+    found: dict[Comparison, None] = {}
+    for case in plan.folders:
+        if "parity" not in catalog.models[case.model]:
+            continue
+        one = Comparison(
+            case.framework,
+            case.model,
+            case.mode,
+            1,
+            case.precision,
+            case.compiler,
+            case.sequence_length,
+            False,
+        )
+        found[one] = None
+        if case.mode == "train":
+            if case.nodes * case.devices_per_node > 1:
+                found[one._replace(devices=2)] = None
+            if catalog.models[case.model]["hyperparameters"].get("dropout"):
+                found[one._replace(dropout=True)] = None
+    return list(found)
+
+
+def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
+    """Of all that a reference is computed from: the model's facts, the seed and the code."""
+    code = [*_files(catalog.root / "scripts" / "reference"), *_shared(catalog.root)]
+    return _digest([catalog.models[model], seed], code)
+
+
+def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[str, Comparison]:
+    """The record of each comparison, below ``results/parity``, without ``.json``.
+
+    Its name ends in a digest of all that decides the result (environment, code of the harness and
+    of the adapter, reference), so that no certificate outlives what it certified. Where that name
+    is taken by something else than a certificate, or by one whose status is in ``retry``, the name
+    of the next attempt."""
+    found = {}
+    for one in wanted:
+        code = [
+            *_files(catalog.root / "scripts" / "harness"),
+            *_files(catalog.root / "scripts" / "frameworks" / one.framework),
+        ]
+        asked = request(one.framework, plan.settings, plan.place, plan.environments)
+        reference = reference_digest(catalog, one.model, plan.settings.seed)
+        about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+        kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
+        kind += "-dropout" if one.dropout else ""
+        digest = _digest([about, reference], code)
+        name = f"{one.framework}/{one.reference}/{kind}-{digest}"
+        found[_free(plan.settings.results / "parity", name, plan.settings.retry)] = one
+    return found
+
+
+def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
+    """What to compare, as arguments of the harness. ``reference``: the folder."""
+    facts = json.loads(Path("scripts/models", f"{one.model}.json").read_text())
+    words: dict[str, Any] = {
+        "framework": f"scripts/frameworks/{one.framework}",
+        "model": f"{reference}/{'facts-dropout' if one.dropout else 'facts'}.json",
+        "mode": one.mode,
+        "devices-per-node": one.devices,
+        "batch-per-device": facts["parity"]["batch_per_device"],
+        "precision": one.precision,
+        "compiler": one.compiler,
+        "sequence-length": one.sequence_length,
+        "accelerator": plan.place.accelerator,
+        "cores-per-device": plan.place.cores_per_device,
+        "time-limit": plan.settings.time_limit,
+        "seed": plan.settings.seed,
+        "parity": reference,
+    }
+    given = {key: value for key, value in words.items() if value is not None}
+    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
+
+
+def _free(folder: Path, name: str, retry: Iterable[str]) -> str:
+    attempt = 0
+    while True:
+        tried = f"{name}-retry{attempt}" if attempt else name
+        path = folder / f"{tried}.json"
+        if not path.exists() or _status(path) not in ("", *retry):
+            return tried
+        attempt += 1
+
+
+def _status(path: Path) -> str:
+    try:
+        return str(parse(path.read_bytes(), parity.FORMAT)["status"])
+    except (OSError, ValueError):
+        return ""
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*") if path.suffix in (".py", ".json"))
+
+
+def _shared(root: Path) -> list[Path]:
+    """What the reference takes from the harness."""
+    return [root / "scripts" / "harness" / f"{name}.py" for name in ("parity", "synthetic")]
+
+
+def _digest(values: Any, files: Iterable[Path]) -> str:
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:8]

@@ -1,0 +1,294 @@
+"""Certificates: what each framework's computation differs from the reference by, and whether it is
+within the bounds that make it the same computation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .record_files import parse
+from .run import Problem, Run, cause
+
+FORMAT = "framebench-parity-1"
+COLUMNS = (
+    "framework",
+    "model",
+    "mode",
+    "precision",
+    "compiler",
+    "devices",
+    "quantity",
+    "error",
+    "bound",
+    "passed",
+    "where",
+    "framework_version",
+    "accelerator",
+    "status",
+    "reason",
+)
+
+#: The largest relative error that counts as the same, by precision and quantity.
+#:
+#: fp32 has a unit roundoff of 6e-8. Sums of thousands of terms in another order and some fifty
+#: layers leave errors of 1e-7 to 1e-6 in outputs and losses, and of up to 1e-4 in single gradients
+#: that are small differences of large terms; the bounds are ten times that. The change of a weight
+#: by one step is a difference of two float32 numbers that are a thousand times larger.
+#:
+#: amp rounds the operands of every product to 8 (bfloat16) or 11 (float16) significant bits, a
+#: relative error of up to 4e-3 each. Rounding errors are independent, so that those of some fifty
+#: layers in a row add up to sqrt(50) x 4e-3 = 3e-2 in the outputs; gradients have twice as many
+#: products behind them, and the losses after some steps are those of weights moved by such
+#: gradients.
+BOUNDS: dict[str, dict[str, float]] = {
+    "fp32": {
+        "outputs": 1e-4,
+        "loss": 1e-4,
+        "gradients": 1e-3,
+        "gradients, total": 1e-4,
+        "first update": 1e-2,
+        "first update, total": 1e-3,
+        "losses": 1e-4,
+    },
+    "amp": {
+        "outputs": 3e-2,
+        "loss": 1e-2,
+        "gradients": 0.3,
+        "gradients, total": 0.1,
+        "first update": 0.5,
+        "first update, total": 0.1,
+        "losses": 0.1,
+    },
+}
+#: Whatever the precision: counts are exact, and the outputs are moved by dropout as far as by the
+#: reference's, within what the randomness of one mask leaves open.
+EVERYWHERE = {
+    "trainable parameters": 0.0,
+    "multiply-adds": 0.0,
+    "products": 0.0,
+    "dropout": 0.25,
+}
+#: amp leaves some products in float32 by its own rules: at most this part.
+AMP_PRODUCTS = 0.1
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What one comparison found. ``errors``: (quantity, error, where), () unless it is ok."""
+
+    framework: str
+    framework_version: str
+    accelerator: str
+    model: str
+    mode: str
+    precision: str
+    compiler: str
+    devices: int
+    status: str
+    reason: str
+    errors: tuple[tuple[str, float, str], ...]
+    started: str
+
+    @property
+    def subject(self) -> tuple[str, ...]:
+        """What it certifies, without the number of devices."""
+        return (
+            self.framework,
+            self.framework_version,
+            self.accelerator,
+            self.model,
+            self.mode,
+            self.precision,
+            self.compiler,
+        )
+
+    @property
+    def passed(self) -> bool | None:
+        """None where there is nothing to compare: the framework cannot do it."""
+        if self.status == "unsupported":
+            return None
+        within = [error <= bound(self.precision, name) for name, error, _ in self.errors]
+        return self.status == "ok" and bool(within) and all(within)
+
+
+def bound(precision: str, quantity: str) -> float:
+    """Raises KeyError for a quantity that has none."""
+    if quantity == "products" and precision == "amp":
+        return AMP_PRODUCTS
+    return {**EVERYWHERE, **BOUNDS[precision]}[quantity]
+
+
+def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
+    """The certificates below ``folder``, the last of each comparison, and files that are none."""
+    found: dict[tuple[Any, ...], Certificate] = {}
+    problems = []
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            record = parse(path.read_bytes(), FORMAT)
+        except (OSError, ValueError) as error:
+            problems.append(Problem(str(path.relative_to(folder)), cause(error)))
+            continue
+        certificate = _certificate(record)
+        kinds = tuple(sorted(name == "dropout" for name, _, _ in certificate.errors))
+        key = (*certificate.subject, certificate.devices, kinds[:1])
+        if key not in found or found[key].started <= certificate.started:
+            found[key] = certificate
+    return [found[key] for key in sorted(found)], problems
+
+
+def table(certificates: Iterable[Certificate]) -> pd.DataFrame:
+    """A row for each quantity of each certificate; one without error where nothing was compared."""
+    rows = [row for certificate in certificates for row in _rows(certificate)]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
+    return frame.astype(
+        {"devices": "int64", "error": "float64", "bound": "float64", "passed": "boolean"}
+    )
+
+
+#: What an overview of a certificate shows of it.
+SHOWN = ("outputs", "loss", "gradients", "losses", "dropout", "multiply-adds")
+
+
+def overview(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row for each certificate of a :func:`table`: the errors that are SHOWN, the verdict and
+    the reason for it. What was compared in several runs (with and without dropout) is one row."""
+    subject = ["framework", "framework_version", "model", "mode", "precision", "compiler"]
+    rows = []
+    for key, part in frame.groupby([*subject, "devices"], sort=False):
+        errors = dict(zip(part["quantity"], part["error"], strict=True))
+        failed = part[(part["passed"] == False).fillna(False)]  # noqa: E712 (three values)
+        verdict = "failed" if len(failed) else "passed"
+        if part["passed"].isna().all():
+            verdict, failed = "unsupported", part
+        reason = "; ".join(
+            f"{row.quantity} {row.error:.2g}, at most {row.bound:.2g} {row.where}".rstrip()
+            if row.quantity
+            else str(row.reason)
+            for row in _named(failed)
+        )
+        rows.append([*key, *(errors.get(name) for name in SHOWN), verdict, reason])
+    columns = [*subject, "device_count", *SHOWN, "verdict", "reason"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(SHOWN, "float64"))
+
+
+def _named(frame: pd.DataFrame) -> Iterator[Any]:
+    return iter(frame.itertuples())
+
+
+class Marks:
+    """Which cases have a failed certificate."""
+
+    def __init__(self, certificates: Iterable[Certificate] = ()) -> None:
+        self._failed = [c for c in certificates if c.passed is False]
+
+    def of(self, run: Run) -> str:
+        """``parity`` where a certificate of what ``run`` computed failed, else the empty string.
+        One of several devices says nothing of a single one."""
+        if run.source != "framebench":
+            return ""
+        subject = (
+            run.framework,
+            run.framework_version,
+            run.variant.partition(";")[0],
+            run.model,
+            run.mode,
+            run.precision,
+            run.compiler,
+        )
+        devices = run.nodes * run.devices_per_node
+        failed = any(c.subject == subject and c.devices <= devices for c in self._failed)
+        return "parity" if failed else ""
+
+
+def summary_text(certificates: Sequence[Certificate]) -> str:
+    """A line for each certificate, worst quantity first, and how many passed."""
+    lines = []
+    for certificate in certificates:
+        devices = f"{certificate.devices} device(s)"
+        if any(name == "dropout" for name, _, _ in certificate.errors):
+            devices += ", with dropout"
+        subject = (
+            f"{certificate.framework:<11} {certificate.model:<14} {certificate.mode:<9} "
+            f"{certificate.precision:<4} {certificate.compiler:<9} {devices}"
+        )
+        lines.append(f"{subject}  {_verdict(certificate)}")
+    counted = [certificate.passed for certificate in certificates]
+    lines.append(
+        f"\n{counted.count(True)} of {len(counted)} passed, {counted.count(False)} failed, "
+        f"{counted.count(None)} unsupported"
+    )
+    return "\n".join(lines)
+
+
+def _verdict(certificate: Certificate) -> str:
+    if certificate.status != "ok":
+        return f"{certificate.status}: {certificate.reason}"
+    failed = [
+        f"{name} {error:.2g} > {bound(certificate.precision, name):.2g}"
+        + (f" ({where})" if where else "")
+        for name, error, where in certificate.errors
+        if not error <= bound(certificate.precision, name)
+    ]
+    return "FAILED: " + "; ".join(failed) if failed else "passed"
+
+
+def _certificate(record: Mapping[str, Any]) -> Certificate:
+    case = record["case"]
+    return Certificate(
+        framework=case["framework"],
+        framework_version=record["framework_version"],
+        accelerator=record["settings"]["accelerator"],
+        model=case["model"],
+        mode=case["mode"],
+        precision=case["precision"],
+        compiler=case["compiler"],
+        devices=case["nodes"] * case["devices_per_node"],
+        status=record["status"],
+        reason=record["reason"],
+        errors=tuple(_errors(record)) if record["status"] == "ok" else (),
+        started=record["started"],
+    )
+
+
+def _errors(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
+    """The worst of all ranks for each quantity. JSON has no NaN: null is one."""
+    # The harness lets no run go on whose count is another than the facts'.
+    yield "trainable parameters", 0.0, str(record["ranks"][0]["trainable_parameters"])
+    products = record["ranks"][0]["products"]
+    total = sum(products.values())
+    half = products.get("bfloat16", 0) + products.get("float16", 0)
+    wanted = half if record["case"]["precision"] == "amp" else products.get("float32", 0)
+    counted = ", ".join(f"{number} {name}" for name, number in sorted(products.items()))
+    yield "products", 1 - wanted / total, counted
+    worst: dict[str, tuple[float, str]] = {}
+    for rank in record["ranks"]:
+        for found in rank["parity"]:
+            error = math.inf if found["error"] is None else found["error"]
+            if found["quantity"] not in worst or error > worst[found["quantity"]][0]:
+                worst[found["quantity"]] = (error, found["where"])
+    for quantity, (error, where) in worst.items():
+        yield quantity, error, where
+
+
+def _rows(certificate: Certificate) -> Iterator[list[Any]]:
+    subject = [
+        certificate.framework,
+        certificate.model,
+        certificate.mode,
+        certificate.precision,
+        certificate.compiler,
+        certificate.devices,
+    ]
+    origin = [certificate.framework_version, certificate.accelerator]
+    end = [*origin, certificate.status, certificate.reason]
+    if not certificate.errors:
+        passed = pd.NA if certificate.passed is None else certificate.passed
+        yield [*subject, "", None, None, passed, "", *end]
+    for quantity, error, where in certificate.errors:
+        limit = bound(certificate.precision, quantity)
+        yield [*subject, quantity, error, limit, error <= limit, where, *end]
