@@ -1,0 +1,103 @@
+"""The one device of a rank, the precision it computes in, and what JAX says is set for it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict
+
+import jax
+import jax.numpy as jnp
+import optax
+from harness.adapter import Place, Unsupported
+
+from .programs import executed_dtypes
+
+PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
+MEMORY_FRACTION = "XLA_CLIENT_MEM_FRACTION"
+
+
+def configure(place: Place) -> None:
+    """What JAX must know before it looks for devices."""
+    jax.config.update("jax_enable_x64", False)
+    # Ampere and newer would take TF32 for float32 otherwise; it changes nothing for bfloat16
+    jax.config.update("jax_default_matmul_precision", "highest")
+    if place.accelerator == "cpu":
+        jax.config.update("jax_platforms", "cpu")
+    else:
+        jax.config.update("jax_cuda_visible_devices", str(place.local_rank))
+        # Reserving memory ahead is JAX's default because it spares allocations and fragments
+        # ("GPU memory allocation" in its documentation). Its default share of 75 % would make a
+        # batch fail that fits elsewhere; NVIDIA's performance guide for JAX says 90 %. The peak
+        # is counted by what is allocated out of the reserve.
+        if MEMORY_FRACTION not in os.environ and "XLA_PYTHON_CLIENT_MEM_FRACTION" not in os.environ:
+            os.environ[MEMORY_FRACTION] = ".90"
+
+
+def take(place: Place) -> jax.Device:
+    """The rank's device, the only one that JAX sees in this process. Raises :class:`Unsupported`
+    where it is not there."""
+    try:
+        return jax.local_devices(backend=place.accelerator)[0]
+    except RuntimeError as error:
+        raise Unsupported(f"JAX {jax.__version__}: {error}") from error
+
+
+def compute_dtype(precision: str, device: jax.Device) -> Any:
+    """The dtype that products have under ``precision``. Raises :class:`Unsupported` for ``amp``
+    where XLA replaces products in bfloat16 by products in float32, as it does for CPUs."""
+    if precision == "fp32":
+        return jnp.float32
+    if precision != "amp":
+        raise Unsupported(f"no support for precision {precision}")
+    widened = [name for name, dtypes in probe(jnp.bfloat16).items() if "float32" in dtypes]
+    if widened:
+        raise Unsupported(
+            f"amp would be without effect: on {device.device_kind}, XLA compiles a bfloat16 "
+            f"{' and a bfloat16 '.join(widened)} to conversions around one in float32"
+        )
+    return jnp.bfloat16
+
+
+def probe(dtype: Any) -> Dict[str, Any]:
+    """In which dtypes XLA executes one matrix product and one convolution of ``dtype``, read from
+    the compiled programs; empty where it does not show."""
+    matrix = jnp.ones((256, 256), dtype)
+    images, kernel = jnp.ones((8, 16, 16, 64), dtype), jnp.ones((3, 3, 64, 64), dtype)
+
+    def convolve(images: jax.Array, kernel: jax.Array) -> jax.Array:
+        layout = ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_general_dilated(
+            images, kernel, (1, 1), "SAME", dimension_numbers=layout
+        )
+
+    programs = {
+        "dot": jax.jit(jnp.matmul).lower(matrix, matrix).compile(),
+        "convolution": jax.jit(convolve).lower(images, kernel).compile(),
+    }
+    found = {name: executed_dtypes(program) for name, program in programs.items()}
+    return {name: sorted(dtypes) for name, dtypes in found.items() if dtypes}
+
+
+def name_of(device: jax.Device, place: Place) -> str:
+    if device.platform == "cpu":
+        return "cpu"
+    return f"cuda:{place.local_rank} {device.device_kind}"
+
+
+def settings(device: jax.Device) -> Dict[str, Any]:
+    """Flags and versions that act on ``device``: JSON values, as JAX reports them."""
+    found: Dict[str, Any] = {
+        "jaxlib": jax.lib.__version__,
+        "optax": optax.__version__,
+        "platform": device.client.platform_version,
+        "default_matmul_precision": jax.config.jax_default_matmul_precision,
+        "random_generator": jax.config.jax_default_prng_impl,
+        "xla_flags": os.environ.get("XLA_FLAGS"),
+    }
+    if device.platform == "cpu":
+        # the size of XLA's thread pools; there is no variable for it
+        found["threads"] = len(os.sched_getaffinity(0))
+    else:
+        found["preallocate"] = os.environ.get(PREALLOCATE, "default")
+        found["memory_fraction"] = os.environ.get(MEMORY_FRACTION)
+    return found

@@ -1,0 +1,87 @@
+"""What the models are made of: pure functions of parameters and activations.
+
+Mixed precision is that of the activations: products take their weights in the dtype of ``x``, while
+statistics, softmax and loss are computed in float32, as in jmp's policy
+``params=float32,compute=bfloat16,output=float32`` and in Flax's ``dtype`` argument.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+Arrays = Dict[str, Array]  # by the names that all frameworks share
+
+
+def dense(parameters: Arrays, name: str, x: Array) -> Array:
+    """(.., in) -> (.., out)."""
+    weight, bias = (parameters[f"{name}.{kind}"].astype(x.dtype) for kind in ("weight", "bias"))
+    return jnp.matmul(x, weight) + bias
+
+
+def convolution(parameters: Arrays, name: str, x: Array, stride: int) -> Array:
+    """(batch, h, w, in) -> (batch, h / stride, w / stride, out), padded on both sides alike.
+
+    Channels last, as in Flax: the layout of tensor cores, and XLA's choice for CPUs."""
+    weight = parameters[f"{name}.weight"].astype(x.dtype)
+    padding = [(size // 2, size // 2) for size in weight.shape[:2]]
+    layout = ("NHWC", "HWIO", "NHWC")
+    return lax.conv_general_dilated(x, weight, (stride, stride), padding, dimension_numbers=layout)
+
+
+def batch_norm(
+    parameters: Arrays, statistics: Arrays, name: str, x: Array, train: bool, hyper: Dict[str, Any]
+) -> Tuple[Array, Arrays]:
+    """Normalised channels, and the running statistics behind it: in training those of the batch
+    are used and mixed in, the variance there without bias, as in ``torch.nn.BatchNorm2d``."""
+    mean, variance = f"{name}.running_mean", f"{name}.running_var"
+    wide = x.astype(jnp.float32)
+    if train:
+        # Flax's default (use_fast_variance): mean and variance in one pass over the activations
+        axes = tuple(range(x.ndim - 1))
+        found = {mean: wide.mean(axes)}
+        found[variance] = jnp.maximum((wide * wide).mean(axes) - jnp.square(found[mean]), 0.0)
+        count = x.size // x.shape[-1]
+        share = {mean: hyper["batch_norm_momentum"]}
+        share[variance] = share[mean] * count / max(count - 1, 1)
+        kept = 1.0 - hyper["batch_norm_momentum"]
+        after = {key: kept * statistics[key] + share[key] * found[key] for key in found}
+    else:
+        found = {key: statistics[key] for key in (mean, variance)}
+        after = found
+    scale = parameters[f"{name}.weight"] * lax.rsqrt(found[variance] + hyper["batch_norm_epsilon"])
+    y = (wide - found[mean]) * scale + parameters[f"{name}.bias"]
+    return y.astype(x.dtype), after
+
+
+def layer_norm(parameters: Arrays, name: str, x: Array, epsilon: float) -> Array:
+    """Normalises the last axis."""
+    wide = x.astype(jnp.float32)
+    centred = wide - wide.mean(-1, keepdims=True)
+    scale = lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + epsilon)
+    y = centred * scale * parameters[f"{name}.weight"] + parameters[f"{name}.bias"]
+    return y.astype(x.dtype)
+
+
+def relu(x: Array) -> Array:
+    """``jax.nn.relu`` that keeps a NaN on CPUs. There, XLA's kernels make zero of the maximum of
+    NaN and zero where a sum follows (jaxlib 0.10.2), and a diverged run had finite losses."""
+    return jnp.where(x <= 0, jnp.zeros_like(x), x)
+
+
+def dropout(x: Array, rate: float, key: Optional[Array]) -> Array:
+    """Each element is zero with the probability ``rate``; without a key none is."""
+    if key is None or rate == 0.0:
+        return x
+    kept = jax.random.bernoulli(key, 1.0 - rate, x.shape)
+    return jnp.where(kept, x / (1.0 - rate), jnp.zeros_like(x))
+
+
+def cross_entropy(logits: Array, labels: Array) -> Array:
+    """Mean over all leading axes, in float32."""
+    logits = logits.astype(jnp.float32)
+    picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()

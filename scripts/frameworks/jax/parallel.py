@@ -1,0 +1,142 @@
+"""Several ranks: one process with one device each, in one run of ``jax.distributed``.
+
+A compiled step is one program over all devices (``jax.shard_map``), in which each rank computes on
+its own batch with its own statistics, as DistributedDataParallel does, and XLA sees the all-reduce.
+With plain ``jit`` and shardings batch normalisation would be that of the global batch."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Optional, Union
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from harness.adapter import Place
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
+
+Function = Callable[..., Any]
+
+AXIS = "rank"
+SHARED = PartitionSpec()  # the same in every rank
+OWN = PartitionSpec(AXIS)  # each rank's own, side by side along the first axis
+
+
+def join(place: Place) -> None:
+    """Join the ranks of ``place``; nothing is read from a scheduler's environment."""
+    if place.accelerator == "cpu":
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(
+        coordinator_address=place.addresses[0],
+        num_processes=place.world_size,
+        process_id=place.rank,
+        local_device_ids=None if place.accelerator == "cpu" else [place.local_rank],
+        cluster_detection_method="deactivate",
+    )
+
+
+def local(tree: Any) -> Any:
+    """This rank's part of every array."""
+    return jax.tree.map(lambda array: array.addressable_data(0), tree)
+
+
+class Ranks:
+    """The collectives over all ranks, on arrays of which each rank holds its own."""
+
+    def __init__(self) -> None:
+        devices = sorted(jax.devices(), key=lambda device: device.process_index)
+        self.mesh = Mesh(np.array(devices), (AXIS,))
+        self._mean = self._over_ranks(lambda part: jax.lax.pmean(part, AXIS))
+        self._sum = self._over_ranks(lambda part: jax.lax.psum(part, AXIS))
+
+    def _over_ranks(self, reduce: Callable[[jax.Array], jax.Array]) -> Callable[[Any], Any]:
+        def each(tree: Any) -> Any:
+            return jax.tree.map(lambda stacked: reduce(stacked[0]), tree)
+
+        return jax.jit(jax.shard_map(each, mesh=self.mesh, in_specs=OWN, out_specs=SHARED))
+
+    def _stacked(self, array: jax.Array) -> jax.Array:
+        shape = (self.mesh.size, *array.shape)
+        sharding = NamedSharding(self.mesh, OWN)
+        return jax.make_array_from_single_device_arrays(shape, sharding, [array[None]])
+
+    def average(self, tree: Any) -> Any:
+        """Mean of every array over the ranks. JAX has no collective outside a compiled program:
+        with or without ``jit``, this one is compiled."""
+        return local(self._mean(jax.tree.map(self._stacked, tree)))
+
+    def total(self, value: float) -> float:
+        """Sum of ``value`` over the ranks, in float64."""
+        with jax.enable_x64(True):
+            return float(local(self._sum(self._stacked(jnp.float64(value)))))
+
+
+class Alone:
+    """Arrays are this rank's; what must be averaged goes through ``average``, if anything."""
+
+    def __init__(self, device: jax.Device, average: Callable[[Any], Any]) -> None:
+        self.options: Dict[str, Any] = {}  # of the compiler
+        self._sharding = SingleDeviceSharding(device)
+        self.average = average
+
+    def share(self, tree: Any) -> Any:
+        return jax.device_put(tree, self._sharding)
+
+    own = share
+
+    def vary(self, tree: Any) -> Any:
+        return tree
+
+    def whole(self, function: Function, results: Any) -> Function:
+        return function
+
+
+class Together:
+    """Arrays are those of all ranks, and so are programs ``function(shared, own, batch)``."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh = mesh
+        self.options: Dict[str, Any] = {}
+        if mesh.devices.flat[0].platform != "cpu":
+            # JAX's GPU performance tips: overlaps the all-reduce with the backward pass
+            self.options["xla_gpu_enable_latency_hiding_scheduler"] = True
+
+    def _place(self, tree: Any, sharding: Sharding) -> Any:
+        return jax.tree.map(
+            lambda array: jax.make_array_from_process_local_data(sharding, array), tree
+        )
+
+    def share(self, tree: Any) -> Any:
+        return self._place(tree, NamedSharding(self._mesh, SHARED))
+
+    def own(self, tree: Any) -> Any:
+        return self._place(tree, NamedSharding(self._mesh, OWN))
+
+    def vary(self, tree: Any) -> Any:
+        """To be differentiated by: without it JAX would sum the gradients over the ranks at every
+        use of a parameter, before it is known whether in bfloat16."""
+        return jax.lax.pcast(tree, AXIS, to="varying")
+
+    def average(self, tree: Any) -> Any:
+        # one all-reduce each: XLA combines them as it sees fit
+        return jax.tree.map(lambda array: jax.lax.pmean(array, AXIS), tree)
+
+    def whole(self, function: Function, results: Any) -> Function:
+        """The program over all ranks of which ``function`` is one rank's part; JAX refuses one
+        whose SHARED results it cannot prove to be the same in every rank."""
+        return jax.shard_map(
+            function, mesh=self._mesh, in_specs=(SHARED, OWN, OWN), out_specs=results
+        )
+
+
+def choose(device: jax.Device, ranks: Optional[Ranks], one_program: bool) -> Union[Alone, Together]:
+    """``one_program``: whether the ranks train in one compiled program."""
+    if ranks is None:
+        return Alone(device, average=lambda tree: tree)
+    return Together(ranks.mesh) if one_program else Alone(device, ranks.average)
+
+
+def collectives(device: jax.Device) -> str:
+    """What carries the all-reduce."""
+    if device.platform != "cpu":
+        return "nccl"
+    return str(jax.config.jax_cpu_collectives_implementation)

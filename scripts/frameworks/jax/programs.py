@@ -1,0 +1,102 @@
+"""Compiled functions, and what JAX and XLA compute in them: read, not assumed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import Any, Callable, Dict, Iterator, Optional, Set, Tuple
+
+import jax
+from harness.adapter import Mismatch
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+
+# XLA's names for what executes a product; cuBLAS and cuDNN are called by custom-call
+_EXECUTED = re.compile(r"= .*? (?:dot|convolution|custom-call)\(([^)]*)\)")
+_DEFINED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\w+)\[", re.MULTILINE)
+_XLA_DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
+
+
+def compiled(
+    function: Callable[..., Any],
+    arguments: Tuple[Any, ...],
+    donated: Tuple[int, ...] = (),
+    options: Optional[Dict[str, Any]] = None,
+) -> jax.stages.Compiled:
+    """``function`` compiled by XLA ahead of time: it takes arguments of these shapes and no
+    others, so it cannot be compiled a second time. ``donated`` arguments give their memory to the
+    results, as JAX's documentation recommends ("Buffer donation")."""
+    traced = jax.jit(function, donate_argnums=donated).trace(*arguments)
+    return traced.lower().compile(compiler_options=options)
+
+
+def trace(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> ClosedJaxpr:
+    """The operations of ``function``, which is not run."""
+    return jax.jit(function).trace(*arguments).jaxpr
+
+
+def proof(run: Callable[..., Any]) -> Dict[str, Any]:
+    """What XLA made of a step. Raises :class:`Mismatch` where ``run`` is no executable, or one in
+    which nothing was fused, as with XLA's passes switched off."""
+    if not isinstance(run, jax.stages.Compiled):
+        raise Mismatch("the step is not an executable of XLA: it runs operation by operation")
+    found = {"executables": 1, "fusions": len(re.findall(r" fusion\(", run.as_text()))}
+    if not found["fusions"]:
+        raise Mismatch("XLA fused nothing in the step's executable")
+    return found
+
+
+def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
+    """Dtypes of the operands of all products in an executable, from XLA's optimised program."""
+    text = program.as_text()
+    defined = dict(_DEFINED.findall(text))
+    operands = ",".join(_EXECUTED.findall(text)).split(",")
+    found = {defined.get(operand.strip().lstrip("%")) for operand in operands}
+    return {_XLA_DTYPES[dtype] for dtype in found if dtype in _XLA_DTYPES}
+
+
+def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    """All equations, also those of the functions that equations call."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for parameter in equation.params.values():
+            for inner in parameter if isinstance(parameter, (list, tuple)) else [parameter]:
+                if isinstance(inner, ClosedJaxpr):
+                    yield from _equations(inner.jaxpr)
+                elif isinstance(inner, Jaxpr):
+                    yield from _equations(inner)
+
+
+def _products(jaxpr: ClosedJaxpr) -> Iterator[JaxprEqn]:
+    names = ("dot_general", "conv_general_dilated")
+    return (eqn for eqn in _equations(jaxpr.jaxpr) if eqn.primitive.name in names)
+
+
+def product_dtypes(jaxpr: ClosedJaxpr) -> Dict[str, int]:
+    """Number of matrix products and convolutions by the dtype of their operands. Float32 counts
+    as such only where it asks for the highest precision: XLA takes TF32 for any other."""
+    counts: Counter[str] = Counter()
+    for product in _products(jaxpr):
+        dtypes = sorted({str(operand.aval.dtype) for operand in product.invars})
+        highest = (jax.lax.Precision.HIGHEST,) * 2
+        if dtypes == ["float32"] and product.params["precision"] != highest:
+            dtypes = [f"float32 with precision {product.params['precision']}"]
+        counts["*".join(dtypes)] += 1
+    return dict(counts)
+
+
+def multiply_adds(jaxpr: ClosedJaxpr) -> int:
+    """Multiply-adds of all matrix products and convolutions, from their shapes. A convolution's
+    taps in the padding count, as in all such counts."""
+    total = 0
+    for product in _products(jaxpr):
+        left, right = (operand.aval.shape for operand in product.invars)
+        (out,) = (result.aval.shape for result in product.outvars)
+        if product.primitive.name == "dot_general":
+            (contracted, _), _ = product.params["dimension_numbers"]
+            each = math.prod(left[axis] for axis in contracted)
+        else:
+            features = product.params["dimension_numbers"].rhs_spec[0]
+            each = math.prod(right) // right[features]
+        total += math.prod(out) * each
+    return total

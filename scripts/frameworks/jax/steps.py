@@ -1,0 +1,88 @@
+"""One training step and one inference step, for any model: pure functions from a state to the next.
+
+A state is what the ranks share (parameters, moments of the optimizer) and what each has for its
+own (running statistics, the key of its random numbers)."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, NamedTuple, Tuple
+
+import jax
+import optax
+from jax import Array
+
+from .layers import Arrays
+
+
+class Shared(NamedTuple):
+    parameters: Arrays
+    moments: optax.OptState
+
+
+class Own(NamedTuple):
+    statistics: Arrays
+    key: Array
+
+
+Forward = Callable[[Arrays, Own, Arrays], Tuple[Tuple[Array, ...], Own]]
+Differentiate = Callable[[Arrays, Own, Arrays], Tuple[Array, Own, Arrays]]
+
+
+def forward(definition: Any, hyper: Dict[str, Any], dtype: Any, train: bool) -> Forward:
+    """From parameters, a rank's own state and its batch to the logits and the next own state."""
+
+    def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Tuple[Array, ...], Own]:
+        key, dropout = jax.random.split(own.key) if train else (own.key, None)
+        outputs, statistics = definition.forward(
+            parameters, own.statistics, batch, dropout, hyper, dtype, train
+        )
+        return outputs, Own(statistics, key)
+
+    return run
+
+
+def logits(forward: Forward) -> Callable[[Arrays, Own, Arrays], Tuple[Array, ...]]:
+    """The inference step."""
+    return lambda parameters, own, batch: forward(parameters, own, batch)[0]
+
+
+def differentiation(forward: Forward, loss: Callable[..., Array]) -> Differentiate:
+    """From the same to this rank's loss, next own state and gradients."""
+
+    def scored(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own]:
+        outputs, own = forward(parameters, own, batch)
+        return loss(outputs, batch), own
+
+    def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
+        (value, own), gradients = jax.value_and_grad(scored, has_aux=True)(parameters, own, batch)
+        return value, own, gradients
+
+    return run
+
+
+def averaged(differentiate: Differentiate, arrays: Any) -> Differentiate:
+    """The same with the gradients averaged over the ranks; the loss is still this rank's."""
+
+    def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
+        value, own, gradients = differentiate(arrays.vary(parameters), own, batch)
+        return value, own, arrays.average(gradients)
+
+    return run
+
+
+def gradients(differentiate: Differentiate) -> Callable[[Arrays, Own, Arrays], Arrays]:
+    return lambda parameters, own, batch: differentiate(parameters, own, batch)[2]
+
+
+def training(
+    differentiate: Differentiate, optimizer: optax.GradientTransformation
+) -> Callable[[Shared, Own, Arrays], Tuple[Shared, Own, Array]]:
+    """The step. Its loss has the shape (1,), so that those of the ranks can stand side by side."""
+
+    def step(shared: Shared, own: Own, batch: Arrays) -> Tuple[Shared, Own, Array]:
+        value, own, gradients = differentiate(shared.parameters, own, batch)
+        updates, moments = optimizer.update(gradients, shared.moments, shared.parameters)
+        parameters = optax.apply_updates(shared.parameters, updates)
+        return Shared(parameters, moments), own, value[None]
+
+    return step
