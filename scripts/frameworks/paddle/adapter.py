@@ -1,0 +1,164 @@
+"""PaddlePaddle as its guides say: the dynamic graph, ``to_static`` programs, ``auto_cast`` for
+mixed precision, DataParallel with one process for each device."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+from harness.adapter import Adapter
+
+if TYPE_CHECKING:
+    from .steps import Outputs
+
+# Paddle's word for memory that ran out, where it raises something else than MemoryError
+OUT_OF_MEMORY = "ResourceExhausted"
+
+
+class PaddleAdapter(Adapter):
+    def start(self) -> None:
+        # cuBLAS and cuDNN read it when they are loaded: Paddle has no flag of its own
+        os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
+        with warnings.catch_warnings():
+            # of a compiler cache for extensions, which none here is
+            warnings.filterwarnings("ignore", message="No ccache found")
+            import paddle
+
+        # all that imports Paddle at its top: from here on it is there
+        from . import compiler, devices, parallel, products, steps, weights
+
+        self._paddle: Any = paddle
+        self._compiler, self._devices, self._parallel = compiler, devices, parallel
+        self._products, self._steps, self._weights = products, steps, weights
+
+        self._gpu = devices.take(self.place)
+        self._amp = self.case.precision == "amp"
+        self._dtype = devices.product_dtype(self.case.precision, self._gpu)
+        self._compiled = self.case.compiler != "none"
+        compiler.require(self.case.compiler)
+        if self._amp and not self._compiled:
+            devices.require_amp(self._dtype)
+        # the interface of a model's module is that of resnet50_v1_5.py
+        name = self.case.model.replace(".", "_")
+        self._definition: Any = importlib.import_module(f".{name}", __package__)
+        self._process_group = parallel.join(self.place) if self.place.world_size > 1 else None
+
+    def build(self, batch: Dict[str, Any]) -> None:
+        paddle, definition = self._paddle, self._definition
+        train = self.case.mode == "train"
+        tensors = {name: paddle.to_tensor(array) for name, array in batch.items()}
+        self._inputs = definition.inputs(tensors)
+        paddle.seed(self.place.seed)  # the same weights in every rank
+        self._model = definition.build(self.facts)
+        self._network = self._devices.Network(self._model, self._dtype)
+        self._network.train() if train else self._network.eval()
+        paddle.seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
+        if self._compiled:
+            self._compiler.compile_model(
+                self._network, self.case.compiler, self._inputs, self.case.precision
+            )
+            if self._amp and train and not self._gpu:
+                self._compiler.require_amp_training()
+        if not train:
+            self._step = self._steps.inference(lambda: self._forward(self._network))
+            return
+        network = self._network
+        if self._process_group:
+            network = self._parallel.wrap(network)
+        self._optimizer = definition.optimizer(self._model, self.facts)
+        # bfloat16 has the range of float32: only float16 needs its loss scaled
+        self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
+        self._differentiate = self._steps.gradients(
+            forward=lambda: self._forward(network),
+            loss=lambda outputs: definition.loss(outputs, tensors),
+            optimizer=self._optimizer,
+            scaler=self._scaler,
+        )
+        self._step = self._steps.training(self._differentiate, self._optimizer, self._scaler)
+
+    def _forward(self, network: Any) -> Outputs:
+        return tuple(network(self._inputs))
+
+    def step(self) -> Outputs:
+        return self._step()
+
+    def read(self, handle: Outputs) -> float:
+        total = sum(float(tensor.sum(dtype="float64")) for tensor in handle)
+        return total / sum(tensor.size for tensor in handle)
+
+    def synchronize(self) -> None:
+        # on the CPU all work is done when its call returns, and this call is refused
+        if self._gpu:
+            self._paddle.device.synchronize()
+
+    def version(self) -> str:
+        return str(self._paddle.__version__)
+
+    def device(self) -> str:
+        if not self._gpu:
+            return "cpu"
+        name = self._paddle.device.cuda.get_device_name()
+        return f"cuda:{self.place.local_rank} {name}"
+
+    def settings(self) -> Dict[str, Any]:
+        found = self._devices.settings(self.place, self._gpu)
+        found["amp_dtype"] = self._dtype if self._amp else None
+        found["amp_level"] = "O1" if self._amp else None
+        found["process_group"] = self._process_group
+        if self.case.mode == "train":
+            found["multi_tensor_optimizer"] = bool(self._optimizer._use_multi_tensor)
+            found["grad_scaler"] = self._scaler.is_enable()
+        return found
+
+    def trainable_parameters(self) -> int:
+        return sum(int(tensor.size) for tensor in self._weights.trainable(self._model))
+
+    def product_dtypes(self) -> Dict[str, int]:
+        if self._compiled:
+            return self._products.dtypes(self._compiler.trace(self._network, self._inputs))
+        return self._products.watch(self._model, lambda: self._forward(self._network))
+
+    def compiled(self) -> Dict[str, Any]:
+        return self._compiler.proof(self._network, self.case.compiler) if self._compiled else {}
+
+    def all_reduce(self, value: float) -> float:
+        return self._parallel.total(value) if self._process_group else value
+
+    def weights_checksum(self) -> float:
+        parameters = self._weights.trainable(self._model)
+        return sum(float(tensor.detach().abs().sum(dtype="float64")) for tensor in parameters)
+
+    def load_weights(self, weights: Dict[str, Any]) -> None:
+        self._weights.load(self._model, weights)
+
+    def weights(self) -> Dict[str, Any]:
+        return self._weights.arrays(self._model)
+
+    def gradients(self) -> Dict[str, Any]:
+        self._differentiate()
+        scale = float(self._scaler._scale) if self._scaler.is_enable() else 1.0
+        return self._weights.gradients(self._model, scale)
+
+    def outputs(self) -> List[Any]:
+        with self._paddle.set_grad_enabled(self.case.mode == "train"):
+            outputs = self._forward(self._network)
+        return [logits.detach().astype("float32").numpy() for logits in outputs]
+
+    def forward_multiply_adds(self) -> int:
+        return self._products.multiply_adds(self._compiler.trace(self._network, self._inputs))
+
+    def reset_peak_device_memory(self) -> None:
+        if self._gpu:
+            self._paddle.device.cuda.reset_max_memory_allocated()
+
+    def peak_device_memory(self) -> Optional[int]:
+        return self._paddle.device.cuda.max_memory_allocated() if self._gpu else None
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        return super().out_of_memory(error) or OUT_OF_MEMORY in str(error)
+
+    def stop(self) -> None:
+        if self._process_group:
+            self._parallel.leave()

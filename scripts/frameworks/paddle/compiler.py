@@ -1,0 +1,98 @@
+"""``to_static``: a whole model as one program, run by Paddle's executor or compiled by CINN.
+
+``FLAGS_use_onednn``, which Paddle's guide to flags offers for Intel CPUs, stays off: with it 3.3.1
+ends in a segmentation fault in these models' programs, and the dynamic graph ignores it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import Any, Dict, Tuple
+
+import paddle
+from harness.adapter import Mismatch, Unsupported
+from paddle import Tensor, nn
+
+_AMP_TRAINING = os.path.join(os.path.dirname(__file__), "amp_training.py")
+
+
+def require(compiler: str) -> None:
+    """Raise :class:`Unsupported` where ``compiler`` is not in this build of Paddle, which would
+    leave CINN's work to the executor and say nothing."""
+    if compiler == "cinn" and not paddle.is_compiled_with_cinn():
+        raise Unsupported(
+            f"PaddlePaddle {paddle.__version__} is a build without CINN: "
+            "paddle.is_compiled_with_cinn() is False"
+        )
+
+
+def require_amp_training() -> None:
+    """Raise :class:`Unsupported` where a bfloat16 program has no backward pass on the CPU. Tried
+    in a process of its own, for it may end its process."""
+    tried = subprocess.run(
+        [sys.executable, _AMP_TRAINING],
+        stdout=subprocess.PIPE,  # where Paddle reports a signal
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+    )
+    if tried.returncode:
+        raise Unsupported(
+            f"the backward pass of a bfloat16 product in a program: {_error_in(tried.stdout)}"
+        )
+
+
+def compile_model(
+    model: nn.Layer, compiler: str, inputs: Tuple[Tensor, ...], precision: str
+) -> None:
+    """Turn ``model.forward`` into a program, in place and now. Raises :class:`Unsupported` where
+    an operator does not take what auto_cast gives it."""
+    # full_graph: a graph break would leave a part of the model to the dynamic graph
+    paddle.jit.to_static(model, full_graph=True, backend="CINN" if compiler == "cinn" else None)
+    try:
+        trace(model, inputs)
+    except TypeError as error:
+        if precision != "amp":
+            raise
+        raise Unsupported(f"auto_cast in a program: {_error_in(str(error))}") from error
+
+
+def trace(model: nn.Layer, inputs: Tuple[Tensor, ...]) -> Any:
+    """The program of one forward pass of ``model``; the one that runs, where it is compiled."""
+    function = model.forward
+    if not hasattr(function, "get_concrete_program"):
+        function = paddle.jit.to_static(function, full_graph=True, backend=None)
+    concrete, _ = function.get_concrete_program(inputs, is_train=model.training)
+    return concrete.main_program
+
+
+def proof(model: nn.Layer, compiler: str) -> Dict[str, Any]:
+    """Counts of what was compiled and run. Raises :class:`Mismatch` where no program ran, e.g.
+    after ``paddle.jit.enable_to_static(False)``, or CINN made no kernel."""
+    function = model.forward
+    _, (_, layer) = function.program_cache.last()
+    if not layer._scope_cache:  # each run of the program has its variables in a scope
+        raise Mismatch("to_static made a program, but the model ran without it")
+    programs = {"forward": layer.program.forward_program}
+    if model.training:
+        programs["backward"] = layer.program.backward_program
+    names = {
+        part: [operation.name() for operation in program.global_block().ops]
+        for part, program in programs.items()
+    }
+    found: Dict[str, Any] = {f"{part}_operations": len(ops) for part, ops in names.items()}
+    found["programs"] = function.get_traced_count()
+    if compiler == "cinn":
+        found["kernels"] = sum(
+            name.startswith("cinn_runtime.") for ops in names.values() for name in ops
+        )
+        if not found["kernels"]:
+            raise Mismatch(f"CINN compiled nothing: {found}")
+    return found
+
+
+def _error_in(text: str) -> str:
+    """The last line that names an error, without its traceback."""
+    return (re.findall(r"^.*Error: .*$", text, re.MULTILINE) or [text])[-1].strip()

@@ -1,0 +1,83 @@
+"""The device a rank computes on, the precision of its products, and what is set for both."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, Dict, Tuple
+
+import paddle
+from harness.adapter import Place, Unsupported
+from paddle import Tensor, nn
+
+
+def take(place: Place) -> bool:
+    """Make the device of ``place`` Paddle's own; returns whether it is a GPU. Raises
+    :class:`Unsupported` where it is not there."""
+    # the environment's OMP_NUM_THREADS and FLAGS_paddle_num_threads leave MKL with one thread
+    paddle.base.core.set_num_threads(place.threads)
+    if place.accelerator == "cpu":
+        paddle.set_device("cpu")
+        return False
+    if place.accelerator != "cuda":
+        raise Unsupported(f"no support for accelerator {place.accelerator}")
+    if not paddle.is_compiled_with_cuda():
+        raise Unsupported(f"PaddlePaddle {paddle.__version__} is a build without CUDA")
+    visible = paddle.device.cuda.device_count()
+    if place.local_rank >= visible:
+        raise Unsupported(
+            f"PaddlePaddle sees {visible} CUDA devices, too few for local rank {place.local_rank}"
+        )
+    os.environ.update(FLAGS_selected_gpus=str(place.local_rank))  # the process group reads it
+    paddle.set_device(f"gpu:{place.local_rank}")
+    return True
+
+
+def product_dtype(precision: str, gpu: bool) -> str:
+    """The dtype that products shall have: under ``amp`` bfloat16 wherever the device has it."""
+    if precision == "fp32":
+        return "float32"
+    if precision != "amp":
+        raise Unsupported(f"no support for precision {precision}")
+    return "bfloat16" if not gpu or paddle.amp.is_bfloat16_supported() else "float16"
+
+
+def require_amp(dtype: str) -> None:
+    """Raise :class:`Unsupported`, with Paddle's words, where the dynamic graph's ``auto_cast``
+    does not change the dtype of a product."""
+    operand = paddle.ones([2, 2])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with paddle.amp.auto_cast(dtype=dtype, level="O1"):
+            product = paddle.matmul(operand, operand)
+    if product.dtype != getattr(paddle, dtype):
+        said = "; ".join(str(warning.message) for warning in caught)
+        raise Unsupported(f"a product under auto_cast is {product.dtype}: {said}")
+
+
+class Network(nn.Layer):
+    """``model`` in Paddle's mixed precision O1 (products in ``dtype``, parameters in float32), or
+    as it is where ``dtype`` is float32. Takes the model's inputs as one tuple: to_static knows no
+    ``*inputs``."""
+
+    def __init__(self, model: nn.Layer, dtype: str) -> None:
+        super().__init__()
+        self.model = model
+        self.dtype = dtype
+
+    def forward(self, inputs: Tuple[Tensor, ...]) -> Tuple[Tensor, ...]:
+        if self.dtype == "float32":
+            return self.model(*inputs)
+        # in here, because to_static takes no notice of an auto_cast around its program
+        with paddle.amp.auto_cast(dtype=self.dtype, level="O1"):
+            return self.model(*inputs)
+
+
+def settings(place: Place, gpu: bool) -> Dict[str, Any]:
+    """What acts on the device: JSON values."""
+    found: Dict[str, Any] = {"threads": place.threads, "data_format": "NCHW"}
+    if gpu:
+        found["tf32_override"] = os.environ.get("NVIDIA_TF32_OVERRIDE")
+        found["cuda"] = paddle.version.cuda()
+        found["cudnn"] = paddle.version.cudnn()
+    return found

@@ -1,0 +1,48 @@
+"""Several ranks: one process each, the gradients averaged by DataParallel."""
+
+from __future__ import annotations
+
+import os
+
+import paddle
+import paddle.distributed
+from harness.adapter import Place
+from paddle import nn
+
+
+def join(place: Place) -> str:
+    """Join the process group of all ranks; returns its back-end.
+
+    Paddle reads the variables that its launcher would set."""
+    backend = "gloo" if place.accelerator == "cpu" else "nccl"
+    host, _, port = place.addresses[0].rpartition(":")
+    os.environ.update(
+        {
+            "PADDLE_DISTRI_BACKEND": backend,
+            "PADDLE_TRAINER_ID": str(place.rank),
+            "PADDLE_TRAINERS_NUM": str(place.world_size),
+            "PADDLE_TRAINER_ENDPOINTS": ",".join(place.addresses),
+            "PADDLE_CURRENT_ENDPOINT": place.addresses[place.rank],
+            "MASTER_ADDR": host,
+            "MASTER_PORT": port,
+        }
+    )
+    paddle.distributed.init_parallel_env()
+    return str(paddle.distributed.get_backend()).lower()
+
+
+def wrap(model: nn.Layer) -> nn.Layer:
+    """``model`` with its gradients averaged over all ranks during the backward pass. Starts all
+    ranks with the weights of rank 0."""
+    return paddle.DataParallel(model)
+
+
+def total(value: float) -> float:
+    """Sum of ``value`` over all ranks."""
+    tensor = paddle.to_tensor(value, dtype="float64")
+    paddle.distributed.all_reduce(tensor)
+    return float(tensor)
+
+
+def leave() -> None:
+    paddle.distributed.destroy_process_group()

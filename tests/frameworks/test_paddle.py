@@ -1,0 +1,274 @@
+"""The PaddlePaddle adapter, driven in Paddle's own environment: this one has no Paddle."""
+
+import math
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import build_environment
+
+from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+
+
+@pytest.fixture(scope="session")
+def paddle_python() -> str:
+    return build_environment("paddle")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, paddle_python: str) -> Iterator[ForkServer]:
+    imports = "import paddle"
+    with ForkServer("paddle", paddle_python, imports, tmp_path_factory.mktemp("ranks")) as server:
+        yield server
+
+
+def test_resnet50_is_version_1_5(run: ForkServer) -> None:
+    (found,) = run("""
+import paddle
+adapter = started(facts_of("resnet50_v1.5"))
+model = adapter._definition.build(adapter.facts)
+layers = dict(model.named_sublayers())
+convolutions = {n: m for n, m in layers.items() if isinstance(m, paddle.nn.Conv2D)}
+norms = [m for m in layers.values() if isinstance(m, paddle.nn.BatchNorm2D)]
+trainable = adapter._weights.trainable(model)
+answer(
+    parameters=sum(int(p.size) for p in trainable),
+    all=sum(int(p.size) for p in model.parameters()),
+    layers=len(convolutions),
+    biases=sum(m.bias is not None for m in convolutions.values()),
+    strided=sorted(m._kernel_size[0] for m in convolutions.values() if m._stride == [2, 2]),
+    norms=sorted({(m._epsilon, round(m._momentum, 6)) for m in norms}),
+    deviation=float(model.blocks[15].conv2.weight.std()),
+)
+""")
+    assert found["parameters"] == 25_557_032
+    assert found["all"] > found["parameters"], "Paddle counts running statistics as parameters"
+    assert found["layers"] == 53
+    assert found["biases"] == 0, "a convolution before a batch normalisation has a bias"
+    assert found["strided"] == [1, 1, 1, 3, 3, 3, 7], "v1.5 strides in the 3x3 convolution"
+    assert found["norms"] == [[1e-05, 0.9]], "Paddle's momentum is 1 - PyTorch's"
+    assert found["deviation"] == pytest.approx(math.sqrt(2 / (512 * 9)), rel=0.01)
+
+
+UPDATES = """
+import numpy as np
+facts = FACTS
+adapter = built(facts)
+hyper = facts["hyperparameters"]
+before = adapter.weights()
+moments = {name: [np.zeros(value.shape)] * 2 for name, value in before.items()}
+expected = {name: value.astype("float64") for name, value in before.items()}
+worst = 0.0
+for number in (1, 2):
+    gradients = {n: g.astype("float64") for n, g in adapter.gradients().items()}
+    length = np.sqrt(sum((g**2).sum() for g in gradients.values()))
+    adapter.step()
+    after = adapter.weights()
+    for name, g in gradients.items():
+        w, (m, v) = before[name].astype("float64"), moments[name]
+        RULE
+        moments[name] = [m, v]
+        worst = max(worst, float(np.linalg.norm(after[name] - w - change)
+                                 / max(np.linalg.norm(change), 1e-3 * np.linalg.norm(w))))
+    before = after
+answer(worst=worst, length=float(length))
+"""
+SGD = """
+        m = hyper["momentum"] * m + g + hyper["weight_decay"] * w
+        change = -hyper["learning_rate"] * m
+"""
+ADAMW = """
+        g = g * min(1.0, hyper["clip_global_norm"] / length)
+        m = hyper["beta1"] * m + (1 - hyper["beta1"]) * g
+        v = hyper["beta2"] * v + (1 - hyper["beta2"]) * g**2
+        scale = hyper["learning_rate"] / (1 - hyper["beta1"] ** number)
+        change = -hyper["learning_rate"] * hyper["weight_decay"] * w - scale * m / (
+            np.sqrt(v / (1 - hyper["beta2"] ** number)) + hyper["epsilon"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("facts", "rule"),
+    [
+        ("small_images()", SGD),
+        ("small_bert(epsilon=1e-3, clip_global_norm=0.1, weight_decay=0.3)", ADAMW),
+    ],
+    ids=["sgd", "adamw"],
+)
+def test_optimizers_follow_pytorchs_rules(run: ForkServer, facts: str, rule: str) -> None:
+    (found,) = run(UPDATES.replace("FACTS", facts).replace("\n        RULE", rule))
+    assert found["length"] > 0.1, "nothing was clipped"
+    assert found["worst"] < 2e-3
+
+
+GRADIENTS = """
+import numpy as np
+facts = small_bert()
+adapter = started(facts, compiler="COMPILER")
+halves = [batch_of(facts, rank=rank) for rank in range(2)]
+if WORLD == 1:
+    adapter.build({name: np.concatenate([h[name] for h in halves]) for name in halves[0]})
+else:
+    adapter.build(halves[RANK])
+gradients = adapter.gradients()
+loss = adapter.read(adapter.step())
+adapter.step()
+flat = np.concatenate([gradients[name].ravel() for name in sorted(gradients)])
+answer(gradients=flat.astype(float).tolist(), loss=loss, checksum=adapter.weights_checksum(),
+       total=adapter.all_reduce(RANK + 1.0), group=adapter.settings()["process_group"],
+       compiled=adapter.compiled())
+adapter.stop()
+"""
+
+
+@pytest.mark.parametrize("compiler", ["none", "to_static"])
+def test_two_ranks_average_their_gradients_without_a_launcher(
+    run: ForkServer, compiler: str
+) -> None:
+    (alone,) = run(GRADIENTS.replace("COMPILER", compiler))
+    first, second = run(GRADIENTS.replace("COMPILER", compiler), ranks=2)
+    assert first["group"] == "gloo"
+    assert first["total"] == second["total"] == 3.0
+    assert first["loss"] != second["loss"], "both ranks saw the same batch"
+    assert first["gradients"] == second["gradients"], "the ranks' gradients differ"
+    assert distance(first["gradients"], alone["gradients"]) < 1e-5 * norm(alone["gradients"])
+    assert first["checksum"] == second["checksum"]
+    assert first["checksum"] == pytest.approx(alone["checksum"], rel=1e-5)
+    assert ("backward_operations" in first["compiled"]) == (compiler == "to_static")
+
+
+@pytest.mark.parametrize("compiler", ["none", "to_static"])
+@pytest.mark.parametrize(
+    ("facts", "products"),
+    [("small_bert(dropout=0.1)", BERT_PRODUCTS), ("small_images()", 54)],
+    ids=["bert", "resnet"],
+)
+def test_counting_products_changes_nothing(
+    run: ForkServer, facts: str, products: int, compiler: str
+) -> None:
+    (found,) = run(f"""
+import paddle
+built({facts}, compiler="{compiler}")
+expected = paddle.rand([4]).tolist()
+adapter = built({facts}, compiler="{compiler}")
+fixed = [p.numpy() for p in adapter._model.parameters()]
+counted = adapter.product_dtypes()
+answer(
+    products=counted,
+    multiply_adds=adapter.forward_multiply_adds(),
+    kept=all((a == p.numpy()).all() for a, p in zip(fixed, adapter._model.parameters())),
+    random=paddle.rand([4]).tolist() == expected,
+    gradients=sum(p.grad is not None for p in adapter._model.parameters()),
+    first=adapter.read(adapter.step()),
+)
+""")
+    assert found["products"] == {"float32": products}
+    assert found["kept"], "looking at the products changed the running statistics"
+    assert found["random"], "looking at the products drew random numbers"
+    assert found["gradients"] == 0
+    assert math.isfinite(found["first"])
+    if products == BERT_PRODUCTS:  # batch 2, sequence 16, 2 predictions; attention included
+        layer = 16 * (4 * 32 * 32 + 2 * 32 * 64) + 2 * 16 * 16 * 32
+        heads = 2 * (32 * 32 + 32 * 50) + 32 * 32 + 32 * 2
+        assert found["multiply_adds"] == 2 * (2 * layer + heads)
+
+
+def test_amp_without_effect_is_unsupported_in_paddles_words(run: ForkServer) -> None:
+    (found,) = run("""
+answer(reason=raised(Unsupported, lambda: built(small_bert(), precision="amp")))
+""")
+    assert "float32" in found["reason"]
+    assert "it makes no effect" in found["reason"]
+
+
+def test_amp_runs_in_a_program_where_paddle_can(run: ForkServer) -> None:
+    """oneDNN has bfloat16 products for programs; their gradient ends the process, and batch
+    normalisation refuses bfloat16."""
+    (found,) = run("""
+def reason(facts, mode):
+    return raised(Unsupported, lambda: built(facts, mode=mode, precision="amp",
+                                             compiler="to_static"))
+exact = built(small_bert(), mode="inference").outputs()
+adapter = built(small_bert(), mode="inference", precision="amp", compiler="to_static")
+adapter.step()
+answer(
+    products=adapter.product_dtypes(),
+    compiled=adapter.compiled(),
+    weights=sorted({str(p.dtype) for p in adapter._model.parameters()}),
+    difference=max(float(abs(a - b).max()) for a, b in zip(exact, adapter.outputs())),
+    scale=float(abs(exact[0]).max()),
+    training=reason(small_bert(), "train"),
+    normalization=reason(small_images(), "inference"),
+)
+""")
+    assert found["products"] == {"bfloat16": BERT_PRODUCTS}
+    assert found["weights"] == ["paddle.float32"]
+    assert 0 < found["difference"] < 0.05 * found["scale"]
+    assert found["compiled"]["programs"] == 1
+    assert "Segmentation fault" in found["training"]
+    assert "batch_norm_" in found["normalization"]
+    assert "bfloat16" in found["normalization"]
+
+
+def test_programs_are_proved_to_have_run(run: ForkServer) -> None:
+    (found,) = run("""
+import paddle
+adapter = built(small_bert(), mode="inference", compiler="to_static")
+early = raised(Mismatch, adapter.compiled)
+paddle.jit.enable_to_static(False)
+adapter.step()
+disabled = raised(Mismatch, adapter.compiled)
+dynamic = adapter.outputs()
+paddle.jit.enable_to_static(True)
+adapter.step()
+answer(early=early, disabled=disabled, **adapter.compiled(),
+       same=max(float(abs(a - b).max()) for a, b in zip(dynamic, adapter.outputs())))
+""")
+    assert found["early"], "a program that did not run yet counts as compiled"
+    assert found["disabled"], "a model in the dynamic graph counts as compiled"
+    assert found["programs"] == 1, "the model was traced more than once"
+    assert found["forward_operations"] > 0
+    assert found["same"] < 1e-6
+
+
+def test_a_build_without_cinn_or_cuda_says_so(run: ForkServer) -> None:
+    (found,) = run("""
+place = Place(0, 0, ["rank:0"], "cuda", 1, 0)
+answer(
+    cinn=raised(Unsupported, lambda: started(small_bert(), compiler="cinn")),
+    cuda=raised(Unsupported, lambda: started(small_bert(), place=place)),
+)
+""")
+    assert "without CINN" in found["cinn"]
+    assert "without CUDA" in found["cuda"]
+
+
+def test_weights_that_do_not_fit_are_refused(run: ForkServer) -> None:
+    (found,) = run("""
+adapter = built(small_images())
+weights = adapter.weights()
+answer(
+    shape=weights["blocks.0.conv2.weight"].shape,
+    missing=raised(KeyError, lambda: adapter.load_weights(weights)),
+)
+""")
+    assert found["shape"] == [3, 3, 64, 64]
+    assert "running_mean" in found["missing"]
+
+
+def test_memory_that_ran_out_is_told_from_other_errors(run: ForkServer) -> None:
+    (found,) = run("""
+import paddle
+adapter = started(small_bert())
+def judge(action):
+    try:
+        action()
+    except Exception as error:
+        return adapter.out_of_memory(error)
+answer(
+    memory=judge(lambda: paddle.empty([2**50])),
+    shape=judge(lambda: paddle.ones([2, 3]) @ paddle.ones([2, 3])),
+    program=adapter.out_of_memory(OSError("(ResourceExhausted) Fail to alloc memory")),
+)
+""")
+    assert found == {"memory": True, "shape": False, "program": True}
