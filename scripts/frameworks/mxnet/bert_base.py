@@ -1,0 +1,179 @@
+"""BERT-base pre-training: masked language model and next sentence (Devlin et al. 2018,
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import mxnet as mx
+import numpy as np
+from mxnet.gluon import nn
+
+LAYOUT = None
+PRODUCTS = ("FullyConnected", "batch_dot")
+MASKED_SCORE = -10000.0  # the authors' value; unlike -1e9 it fits float16
+
+
+def dense(units_in: int, units_out: int) -> nn.Dense:
+    return nn.Dense(units_out, in_units=units_in, flatten=False)
+
+
+def normalization(hyper: Dict[str, Any]) -> nn.LayerNorm:
+    return nn.LayerNorm(in_channels=hyper["hidden"], epsilon=hyper["layer_norm_epsilon"])
+
+
+def gelu(F: Any, x: Any) -> Any:
+    """x times the normal distribution's function of x, by erf, not by tanh."""
+    return F.LeakyReLU(x, act_type="gelu")
+
+
+class Embeddings(nn.HybridBlock):
+    """Token and segment ids (batch, sequence), position ids (1, sequence) -> (batch, sequence,
+    hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.token = nn.Embedding(hyper["vocabulary"], hyper["hidden"])
+        self.position = nn.Embedding(hyper["positions"], hyper["hidden"])
+        self.segment = nn.Embedding(hyper["segments"], hyper["hidden"])
+        self.norm = normalization(hyper)
+        self.dropout = nn.Dropout(hyper["dropout"])
+
+    def hybrid_forward(self, F: Any, token_ids: Any, segment_ids: Any, position_ids: Any) -> Any:
+        x = F.elemwise_add(self.token(token_ids), self.segment(segment_ids))
+        return self.dropout(self.norm(F.broadcast_add(x, self.position(position_ids))))
+
+
+class Attention(nn.HybridBlock):
+    """(batch, sequence, hidden) and scores to add (batch * heads, 1, sequence) -> (batch,
+    sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden = hyper["hidden"]
+        self.heads = hyper["heads"]
+        self.scale = (hidden // self.heads) ** -0.5
+        self.query = dense(hidden, hidden)
+        self.key = dense(hidden, hidden)
+        self.value = dense(hidden, hidden)
+        self.output = dense(hidden, hidden)
+        self.dropout = nn.Dropout(hyper["dropout"])  # of the attention probabilities
+
+    def hybrid_forward(self, F: Any, x: Any, mask: Any) -> Any:
+        query = self._split(F, self.query(x) * self.scale)
+        key, value = (self._split(F, projection(x)) for projection in (self.key, self.value))
+        scores = F.broadcast_add(F.batch_dot(query, key, transpose_b=True), mask)
+        context = F.batch_dot(self.dropout(F.softmax(scores, axis=-1)), value)
+        context = F.reshape(context, (-4, -1, self.heads, 0, 0))  # (batch, heads, sequence, size)
+        return self.output(F.reshape(F.transpose(context, (0, 2, 1, 3)), (0, 0, -3)))
+
+    def _split(self, F: Any, x: Any) -> Any:
+        """(batch, sequence, hidden) -> (batch * heads, sequence, head size)."""
+        x = F.reshape(x, (0, 0, self.heads, -1))
+        return F.reshape(F.transpose(x, (0, 2, 1, 3)), (-3, 0, 0))
+
+
+class Layer(nn.HybridBlock):
+    """One encoder layer, normalised behind each residual; (batch, sequence, hidden) kept."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden = hyper["hidden"]
+        self.attention = Attention(hyper)
+        self.attention_norm = normalization(hyper)
+        self.intermediate = dense(hidden, hyper["intermediate"])
+        self.output = dense(hyper["intermediate"], hidden)
+        self.output_norm = normalization(hyper)
+        self.dropout = nn.Dropout(hyper["dropout"])
+
+    def hybrid_forward(self, F: Any, x: Any, mask: Any) -> Any:
+        # not by +, which broadcasts: oneDNN adds arrays of one shape
+        x = self.attention_norm(F.elemwise_add(x, self.dropout(self.attention(x, mask))))
+        y = self.dropout(self.output(gelu(F, self.intermediate(x))))
+        return self.output_norm(F.elemwise_add(x, y))
+
+
+class BertPretraining(nn.HybridBlock):
+    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
+    (batch, 2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden = hyper["hidden"]
+        self.heads = hyper["heads"]
+        self.vocabulary = hyper["vocabulary"]
+        self.embeddings = Embeddings(hyper)
+        self.layers = nn.HybridSequential()
+        for _ in range(hyper["layers"]):
+            self.layers.add(Layer(hyper))
+        self.transform = dense(hidden, hidden)
+        self.transform_norm = normalization(hyper)
+        # the decoder's weight is the token embedding, its bias is its own; both come to
+        # hybrid_forward because they are attributes
+        self.decoder_weight = self.embeddings.token.weight
+        self.decoder_bias = self.params.get(
+            "decoder_bias", shape=(hyper["vocabulary"],), init=mx.init.Zero()
+        )
+        self.pooler = dense(hidden, hidden)
+        self.next_sentence = dense(hidden, 2)
+
+    def hybrid_forward(
+        self,
+        F: Any,
+        token_ids: Any,
+        segment_ids: Any,
+        position_ids: Any,
+        attention_mask: Any,
+        masked_rows: Any,
+        decoder_weight: Any,
+        decoder_bias: Any,
+    ) -> Tuple[Any, Any]:
+        x = self.embeddings(token_ids, segment_ids, position_ids)
+        ignored = F.expand_dims((1.0 - attention_mask) * MASKED_SCORE, axis=1)
+        mask = F.repeat(ignored, repeats=self.heads, axis=0)  # (batch * heads, 1, sequence)
+        for layer in self.layers:
+            x = layer(x, mask)
+        masked = F.take(F.reshape(x, (-3, 0)), masked_rows)
+        masked = self.transform_norm(gelu(F, self.transform(masked)))
+        tokens = F.FullyConnected(
+            masked, decoder_weight, decoder_bias, num_hidden=self.vocabulary, flatten=False
+        )
+        first = F.reshape(F.slice_axis(x, axis=1, begin=0, end=1), (-3, 0))
+        return tokens, self.next_sentence(F.tanh(self.pooler(first)))
+
+
+def build(facts: Dict[str, Any]) -> nn.HybridBlock:
+    model = BertPretraining(facts["hyperparameters"])
+    for parameter in model.collect_params(".*weight").values():
+        parameter.init = mx.init.Normal(facts["hyperparameters"]["initializer_range"])
+    return model
+
+
+def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
+    """Numpy arrays of the batch -> those that the model takes."""
+    batch_size, sequence = batch["token_ids"].shape
+    # row numbers among those of all sequences: MXNet takes rows of a matrix
+    first_rows = sequence * np.arange(batch_size)[:, np.newaxis]
+    return (
+        batch["token_ids"].astype(np.int32),
+        batch["segment_ids"].astype(np.int32),
+        np.arange(sequence, dtype=np.int32)[np.newaxis],
+        batch["attention_mask"].astype(np.float32),
+        (first_rows + batch["masked_positions"]).astype(np.int32),
+    )
+
+
+def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
+    """Numpy arrays of the batch -> those that :func:`loss` takes."""
+    return tuple(
+        batch[name].reshape(-1).astype(np.int32)
+        for name in ("masked_labels", "next_sentence_labels")
+    )
+
+
+def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...]) -> Any:
+    """Mean cross entropy over the masked positions plus that over the sequences."""
+    entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    tokens, next_sentence = (logits.astype("float32") for logits in outputs)
+    masked = entropy(tokens.reshape((-3, 0)), labels[0]).mean()
+    return masked + entropy(next_sentence, labels[1]).mean()

@@ -1,0 +1,116 @@
+"""The device a rank computes on, its precision, and what is set for MXNet there."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Sequence
+
+import mxnet as mx
+import numpy as np
+from harness.adapter import Place, Unsupported
+from mxnet.contrib import amp
+
+BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # MXNet's own stand-in: numpy has none
+DTYPES = {"bfloat16": BFLOAT16, "float16": np.dtype(np.float16)}
+
+
+def put_messages_first() -> None:
+    """Let the text of MXNet's errors begin with their message: it stands behind a trace in C++,
+    and a record keeps the first line."""
+
+    def text(error: mx.MXNetError) -> str:
+        whole = RuntimeError.__str__(error).strip()
+        trace, *lines = whole.splitlines() or [""]
+        message = next((line for line in lines if not line.startswith("  ")), None)
+        if not trace.startswith("Traceback") or message is None:
+            return whole
+        return message.replace("MXNetError: ", "", 1) + f"\n{whole}"
+
+    mx.MXNetError.__str__ = text
+
+
+def take(place: Place) -> mx.Context:
+    """The device of ``place``. Raises :class:`Unsupported` where it is not there."""
+    if place.accelerator == "cpu":
+        return mx.cpu()
+    if place.accelerator != "cuda":
+        raise Unsupported(f"no support for accelerator {place.accelerator}")
+    if not mx.runtime.Features().is_enabled("CUDA"):
+        raise Unsupported(f"MXNet {mx.__version__} is a build without CUDA")
+    visible = mx.context.num_gpus()
+    if place.local_rank >= visible:
+        raise Unsupported(
+            f"MXNet sees {visible} CUDA devices, too few for local rank {place.local_rank}"
+        )
+    return mx.gpu(place.local_rank)
+
+
+def name_of(dtype: Any) -> str:
+    """``float32``, ``float16``, ``bfloat16``, ..: numpy prints MXNet's bfloat16 as ``void16``."""
+    found = np.dtype(dtype)
+    return "bfloat16" if found == BFLOAT16 else found.name
+
+
+def set_precision(precision: str, device: mx.Context, products: Sequence[str]) -> str:
+    """Switch mixed precision on where it is asked for, for the whole process; returns the dtype
+    that products have. ``products`` are the names of the operators that a model has.
+
+    Raises :class:`Unsupported` where MXNet has one of them not in that dtype on ``device``."""
+    if precision == "fp32":
+        return "float32"
+    if precision != "amp":
+        raise Unsupported(f"no support for precision {precision}")
+    # what MXNet's AMP has for each device: the other one is refused or ignored there
+    dtype = "bfloat16" if device.device_type == "cpu" else "float16"
+    for name in products:
+        reason = refusal(name, dtype, device)
+        if reason:
+            raise Unsupported(f"MXNet's {name} on {device.device_type} in {dtype}: {reason}")
+    # MXNet's list leaves batch_dot to the widest of its operands, and a softmax gives float32
+    operators = amp.list_lp16_ops(DTYPES[dtype])
+    amp.init(dtype, target_precision_ops=sorted({*operators, *products}))
+    return dtype
+
+
+def refusal(operator: str, dtype: str, device: mx.Context) -> str:
+    """Why MXNet cannot compute ``operator``, a product, in ``dtype`` on ``device``, in its own
+    words, found by trying; empty where it can."""
+    shapes = {"Convolution": (1, 8, 3, 3), "FullyConnected": (8, 8), "batch_dot": (1, 8, 8)}
+    options = {
+        "Convolution": {"num_filter": 1, "kernel": (3, 3), "no_bias": True},
+        "FullyConnected": {"num_hidden": 8, "no_bias": True},
+        "batch_dot": {},
+    }
+    operand = mx.nd.ones(shapes[operator], ctx=device)
+    operand = mx.nd.amp_cast(operand, dtype=DTYPES[dtype])
+    try:
+        getattr(mx.nd, operator)(operand, operand, **options[operator]).wait_to_read()
+    except mx.MXNetError as error:
+        return str(error).splitlines()[0].rpartition(": ")[2]  # behind the check that failed
+    return ""
+
+
+def hybridize(mode: str, device: mx.Context, dtype: str) -> Dict[str, Any]:
+    """Arguments of ``HybridBlock.hybridize``. Its documentation and the performance guide
+    recommend static allocation for shapes that never change, the guide to oneDNN its fusion of
+    operators, which knows no gradients."""
+    options: Dict[str, Any] = {"static_alloc": True, "static_shape": True}
+    # under AMP the fused graph is slower, and its outputs are a seventh off those without
+    if mode == "inference" and device.device_type == "cpu" and dtype == "float32":
+        options["backend"] = "MKLDNN"
+    return options
+
+
+def settings() -> Dict[str, Any]:
+    """Flags and features that act on speed: JSON values, as MXNet reports them."""
+    features = mx.runtime.Features()
+    return {
+        "threads": int(os.environ["OMP_NUM_THREADS"]),
+        "engine": os.environ.get("MXNET_ENGINE_TYPE", "ThreadedEnginePerDevice"),
+        "engine_threads": int(os.environ.get("MXNET_CPU_WORKER_NTHREADS", "1")),
+        "onednn": features.is_enabled("MKLDNN"),
+        "cudnn": features.is_enabled("CUDNN"),
+        "blas": next(
+            (name for name in ("BLAS_MKL", "BLAS_OPEN") if features.is_enabled(name)), None
+        ),
+    }

@@ -1,0 +1,88 @@
+"""The facts' optimizers by the rules of ``torch.optim``, on MXNet's fused update kernels."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Dict, List, Sequence, Tuple
+
+import mxnet as mx
+
+# How many parameters one kernel updates: MXNet's own default for SGD, of which the documentation
+# of its environment variables tells
+AGGREGATION = int(os.environ.get("MXNET_OPTIMIZER_AGGREGATION_SIZE", "4"))
+# Elements summed up in one go: float32 loses 0.1% in a sum of 23 million squares by `dot`, 5% by
+# `norm` and `multi_sum_sq`
+CHUNK = 1 << 18
+
+
+class AdamW(mx.optimizer.Optimizer):
+    """``torch.optim.AdamW``; MXNet has kernels for it, but no class.
+
+    A kernel does ``w -= eta * (lr * m / (sqrt(v) + epsilon) + wd * w)``, so both corrections of
+    the bias and the learning rate of the decay go into its arguments."""
+
+    def __init__(
+        self,
+        beta1: float,
+        beta2: float,
+        epsilon: float,
+        clip_global_norm: float,
+        **arguments: Any,
+    ) -> None:
+        super().__init__(**arguments)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.clip_global_norm = clip_global_norm
+        self.aggregate_num = AGGREGATION
+
+    def clip(self, gradients: List[Any], scale: float) -> None:
+        """Keep the global norm of the next update's ``gradients``, which ``scale`` makes the true
+        ones, below the limit: the kernels multiply them by the factor. Not waited for.
+
+        By ``dot``, as ``gluon.utils.clip_global_norm`` does."""
+        flat = [gradient.reshape((-1,)) for gradient in gradients]
+        chunks = [x[start : start + CHUNK] for x in flat for start in range(0, x.size, CHUNK)]
+        norm = mx.nd.sqrt(mx.nd.add_n(*[mx.nd.dot(x, x) for x in chunks])) * scale
+        self.factor = mx.nd.minimum(self.clip_global_norm / (norm + 1e-6), 1.0)
+
+    def create_state(self, index: int, weight: mx.nd.NDArray) -> Tuple[Any, Any]:
+        return mx.nd.zeros_like(weight), mx.nd.zeros_like(weight)
+
+    def update(
+        self,
+        index: Sequence[int],
+        weight: Sequence[Any],
+        grad: Sequence[Any],
+        state: Sequence[Tuple[Any, Any]],
+    ) -> None:
+        self._update_count(index)
+        step = self._index_update_count[index[0]]
+        correction = math.sqrt(1 - self.beta2**step)
+        means, variances = zip(*state)
+        mx.nd.contrib.multi_adamw_update(
+            weight,
+            grad,
+            means,
+            variances,
+            self.factor * self.rescale_grad,
+            lrs=[rate * correction / (1 - self.beta1**step) for rate in self._get_lrs(index)],
+            wds=[r * d for r, d in zip(self._get_lrs(index), self._get_wds(index))],
+            etas=[1.0] * len(weight),
+            beta1=self.beta1,
+            beta2=self.beta2,
+            epsilon=self.epsilon * correction,
+            out=weight,
+        )
+
+
+def from_facts(facts: Dict[str, Any]) -> mx.optimizer.Optimizer:
+    """The optimizer that the model's hyper-parameters name."""
+    hyper = facts["hyperparameters"]
+    common = {"learning_rate": hyper["learning_rate"], "wd": hyper["weight_decay"]}
+    if hyper["optimizer"] == "sgd":  # its decay is part of the gradient, as PyTorch's
+        return mx.optimizer.SGD(momentum=hyper["momentum"], **common)
+    return AdamW(
+        hyper["beta1"], hyper["beta2"], hyper["epsilon"], hyper["clip_global_norm"], **common
+    )

@@ -1,0 +1,139 @@
+"""In which dtype the products and convolutions of a forward pass run, and how large they are:
+watched in imperative mode, read from the graph that MXNet runs where that was compiled."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
+
+import mxnet as mx
+from harness.adapter import Mismatch
+from mxnet import autograd
+
+from .devices import name_of
+
+Shape = Tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Product:
+    """One product as it ran: the dtype of its result, which is that of its operands."""
+
+    dtype: str
+    multiply_adds: int
+
+
+# what oneDNN's fusion makes of a product and the operators behind it
+FUSED = {
+    "_sg_mkldnn_conv": "Convolution",
+    "_sg_mkldnn_fully_connected": "FullyConnected",
+}
+
+
+def telling(operator: str) -> int:
+    """Which operand of a product tells its size: the weight, or the first of two matrices."""
+    return 0 if operator == "batch_dot" else 1
+
+
+def multiply_adds(operator: str, operand: Shape, result: Shape, transposed: bool) -> int:
+    """Of one product. ``operand``: the shape of the one that tells; ``transposed``: whether a
+    ``batch_dot`` transposes it."""
+    size = 1
+    for extent in result:
+        size *= extent
+    if operator == "batch_dot":
+        return size * operand[-2 if transposed else -1]
+    for extent in operand[1:]:  # the first axis of a weight is that of the outputs
+        size *= extent
+    return size
+
+
+@contextlib.contextmanager
+def _watched(operators: Sequence[str], found: List[Product]) -> Iterator[None]:
+    """While it lasts, each call of ``operators`` in imperative mode is noted in ``found``."""
+    originals = {name: getattr(mx.nd, name) for name in operators}
+
+    def watching(name: str) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            result = originals[name](*arguments, **options)
+            operand = arguments[telling(name)]
+            transposed = bool(options.get("transpose_a"))
+            size = multiply_adds(name, operand.shape, result.shape, transposed)
+            found.append(Product(name_of(result.dtype), size))
+            return result
+
+        return call
+
+    for name in operators:
+        setattr(mx.nd, name, watching(name))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(mx.nd, name, original)
+
+
+def imperative(model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]) -> Any:
+    """The products of one forward pass, which leaves the running statistics as they were.
+
+    A training step's pass is one in training mode: inference lays out the weights anew."""
+    found: List[Product] = []
+    statistics = [p for p in model.collect_params().values() if p.grad_req == "null"]
+    kept = [parameter.data().copy() for parameter in statistics]
+    with autograd.train_mode() if train else autograd.predict_mode(), _watched(operators, found):
+        model(*inputs)
+    for parameter, before in zip(statistics, kept):
+        parameter.set_data(before)
+    return found
+
+
+def compiled(model: Any, inputs: Sequence[Any], operators: Sequence[str]) -> List[Product]:
+    """The products in the graph that a hybridized model runs, by MXNet's own inference of types
+    and shapes."""
+    if model._cached_op is None:
+        model._build_cache(*inputs)  # as the first call of the model does
+    data, graph = model._cached_graph
+    known = {p.name: p.data() for p in model.collect_params().values()}
+    known.update({symbol.name: array for symbol, array in zip(data, inputs)})
+    known = {name: known[name] for name in graph.list_inputs()}
+    internals = graph.get_internals()
+    names = internals.list_outputs()
+    shapes = dict(zip(names, internals.infer_shape(**{n: a.shape for n, a in known.items()})[1]))
+    dtypes = dict(zip(names, internals.infer_type(**{n: a.dtype for n, a in known.items()})[1]))
+    nodes = json.loads(internals.tojson(remove_amp_cast=False))["nodes"]
+    found = []
+    for node in nodes:
+        operator = FUSED.get(node["op"], node["op"])
+        if operator not in operators:
+            continue
+        operand = nodes[node["inputs"][telling(operator)][0]]
+        size = multiply_adds(
+            operator,
+            shapes[_output(operand)],
+            shapes[_output(node)],
+            transposed=node.get("attrs", {}).get("transpose_a") in ("True", "1"),
+        )
+        found.append(Product(name_of(dtypes[_output(node)]), size))
+    return found
+
+
+def _output(node: Dict[str, Any]) -> str:
+    """The name of the first output of a graph's node."""
+    return str(node["name"]) if node["op"] == "null" else f"{node['name']}_output"
+
+
+def proof(model: Any) -> Dict[str, Any]:
+    """Counts of what was compiled. Raises Mismatch unless the whole model became one graph."""
+
+    def blocks(block: Any) -> Iterator[Any]:
+        yield block
+        for child in block._children.values():
+            yield from blocks(child)
+
+    graphs = sum(block._cached_op is not None for block in blocks(model))
+    if model._cached_op is None or graphs != 1:
+        raise Mismatch(f"the model was not compiled as one graph, but as {graphs}")
+    nodes = json.loads(model._cached_graph[1].tojson(remove_amp_cast=False))["nodes"]
+    return {"graphs": graphs, "operators": sum(node["op"] != "null" for node in nodes)}

@@ -1,0 +1,71 @@
+"""One training step and one inference step, for any model."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, List, Optional, Tuple
+
+from mxnet import autograd
+from mxnet.contrib import amp
+
+from .optimizers import AdamW
+
+Outputs = Tuple[Any, ...]
+Step = Callable[[], Outputs]
+
+
+def trainable(model: Any) -> List[Any]:
+    return [p for p in model.collect_params().values() if p.grad_req != "null"]
+
+
+def inference(model: Any, inputs: Tuple[Any, ...]) -> Step:
+    """The step that returns the logits."""
+
+    def forward() -> Outputs:
+        outputs = model(*inputs)
+        return tuple(outputs) if isinstance(outputs, (list, tuple)) else (outputs,)
+
+    return forward
+
+
+def gradients(
+    forward: Step,
+    loss: Callable[[Outputs], Any],
+    trainer: Any,
+    sum_over_ranks: Optional[Callable[[List[Any]], None]],
+    found: List[Any],
+) -> Callable[[], Any]:
+    """The step's first part: it returns the loss, an array (1,), and leaves in ``found``, the
+    gradients' arrays, their sum over all ranks. ``gradient_scale`` makes them the true ones."""
+    float16 = hasattr(trainer, "_amp_loss_scaler")
+
+    def differentiate() -> Any:
+        with autograd.record():
+            value = loss(forward())
+            scaling = amp.scale_loss(value, trainer) if float16 else contextlib.nullcontext(value)
+            with scaling as scaled:
+                scaled.backward()
+        if sum_over_ranks is not None:
+            sum_over_ranks(found)
+        return value
+
+    return differentiate
+
+
+def gradient_scale(trainer: Any, ranks: int) -> float:
+    """What the gradients behind ``differentiate`` are to be multiplied by: the trainer divides by
+    the loss scale of that pass and by the number of ranks."""
+    return trainer._scale / ranks
+
+
+def training(differentiate: Callable[[], Any], trainer: Any, ranks: int, found: List[Any]) -> Step:
+    """The step that returns the loss, an array (1,)."""
+
+    def step() -> Outputs:
+        value = differentiate()
+        if isinstance(trainer.optimizer, AdamW):
+            trainer.optimizer.clip(found, gradient_scale(trainer, ranks))
+        trainer.update(ranks)  # nothing, where a float16 gradient overflowed
+        return (value,)
+
+    return step
