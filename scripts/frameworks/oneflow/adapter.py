@@ -1,0 +1,213 @@
+"""OneFlow as its documentation says: eager mode with DistributedDataParallel, or nn.Graph with the
+optimizer in it and, for several ranks, global tensors."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any, Dict, List
+
+from harness.adapter import Adapter
+
+# OneFlow's words for memory that ran out, where it is an exception; on a CPU it ends the process.
+OUT_OF_MEMORY = ("out of memory", "out_of_memory", "allocate failed", "CUBLAS_STATUS_ALLOC_FAILED")
+
+
+class OneFlowAdapter(Adapter):
+    def start(self) -> None:
+        # OneFlow reads these when it is imported.
+        os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] = "0"
+        os.environ.setdefault("GLOG_minloglevel", "3")  # the build says at length: no GPU
+        if self.place.rank > 0:
+            from . import rendezvous
+
+            rendezvous.wait_for_listener(self.place.addresses[0])
+        import oneflow
+
+        # All that imports OneFlow at its top: from here on it is there.
+        from . import devices, eager, graphs, optimizers, precision, products, ranks, weights
+
+        self._oneflow: Any = oneflow
+        self._eager, self._graphs, self._optimizers = eager, graphs, optimizers
+        self._products, self._ranks, self._weights = products, ranks, weights
+        self._devices = devices
+        self._device = devices.take(self.place)
+        self._train = self.case.mode == "train"
+        self._graph_mode = self.case.compiler == "graph"
+        self._amp = None
+        if self.case.precision == "amp":
+            self._amp = precision.amp_dtype(self._device, self._graph_mode, self._train)
+        # The interface of a model's module is that of resnet50_v1_5.py.
+        name = self.case.model.replace(".", "_")
+        self._definition: Any = importlib.import_module(f".{name}", __package__)
+
+    def build(self, batch: Dict[str, Any]) -> None:
+        oneflow, definition = self._oneflow, self._definition
+        oneflow.manual_seed(self.place.seed)  # the same weights in every rank
+        self._model = definition.build(self.facts).to(self._device).train(self._train)
+        # images come as (batch, height, width, channels)
+        arrays = {n: a.transpose(0, 3, 1, 2) if a.ndim == 4 else a for n, a in batch.items()}
+        self._batch = {
+            name: oneflow.tensor(array.copy(), device=self._device)
+            for name, array in arrays.items()
+        }
+        oneflow.manual_seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
+        if self._graph_mode:
+            self._build_graph()
+        else:
+            self._build_eager()
+
+    def _build_eager(self) -> None:
+        if not self._train:
+            self._step = self._eager.inference(lambda: self._forward(self._model))
+            return
+        several = self.place.world_size > 1
+        model = self._ranks.wrap(self._model) if several else self._model
+        self._optimizer = self._make_optimizer()
+        self._differentiate = self._eager.gradients(
+            forward=lambda: self._forward(model),
+            losses=lambda outputs: self._definition.losses(outputs, self._batch),
+            optimizer=self._optimizer,
+            views=several,
+        )
+        self._step = self._eager.training(
+            self._differentiate, self._optimizer, clip=self._clip_global_norm is not None
+        )
+
+    def _build_graph(self) -> None:
+        self._side_graphs: Dict[Any, Any] = {}
+        if self.place.world_size > 1:
+            self._model = self._ranks.replicate(self._model, self._device)
+            self._batch = self._ranks.join(self._batch, self._device)
+        if self._train:
+            self._optimizer = self._make_optimizer()
+            self._graph = self._graphs.Training(*self._graph_parts(), self._optimizer)
+            self._graphs.compile_graph(self._graph, self._batch)
+        else:
+            self._graph = self._compiled(self._graphs.Forward)
+        self._step = lambda: self._graph(self._batch)
+
+    def _graph_parts(self) -> Any:
+        return self._definition, self._model, self._amp
+
+    def _compiled(self, kind: Any) -> Any:
+        """The graph of this ``kind`` beside the step's, compiled when it is first wanted."""
+        if kind not in self._side_graphs:
+            graph = kind(*self._graph_parts())
+            self._graphs.compile_graph(graph, self._batch)
+            self._side_graphs[kind] = graph
+        return self._side_graphs[kind]
+
+    def _make_optimizer(self) -> Any:
+        fused = self._device.type == "cuda"
+        return self._optimizers.from_facts(self._model, self.facts, fused)
+
+    @property
+    def _clip_global_norm(self) -> Any:
+        return self.facts["hyperparameters"].get("clip_global_norm")
+
+    def _forward(self, model: Any) -> Any:
+        inputs = self._definition.inputs(self._batch)
+        if self._amp is None:
+            return model(*inputs)
+        with self._oneflow.autocast(self._device.type, dtype=self._amp):
+            return model(*inputs)
+
+    def step(self) -> Any:
+        return self._step()
+
+    def read(self, handle: Any) -> float:
+        arrays = [self._weights.local(tensor).numpy().astype("float64") for tensor in handle]
+        if self._train:  # vectors of losses
+            return float(sum(array.mean() for array in arrays))
+        return float(sum(array.sum() for array in arrays) / sum(array.size for array in arrays))
+
+    def synchronize(self) -> None:
+        # OneFlow's virtual machine runs behind Python on a CPU too. oneflow.cuda.synchronize()
+        # would wait for a GPU alone.
+        self._oneflow._oneflow_internal.eager.Sync()
+        if self._device.type == "cuda":
+            self._oneflow.cuda.synchronize(self._device)
+
+    def version(self) -> str:
+        return str(self._oneflow.__version__)
+
+    def device(self) -> str:
+        return self._devices.name(self._device)
+
+    def settings(self) -> Dict[str, Any]:
+        several = self.place.world_size > 1
+        found: Dict[str, Any] = {
+            "threads": self.place.threads,
+            "tf32": os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] != "0",
+            "onednn": os.environ.get("ONEFLOW_ENABLE_ONEDNN_OPTS", "default"),
+            "memory_format": "channels_first",  # kernels for the CPU have no other
+            "amp_dtype": None if self._amp is None else str(self._amp).replace("oneflow.", ""),
+        }
+        if self._graph_mode:
+            found["graph"] = self._graphs.OPTIONS
+            found["dropout_has_seeds"] = self._graphs.dropout_has_seeds(self._graph)
+        if several:
+            found["data_parallel"] = "global tensors" if self._graph_mode else "DDP"
+        if self._train:
+            found["fused_optimizer"] = self._optimizer.param_groups[0]["fused"]
+            found["grad_scaler"] = self._graph_mode and self._amp is not None
+        return found
+
+    def trainable_parameters(self) -> int:
+        return sum(p.numel() for p in self._model.parameters() if p.requires_grad)
+
+    def product_dtypes(self) -> Dict[str, int]:
+        if self._graph_mode:
+            done = self._products.compiled(self._graph, self.place.world_size)
+        else:
+            done = self._watched()
+        return self._products.count(done)
+
+    def _watched(self) -> Any:
+        forward = self._model.forward  # without the hooks of DistributedDataParallel
+        return self._products.watched(self._model, lambda: self._forward(forward))
+
+    def compiled(self) -> Dict[str, Any]:
+        return self._graphs.proof(self._graph) if self._graph_mode else {}
+
+    def all_reduce(self, value: float) -> float:
+        return self._ranks.total(value, self._device) if self.place.world_size > 1 else value
+
+    def weights_checksum(self) -> float:
+        arrays = self._weights.arrays(self._model).values()
+        return float(sum(abs(array.astype("float64")).sum() for array in arrays))
+
+    def load_weights(self, weights: Dict[str, Any]) -> None:
+        self._weights.load(self._model, weights)
+
+    def weights(self) -> Dict[str, Any]:
+        return self._weights.arrays(self._model)
+
+    def gradients(self) -> Dict[str, Any]:
+        if self._graph_mode:
+            found = self._compiled(self._graphs.Gradients)(self._batch)
+        else:
+            self._differentiate()
+            found = [parameter.grad for parameter in self._model.parameters()]
+        return self._weights.gradients(self._model, found)
+
+    def outputs(self) -> List[Any]:
+        if self._graph_mode:
+            found = self._compiled(self._graphs.Forward)(self._batch)
+        else:
+            with self._oneflow.no_grad():
+                found = self._forward(self._model)
+        return [self._weights.local(logits).float().numpy() for logits in found]
+
+    def forward_multiply_adds(self) -> int:
+        if self._graph_mode:
+            graph = self._compiled(self._graphs.Forward)
+            done = self._products.compiled(graph, self.place.world_size)
+        else:
+            done = self._watched()
+        return self._products.multiply_adds(done)
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        words = str(error)
+        return isinstance(error, MemoryError) or any(known in words for known in OUT_OF_MEMORY)

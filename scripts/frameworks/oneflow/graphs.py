@@ -1,0 +1,107 @@
+"""nn.Graph, OneFlow's static graphs: forward pass, backward pass, all-reduce and optimizer are one
+job, which OneFlow compiles and then runs without Python."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+import oneflow
+from harness.adapter import Mismatch
+from oneflow import Tensor, nn, optim
+
+from . import products
+
+Batch = Dict[str, Tensor]
+
+#: What OneFlow's documentation of GraphConfig says improves performance.
+OPTIONS = {
+    "allow_fuse_model_update_ops": True,
+    "allow_fuse_add_to_output": True,
+    "allow_fuse_cast_scale": True,
+}
+
+
+class _Graph(nn.Graph):
+    def __init__(self, definition: Any, model: nn.Module, amp: Optional[oneflow.dtype]) -> None:
+        super().__init__()
+        self.definition = definition
+        self.model = model
+        for name, value in OPTIONS.items():
+            getattr(self.config, name)(value)
+        if amp is not None:
+            self.config.enable_amp(True, dtype=amp)
+
+    def find_losses(self, batch: Batch) -> List[Tensor]:
+        outputs = self.model(*self.definition.inputs(batch))
+        found = self.definition.losses(outputs, batch)
+        sum(vector.mean() for vector in found).backward()
+        return list(found)
+
+
+class Training(_Graph):
+    """From a batch to the losses, updating the model."""
+
+    def __init__(
+        self,
+        definition: Any,
+        model: nn.Module,
+        amp: Optional[oneflow.dtype],
+        optimizer: optim.Optimizer,
+    ) -> None:
+        super().__init__(definition, model, amp)
+        self.add_optimizer(optimizer)
+        if amp == oneflow.float16:  # bfloat16 has the range of float32
+            self.set_grad_scaler(oneflow.amp.GradScaler())
+
+    def build(self, batch: Batch) -> List[Tensor]:
+        return self.find_losses(batch)
+
+
+class Gradients(_Graph):
+    """From a batch to the gradients, as :class:`Training` finds them. OneFlow has a backward pass
+    only in a graph with an optimizer: this one's changes nothing."""
+
+    def __init__(self, definition: Any, model: nn.Module, amp: Optional[oneflow.dtype]) -> None:
+        super().__init__(definition, model, amp)
+        self.parameters = list(model.parameters())
+        self.add_optimizer(optim.SGD(self.parameters, lr=0.0))
+
+    def build(self, batch: Batch) -> List[Tensor]:
+        self.find_losses(batch)
+        found = [parameter.grad for parameter in self.parameters]
+        if not found[0].is_global:
+            return found
+        return [gradient.to_global(sbp=oneflow.sbp.broadcast) for gradient in found]
+
+
+class Forward(_Graph):
+    """From a batch to the logits."""
+
+    def build(self, batch: Batch) -> List[Tensor]:
+        return list(self.model(*self.definition.inputs(batch)))
+
+
+def compile_graph(graph: _Graph, batch: Batch) -> None:
+    """Compile ``graph`` for tensors like those of ``batch``, without running it."""
+    graph._compile(batch)
+    # Tracing leaves symbols where eager gradients belong; the next graph would stumble on them.
+    for parameter in graph.model.parameters():
+        parameter.to(Tensor).grad = None
+
+
+def dropout_has_seeds(graph: _Graph) -> Optional[bool]:
+    """Whether the job's dropouts have seeds; None where it has no dropouts. In OneFlow 0.9.0 they
+    have none: layers of one shape drop the same positions, other ones in each step, the same in
+    all ranks."""
+    operators = [entry.user_conf for entry in graph._compiled_graph_proto.net.op]
+    dropouts = [found for found in operators if found.op_type_name == "dropout"]
+    return all("seed" in found.attr for found in dropouts) if dropouts else None
+
+
+def proof(graph: _Graph) -> Dict[str, Any]:
+    """Counts of what was compiled. Raises :class:`Mismatch` where nothing was."""
+    job = graph._compiled_graph_proto if graph.is_compiled else None
+    operators = len(job.net.op) if job is not None else 0
+    if not operators:
+        raise Mismatch("nn.Graph did not compile the step")
+    return {"operators": operators, "products": len(products.compiled(graph, ranks=1))}

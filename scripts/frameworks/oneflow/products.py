@@ -1,0 +1,120 @@
+"""Matrix products and convolutions: in which dtype they run, and how many multiply-adds they are.
+
+In eager mode they are watched as they happen, in their modules; in a graph they are read
+from the job that OneFlow compiled. (``oneflow.profiler`` shows no dtype, and on a machine without
+a GPU it ends the process.)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Tuple
+
+import oneflow
+from oneflow import Tensor, nn
+from oneflow.core.common import data_type_pb2
+
+DTYPES = {"kFloat": "float32", "kFloat16": "float16", "kBFloat16": "bfloat16"}
+
+# operators of a compiled job, those that only the backward pass has in the second line
+OPERATORS = {
+    *("conv2d", "matmul", "broadcast_matmul", "batch_matmul", "fused_matmul_bias"),
+    *("conv_data_grad", "conv_filter_grad", "broadcast_matmul_grad_b"),
+}
+
+
+class Done(NamedTuple):
+    """One product: its dtype, the shape it puts out, and the length of each sum behind one number
+    of it."""
+
+    dtype: str
+    shape: Tuple[int, ...]
+    summands: int
+
+
+class Product(nn.Module):
+    """A matrix product of two tensors as a module, so that it can be watched like the others."""
+
+    def __init__(self, transpose_b: bool = False) -> None:
+        super().__init__()
+        self.transpose_b = transpose_b
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return oneflow._C.matmul(a, b, transpose_b=self.transpose_b)
+
+
+def count(products: Iterable[Done]) -> Dict[str, int]:
+    """Number of products by dtype."""
+    return dict(Counter(product.dtype for product in products))
+
+
+def multiply_adds(products: Iterable[Done]) -> int:
+    return sum(math.prod(product.shape) * product.summands for product in products)
+
+
+def watched(model: nn.Module, forward: Callable[[], Any]) -> List[Done]:
+    """The products of one ``forward()`` in eager mode, by what their modules put out. Buffers of
+    ``model`` (running statistics) and the random state are left as they were."""
+    found: List[Done] = []
+
+    def note(module: nn.Module, original: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+        output = original(*inputs)
+        if isinstance(module, nn.Conv2d):
+            summands = module.weight.numel() // module.weight.shape[0]
+        else:
+            summands = inputs[0].shape[-1]
+        dtype = str(output.dtype).replace("oneflow.", "")
+        found.append(Done(dtype, tuple(output.shape), summands))
+        return output
+
+    kinds = (nn.Conv2d, nn.Linear, Product)
+    noted = [module for module in model.modules() if isinstance(module, kinds)]
+    kept = [buffer.clone() for buffer in model.buffers()]
+    state = oneflow.get_rng_state()
+    for module in noted:  # no hooks: OneFlow 0.9.0 cannot remove them again
+        module.forward = functools.partial(note, module, module.forward)
+    try:
+        with oneflow.no_grad():
+            forward()
+            for buffer, before in zip(model.buffers(), kept):
+                buffer.copy_(before)
+    finally:
+        for module in noted:
+            del module.forward
+    oneflow.set_rng_state(state)
+    return found
+
+
+def compiled(graph: nn.Graph, ranks: int) -> List[Done]:
+    """The products in the job that OneFlow compiled from ``graph``.
+
+    A job has the tensors of all ``ranks`` in one, split along the batch; the shapes given here
+    are those of one rank. Shapes and summands hold for a graph without a backward pass."""
+    job = graph._compiled_graph_proto
+    found: List[Done] = []
+    for operator in (entry.user_conf for entry in job.net.op):
+        if operator.op_type_name not in OPERATORS:
+            continue
+        operands = {name: _tensor(job, names.s[0]) for name, names in operator.input.items()}
+        (out,) = (_tensor(job, names.s[0]) for names in operator.output.values())
+        rows, *others = out.shape.dim
+        if operator.op_type_name == "conv2d":
+            summands = _size(operands["weight"]) // operands["weight"].shape.dim[0]
+        elif "a" in operands:
+            transposed = operator.attr["transpose_a"].at_bool
+            summands = operands["a"].shape.dim[-2 if transposed else -1]
+        else:
+            summands = 0  # of a convolution's backward pass
+        dtype = data_type_pb2.DataType.Name(out.data_type)
+        found.append(Done(DTYPES.get(dtype, dtype), (rows // ranks, *others), summands))
+    return found
+
+
+def _tensor(job: Any, name: str) -> Any:
+    return job.helper.lbn2logical_blob_desc[name]
+
+
+def _size(tensor: Any) -> int:
+    return math.prod(tensor.shape.dim)

@@ -1,0 +1,42 @@
+"""Several ranks, which OneFlow joined when it was imported."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import oneflow
+from oneflow import Tensor, nn
+
+DATA_PARALLEL = {
+    # running statistics stay each rank's own: a training step does not read them, and the other
+    # frameworks do not send them either
+    "broadcast_buffers": False,
+}
+
+
+def wrap(model: nn.Module) -> nn.Module:
+    """``model`` with its gradients averaged over all ranks during the backward pass."""
+    return nn.parallel.DistributedDataParallel(model, **DATA_PARALLEL)
+
+
+def replicate(model: nn.Module, device: oneflow.device) -> nn.Module:
+    """``model`` as one of global tensors, whole in every rank: what OneFlow recommends for
+    data-parallel graphs. Batch normalisation still takes each rank's own statistics."""
+    everywhere = oneflow.placement.all(device.type)
+    return model.to_global(placement=everywhere, sbp=oneflow.sbp.broadcast)
+
+
+def join(batch: Dict[str, Tensor], device: oneflow.device) -> Dict[str, Tensor]:
+    """The batches of all ranks as one of global tensors, split along the batch."""
+    everywhere = oneflow.placement.all(device.type)
+    return {
+        name: tensor.to_global(placement=everywhere, sbp=oneflow.sbp.split(0))
+        for name, tensor in batch.items()
+    }
+
+
+def total(value: float, device: oneflow.device) -> float:
+    """Sum of ``value`` over all ranks."""
+    tensor: Any = oneflow.tensor([value], dtype=oneflow.float64, device=device)
+    oneflow.comm.all_reduce(tensor)
+    return float(tensor.numpy()[0])

@@ -1,0 +1,324 @@
+"""The OneFlow adapter, driven in OneFlow's own environment: this one has no OneFlow. Here stands
+what is special about OneFlow; what all adapters must do is tested for all of them elsewhere."""
+
+import math
+from collections.abc import Iterator
+
+import pytest
+
+from ..conftest import build_environment
+from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+
+# What scripts find beside the prelude.
+WEIGHTS = """
+import numpy as np
+def flat(arrays):
+    return np.concatenate([np.asarray(array, "float64").ravel() for array in arrays])
+def weights(adapter):
+    return flat(adapter.weights().values())
+"""
+
+
+@pytest.fixture(scope="module")
+def oneflow_python() -> str:
+    return build_environment("oneflow")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, oneflow_python: str) -> Iterator[ForkServer]:
+    # Not OneFlow itself, which starts threads and joins the ranks when it is imported.
+    imports = "import numpy, google.protobuf"
+    folder = tmp_path_factory.mktemp("ranks")
+    with ForkServer("oneflow", oneflow_python, imports, folder, WEIGHTS) as server:
+        yield server
+
+
+@pytest.mark.parametrize("compiler", ["none", "graph"])
+def test_synchronize_waits_for_what_was_enqueued(run: ForkServer, compiler: str) -> None:
+    """OneFlow runs behind Python on a CPU too, in both modes; once synchronize() has returned,
+    nothing is left to wait for."""
+    (found,) = run(f"""
+import time
+adapter = built(small_bert(hidden=256, intermediate=1024), compiler="{compiler}", batch=16)
+adapter.read(adapter.step())
+start = time.perf_counter()
+handles = [adapter.step() for _ in range(3)]
+enqueued = time.perf_counter()
+adapter.synchronize()
+complete = time.perf_counter()
+values = [adapter.read(handle) for handle in handles]
+end = time.perf_counter()
+answer(waited=complete - enqueued, late=end - complete, values=values)
+""")
+    assert found["waited"] > 3 * found["late"], "synchronize() returned before the work was done"
+    assert found["values"] == sorted(found["values"], reverse=True)
+
+
+# Masks of dropout are what differs between outputs of one batch.
+DROPOUT = """
+adapter = started(small_bert(dropout=0.5), compiler="COMPILER")
+adapter.build(batch_of(adapter.facts))  # the same batch in every rank
+one, other = adapter.outputs(), adapter.outputs()
+modules = [m for m in adapter._model.modules() if type(m).__name__ == "Dropout"]
+ones = adapter._oneflow.ones(64)
+answer(one=flat(one).tolist(), again=np.array_equal(flat(one), flat(other)),
+       masks=[modules[i](ones).numpy().tolist() for i in (1, 2)], settings=adapter.settings())
+adapter.stop()
+"""
+
+
+def test_eager_dropout_differs_between_layers_steps_and_ranks(run: ForkServer) -> None:
+    """An nn.Dropout of OneFlow 0.9.0 has a generator of its own; all of them start from one
+    seed, whatever manual_seed() was told."""
+    first, second = run(DROPOUT.replace("COMPILER", "none"), ranks=2)
+    assert first["masks"][0] != first["masks"][1], "two layers drop the same positions"
+    assert not first["again"], "two steps drop the same positions"
+    assert first["one"] != second["one"], "two ranks drop the same positions"
+
+
+def test_a_graphs_dropout_differs_between_steps_and_the_record_says_how(run: ForkServer) -> None:
+    (found,) = run(DROPOUT.replace("COMPILER", "graph"))
+    assert not found["again"], "two steps drop the same positions"
+    assert found["settings"]["dropout_has_seeds"] is False
+
+
+@pytest.mark.parametrize(
+    ("facts", "mode", "eager", "graph"),
+    [
+        # a product of the forward pass has two in the backward pass
+        ("small_bert(dropout=0.1)", "train", BERT_PRODUCTS, 3 * BERT_PRODUCTS),
+        ("small_images()", "inference", 54, 54),
+    ],
+)
+def test_eager_mode_and_graph_count_the_same_products(
+    run: ForkServer, facts: str, mode: str, eager: int, graph: int
+) -> None:
+    (found,) = run(f"""
+adapter = built({facts}, mode="{mode}")
+state = weights(adapter)
+random = adapter._oneflow.get_rng_state().numpy().tolist()
+eager = adapter.product_dtypes(), adapter.forward_multiply_adds()
+kept = bool(np.array_equal(state, weights(adapter)))
+same_random = random == adapter._oneflow.get_rng_state().numpy().tolist()
+graph = built({facts}, mode="{mode}", compiler="graph")
+answer(eager=eager, graph=[graph.product_dtypes(), graph.forward_multiply_adds()], kept=kept,
+       random=same_random)
+""")
+    assert found["eager"][0] == {"float32": eager}
+    assert found["graph"][0] == {"float32": graph}
+    assert found["eager"][1] == found["graph"][1] > 0
+    assert found["kept"], "looking at the products changed the model"
+    assert found["random"], "looking at the products drew random numbers"
+
+
+@pytest.mark.parametrize("compiler", ["none", "graph"])
+def test_amp_that_has_no_effect_is_unsupported_in_oneflows_words(
+    run: ForkServer, compiler: str
+) -> None:
+    (found,) = run(f"""
+answer(reason=raised(Unsupported, lambda: started(small_bert(), precision="amp",
+                                                  compiler="{compiler}")))
+""")
+    assert "CPU autocast is not supported currently" in str(found["reason"])
+    assert "float32" in str(found["reason"])
+
+
+def test_compiled_raises_where_nothing_was_compiled(run: ForkServer) -> None:
+    (found,) = run("""
+adapter = built(small_bert(), compiler="graph")
+compiled = adapter.compiled()
+adapter._graph._is_compiled = False
+answer(compiled=compiled, reason=raised(Mismatch, adapter.compiled))
+""")
+    assert found["compiled"]["products"] == 3 * BERT_PRODUCTS
+    assert found["compiled"]["operators"] > found["compiled"]["products"]
+    assert found["reason"], "a step that was not compiled counts as compiled"
+
+
+@pytest.mark.parametrize("compiler", ["none", "graph"])
+def test_optimizers_follow_torch(run: ForkServer, compiler: str) -> None:
+    """Three steps against torch.optim's rules in numpy. The gradients of AdamW are of the size of
+    epsilon: there, an epsilon inside the bias correction shows."""
+    (found,) = run(f"""
+adapter = started(small_bert())
+flow, optimizers = adapter._oneflow, adapter._optimizers
+random = np.random.RandomState(1)
+start = random.standard_normal(20)
+class Linear(flow.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = flow.nn.Parameter(flow.tensor(start.astype("float32")))
+    def forward(self, gradient):
+        return (self.weight * gradient).sum()
+def run_oneflow(hyper, gradients):
+    model = Linear()
+    optimizer = optimizers.from_facts(model, {{"hyperparameters": hyper}}, fused=False)
+    class Step(flow.nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+            self.add_optimizer(optimizer)
+        def build(self, gradient):
+            loss = self.model(gradient)
+            loss.backward()
+            return loss
+    step = Step()
+    for gradient in gradients:
+        gradient = flow.tensor(gradient.astype("float32"))
+        if "{compiler}" == "graph":
+            step(gradient)
+            continue
+        optimizer.zero_grad(set_to_none=True)
+        model(gradient).backward()
+        optimizer.clip_grad()
+        optimizer.step()
+    return model.weight.numpy()
+def error(actual, expected):
+    return float(np.abs(actual - expected).max() / np.abs(expected - start).max())
+
+h = dict(facts_of("resnet50_v1.5")["hyperparameters"], weight_decay=0.1, learning_rate=0.1)
+gradients = [random.standard_normal(20) for _ in range(3)]
+weight, buffer = start.copy(), 0.0
+for gradient in gradients:
+    buffer = h["momentum"] * buffer + gradient + h["weight_decay"] * weight
+    weight = weight - h["learning_rate"] * buffer
+sgd = error(run_oneflow(h, gradients), weight)
+
+h = dict(facts_of("bert_base")["hyperparameters"], learning_rate=0.1, clip_global_norm=5e-6)
+small = [random.standard_normal(20) * 10.0**-i for i in (5, 6, 6)]  # the first is clipped
+weight, m, v = start.copy(), 0.0, 0.0
+for t, gradient in enumerate(small, 1):
+    gradient = gradient * min(1, h["clip_global_norm"] / (np.linalg.norm(gradient) + 1e-6))
+    weight = weight * (1 - h["learning_rate"] * h["weight_decay"])
+    m = h["beta1"] * m + (1 - h["beta1"]) * gradient
+    v = h["beta2"] * v + (1 - h["beta2"]) * gradient**2
+    denominator = np.sqrt(v) / np.sqrt(1 - h["beta2"]**t) + h["epsilon"]
+    weight = weight - h["learning_rate"] / (1 - h["beta1"]**t) * m / denominator
+adamw = error(run_oneflow(h, small), weight)
+answer(sgd=sgd, adamw=adamw)
+""")
+    assert found["sgd"] < 1e-5, "SGD's weight decay is not coupled"
+    assert found["adamw"] < 1e-4, "AdamW does not follow torch.optim"
+
+
+# Gradients of two steps, outputs with the batch's own statistics, weights after a clipped step.
+RANKS = """
+facts = FACTS
+adapter = started(facts, compiler=COMPILER)
+halves = [batch_of(facts, rank=rank) for rank in range(2)]
+adapter.build(halves[RANK])
+outputs = flat(adapter.outputs())
+gradients = flat(adapter.gradients().values())
+again = flat(adapter.gradients().values())
+answer(outputs=outputs.tolist(), gradients=gradients.tolist(), loss=adapter.read(adapter.step()),
+       changed=float(np.linalg.norm(again - gradients)), checksum=adapter.weights_checksum(),
+       settings=adapter.settings(), reached=adapter.all_reduce(RANK + 1.0))
+adapter.stop()
+"""
+
+
+def alone_in_eager_mode(script: str, half: int) -> str:
+    """``script`` for one rank, with the batch of rank ``half``."""
+    return script.replace("COMPILER", "'none'").replace("halves[RANK]", f"halves[{half}]")
+
+
+@pytest.mark.parametrize("compiler", ["none", "graph"])
+def test_two_ranks_average_gradients(run: ForkServer, compiler: str) -> None:
+    """Each rank's losses are its own. Gradients do not pile up in the buckets of
+    DistributedDataParallel, which OneFlow would go on to fill if their views were dropped."""
+    script = RANKS.replace("FACTS", "small_bert(clip_global_norm=0.01)")
+    alone = [run(alone_in_eager_mode(script, half))[0] for half in range(2)]
+    ranks = run(script.replace("COMPILER", repr(compiler)), ranks=2)
+    mean = [(a + b) / 2 for a, b in zip(*(found["gradients"] for found in alone), strict=True)]
+    for found, own in zip(ranks, alone, strict=True):
+        assert found["reached"] == 3.0
+        assert found["loss"] == pytest.approx(own["loss"], rel=1e-6)
+        assert distance(found["gradients"], mean) < 1e-5 * norm(mean)
+        assert found["changed"] < 1e-5 * norm(mean), "gradients pile up"
+    assert ranks[0]["checksum"] == ranks[1]["checksum"]
+    kind = "DDP" if compiler == "none" else "global tensors"
+    assert ranks[0]["settings"]["data_parallel"] == kind
+
+
+def test_batch_normalisation_of_a_graph_takes_each_ranks_own_statistics(run: ForkServer) -> None:
+    ranks = run(
+        """
+adapter = started(small_images(), compiler="graph")
+flow, ranks, graphs = adapter._oneflow, adapter._ranks, adapter._graphs
+class Definition:
+    inputs = staticmethod(lambda batch: (batch["images"],))
+class Model(flow.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = flow.nn.BatchNorm2d(3)
+    def forward(self, images):
+        return (self.norm(images),)
+images = flow.randn(4, 3, 8, 8) + RANK
+(alone,) = Model().train()(images)
+model = ranks.replicate(Model().train(), adapter._device)
+graph = graphs.Forward(Definition, model, None)
+(together,) = graph(ranks.join({"images": images}, adapter._device))
+answer(alone=alone.numpy().ravel().tolist(), together=together.to_local().numpy().ravel().tolist(),
+       running=float(model.norm.running_mean.to_local().numpy().mean()))
+adapter.stop()
+""",
+        ranks=2,
+    )
+    for found in ranks:
+        difference = distance(found["together"], found["alone"])
+        assert difference < 1e-5 * norm(found["alone"]), "batch normalisation saw other ranks"
+    assert ranks[0]["running"] != ranks[1]["running"]
+
+
+def test_masked_tokens_are_not_attended_to(run: ForkServer) -> None:
+    (found,) = run("""
+adapter = started(small_bert(), mode="inference")
+batch = batch_of(adapter.facts)
+batch["masked_positions"][:] = np.arange(batch["masked_positions"].shape[1])
+batch["attention_mask"][:, -1] = 0
+def outputs():
+    adapter.build(batch)  # the same seed: the same weights
+    return flat(adapter.outputs())
+before = outputs()
+batch["token_ids"][:, -1] = (batch["token_ids"][:, -1] + 1) % 50
+hidden = float(np.abs(outputs() - before).max())
+batch["token_ids"][:, -2] = (batch["token_ids"][:, -2] + 1) % 50
+answer(hidden=hidden, seen=float(np.abs(outputs() - before).max()))
+""")
+    assert found["hidden"] == 0.0, "a token outside the attention mask changes the outputs"
+    assert found["seen"] > 0.0, "no token is attended to"
+
+
+@pytest.mark.parametrize("compiler", ["none", "graph"])
+def test_another_batch_is_built_afresh(run: ForkServer, compiler: str) -> None:
+    (found,) = run(f"""
+adapter = started(small_bert(), mode="inference", compiler="{compiler}")
+def outputs(rank):
+    adapter.build(batch_of(adapter.facts, rank=rank))
+    return flat(adapter.outputs()), adapter.read(adapter.step())
+(one, mean), (other, _), (again, _) = outputs(0), outputs(1), outputs(0)
+answer(kept=np.array_equal(one, again), differs=not np.array_equal(one, other),
+       mean=float(one.mean()), read=mean)
+""")
+    assert found["kept"]
+    assert found["differs"], "the batch of an earlier build() is still used"
+    assert found["read"] == pytest.approx(found["mean"], rel=1e-6)
+
+
+def test_a_nan_is_read_as_it_is(run: ForkServer) -> None:
+    (found,) = run("""
+adapter = started(small_images())
+batch = batch_of(adapter.facts)
+batch["images"][0, 0, 0, 0] = float("nan")
+adapter.build(batch)
+answer(poisoned=adapter.read(adapter.step()))
+""")
+    assert math.isnan(found["poisoned"]), "a NaN in the input was lost on the way to the loss"
+
+
+def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
+    (found,) = run("""
+place = Place(0, 99, ["rank:0"], "cuda", 1, 0)
+answer(reason=raised(Unsupported, lambda: started(small_bert(), place=place)))
+""")
+    assert "CUDA" in str(found["reason"])
