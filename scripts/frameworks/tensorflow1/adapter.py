@@ -1,0 +1,184 @@
+"""TensorFlow 1 as its guides say: one graph, built once and run by a session that Grappler
+optimizes, data in variables on the device, fused kernels, the graph rewrite for mixed precision,
+collective operations between one server for each rank, XLA by scopes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import warnings
+from typing import Any, Dict, List
+
+from harness.adapter import Adapter
+
+# The words of an error that is not a ResourceExhaustedError but means memory.
+OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
+
+
+class TensorFlow1Adapter(Adapter):
+    def start(self) -> None:
+        # TensorFlow reads these when it is imported.
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+        warnings.filterwarnings("ignore", category=FutureWarning)  # its use of newer NumPys
+        import tensorflow as tf
+
+        tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+        # All that imports TensorFlow at its top: from here on it is there.
+        from . import compiler, devices, graphs, mixed_precision, optimizers, steps, variables
+
+        self._tf: Any = tf
+        self._compiler, self._devices, self._graphs = compiler, devices, graphs
+        self._mixed_precision, self._optimizers = mixed_precision, optimizers
+        self._steps, self._variables = steps, variables
+
+        self._config = tf.ConfigProto()
+        devices.take(self.place, self._config)
+        compiler.configure(self.case.compiler, self._config)
+        mixed_precision.configure(self.case.precision, self._config)
+        # The interface of a model's module is that of resnet50_v1_5.py.
+        name = self.case.model.replace(".", "_")
+        self._definition: Any = importlib.import_module(f".{name}", __package__)
+        self._server = devices.join(self.place, self._config)
+        self._sum = self._sum_over_ranks()
+
+    def _session(self, graph: Any) -> Any:
+        target = self._server.target if self._server else ""
+        graph.finalize()  # nothing can make it grow, and be optimized anew, from here on
+        return self._tf.Session(target, graph, self._config)
+
+    def _sum_over_ranks(self) -> Any:
+        if self.place.world_size == 1:
+            return lambda value: value
+        tf, graph = self._tf, self._tf.Graph()
+        with graph.as_default(), tf.device(self._devices.device_name(self.place)):
+            value = tf.placeholder(tf.float64, ())
+            total = self._devices.all_reduce(tf.identity(value), self.place, 1, mean=False)
+        return self._session(graph).make_callable(total, [value])
+
+    def build(self, batch: Dict[str, Any]) -> None:
+        tf, facts, graph = self._tf, self.facts, self._tf.Graph()
+        scope = self._compiler.scope(self.case.compiler)
+        with graph.as_default(), tf.device(self._devices.device_name(self.place)):
+            tf.set_random_seed(self.place.seed)  # the same weights in every rank
+            self._model = self._definition.variables(facts)
+            resident = self._variables.resident(batch)
+            tf.set_random_seed(self.place.seed + 1 + self.place.rank)  # dropout differs
+            parts = (self._definition, self._model, resident, facts)
+            if self.case.mode == "train":
+                optimizer = self._optimizers.from_facts(facts)
+                if self.case.precision == "amp":
+                    optimizer = self._mixed_precision.scaled(optimizer)
+                average = self._devices.averaging(self.place)
+                self._training = self._steps.training(*parts, optimizer, scope, average)
+                self._logits = self._training.logits
+                self._fetches = [self._training.loss, self._training.update]
+            else:
+                self._logits = self._steps.inference(*parts, scope)
+                self._fetches = self._logits
+            initialize = tf.global_variables_initializer()
+        self._run = self._session(graph)
+        self._run.run(initialize)
+        self._variables.load(resident, batch, self._run)
+        self._step = self._first_step
+        if self.case.precision == "amp":
+            self._mixed_precision.require(self.product_dtypes())
+
+    def _first_step(self) -> List[Any]:
+        """As every step, and notes the nodes that are executed for it from then on: the session
+        optimizes, and XLA compiles, once for the same fetches."""
+        values, self._executed = self._graphs.run_and_observe(self._run, self._fetches)
+        self._step = self._run.make_callable(self._fetches)
+        return values
+
+    def step(self) -> Any:
+        values = self._step()
+        return values[:1] if self.case.mode == "train" else values
+
+    def read(self, handle: Any) -> float:
+        total = sum(array.sum(dtype="float64") for array in handle)
+        return float(total / sum(array.size for array in handle))
+
+    def synchronize(self) -> None:
+        pass  # a session returns when all that it ran is complete
+
+    def version(self) -> str:
+        return str(self._tf.__version__)
+
+    def device(self) -> str:
+        if self.place.accelerator == "cpu":
+            return "cpu"
+        return f"cuda:{self.place.local_rank} {self._devices.product_name(self._config)}"
+
+    def settings(self) -> Dict[str, Any]:
+        train, several = self.case.mode == "train", self.place.world_size > 1
+        rewriting = self._config.graph_options.rewrite_options
+        found: Dict[str, Any] = {
+            "intra_op_threads": self._config.intra_op_parallelism_threads,
+            "inter_op_threads": self._config.inter_op_parallelism_threads,
+            # Grappler's layout optimizer makes it NCHW on a GPU.
+            "data_format": "NHWC",
+            "amp_dtype": "float16" if self.case.precision == "amp" else None,
+            "tf32": False,  # newer than this TensorFlow
+            "grappler_remapping": rewriting.remapping != rewriting.OFF,
+            "collective": self._devices.collective(self.place) if several else None,
+        }
+        if self.case.compiler != "none":
+            found["xla_scope"] = "each block or encoder layer, forward and backward pass apart"
+        if train:
+            found["fused_optimizer"] = True
+            found["loss_scaling"] = self.case.precision == "amp"
+        return found
+
+    def trainable_parameters(self) -> int:
+        variables = self._variables.trainable(self._model).values()
+        return sum(variable.shape.num_elements() for variable in variables)
+
+    def product_dtypes(self) -> Dict[str, int]:
+        train = self.case.mode == "train"
+        # All products of a step, and nothing that it changes.
+        tensors = self._training.gradients.values() if train else self._logits
+        operations = [tensor.op for tensor in tensors]
+        if self.case.compiler == "none":
+            _, nodes = self._graphs.run_and_observe(self._run, operations)
+        else:
+            nodes = self._graphs.optimized(self._config, operations)
+        return self._graphs.product_dtypes(nodes)
+
+    def compiled(self) -> Dict[str, Any]:
+        return {} if self.case.compiler == "none" else self._compiler.proof(self._executed)
+
+    def all_reduce(self, value: float) -> float:
+        return float(self._sum(value))
+
+    def weights_checksum(self) -> float:
+        return float(sum(abs(array.astype("float64")).sum() for array in self.weights().values()))
+
+    def load_weights(self, weights: Dict[str, Any]) -> None:
+        self._variables.load(self._model, weights, self._run)
+
+    def weights(self) -> Dict[str, Any]:
+        return self._run.run(self._variables.trainable(self._model))
+
+    def gradients(self) -> Dict[str, Any]:
+        return self._evaluate()[1]
+
+    def outputs(self) -> List[Any]:
+        return self._evaluate()[0] if self.case.mode == "train" else self._step()
+
+    def _evaluate(self) -> Any:
+        """Logits and gradients together: XLA would compile anew for each alone."""
+        return self._run.run((self._logits, self._training.gradients))
+
+    def forward_multiply_adds(self) -> int:
+        return self._graphs.multiply_adds(self._logits)
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        if isinstance(error, (MemoryError, self._tf.errors.ResourceExhaustedError)):
+            return True
+        message = str(error).lower()
+        return any(words.lower() in message for words in OUT_OF_MEMORY)
+
+    def stop(self) -> None:
+        # Not when Python has gone: then the server's destructor fails.
+        self._server = self._sum = self._run = self._step = None

@@ -1,0 +1,46 @@
+"""XLA by ``tf.xla.experimental.jit_scope``: which parts of the graph it compiles, and proof that it
+compiled them.
+
+Not ``tf.xla.experimental.compile`` nor the session's global JIT: both make one LLVM function of a
+forward or backward pass, and the time that LLVM needs to unroll its loops grows with the square of
+the function's size: many minutes for the training of ResNet-50. Scopes around residual blocks
+or encoder layers, with scopes of their own for their gradients, give it small ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from typing import Any, Callable, ContextManager, Dict, Iterable
+
+import tensorflow as tf
+from harness.adapter import Mismatch
+
+from .graphs import PRODUCTS
+
+#: A context for operations that are compiled together.
+Scope = Callable[[], ContextManager[Any]]
+
+
+def scope(compiler: str) -> Scope:
+    if compiler == "none":
+        return contextlib.nullcontext
+    return lambda: tf.xla.experimental.jit_scope(separate_compiled_gradients=True)
+
+
+def configure(compiler: str, config: tf.ConfigProto) -> None:
+    """Keep Grappler from making fused operations that XLA does not know: it fuses by itself."""
+    if compiler != "none":
+        rewriting = config.graph_options.rewrite_options
+        rewriting.remapping = rewriting.OFF
+
+
+def proof(executed: Iterable[Any]) -> Dict[str, Any]:
+    """Counts in the nodes that a session executed. Raises :class:`Mismatch` where nothing was
+    compiled, or a product was left to TensorFlow's own kernels."""
+    operations = Counter(node.op for node in executed)
+    clusters = operations["_XlaRun"]
+    outside = sorted(PRODUCTS.intersection(operations))
+    if not clusters or outside:
+        raise Mismatch(f"XLA compiled {clusters} clusters; left out: {outside or 'no product'}")
+    return {"clusters": clusters}

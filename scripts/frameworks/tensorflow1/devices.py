@@ -1,0 +1,92 @@
+"""The one device of a rank, and its way to the other ranks."""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, List, Optional
+
+import tensorflow as tf
+from harness.adapter import Place, Unsupported
+from tensorflow.python.client import device_lib
+from tensorflow.python.ops import collective_ops
+
+GROUP = 1  # the key of the one group of ranks
+
+
+def take(place: Place, config: tf.ConfigProto) -> None:
+    """Restrict ``config`` to the device of ``place``. Raises :class:`Unsupported` where it is not
+    there."""
+    config.intra_op_parallelism_threads = place.threads
+    # Operations that run side by side, each with the threads above, would oversubscribe.
+    config.inter_op_parallelism_threads = 1
+    if place.accelerator == "cpu":
+        config.device_count["GPU"] = 0
+        return
+    if place.accelerator != "cuda":
+        raise Unsupported(f"no support for accelerator {place.accelerator}")
+    if not tf.test.is_built_with_cuda():
+        raise Unsupported(f"TensorFlow {tf.__version__} is a build without CUDA")
+    gpus = tf.config.experimental.list_physical_devices("GPU")
+    if place.local_rank >= len(gpus):
+        raise Unsupported(
+            f"TensorFlow sees {len(gpus)} GPUs; local rank {place.local_rank} has none"
+        )
+    config.gpu_options.visible_device_list = str(place.local_rank)
+    # Without it the peak would be what TensorFlow reserved: nearly all of the GPU.
+    config.gpu_options.allow_growth = True
+
+
+def product_name(config: tf.ConfigProto) -> str:
+    """Of the one GPU that ``config`` leaves visible."""
+    found = device_lib.list_local_devices(config)
+    text = next(device.physical_device_desc for device in found if device.device_type == "GPU")
+    return re.sub(r".*name: ([^,]*),.*", r"\1", text)
+
+
+def device_name(place: Place) -> str:
+    kind = "gpu" if place.accelerator == "cuda" else "cpu"
+    task = f"/job:worker/task:{place.rank}" if place.world_size > 1 else ""
+    return f"{task}/{kind}:0"
+
+
+def join(place: Place, config: tf.ConfigProto) -> Optional[tf.train.Server]:
+    """This rank's server in the cluster of all ranks; None where it is the only one. ``config`` is
+    made that of collective operations."""
+    if place.world_size == 1:
+        return None
+    config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
+    # Each rank runs a graph of its own, and only collectives cross to another.
+    config.device_filters.append(f"/job:worker/task:{place.rank}")
+    if collective(place) == "nccl":
+        config.experimental.collective_nccl = True
+    cluster = tf.train.ClusterSpec({"worker": list(place.addresses)})
+    return tf.train.Server(cluster, "worker", place.rank, config=config)
+
+
+def collective(place: Place) -> str:
+    """What carries the all-reduce."""
+    return "nccl" if place.accelerator == "cuda" else "ring"
+
+
+def all_reduce(tensor: tf.Tensor, place: Place, instance: int, mean: bool) -> tf.Tensor:
+    """Sum or mean over all ranks, each of which has to build it with the same key ``instance``."""
+    return collective_ops.all_reduce(
+        tensor,
+        place.world_size,
+        GROUP,
+        instance,
+        merge_op="Add",
+        final_op="Div" if mean else "Id",
+        communication_hint=collective(place),
+    )
+
+
+def averaging(place: Place) -> Callable[[List[tf.Tensor]], List[tf.Tensor]]:
+    """From this rank's tensors to their means over the ranks, one collective for each: it starts
+    while the backward pass goes on. Putting them together, as ``MultiWorkerMirroredStrategy`` does
+    by ``scoped_allocator_optimization``, takes as much processor time and more memory."""
+    if place.world_size == 1:
+        return lambda tensors: tensors
+    return lambda tensors: [
+        all_reduce(tensor, place, instance, mean=True) for instance, tensor in enumerate(tensors, 2)
+    ]

@@ -1,0 +1,31 @@
+"""TensorFlow's automatic mixed precision: Grappler rewrites the graph to float16."""
+
+from __future__ import annotations
+
+from typing import Dict
+
+import tensorflow as tf
+from harness.adapter import Unsupported
+
+
+def configure(precision: str, config: tf.ConfigProto) -> None:
+    """What ``tf.train.experimental.enable_mixed_precision_graph_rewrite`` does to every session:
+    that function needs an optimizer, which inference has not."""
+    if precision not in ("fp32", "amp"):
+        raise Unsupported(f"no support for precision {precision}")
+    rewriting = config.graph_options.rewrite_options
+    rewriting.auto_mixed_precision = rewriting.ON if precision == "amp" else rewriting.OFF
+
+
+def scaled(optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
+    """``optimizer`` with a dynamic loss scale, as the same function returns it."""
+    return tf.train.experimental.MixedPrecisionLossScaleOptimizer(optimizer, "dynamic")
+
+
+def require(products: Dict[str, int]) -> None:
+    """Raises :class:`Unsupported` where the rewrite left ``products``, by dtype, as they were."""
+    if not products.get("float16"):
+        raise Unsupported(
+            "TensorFlow's graph rewrite left all products in float32: 'No (suitable) GPUs "
+            "detected, skipping auto_mixed_precision graph optimizer' (it wants Tensor Cores)"
+        )

@@ -1,0 +1,59 @@
+"""The facts' optimizers by the rules of ``torch.optim``, on TensorFlow's fused update kernels.
+
+``tf.train.MomentumOptimizer`` knows no weight decay. ``tf.train.AdamOptimizer`` adds epsilon to
+sqrt(v) before the bias is corrected: at the first step that epsilon is sqrt(1 / (1 - beta2)), about
+30 times, too large. ``tf.contrib.opt.AdamWOptimizer`` inherits that, and its decay does not follow
+the learning rate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import tensorflow as tf
+
+
+def from_facts(facts: Dict[str, Any]) -> tf.train.Optimizer:
+    """The optimizer that the model's hyper-parameters name; it does not clip."""
+    hyper = facts["hyperparameters"]
+    return {"sgd": CoupledMomentum, "adamw": AdamW}[hyper["optimizer"]](hyper)
+
+
+class CoupledMomentum(tf.train.MomentumOptimizer):
+    """``torch.optim.SGD``: the weight decay is part of the gradient, so momentum sees it."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper["learning_rate"], hyper["momentum"])
+        self._weight_decay = hyper["weight_decay"]
+
+    def _resource_apply_dense(self, grad: tf.Tensor, var: tf.Variable) -> tf.Operation:
+        return super()._resource_apply_dense(grad + self._weight_decay * var, var)
+
+
+class AdamW(tf.train.AdamOptimizer):
+    """``torch.optim.AdamW``: epsilon is added to sqrt(v / (1 - beta2^t)), and every parameter
+    loses ``learning_rate * weight_decay`` of itself before its update."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper["learning_rate"], hyper["beta1"], hyper["beta2"], hyper["epsilon"])
+        self._kept = 1.0 - hyper["learning_rate"] * hyper["weight_decay"]
+
+    def _resource_apply_dense(self, grad: tf.Tensor, var: tf.Variable) -> tf.Operation:
+        beta1_power, beta2_power = self._get_beta_accumulators()
+        # Not before the gradient is there: the forward pass would read decayed weights.
+        with tf.control_dependencies([grad]):
+            decayed = var.assign(var * self._kept, read_value=False)
+        with tf.control_dependencies([decayed]):
+            return tf.raw_ops.ResourceApplyAdam(
+                var=var.handle,
+                m=self.get_slot(var, "m").handle,
+                v=self.get_slot(var, "v").handle,
+                beta1_power=beta1_power,
+                beta2_power=beta2_power,
+                lr=self._lr_t,
+                beta1=self._beta1_t,
+                beta2=self._beta2_t,
+                # The kernel divides by sqrt(v) + epsilon and multiplies by sqrt(1 - beta2^t).
+                epsilon=self._epsilon * tf.sqrt(1.0 - beta2_power),
+                grad=grad,
+            )

@@ -1,0 +1,66 @@
+"""The parts of the graph that a session runs: a training step, or a forward pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional
+
+import tensorflow as tf
+
+from .compiler import Scope
+from .variables import Variables, trainable
+
+Tensors = List[tf.Tensor]
+
+
+@dataclass(frozen=True)
+class Training:
+    """``gradients``, by name, are averaged over the ranks and neither clipped nor decayed; only
+    ``update`` changes variables. ``logits`` and ``gradients`` belong to the operations behind
+    ``loss`` and ``update``, not to copies of them."""
+
+    loss: tf.Tensor
+    logits: Tensors
+    gradients: Dict[str, tf.Tensor]
+    update: tf.Operation
+
+
+def training(
+    definition: Any,
+    variables: Variables,
+    batch: Dict[str, tf.Variable],
+    facts: Dict[str, Any],
+    optimizer: tf.train.Optimizer,
+    scope: Scope,
+    average: Callable[[Tensors], Tensors],
+) -> Training:
+    """``average`` is over the ranks."""
+    logits, statistics = definition.forward(variables, batch, facts, True, scope)
+    with scope():
+        loss = definition.loss(logits, batch)
+    parameters = trainable(variables)
+    found = optimizer.compute_gradients(loss, list(parameters.values()))
+    # An embedding's gradient comes as slices, but all rows decay and have moments.
+    gradients = average([tf.convert_to_tensor(gradient) for gradient, _ in found])
+    applied = _clipped(gradients, facts["hyperparameters"].get("clip_global_norm"))
+    updates = [optimizer.apply_gradients(zip(applied, parameters.values()))]
+    for name, found in statistics.items():
+        share = facts["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
+        old = variables[name]
+        updates.append(old.assign_sub(share * (old - found), read_value=False))
+    return Training(loss, logits, dict(zip(parameters, gradients)), tf.group(*updates))
+
+
+def inference(
+    definition: Any,
+    variables: Variables,
+    batch: Dict[str, tf.Variable],
+    facts: Dict[str, Any],
+    scope: Scope,
+) -> Tensors:
+    """The logits."""
+    return definition.forward(variables, batch, facts, False, scope)[0]
+
+
+def _clipped(gradients: Tensors, limit: Optional[float]) -> Tensors:
+    return gradients if limit is None else tf.clip_by_global_norm(gradients, limit)[0]
