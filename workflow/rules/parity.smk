@@ -6,6 +6,7 @@ rule reference:
         f"{RESULTS}/logs/reference/{{reference}}-{{digest}}.log",
     wildcard_constraints:
         digest="[0-9a-f]{8}",
+    handover: True
     threads: workflow.cores
     params:
         python=sys.executable,
