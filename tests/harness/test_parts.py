@@ -68,6 +68,19 @@ class Recorder(Adapter):
     def weights_checksum(self) -> float:
         return 0.0
 
+    def load_weights(self, weights: dict[str, Any]) -> None: ...
+    def weights(self) -> dict[str, Any]:
+        return {}
+
+    def gradients(self) -> dict[str, Any]:
+        return {}
+
+    def outputs(self) -> list[Any]:
+        return []
+
+    def forward_multiply_adds(self) -> int:
+        return 0
+
     def reset_peak_device_memory(self) -> None:
         self._note("reset")
 
