@@ -13,6 +13,16 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the mark
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is built once for several tests is built in one process: a group is the tests of a
+    file, or those of one framework in it."""
+    for item in items:
+        framework = item.callspec.params.get("framework") if hasattr(item, "callspec") else None
+        group = f"{item.path.name} {Path(framework).name}" if framework else item.path.name
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 def build_environment(framework: str) -> str:
     """The interpreter of ``envs/FRAMEWORK.yaml``, in the folder where the workflow looks for it,
     so that it is built once for all tests and for ``snakemake`` itself."""

@@ -54,6 +54,10 @@ def _measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:
     return {"quantity": quantity, "error": error, "where": where}
 
 
+def _counted(quantity: str, count: int, expected: int) -> Dict[str, Any]:
+    return _measured(quantity, abs(count - expected) / expected, str(count))
+
+
 def compare_arrays(
     quantity: str, actual: Mapping[str, Any], expected: Mapping[str, Any], floor: float
 ) -> List[Dict[str, Any]]:
@@ -136,9 +140,13 @@ def compare(
     if adapter.facts["hyperparameters"].get("dropout"):
         enter("dropout")
         return compare_dropout(adapter, reference)
-    counted = adapter.forward_multiply_adds()
-    expected = reference.expected["forward_multiply_adds"]
-    found = [_measured("multiply-adds", abs(counted - expected) / expected, str(counted))]
+    found = [
+        _counted(quantity, count, reference.expected[key])
+        for quantity, key, count in (
+            ("trainable parameters", "trainable_parameters", adapter.trainable_parameters()),
+            ("multiply-adds", "forward_multiply_adds", adapter.forward_multiply_adds()),
+        )
+    ]
     enter("outputs")
     found += compare_outputs(adapter, reference)
     if case.mode == "train":

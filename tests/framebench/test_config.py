@@ -40,7 +40,7 @@ def changed(**axes: object) -> dict[str, object]:
 
 BAD_CONFIG = {
     "unknown key": ({"suit": "quick"}, ["suit", "did you mean suite", "allowed:"]),
-    "unknown suite": ({"suite": "fast"}, ["suite: found 'fast'", "dlperf, frameworks, quick"]),
+    "unknown suite": ({"suite": "fast"}, ["suite: found 'fast'", "dlperf, quick"]),
     "suite is no text": ({"suite": 3}, ["suite: found 3", "a text"]),
     "suite file missing": ({"suite": "none.yaml"}, ["suite: found 'none.yaml'", "quick"]),
     "unknown framework": (
@@ -158,6 +158,17 @@ def test_narrowing_to_nothing_is_refused(tmp_path: Path) -> None:
 def test_cuda_without_gpu_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="accelerator: found 'cuda'"):
         plan(tmp_path, accelerator="cuda")
+
+
+@pytest.mark.parametrize("machine", [Machine(2, 0), Machine(16, 2)], ids=["cpu", "cuda"])
+def test_the_suite_quick_plans_every_framework_everywhere(machine: Machine) -> None:
+    """Also one that has no CUDA build: there its environment for CPUs says so."""
+    found = make_plan(load_settings({**CONFIG, "suite": "quick"}, CATALOG), CATALOG, machine, None)
+    assert {case.framework for case in found.folders} == set(CATALOG.frameworks)
+    assert not found.left_out
+    files = {name: file.path.name for name, file in found.environments.items()}
+    wanted = "pytorch-cuda.yaml" if machine.gpus else "pytorch.yaml"
+    assert (files["pytorch"], files["paddle"]) == (wanted, "paddle.yaml")
 
 
 def test_more_cores_per_device_than_there_are_is_refused(tmp_path: Path) -> None:

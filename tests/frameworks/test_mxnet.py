@@ -142,11 +142,27 @@ answer(products=built(small_images(), precision="amp", compiler="{compiler}").pr
     assert found["products"] == {"float32": 54}
 
 
-def test_a_product_that_mxnet_lacks_in_bfloat16_is_unsupported(run: ForkServer) -> None:
-    (found,) = run("""
-answer(reason=raised(Unsupported, lambda: started(small_bert(), precision="amp")))
+@pytest.mark.parametrize("compiler", ["none", "hybridize"])
+def test_a_product_that_mxnet_lacks_in_bfloat16_stays_in_float32(
+    run: ForkServer, compiler: str
+) -> None:
+    (found,) = run(f"""
+adapter = built(small_bert(), precision="amp", compiler="{compiler}")
+losses = [adapter.read(adapter.step()) for _ in range(8)]
+answer(products=adapter.product_dtypes(), losses=losses)
 """)
-    assert "batch_dot on cpu in bfloat16" in str(found["reason"])
+    assert found["products"] == {"bfloat16": BERT_PRODUCTS - 4, "float32": 4}  # attention's
+    assert math.isfinite(found["losses"][-1])
+
+
+def test_a_model_without_any_product_in_bfloat16_is_unsupported(run: ForkServer) -> None:
+    (found,) = run("""
+adapter = started(small_bert())
+def ask():
+    adapter._devices.set_precision("amp", adapter._context, ("batch_dot",))
+answer(reason=raised(Unsupported, ask))
+""")
+    assert "on cpu in bfloat16" in str(found["reason"])
     assert "float32/float64 for CPU" in str(found["reason"]), "not MXNet's own words"
 
 

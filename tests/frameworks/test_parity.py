@@ -3,52 +3,34 @@ and finds none where there is none."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-from ..conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
 from framebench import catalog, parity
 from framebench.run import Run
-from reference import bert_base, compute, resnet50_v1_5
+from reference import compute
 
-SEQUENCE = 16
-RESNET, BERT = "resnet50_v1.5", "bert_base"
-MODULES = {RESNET: resnet50_v1_5, BERT: bert_base}
-
-
-def small(model: str) -> dict[str, Any]:
-    """The model's facts, scaled down so that a comparison takes seconds."""
-    facts: dict[str, Any] = json.loads((ROOT / f"scripts/models/{model}.json").read_text())
-    if model == RESNET:
-        facts["inputs"][0]["shape"] = ["batch", 64, 64, 3]
-    else:
-        facts["hyperparameters"].update(
-            vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64
-        )
-        for item in facts["inputs"]:
-            item["below"] = min(item.get("below", 50), 50)
-    drawn = MODULES[model].parameters(facts)
-    facts["trainable_parameters"] = sum(
-        int(np.prod(one.shape)) for one in drawn.values() if one.trained
-    )
-    return facts
+from ..conftest import ROOT
+from .models import (
+    BERT,
+    MODELS,
+    RESNET,
+    facts_of,
+    reference_module,
+    sequence_of,
+    small,
+    trained_parameters,
+    write_references,
+)
 
 
 @pytest.fixture(scope="module")
 def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("references")
-    for model in (RESNET, BERT):
-        compute.write(small(model), SEQUENCE if model == BERT else None, 0, folder / model)
-    return {model: folder / model for model in (RESNET, BERT)}
+    return write_references(tmp_path_factory.mktemp("references"))
 
 
 class Compare:
@@ -67,7 +49,7 @@ class Compare:
             text = (adapter / file).read_text()
             assert right in text, f"the mistake cannot be planted: {file} has no {right!r}"
             (adapter / file).write_text(text.replace(right, wrong))
-        reference = self.references[model]
+        reference, length = self.references[model], sequence_of(facts_of(model))
         given = {
             "framework": adapter,
             "model": reference / ("facts-dropout.json" if dropout else "facts.json"),
@@ -77,7 +59,7 @@ class Compare:
             "parity": reference,
             "output": self.folder / "parity" / "record.json",
             "log": self.folder / "record.log",
-            **({"sequence-length": SEQUENCE} if model == BERT else {}),
+            **({"sequence-length": length} if length else {}),
             **case,
         }
         words = [str(word) for key, value in given.items() for word in (f"--{key}", value)]
@@ -260,24 +242,23 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
     assert marks.of(Run(**{**values, "source": "dlperf-v1.0"})) == ""
 
 
-@pytest.mark.parametrize("model", [RESNET, BERT])
+@pytest.mark.parametrize("model", MODELS)
 def test_the_reference_has_the_parameters_and_products_of_the_facts(model: str) -> None:
-    facts = json.loads((ROOT / f"scripts/models/{model}.json").read_text())
-    drawn = MODULES[model].parameters(facts)
-    trained = sum(int(np.prod(one.shape)) for one in drawn.values() if one.trained)
-    assert trained == facts["trainable_parameters"]
-    length = 128 if model == BERT else None
+    facts, module = facts_of(model), reference_module(model)
+    assert trained_parameters(facts) == facts["trainable_parameters"]
+    length = 128 if facts["sequence_lengths"] else None
     batch = compute.make_batch(facts["inputs"], 1, length, 0, 0)
-    weights = compute.draw(drawn, 0)
-    counted = compute.count_multiply_adds(MODULES[model], weights, batch, facts["hyperparameters"])
+    weights = compute.draw(module.parameters(facts), 0)
+    counted = compute.count_multiply_adds(module, weights, batch, facts["hyperparameters"])
     assert counted == catalog.forward_multiply_adds(facts, length)
 
 
-@pytest.mark.parametrize("model", [RESNET, BERT])
+@pytest.mark.parametrize("model", MODELS)
 def test_the_reference_is_deterministic(
     model: str, references: dict[str, Path], tmp_path: Path
 ) -> None:
-    compute.write(small(model), SEQUENCE if model == BERT else None, 0, tmp_path / "again")
+    facts = small(model)
+    compute.write(facts, sequence_of(facts), 0, tmp_path / "again")
     for path in sorted(references[model].glob("*.npz")):
         once, again = np.load(path), np.load(tmp_path / "again" / path.name)
         assert once.files == again.files

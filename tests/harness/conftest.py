@@ -1,164 +1,20 @@
-"""The real command line, run on the toy framework; and: whatever a test does, nothing stays."""
+"""A bench for every test, which must leave nothing on it."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
-import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ..processes import PATIENCE, heed_signals, wait_for
-
-ROOT = Path(__file__).parents[2]
-
-
-@dataclass(frozen=True)
-class Finished:
-    """How a command line ended. `record` is None where it left none."""
-
-    status: int
-    stdout: str
-    stderr: str
-    record: Any
-
-
-@dataclass
-class Toy:
-    """Runs of the toy framework in a folder of their own, recognisable among all processes."""
-
-    folder: Path
-    python: str = sys.executable
-    marker: str = field(default_factory=lambda: uuid.uuid4().hex)
-
-    @property
-    def output(self) -> Path:
-        return self.folder / "out" / "record.json"
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "logs" / "run.log"
-
-    @property
-    def temporary(self) -> Path:
-        return self.folder / "tmp"
-
-    def command(self, *extra: str, **options: object) -> list[str]:
-        given: dict[str, object] = {
-            "framework": ROOT / "tests/frameworks/toy",
-            "model": ROOT / "tests/models/toy.json",
-            "mode": "train",
-            "nodes": 1,
-            "devices_per_node": 1,
-            "batch_per_device": 4,
-            "precision": "fp32",
-            "compiler": "none",
-            "accelerator": "cpu",
-            "warmup_steps": 2,
-            "timed_steps": 5,
-            "time_limit": 600,
-            "seed": 0,
-            "repeat": 1,
-            "way": "hand",
-            "output": self.output,
-            "log": self.log,
-        }
-        given.update(options)
-        words = [self.python, str(ROOT / "scripts/harness")]
-        for key, value in given.items():
-            if value is not None:
-                words += ["--" + key.replace("_", "-"), str(value)]
-        return [*words, *extra]
-
-    def environment(self, behaviour: str, **more: str) -> dict[str, str]:
-        self.temporary.mkdir(exist_ok=True)
-        return {
-            **os.environ,
-            "FRAMEBENCH_TEST": self.marker,
-            "FRAMEBENCH_TOY": behaviour,
-            "TMPDIR": str(self.temporary),
-            **more,
-        }
-
-    def start(
-        self, behaviour: str = "", *extra: str, prefix: tuple[str, ...] = (), **options: object
-    ) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*prefix, *self.command(*extra, **options)],
-            env=self.environment(behaviour),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=heed_signals,
-        )
-
-    def run(
-        self,
-        behaviour: str = "",
-        *extra: str,
-        variables: dict[str, str] | None = None,
-        cwd: Path | None = None,
-        before: Callable[[], None] | None = None,
-        **options: object,
-    ) -> Finished:
-        done = subprocess.run(
-            self.command(*extra, **options),
-            env=self.environment(behaviour, **(variables or {})),
-            cwd=cwd,
-            preexec_fn=before,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        return Finished(done.returncode, done.stdout, done.stderr, self.read_record())
-
-    def finish(self, launcher: subprocess.Popen[str]) -> Finished:
-        stdout, stderr = launcher.communicate(timeout=PATIENCE)
-        return Finished(launcher.returncode, stdout, stderr, self.read_record())
-
-    def read_record(self) -> Any:
-        return json.loads(self.output.read_text()) if self.output.is_file() else None
-
-    def processes(self, *variables: str) -> list[int]:
-        """Processes of this test whose environment also holds all of `variables`."""
-        wanted = {f"FRAMEBENCH_TEST={self.marker}", *variables}
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            try:
-                held = path.read_bytes().decode("utf-8", "replace").split("\0")
-            except OSError:
-                continue
-            if wanted <= set(held):
-                found.append(int(path.parent.name))
-        return found
-
-    def wait_for_phase(self, phase: str, ranks: int) -> None:
-        """Wait until `ranks` ranks are in `phase`."""
-
-        def there() -> bool:
-            reports = self.temporary.glob("framebench-*/rank*.json")
-            return sum(f'"phase": "{phase}"' in path.read_text() for path in reports) == ranks
-
-        wait_for(there, f"{ranks} rank(s) in phase {phase}")
-
-    def assert_nothing_left(self) -> None:
-        wait_for(lambda: not self.processes(), "every process of the run to be gone")
-        wait_for(lambda: not list(self.temporary.glob("framebench-*")), "no temporary folder left")
-        wait_for(
-            lambda: not list(self.folder.rglob("*.part")), "no reserved file left beside the output"
-        )
+from ..bench import Bench
 
 
 @pytest.fixture
-def toy(tmp_path: Path) -> Iterator[Toy]:
-    bench = Toy(tmp_path)
+def toy(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(tmp_path)
     try:
         yield bench
         bench.assert_nothing_left()

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from ..bench import Bench
 from ..processes import wait_for
-from .conftest import Toy
 
 
 def start_hanging(
-    toy: Toy, *, ranks: int = 2, prefix: tuple[str, ...] = ()
+    toy: Bench, *, ranks: int = 2, prefix: tuple[str, ...] = ()
 ) -> subprocess.Popen[str]:
     launcher = toy.start("hang,grandchild", devices_per_node=ranks, prefix=prefix)
     toy.wait_for_phase("warm-up", ranks)
@@ -28,7 +28,7 @@ def start_hanging(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_a_signal_ends_everything_without_a_record(
-    toy: Toy, number: signal.Signals, status: int
+    toy: Bench, number: signal.Signals, status: int
 ) -> None:
     launcher = start_hanging(toy)
     launcher.send_signal(number)
@@ -40,14 +40,14 @@ def test_a_signal_ends_everything_without_a_record(
     toy.assert_nothing_left()
 
 
-def test_killing_the_launcher_takes_everything_along(toy: Toy) -> None:
+def test_killing_the_launcher_takes_everything_along(toy: Bench) -> None:
     launcher = start_hanging(toy)
     launcher.kill()
     assert toy.finish(launcher).record is None
     toy.assert_nothing_left()
 
 
-def test_killing_the_launchers_parent_takes_everything_along(toy: Toy) -> None:
+def test_killing_the_launchers_parent_takes_everything_along(toy: Bench) -> None:
     wrapper = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
     os.environ["FRAMEBENCH_DIE_WITH_PARENT"] = "1"
     try:
@@ -61,7 +61,7 @@ def test_killing_the_launchers_parent_takes_everything_along(toy: Toy) -> None:
     assert toy.read_record() is None
 
 
-def test_killing_a_rank_ends_the_run_with_a_record_that_says_so(toy: Toy) -> None:
+def test_killing_a_rank_ends_the_run_with_a_record_that_says_so(toy: Bench) -> None:
     launcher = start_hanging(toy)
     rank = min(toy.processes("RANK=1"))
     os.kill(rank, signal.SIGKILL)
@@ -72,7 +72,7 @@ def test_killing_a_rank_ends_the_run_with_a_record_that_says_so(toy: Toy) -> Non
     toy.assert_nothing_left()
 
 
-def test_killing_the_guard_does_not_spoil_the_run(toy: Toy) -> None:
+def test_killing_the_guard_does_not_spoil_the_run(toy: Bench) -> None:
     launcher = toy.start("sleep=0.2", timed_steps=10)
     toy.wait_for_phase("timed window", 1)
     guard = set(toy.processes()) - set(toy.processes("RANK=0")) - {launcher.pid}
@@ -82,14 +82,14 @@ def test_killing_the_guard_does_not_spoil_the_run(toy: Toy) -> None:
     assert toy.finish(launcher).record["status"] == "ok"
 
 
-def test_the_time_limit_ends_everything(toy: Toy) -> None:
+def test_the_time_limit_ends_everything(toy: Bench) -> None:
     done = toy.run("hang,grandchild", devices_per_node=2, time_limit=20)
     assert done.record["status"] == "timeout", done.record["reason"]
     assert not toy.processes("RANK=0"), "processes were left when the launcher returned"
     toy.assert_nothing_left()
 
 
-def test_compiler_workers_end_with_a_good_run(toy: Toy) -> None:
+def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
     done = toy.run("grandchild")
     assert done.record["status"] == "ok", done.record["reason"]
     assert not toy.processes("RANK=0"), "the grandchild outlived the run"
@@ -97,7 +97,7 @@ def test_compiler_workers_end_with_a_good_run(toy: Toy) -> None:
 
 
 @pytest.fixture
-def small_memory(toy: Toy) -> Iterator[Path]:
+def small_memory(toy: Bench) -> Iterator[Path]:
     """A control group of 128 MiB."""
     root = Path("/sys/fs/cgroup")
     version_1 = (root / "memory").is_dir()
@@ -114,7 +114,7 @@ def small_memory(toy: Toy) -> Iterator[Path]:
     group.rmdir()
 
 
-def test_the_kernels_kill_for_want_of_memory_is_oom(toy: Toy, small_memory: Path) -> None:
+def test_the_kernels_kill_for_want_of_memory_is_oom(toy: Bench, small_memory: Path) -> None:
     def enter() -> None:
         (small_memory / "cgroup.procs").write_text(str(os.getpid()))
 

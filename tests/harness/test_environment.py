@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from harness import environment, packages
 
-from .conftest import ROOT, Toy
+from ..bench import ROOT, Bench
 
 PYTEST = importlib.metadata.version("pytest")
 
@@ -35,7 +35,7 @@ def interpreter(version: str) -> str | None:
 
 
 @pytest.mark.parametrize("version", ["3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13"])
-def test_the_harness_runs_on(toy: Toy, version: str) -> None:
+def test_the_harness_runs_on(toy: Bench, version: str) -> None:
     python = interpreter(version)
     if python is None:
         pytest.skip(f"no Python {version} here: `uv python install {version}` brings one")
@@ -46,7 +46,7 @@ def test_the_harness_runs_on(toy: Toy, version: str) -> None:
     assert done.record["environment"]["python"].startswith(version)
 
 
-def test_the_environment_asked_for_is_accepted(toy: Toy) -> None:
+def test_the_environment_asked_for_is_accepted(toy: Bench) -> None:
     done = toy.run("", "--prefix", sys.prefix, "--pin", f"PyTest=={PYTEST}", way="venv")
     assert done.record["status"] == "ok", done.record["reason"]
     assert done.record["environment"]["way"] == "venv"
@@ -61,7 +61,7 @@ def test_the_environment_asked_for_is_accepted(toy: Toy) -> None:
         (["--pin", f"pytest=={PYTEST}", "--pin", "absent==1"], ["absent==1", "not installed"]),
     ],
 )
-def test_another_environment_is_not_ok(toy: Toy, arguments: list[str], words: list[str]) -> None:
+def test_another_environment_is_not_ok(toy: Bench, arguments: list[str], words: list[str]) -> None:
     record = toy.run("", *arguments).record
     assert record["status"] == "failed"
     assert record["ranks"] == [], "ranks were started in the wrong environment"
@@ -82,7 +82,9 @@ def test_local_versions_count_only_if_asked_for(asked: str, found: str, same: bo
     assert packages.same_version(asked, found) is same
 
 
-def test_the_users_modules_stay_out_of_an_environment_made_for_us(toy: Toy, tmp_path: Path) -> None:
+def test_the_users_modules_stay_out_of_an_environment_made_for_us(
+    toy: Bench, tmp_path: Path
+) -> None:
     (tmp_path / "leak").mkdir()
     (tmp_path / "leak" / "random.py").write_text("raise SystemExit('leaked')\n")
     fake = tmp_path / "leak" / "leaked-1.dist-info"
@@ -96,7 +98,7 @@ def test_the_users_modules_stay_out_of_an_environment_made_for_us(toy: Toy, tmp_
 
 
 def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
-    toy: Toy, tmp_path: Path
+    toy: Bench, tmp_path: Path
 ) -> None:
     fake = tmp_path / "module" / "brought-1.dist-info"
     fake.mkdir(parents=True)
@@ -108,7 +110,7 @@ def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
     assert record["environment"]["variables"]["PYTHONPATH"] == path
 
 
-def test_what_is_recorded_of_the_machine(toy: Toy) -> None:
+def test_what_is_recorded_of_the_machine(toy: Bench) -> None:
     variables = {"NCCL_DEBUG": "WARN", "TF_TOKEN_host": "secret", "TF_VAR_x": "secret"}
     done = toy.run("", variables=variables)
     where = done.record["environment"]

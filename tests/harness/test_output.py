@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Toy
+from ..bench import Bench
 
 
-def test_an_existing_record_is_not_measured_again(toy: Toy) -> None:
+def test_an_existing_record_is_not_measured_again(toy: Bench) -> None:
     toy.output.parent.mkdir()
     toy.output.write_text("precious")
     done = toy.start("")
@@ -21,7 +21,7 @@ def test_an_existing_record_is_not_measured_again(toy: Toy) -> None:
     assert not toy.log.exists(), "something was measured all the same"
 
 
-def test_an_output_that_appears_meanwhile_is_kept(toy: Toy) -> None:
+def test_an_output_that_appears_meanwhile_is_kept(toy: Bench) -> None:
     launcher = toy.start("sleep=0.2", timed_steps=10)
     toy.wait_for_phase("timed window", 1)
     toy.output.write_text("{}")
@@ -31,7 +31,7 @@ def test_an_output_that_appears_meanwhile_is_kept(toy: Toy) -> None:
     assert toy.output.read_text() == "{}", "a record of someone else was overwritten"
 
 
-def test_a_full_disk_is_told_before_measuring(toy: Toy) -> None:
+def test_a_full_disk_is_told_before_measuring(toy: Bench) -> None:
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 
@@ -42,7 +42,7 @@ def test_a_full_disk_is_told_before_measuring(toy: Toy) -> None:
     assert not toy.log.exists(), "something was measured all the same"
 
 
-def test_a_folder_that_is_a_file_is_told_before_measuring(toy: Toy) -> None:
+def test_a_folder_that_is_a_file_is_told_before_measuring(toy: Bench) -> None:
     toy.output.parent.write_text("")
     done = toy.run("")
     assert done.status == 3
@@ -50,7 +50,7 @@ def test_a_folder_that_is_a_file_is_told_before_measuring(toy: Toy) -> None:
     assert not toy.log.exists(), "something was measured all the same"
 
 
-def test_a_read_only_folder_is_told_before_measuring(toy: Toy) -> None:
+def test_a_read_only_folder_is_told_before_measuring(toy: Bench) -> None:
     toy.output.parent.mkdir()
     toy.output.parent.chmod(0o500)
     # Root may write anywhere: not without its capabilities.
@@ -60,7 +60,7 @@ def test_a_read_only_folder_is_told_before_measuring(toy: Toy) -> None:
     assert "no permission" in done.stderr
 
 
-def test_a_log_that_cannot_be_is_told_before_measuring(toy: Toy) -> None:
+def test_a_log_that_cannot_be_is_told_before_measuring(toy: Bench) -> None:
     toy.log.parent.write_text("")
     done = toy.run("")
     assert done.status == 3
@@ -81,7 +81,7 @@ def test_a_log_that_cannot_be_is_told_before_measuring(toy: Toy) -> None:
     ],
 )
 def test_a_wrong_command_line_is_explained(
-    toy: Toy, options: dict[str, object], message: str
+    toy: Bench, options: dict[str, object], message: str
 ) -> None:
     done = toy.run("", **options)
     assert done.status == 2
@@ -90,7 +90,7 @@ def test_a_wrong_command_line_is_explained(
     assert not toy.output.parent.exists(), "a wrong command line leaves nothing"
 
 
-def test_the_temporary_name_is_never_taken_for_a_record(toy: Toy) -> None:
+def test_the_temporary_name_is_never_taken_for_a_record(toy: Bench) -> None:
     launcher = toy.start("hang")
     toy.wait_for_phase("warm-up", 1)
     names = [path.name for path in toy.output.parent.iterdir()]

@@ -9,7 +9,7 @@ from typing import Any
 import fastjsonschema
 import pytest
 
-from .conftest import ROOT, Toy
+from ..bench import ROOT, Bench
 
 RANK_KEYS_OF_A_MEASURED_RANK = {
     "rank",
@@ -42,7 +42,7 @@ def assert_valid(record: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("mode", ["train", "inference"])
 @pytest.mark.parametrize("devices", [1, 2])
-def test_a_good_run_leaves_a_complete_record(toy: Toy, mode: str, devices: int) -> None:
+def test_a_good_run_leaves_a_complete_record(toy: Bench, mode: str, devices: int) -> None:
     done = toy.run("sleep=0.01", mode=mode, devices_per_node=devices, repeat=3, seed=7)
     record = done.record
     assert done.status == 0, done.stderr
@@ -69,7 +69,7 @@ def test_a_good_run_leaves_a_complete_record(toy: Toy, mode: str, devices: int) 
     assert done.stdout.count("\n") == 1, "the launcher says one line at the end"
 
 
-def test_ranks_are_pinned_to_cores_of_their_own(toy: Toy) -> None:
+def test_ranks_are_pinned_to_cores_of_their_own(toy: Bench) -> None:
     ranks = toy.run("", devices_per_node=2, cores_per_device=1).record["ranks"]
     assert len(ranks[0]["cores"]) == len(ranks[1]["cores"]) == 1
     assert ranks[0]["cores"] != ranks[1]["cores"], "two devices share a core"
@@ -79,14 +79,14 @@ def test_ranks_are_pinned_to_cores_of_their_own(toy: Toy) -> None:
         assert rank["settings"]["cuda_visible_devices"] == "", "a CPU run sees GPUs"
 
 
-def test_ranks_of_one_run_train_together_on_different_batches(toy: Toy) -> None:
+def test_ranks_of_one_run_train_together_on_different_batches(toy: Bench) -> None:
     first, second = toy.run("", devices_per_node=2).record["ranks"]
     assert first["first_value"] != second["first_value"], "both ranks got the same batch"
     assert first["weights_checksum"] == second["weights_checksum"], "the weights drifted apart"
     assert first["processes"] == second["processes"] == 2
 
 
-def test_the_slowest_rank_counts(toy: Toy) -> None:
+def test_the_slowest_rank_counts(toy: Bench) -> None:
     done = toy.run("sleep=0.3,slow_rank=1", mode="inference", devices_per_node=2)
     fast, slow = (rank["window_seconds"] for rank in done.record["ranks"])
     assert slow > 2 * fast, "the toy was not slow in rank 1"
@@ -125,7 +125,7 @@ def test_the_slowest_rank_counts(toy: Toy) -> None:
     ],
 )
 def test_what_goes_wrong_is_said(
-    toy: Toy, behaviour: str, options: dict[str, object], status: str, reason: str
+    toy: Bench, behaviour: str, options: dict[str, object], status: str, reason: str
 ) -> None:
     done = toy.run(behaviour, **options)
     assert done.status == 0, f"a status is data, not an error of the launcher: {done.stderr}"
@@ -151,7 +151,7 @@ def test_what_goes_wrong_is_said(
     ],
 )
 def test_what_cannot_be_is_unsupported_without_starting_it(
-    toy: Toy, options: dict[str, object], reason: str
+    toy: Bench, options: dict[str, object], reason: str
 ) -> None:
     done = toy.run("crash_rank=0", **options)
     assert done.status == 0, done.stderr
@@ -161,44 +161,44 @@ def test_what_cannot_be_is_unsupported_without_starting_it(
     assert done.record["ranks"] == [], "ranks were started in vain"
 
 
-def test_amp_that_takes_effect_is_ok(toy: Toy) -> None:
+def test_amp_that_takes_effect_is_ok(toy: Bench) -> None:
     record = toy.run("", precision="amp").record
     assert record["status"] == "ok", record["reason"]
     assert record["ranks"][0]["products"] == {"float32": 1, "bfloat16": 20}
 
 
-def test_an_error_keeps_its_traceback_and_its_log(toy: Toy) -> None:
+def test_an_error_keeps_its_traceback_and_its_log(toy: Bench) -> None:
     record = toy.run("raise_rank=0").record
     assert "the toy is broken\nand has more to say" in record["ranks"][0]["traceback"]
     assert "the toy is broken" in toy.log.read_text(), "the log does not show the error"
     assert record["framework_version"] == "1.0", "what was known before the error is kept"
 
 
-def test_settings_that_are_no_json_do_not_cost_the_run(toy: Toy) -> None:
+def test_settings_that_are_no_json_do_not_cost_the_run(toy: Bench) -> None:
     record = toy.run("odd_settings").record
     assert record["status"] == "ok", record["reason"]
     assert record["ranks"][0]["settings"]["odd"] is None, "NaN must become null"
 
 
-def test_a_rank_that_hangs_after_its_result_does_not_spoil_it(toy: Toy) -> None:
+def test_a_rank_that_hangs_after_its_result_does_not_spoil_it(toy: Bench) -> None:
     record = toy.run("hang_stop").record
     assert record["status"] == "ok", record["reason"]
 
 
-def test_modules_in_the_working_folder_are_not_imported(toy: Toy, tmp_path: Path) -> None:
+def test_modules_in_the_working_folder_are_not_imported(toy: Bench, tmp_path: Path) -> None:
     trap = tmp_path / "trap"
     trap.mkdir()
     for name in ("random", "struct", "toy", "schema", "json"):
         (trap / f"{name}.py").write_text("raise SystemExit('the trap was imported')\n")
     record = toy.run("", cwd=trap, devices_per_node=2).record
     assert record["status"] == "ok", record["reason"]
-    record = Toy(tmp_path / "second", toy.python, toy.marker)
+    record = Bench(tmp_path / "second", toy.python, toy.marker)
     record.folder.mkdir()
     venv = record.run("", cwd=trap, way="venv", variables={"PYTHONPATH": ""}).record
     assert venv["status"] == "ok", venv["reason"]
 
 
-def test_the_recorded_command_can_be_run_again(toy: Toy, tmp_path: Path) -> None:
+def test_the_recorded_command_can_be_run_again(toy: Bench, tmp_path: Path) -> None:
     first = toy.run("").record
     again = [*first["command"], "--output", str(tmp_path / "again.json")]
     second = toy.run("", *again[2:])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
+from ..frameworks.models import RESNET, small
 from .conftest import ROOT, Project
 
 
@@ -41,3 +43,38 @@ def test_resnet50(
         assert len(rank["step_seconds"]) == 2
         assert 0.95 * rank["window_seconds"] < sum(rank["step_seconds"]) <= rank["window_seconds"]
     assert ran_in == {"fp32": {"float32"}, "amp": {"bfloat16"}}
+
+
+def test_parity(project: Project, pytorch_python: str) -> None:
+    """A certificate; then one of an adapter with a mistake, which shows beside what was timed."""
+    folder = project.folder
+    (folder / ".venvs").symlink_to(ROOT / ".venvs")
+    (folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))
+    project.write_suite(
+        {
+            "steps": {"warmup": 1, "timed": 2},
+            "repeats": 1,
+            "axes": {"framework": "pytorch", "model": RESNET, "batch_per_device": [2]},
+        }
+    )
+    assert project.all().returncode == 0
+
+    def certify() -> tuple[int, str, pd.DataFrame, pd.DataFrame]:
+        ran = project.run("--cores", "all", "parity")
+        tables = folder / "results" / "tables"
+        frames = [pd.read_csv(tables / f"{name}.csv") for name in ("parity", "summary")]
+        return ran.returncode, ran.stdout, frames[0], frames[1]
+
+    status, printed, certificates, summary = certify()
+    assert status == 0, printed
+    assert "1 of 1 passed, 0 failed, 0 unsupported" in printed
+    assert certificates["passed"].all()
+    assert summary["marks"].isna().all()
+    model = folder / "scripts" / "frameworks" / "pytorch" / "resnet50_v1_5.py"
+    model.write_text(model.read_text().replace('hyper["batch_norm_epsilon"]', "1e-5"))
+    status, printed, certificates, summary = certify()
+    assert status != 0
+    assert "1 of 1 certificates failed" in printed
+    assert not certificates.set_index("quantity")["passed"]["outputs"]
+    assert summary["marks"].tolist() == ["parity"]
+    assert "parity" in (folder / "results" / "tables" / "summary.md").read_text()

@@ -31,9 +31,11 @@ class Catalog:
         return self.frameworks[framework]["native_compiler"] or "native"
 
     def environment_file(self, framework: str, accelerator: str) -> Path:
-        """``envs/FRAMEWORK.yaml`` for CPUs, ``envs/FRAMEWORK-cuda.yaml`` for CUDA."""
-        suffix = "" if accelerator == "cpu" else f"-{accelerator}"
-        return self.root / "envs" / f"{framework}{suffix}.yaml"
+        """``envs/FRAMEWORK.yaml`` for CPUs, ``envs/FRAMEWORK-cuda.yaml`` for CUDA. Where that is
+        missing, the one for CPUs: its runs are ``unsupported``, in the framework's own words."""
+        plain = self.root / "envs" / f"{framework}.yaml"
+        special = self.root / "envs" / f"{framework}-{accelerator}.yaml"
+        return special if special.exists() else plain
 
 
 def load_catalog(root: Path) -> Catalog:

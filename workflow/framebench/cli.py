@@ -19,6 +19,10 @@ FINGERPRINT = "fingerprint.txt"
 PRINTED_ROWS = 60
 
 
+class Disagreement(Exception):
+    """A framework computes something else than the reference, or could not be compared."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit status is 1 with one clear message on stderr if it cannot."""
     parser = argparse.ArgumentParser(prog="framebench", description=__doc__)
@@ -38,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         given.command(given)
-    except (ConfigError, records.RecordsError) as error:
+    except (ConfigError, records.RecordsError, Disagreement) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as error:
@@ -95,7 +99,8 @@ def fingerprint(found: records.RecordSet, source: Path) -> str:
 
 
 def make_parity(source: Path, results: Path) -> None:
-    """Write and print the certificates; tables and report too, where something was measured."""
+    """Write and print the certificates; tables and report too, where something was measured.
+    Raises :class:`Disagreement` behind all that, where a certificate failed."""
     from . import parity, tables
 
     certificates, problems = parity.load(certificates_of(source))
@@ -106,6 +111,9 @@ def make_parity(source: Path, results: Path) -> None:
         make_report(source, results)
     print(parity.summary_text(certificates))
     print(f"certificates: {results / 'tables' / 'parity.csv'}")
+    failed = sum(certificate.passed is False for certificate in certificates)
+    if failed:
+        raise Disagreement(f"{failed} of {len(certificates)} certificates failed, see above")
 
 
 def summary_text(summary: pd.DataFrame) -> str:

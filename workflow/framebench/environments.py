@@ -64,9 +64,8 @@ def read_environment_file(path: Path) -> EnvironmentFile:
     """
     if not path.is_file():
         raise ConfigError(
-            f"{path.name}: there is no such file in envs/: this framework has no environment for "
-            "this accelerator; allowed: another accelerator, other frameworks, or an interpreter "
-            "of your own (interpreters)"
+            f"{path.name}: there is no such file in envs/: this framework has no environment; "
+            "allowed: other frameworks, or an interpreter of your own (interpreters)"
         )
     data = read_yaml(path)
     python = ""

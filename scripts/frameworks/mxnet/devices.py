@@ -53,22 +53,24 @@ def name_of(dtype: Any) -> str:
 
 def set_precision(precision: str, device: mx.Context, products: Sequence[str]) -> str:
     """Switch mixed precision on where it is asked for, for the whole process; returns the dtype
-    that products have. ``products`` are the names of the operators that a model has.
+    that products have. ``products`` are the names of the operators that a model has; those that
+    MXNet has not in that dtype on ``device`` stay in float32.
 
-    Raises :class:`Unsupported` where MXNet has one of them not in that dtype on ``device``."""
+    Raises :class:`Unsupported` where that are all of them."""
     if precision == "fp32":
         return "float32"
     if precision != "amp":
         raise Unsupported(f"no support for precision {precision}")
     # what MXNet's AMP has for each device: the other one is refused or ignored there
     dtype = "bfloat16" if device.device_type == "cpu" else "float16"
-    for name in products:
-        reason = refusal(name, dtype, device)
-        if reason:
-            raise Unsupported(f"MXNet's {name} on {device.device_type} in {dtype}: {reason}")
+    reasons = {name: refusal(name, dtype, device) for name in products}
+    refused = {name for name, reason in reasons.items() if reason}
+    if refused == set(products):
+        raise Unsupported(f"MXNet's products on {device.device_type} in {dtype}: {reasons}")
     # MXNet's list leaves batch_dot to the widest of its operands, and a softmax gives float32
-    operators = amp.list_lp16_ops(DTYPES[dtype])
-    amp.init(dtype, target_precision_ops=sorted({*operators, *products}))
+    half = {*amp.list_lp16_ops(DTYPES[dtype]), *products} - refused
+    single = {*amp.list_fp32_ops(DTYPES[dtype]), *refused}
+    amp.init(dtype, target_precision_ops=sorted(half), fp32_ops=sorted(single))
     return dtype
 
 

@@ -1,0 +1,58 @@
+"""The models found under ``scripts/models``, as they are and scaled down for tests."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from reference import compute
+
+from ..conftest import ROOT
+
+RESNET, BERT = "resnet50_v1.5", "bert_base"  # those that every framework has
+MODELS = sorted(path.name[: -len(".json")] for path in ROOT.glob("scripts/models/*.json"))
+SEQUENCE = 16  # tokens
+
+SMALL = Path(__file__).with_name("small")
+
+
+def facts_of(model: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / f"scripts/models/{model}.json").read_text())
+    return found
+
+
+def reference_module(model: str) -> Any:
+    return importlib.import_module(f"reference.{model.replace('.', '_')}")
+
+
+def trained_parameters(facts: dict[str, Any]) -> int:
+    """By the shapes of the reference."""
+    drawn = reference_module(facts["name"]).parameters(facts)
+    return sum(int(np.prod(one.shape)) for one in drawn.values() if one.trained)
+
+
+def small(model: str, **hyperparameters: float) -> dict[str, Any]:
+    """The model's facts with what stands in ``small/MODEL.json`` (if anything) changed, so that a
+    step takes a moment, and with ``hyperparameters``."""
+    facts = facts_of(model)
+    changes = SMALL / f"{model}.json"
+    changed: dict[str, Any] = json.loads(changes.read_text()) if changes.exists() else {}
+    facts["hyperparameters"].update(changed.get("hyperparameters", {}), **hyperparameters)
+    for item in facts["inputs"]:
+        item.update(changed.get("inputs", {}).get(item["name"], {}))
+    facts["trainable_parameters"] = trained_parameters(facts)
+    return facts
+
+
+def sequence_of(facts: dict[str, Any]) -> int | None:
+    return SEQUENCE if facts["sequence_lengths"] else None
+
+
+def write_references(folder: Path) -> dict[str, Path]:
+    """For every small model the folder with its reference."""
+    for facts in map(small, MODELS):
+        compute.write(facts, sequence_of(facts), 0, folder / facts["name"])
+    return {model: folder / model for model in MODELS}
