@@ -47,7 +47,7 @@ def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
 
     def layer(
         conv: str, norm: str, kernel: int, cin: int, cout: int, weight: float = 0.4,
-        bias: float = 1.6, negated: float = 0.0,
+        bias: float = 2.0, negated: float = 0.0,
     ) -> None:  # fmt: skip
         spread = (2 / (kernel * kernel * cin)) ** 0.5
         found[f"{conv}.weight"] = trainable((kernel, kernel, cin, cout), spread, centred=True)
