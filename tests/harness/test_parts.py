@@ -15,7 +15,7 @@ import pytest
 from harness import cores, outcome, processes, rank, report, schema, synthetic, window
 from harness.adapter import Adapter, Case, Mismatch, Place
 
-from .conftest import ROOT
+from ..conftest import ROOT
 
 FACTS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "scripts/models").glob("*")}
 
