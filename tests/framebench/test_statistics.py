@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from fractions import Fraction
 
 import pytest
 from framebench import statistics
@@ -41,41 +39,6 @@ def test_no_time_gives_no_throughput(seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "ranks"),
-    # k of the interval [x(k), x(n+1-k)] at 95 %, from tables of the sign test
-    [(6, 1), (7, 1), (8, 1), (9, 2), (11, 2), (12, 3), (15, 4), (20, 6), (30, 10), (40, 14)],
-)
-def test_interval_of_the_median_takes_the_ranks_of_the_sign_test(count: int, ranks: int) -> None:
-    values = [float(value) for value in range(1, count + 1)]
-    low, high = statistics.median_confidence_interval(list(reversed(values))) or (0, 0)
-    assert (low, high) == (ranks, count + 1 - ranks)
-
-
-def test_interval_of_the_median_covers_at_least_what_it_says() -> None:
-    # All 2**n sides of the median are equally likely: count those in which the interval holds it.
-    for count in range(6, 13):
-        values = [float(value) for value in range(1, count + 1)]
-        low, _ = statistics.median_confidence_interval(values) or (0, 0)
-        held = sum(
-            low <= sum(sides) <= count - low for sides in itertools.product((0, 1), repeat=count)
-        )
-        assert Fraction(held, 2**count) >= Fraction("0.95"), count
-
-
-@pytest.mark.parametrize("count", range(6))
-def test_too_few_repeats_have_no_interval(count: int) -> None:
-    assert statistics.median_confidence_interval([1.0] * count) is None
-
-
-@pytest.mark.parametrize(("confidence", "count"), [(0.5, 2), (0.9, 5), (0.95, 6), (0.99, 8)])
-def test_repeats_needed_is_where_the_interval_begins(confidence: float, count: int) -> None:
-    assert statistics.repeats_needed(confidence) == count
-    values = [float(value) for value in range(count)]
-    assert statistics.median_confidence_interval(values, confidence) == (0, count - 1)
-    assert statistics.median_confidence_interval(values[1:], confidence) is None
-
-
-@pytest.mark.parametrize(
     ("fraction", "count"), [(0.5, 2), (0.9, 10), (0.95, 20), (0.99, 100), (0.999, 1000)]
 )
 def test_percentile_needs_its_samples(fraction: float, count: int) -> None:
@@ -102,11 +65,3 @@ def test_percentile_is_a_value_that_occurred_and_rises() -> None:
 def test_a_percentile_is_asked_for_as_a_fraction(fraction: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         statistics.percentile([1.0], fraction)
-
-
-@pytest.mark.parametrize("confidence", [0.0, 1.0, 95.0])
-def test_a_confidence_is_asked_for_as_a_fraction(confidence: float) -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        statistics.median_confidence_interval([1.0], confidence)
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        statistics.repeats_needed(confidence)

@@ -87,13 +87,27 @@ def test_the_median_stands_with_its_extremes_and_interval() -> None:
     found = only(tables.build(repeats(7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0))["summary"])
     assert (found["repeats"], found["status"], found["reason"]) == (7, "ok", "")
     assert [found[f"throughput_{what}"] for what in ("min", "median", "max")] == [1.0, 4.0, 7.0]
-    assert (found["throughput_ci_low"], found["throughput_ci_high"]) == (1.0, 7.0)
+    # between the first and the second rank: tests of the interval itself are elsewhere
+    assert 1.0 < found["throughput_ci_low"] < 2.0 < 6.0 < found["throughput_ci_high"] < 7.0
+    assert found["marks"] == "noisy"
 
 
 def test_five_repeats_have_no_95_percent_interval() -> None:
     found = only(tables.build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
     assert math.isnan(found["throughput_ci_low"])
     assert math.isnan(found["throughput_ci_high"])
+    assert found["marks"] == "few noisy"
+
+
+def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> None:
+    values = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
+    base, two = repeats(*values), repeats(*(1.9 * value for value in values), devices_per_node=2)
+    built = tables.build(base + two)
+    assert set(built["summary"]["marks"]) == {""}
+    found = row(built["weak_scaling"], devices=2)
+    assert found["speedup_ci_low"] < found["speedup"] == 1.9 < found["speedup_ci_high"]
+    built = tables.build(base[:5] + two)
+    assert row(built["weak_scaling"], devices=2)["marks"] == "few"
 
 
 def test_a_failed_repeat_does_not_enter_the_median_as_zero() -> None:
@@ -323,9 +337,9 @@ def test_weak_scaling_reads_like_dlperfs_table() -> None:
     text = markdown.render("weak_scaling", tables.build(runs)["weak_scaling"])
     assert "## resnet50_v1.5, train, fp32, bsz=32 (images/s)" in text
     assert "| node num | device num | pytorch 2.8.0 | tensorflow 2.8.0 |" in text
-    assert "| 1 | 1 | 397.64 (1.00) | not run |" in text
-    assert "| 1 | 8 | 3130.34 (7.87) | 322.00 (- [1]) |" in text
-    assert "| 4 | 32 | 12411.97 (31.21) | not run |" in text
+    assert "| 1 | 1 | 397.64 (1.00) *few* | not run |" in text
+    assert "| 1 | 8 | 3130.34 (7.87) *few* | 322.00 (- [1]) *few* |" in text
+    assert "| 4 | 32 | 12411.97 (31.21) *few* | not run |" in text
     assert "[1]: no 1n1g run" in text
 
 

@@ -1,4 +1,4 @@
-"""Commands behind the rules: ``report`` and ``environment``."""
+"""Commands behind the rules."""
 
 from __future__ import annotations
 
@@ -35,6 +35,16 @@ def main(arguments: list[str] | None = None) -> int:
     certifying.add_argument("--records", type=Path, required=True, help="folder of records")
     certifying.add_argument("--results", type=Path, required=True, help="folder to write to")
     certifying.set_defaults(command=lambda given: make_parity(given.records, given.results))
+    comparing = commands.add_parser("compare", help="two sets of records, case by case")
+    comparing.add_argument("--base", type=Path, required=True, help="folder of records, or CSV")
+    comparing.add_argument("--candidate", type=Path, required=True, help="folder, or CSV")
+    comparing.add_argument("--results", type=Path, required=True, help="folder to write to")
+    comparing.add_argument("--fail-on", type=float, help="a regression above this part is an error")
+    comparing.set_defaults(
+        command=lambda given: make_comparison(
+            given.base, given.candidate, given.results, given.fail_on
+        )
+    )
     building = commands.add_parser("environment", help="venv from an environment file")
     building.add_argument("--file", type=Path, required=True, help="envs/NAME.yaml")
     building.add_argument("--marker", type=Path, required=True, help="file that says it is built")
@@ -42,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         given.command(given)
-    except (ConfigError, records.RecordsError, Disagreement) as error:
+    except (ConfigError, records.RecordsError, Disagreement, Regression) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as error:
@@ -52,6 +62,41 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"framebench: cannot write: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+class Regression(Exception):
+    """The candidate of a comparison is shown to be slower than was allowed."""
+
+
+def make_comparison(base: Path, candidate: Path, results: Path, fail_on: float | None) -> None:
+    """Write ``tables/compare.csv`` and ``compare.html`` below ``results`` and print the verdicts.
+    Raises :class:`Regression` behind all that, where a case is shown to be slower by more than
+    ``fail_on``, or is lost."""
+    from . import compare, parity, report, tables
+
+    sets, marks = [], []
+    for source in (base, candidate):
+        found = records.load(source)
+        for problem in found.problems:
+            print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
+        if not found.runs:
+            raise records.RecordsError(f"{source}: holds no record of a run")
+        sets.append(found.runs)
+        marks.append(parity.Marks(parity.load(certificates_of(source))[0]))
+    threshold = fail_on or compare.THRESHOLD
+    frame = compare.compare(sets[0], sets[1], (marks[0], marks[1]), threshold)
+    tables.write({"compare": frame}, results / "tables")
+    page = results / "compare.html"
+    report.write_comparison(frame, page, str(base), str(candidate), threshold)
+    print(compare.summary_text(frame))
+    print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
+    if fail_on is not None:
+        found_slower = compare.regressions(frame, fail_on)
+        if len(found_slower):
+            raise Regression(
+                f"{len(found_slower)} of {len(frame)} cases are shown to be more than "
+                f"{fail_on:.1%} slower, or are lost"
+            )
 
 
 def make_report(source: Path, results: Path) -> None:

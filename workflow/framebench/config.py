@@ -49,11 +49,14 @@ class Suite:
 @dataclass(frozen=True)
 class Settings:
     """The checked configuration. ``accelerator`` and ``cores_per_device`` may still be ``auto``;
-    ``time_limit`` is in seconds per run."""
+    ``time_limit`` is in seconds per run. ``fail_on`` is a part (0.05 for 5 %)."""
 
     suite: Suite
     results: Path
     records: Path | None
+    base: Path | None
+    candidate: Path | None
+    fail_on: float | None
     frameworks: list[str]
     models: list[str]
     retry: frozenset[str]
@@ -74,16 +77,13 @@ def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
     results = Path(values["results"])
     if any(part.exists() and not part.is_dir() for part in (results, *results.parents)):
         raise ConfigError(f"{SOURCE}: results: found {str(results)!r}; allowed: a folder")
-    records = Path(values["records"]) if "records" in values else None
-    if records is not None and not records.exists():
-        raise ConfigError(
-            f"{SOURCE}: records: found {str(records)!r}, which does not exist; "
-            "allowed: a folder of records or a CSV of runs"
-        )
     return Settings(
         suite=load_suite(values["suite"], catalog),
         results=results,
-        records=records,
+        records=_source(values, "records"),
+        base=_source(values, "base"),
+        candidate=_source(values, "candidate"),
+        fail_on=_part(values.get("fail_on")),
         frameworks=_all(values["frameworks"], catalog.frameworks),
         models=_all(values["models"], catalog.models),
         retry=frozenset(values["retry"]),
@@ -95,6 +95,24 @@ def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
             name: _interpreter(name, path) for name, path in values["interpreters"].items()
         },
     )
+
+
+def _source(values: Mapping[str, Any], key: str) -> Path | None:
+    """The path of a set of records, if it is given; of a results folder its runs."""
+    if key not in values:
+        return None
+    path = Path(values[key])
+    if not path.exists():
+        raise ConfigError(
+            f"{SOURCE}: {key}: found {str(path)!r}, which does not exist; "
+            "allowed: a folder of records or a CSV of runs"
+        )
+    return path / "runs" if (path / "runs").is_dir() else path
+
+
+def _part(value: float | str | None) -> float | None:
+    """``5%`` and ``0.05`` are the same."""
+    return float(value[:-1]) / 100 if isinstance(value, str) else value
 
 
 def load_suite(name: str, catalog: Catalog) -> Suite:

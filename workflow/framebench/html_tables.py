@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from . import panels, parity, statistics
+from . import intervals, panels, parity
+from .cases import KEYS
 from .panels import Key
-from .tables import KEYS
 
 MAX_ROWS = 600
 DASH = "\N{EN DASH}"
@@ -36,11 +36,13 @@ TITLES = {
     "p99_ms": "p99 ms",
     "half_unit": "half unit",
 }
-NOTES = ("reason", "note")
+NOTES = ("reason", "note", "differences")
 #: Two bounds that read as one cell: (low, high) -> title.
 RANGES = {
     ("throughput_min", "throughput_max"): f"min {DASH} max",
     ("throughput_ci_low", "throughput_ci_high"): "95 % interval",
+    ("speedup_ci_low", "speedup_ci_high"): "95 % interval",
+    ("ratio_ci_low", "ratio_ci_high"): "95 % interval",
 }
 #: Columns worth a place only where rows differ in them.
 HOISTED = ("framework_version", "source", "model", "mode", "precision", "compiler", "unit",
@@ -48,9 +50,31 @@ HOISTED = ("framework_version", "source", "model", "mode", "precision", "compile
 #: Columns that need no place where another one decides them.
 FOLLOWING = (("framework_version", "framework"), ("source", "framework"), ("unit", "model"))
 #: Columns that another one already shows.
-HIDDEN = ("nodes", "devices", "throughput_max", "throughput_ci_high", "marks")
+HIDDEN = ("nodes", "devices", "throughput_max", "throughput_ci_high", "speedup_ci_high",
+          "ratio_ci_high", "marks")  # fmt: skip
 #: Figures that carry the marks of their row.
-MARKED = ("throughput_median", "speedup", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
+MARKED = (
+    "throughput_median",
+    "speedup",
+    "ratio",
+    "mean_ms",
+    "p50_ms",
+    "p90_ms",
+    "p95_ms",
+    "p99_ms",
+)
+
+
+#: Verdicts of certificates and comparisons, and the status whose look they have.
+VERDICTS = {
+    "passed": "ok",
+    "failed": "failed",
+    "unsupported": "unsupported",
+    "faster": "ok",
+    "slower": "failed",
+    "no difference shown": "unsupported",
+    "cannot tell": "unsupported",
+}
 
 
 @dataclass(frozen=True)
@@ -187,7 +211,7 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
             return [
                 Cell(f"{a:.{digits}f} {DASH} {b:.{digits}f}", "number", repr(float(a)))
                 if a is not None and b is not None
-                else _missing(values, place, low == "throughput_ci_low")
+                else _missing(values, place, low.endswith("_ci_low"))
                 for place, (a, b) in enumerate(zip(mine, values[high], strict=True))
             ]
     if column == "status":
@@ -208,8 +232,7 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
             for place, value in enumerate(mine)
         ]
     if column == "verdict":
-        kinds = {"passed": "ok", "failed": "failed", "unsupported": "unsupported"}
-        return [Cell(str(value), f"status {kinds[str(value)]}") for value in mine]
+        return [Cell(str(value), f"status {VERDICTS[str(value)]}") for value in mine]
     marks = values.get("marks", [""] * len(mine)) if column in MARKED else [""] * len(mine)
     if _is_number(mine):
         factor = 100.0 if column == "efficiency" else 1.0
@@ -237,7 +260,7 @@ def _missing(values: Mapping[str, list[Any]], place: int, interval: bool = False
     status = values["status"][place] if "status" in values else "ok"
     if status != "ok" or (noted and not interval):
         return Cell(DASH, "number missing", "")
-    words = f"needs {statistics.repeats_needed()} repeats" if interval else "not known"
+    words = f"needs {intervals.repeats_for_interval()} repeats" if interval else "not known"
     return Cell(DASH, "number missing", "", words)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import parity, statistics
+from . import intervals, parity
 
 TITLES = {
     "summary": "Throughput",
@@ -21,11 +21,15 @@ TITLES = {
     "latency": "Inference latency",
     "parity": "Parity: do all frameworks compute the same?",
     "published": "Published figures, recomputed from their runs",
+    "compare": "Comparison",
 }
 EXPLANATIONS = {
     "summary": "Global samples per second: the median over repeats, its extremes, and a "
     "distribution-free 95 % interval of the median. bsz is the batch size per device; 2n8g is 2 "
     "nodes with 8 devices each.",
+    "compare": "Candidate over base: the ratio of the medians, its 95 % interval, the p-value of a "
+    "rank sum test adjusted for the number of cases, and the verdict. No difference is shown where "
+    "the interval excludes every one above the threshold.",
     "weak_scaling": "Throughput, and in brackets its ratio to one device (1n1g) at the same batch "
     "size per device. Ratios come from unrounded medians.",
     "amp_speedup": "The framework's own mixed precision against fp32, at the same batch size per "
@@ -42,6 +46,8 @@ EXPLANATIONS = {
 }
 MISSING = "-"
 MARKS = {
+    "few": "fewer repeats than an interval of the median needs",
+    "noisy": "the interval (or, of few repeats, the range) is wider than 5 % of the median",
     "parity": "the framework computed something else than the reference (see the parity table): "
     "do not compare this figure",
 }
@@ -184,7 +190,7 @@ def _labels(rows: Sequence[Row]) -> list[tuple[str, Cell]]:
 def _summary_values(notes: Footnotes) -> list[tuple[str, Cell]]:
     few = (
         "a 95 % interval of the median takes at least "
-        f"{statistics.repeats_needed(0.95)} successful repeats"
+        f"{intervals.repeats_for_interval()} successful repeats"
     )
 
     def median(row: Row) -> str:
@@ -197,7 +203,7 @@ def _summary_values(notes: Footnotes) -> list[tuple[str, Cell]]:
             return MISSING
         if pd.isna(row["throughput_ci_low"]):
             return MISSING + notes.mark(few)
-        return f"{number(row['throughput_ci_low'])} .. {number(row['throughput_ci_high'])}"
+        return _interval(row, "throughput_ci_low", "throughput_ci_high")
 
     return [
         ("Throughput", median),
@@ -214,13 +220,24 @@ def _speedup_values(new: str, base: str) -> Callable[[Footnotes], list[tuple[str
             (f"Throughput, {new}", lambda row: number(row[f"throughput_{new}"])),
             (f"Throughput, {base}", lambda row: number(row[f"throughput_{base}"])),
             ("Speed-up", lambda row: _speedup(row, notes)),
+            ("95 % interval", _speedup_interval),
         ]
 
     return values
 
 
 def _speedup(row: Row, notes: Footnotes) -> str:
-    return number(row["speedup"]) + marked(row) + notes.mark(row["reason"])
+    marks: str = "" if pd.isna(row["speedup"]) else marked(row)
+    return number(row["speedup"]) + marks + notes.mark(row["reason"])
+
+
+def _interval(row: Row, low: str, high: str) -> str:
+    """Both ends; "-" where there are none."""
+    return MISSING if pd.isna(row[low]) else f"{number(row[low])} .. {number(row[high])}"
+
+
+def _speedup_interval(row: Row) -> str:
+    return _interval(row, "speedup_ci_low", "speedup_ci_high")
 
 
 def _latency_values(notes: Footnotes) -> list[tuple[str, Cell]]:
@@ -242,11 +259,31 @@ def _latency_values(notes: Footnotes) -> list[tuple[str, Cell]]:
     ]
 
 
+def _compare_values(notes: Footnotes) -> list[tuple[str, Cell]]:
+    def ratio(row: Row) -> str:
+        return number(row["ratio"], 3) + marked(row)
+
+    def interval(row: Row) -> str:
+        low, high = row["ratio_ci_low"], row["ratio_ci_high"]
+        return MISSING if pd.isna(low) else f"{number(low, 3)} .. {number(high, 3)}"
+
+    return [
+        ("Base", lambda row: number(row["base_median"])),
+        ("Candidate", lambda row: number(row["candidate_median"])),
+        ("Ratio", ratio),
+        ("95 % interval", interval),
+        ("p, adjusted", lambda row: number(row["p_adjusted"], 4)),
+        ("Verdict", lambda row: row["verdict"] + notes.mark(row["reason"])),
+        ("Differences", lambda row: notes.mark(row["differences"]).strip() or MISSING),
+    ]
+
+
 _VALUES: dict[str, Callable[[Footnotes], list[tuple[str, Cell]]]] = {
     "summary": _summary_values,
     "amp_speedup": _speedup_values("amp", "fp32"),
     "compiler_speedup": _speedup_values("compiled", "none"),
     "latency": _latency_values,
+    "compare": _compare_values,
 }
 
 
@@ -260,6 +297,7 @@ def _scaling(rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:
     values: list[tuple[str, Cell]] = [
         ("Throughput", lambda row: number(row["throughput_median"])),
         ("Speed-up", lambda row: _speedup(row, notes)),
+        ("95 % interval", _speedup_interval),
         ("Efficiency", lambda row: number(row["efficiency"])),
     ]
     cells = [("Model", _model), *_labels(rows), *values]

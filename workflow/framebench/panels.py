@@ -13,9 +13,9 @@ from typing import Any
 import pandas as pd
 
 from . import plots, statistics
+from .cases import KEYS
 from .plots import Line, Look, Plot, Row
 from .run import RecordsError, Run
-from .tables import KEYS
 
 MAX_PANELS = 6
 MAX_ROWS = 40
@@ -142,8 +142,33 @@ def weak_scaling(table: pd.DataFrame, look: Look) -> list[Plot]:
 
 def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
     """One strip plot of a table of speed-ups."""
+    return _ratios(
+        table,
+        look,
+        name,
+        column="speedup",
+        axis="speed-up (1 = no gain)",
+        caption="Ratio of medians of the same devices and batch; right of the line is faster.",
+    )
+
+
+def comparison(table: pd.DataFrame, look: Look) -> list[Plot]:
+    """One strip plot of candidate over base."""
+    return _ratios(
+        table,
+        look,
+        "Candidate over base",
+        column="ratio",
+        axis="ratio (1 = the same)",
+        caption="Ratio of medians; right of the line the candidate is faster.",
+    )
+
+
+def _ratios(
+    table: pd.DataFrame, look: Look, name: str, column: str, axis: str, caption: str
+) -> list[Plot]:
     rows = _rows(table)
-    with_ratio = [row for row in rows if _known(row.speedup)]
+    with_ratio = [row for row in rows if _known(getattr(row, column))]
     if not with_ratio:
         return []
     groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
@@ -158,9 +183,11 @@ def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
         drawn.append(Row(" · ".join(filter(None, [*parts, f"batch {first.batch_per_device}"]))))
         label = _labels(groups[group])
         for row in sorted(groups[group], key=label):
-            drawn.append(Row(label(row), row.framework, [float(row.speedup)]))
+            low, high = (float(getattr(row, f"{column}_ci_{end}")) for end in ("low", "high"))
+            interval = (low, high) if _known(low) else None
+            value = float(getattr(row, column))
+            drawn.append(Row(label(row), row.framework, [value], interval=interval))
     shown = sum(map(len, groups.values()))
-    axis = "speed-up (1 = no gain)"
     return [
         Plot(
             title=name,
@@ -168,7 +195,7 @@ def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
             narrow=plots.strips(drawn, look, axis, reference=1.0, narrow=True),
             description=f"{name}: {shown} ratios of medians against the line at 1. The numbers "
             "stand in the table below.",
-            caption="Ratio of medians of the same devices and batch; right of the line is faster. "
+            caption=f"{caption} The bar is the 95 % interval, where there are repeats enough. "
             + _left_out(shown, len(with_ratio), "ratios")
             + _without(len(rows) - len(with_ratio)),
         )

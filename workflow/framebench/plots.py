@@ -40,12 +40,13 @@ class Plot:
 @dataclass(frozen=True)
 class Row:
     """One line of a strip plot. Without ``values`` it is a gap, and ``note`` says why in words;
-    without a framework it is a heading."""
+    without a framework it is a heading. ``interval`` is drawn as a bar behind the dots."""
 
     label: str
     framework: str = ""
     values: Sequence[float] = ()
     note: str = ""
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def strips(
     """A dot for each value and a tick at the median, one row each; the median in numbers at the
     right. With ``reference`` (ratios) a line stands there and the dots hang on it. ``narrow`` puts
     the labels above the rows, for a phone."""
-    values = [value for row in rows for value in row.values]
+    values = [value for row in rows for value in (*row.values, *(row.interval or ()))]
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
     digits = _decimals(values)
     width = NARROW if narrow else WIDTH
@@ -159,6 +160,8 @@ def _strip(axes: Axes, place: float, row: Row, look: Look, reference: float | No
     several = len(row.values) > 1
     start = min(row.values) if reference is None else reference
     axes.hlines(place, start, max(row.values), color=style["color"], linewidth=1.6, alpha=0.55)
+    if row.interval:
+        axes.hlines(place, *row.interval, color=style["color"], linewidth=7, alpha=0.3)
     axes.plot(
         row.values, [place] * len(row.values), marker=look.marker(row.framework), markersize=6.5,
         alpha=0.6 if several else 0.95, markeredgewidth=0, **style,

@@ -13,8 +13,9 @@ from typing import Any
 
 import pandas as pd
 
+from .cases import KEYS
 from .run import RecordsError, Run
-from .tables import KEYS, build
+from .tables import build
 
 CELL = ("table", "place", "column", "quantity")
 PUBLISHED_COLUMNS = ("table", "place", "column", *KEYS, "quantity", "printed", "unit")

@@ -80,7 +80,36 @@ def write(
 ) -> None:
     """Write the report to ``path``, whole or not at all. Links to records are relative to its
     folder. Raises OSError when it cannot be written."""
-    html = render(record_set, tables, path.parent, title, published)
+    _write_whole(path, render(record_set, tables, path.parent, title, published))
+
+
+def write_comparison(
+    frame: pd.DataFrame, path: Path, base: str, candidate: str, threshold: float
+) -> None:
+    """The page of a comparison (see :func:`compare.compare`), whole or not at all. ``base`` and
+    ``candidate`` say where the two sets were."""
+    counted = Counter(frame["verdict"])
+    look = Look(sorted(set(frame["framework"])))
+    html = (
+        _environment()
+        .get_template("compare.html.j2")
+        .render(
+            **_page(),
+            base=base,
+            candidate=candidate,
+            threshold=f"{threshold:.1%}",
+            verdicts=[
+                (name, html_tables.VERDICTS[name], counted[name]) for name in sorted(counted)
+            ],
+            plots=[(plot, ()) for plot in panels.comparison(frame, look)],
+            table=html_tables.of_frame("compare", "Every case", frame),
+            marks=_legend({"compare": frame}),
+        )
+    )
+    _write_whole(path, html)
+
+
+def _write_whole(path: Path, html: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -108,35 +137,47 @@ def render(
     known = [setup.facts for setup in setups if setup.facts]
     machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
     failures, failures_left_out = _failures(cases, link)
-    environment = jinja2.Environment(
+    statuses = Counter(run.status for run in runs)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            **_page(),
+            title=title,
+            runs=len(runs),
+            cases=len(cases),
+            superseded=record_set.superseded,
+            statuses=[(status, statuses[status]) for status in _ordered(statuses)],
+            status_words=panels.STATUS_WORDS,
+            frameworks=[(name, look.variable(name)) for name in look.frameworks],
+            models=sorted({run.model for run in runs}),
+            hardware=_hardware(runs),
+            machine=machine,
+            setups=setups,
+            setups_left_out=max(0, len(_setup_groups(runs)) - MAX_SETUPS),
+            plots=_plots(cases, tables, look, link),
+            tables=made,
+            marks=_legend(tables),
+            failures=failures,
+            failures_left_out=failures_left_out,
+            problems=record_set.problems[:MAX_PROBLEMS],
+            problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
+            published=None if published is None else _published(published),
+        )
+    )
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    statuses = Counter(run.status for run in runs)
-    return environment.get_template("report.html.j2").render(
-        title=title,
-        style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
-        script=Markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
-        runs=len(runs),
-        cases=len(cases),
-        superseded=record_set.superseded,
-        statuses=[(status, statuses[status]) for status in _ordered(statuses)],
-        status_words=panels.STATUS_WORDS,
-        frameworks=[(name, look.variable(name)) for name in look.frameworks],
-        models=sorted({run.model for run in runs}),
-        hardware=_hardware(runs),
-        machine=machine,
-        setups=setups,
-        setups_left_out=max(0, len(_setup_groups(runs)) - MAX_SETUPS),
-        plots=_plots(cases, tables, look, link),
-        tables=made,
-        marks=_legend(tables),
-        failures=failures,
-        failures_left_out=failures_left_out,
-        problems=record_set.problems[:MAX_PROBLEMS],
-        problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
-        published=None if published is None else _published(published),
-    )
+
+
+def _page() -> dict[str, Markup]:
+    """Style and script of every page."""
+    files = {"style": "report.css", "script": "report.js"}
+    return {k: Markup((TEMPLATES / file).read_text(encoding="utf-8")) for k, file in files.items()}
 
 
 class _Links:

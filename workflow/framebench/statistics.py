@@ -1,7 +1,7 @@
 """Statistics as pure functions over raw samples. What the samples cannot tell is None, never 0.
 
 Sources named below:
-- David & Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1 (intervals for quantiles).
+- David & Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1 (the sample median).
 - Hyndman & Fan, "Sample Quantiles in Statistical Packages", *The American Statistician* 50(4),
   1996 (definitions of the percentile).
 - Jain, *The Art of Computer Systems Performance Analysis*, 1991, chapter 12 (means of rates).
@@ -50,45 +50,6 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def median_confidence_interval(
-    values: Sequence[float], confidence: float = 0.95
-) -> tuple[float, float] | None:
-    """Distribution-free interval for the population median, in the unit of `values`.
-
-    Order-statistic (sign-test) interval, David & Nagaraja, section 7.1: of n independent values
-    from one continuous distribution, the number below the median is Binomial(n, 1/2), so
-    [x(k), x(n+1-k)] covers it with probability 1 - 2 P(Binomial <= k-1). The largest k that still
-    reaches `confidence` is taken; coverage is at least `confidence`, with ties more. Assumes
-    independent repeats, and nothing about their distribution. None with too few values: even
-    [minimum, maximum] would not reach `confidence` (see `repeats_needed`).
-    """
-    _check_confidence(confidence)
-    count = len(values)
-    tails = 2**count
-    below = 1  # number of outcomes (of 2**count) with at most k - 1 values below the median
-    rank = 0
-    while rank < count // 2 and 1 - Fraction(2 * below, tails) >= Fraction(str(confidence)):
-        rank += 1
-        below += math.comb(count, rank)
-    if rank == 0:
-        return None
-    ordered = sorted(values)
-    return ordered[rank - 1], ordered[count - rank]
-
-
-def repeats_needed(confidence: float = 0.95) -> int:
-    """The fewest repeats for which `median_confidence_interval` exists: 6 for 0.95.
-
-    [minimum, maximum] misses the median when all values fall on one side: 2 * (1/2)**n
-    (David & Nagaraja, section 7.1).
-    """
-    _check_confidence(confidence)
-    count = 2
-    while 1 - Fraction(2, 2**count) < Fraction(str(confidence)):
-        count += 1
-    return count
-
-
 def percentile(values: Sequence[float], fraction: float) -> float | None:
     """The nearest-rank percentile: the smallest value with at least `fraction` of all at or below.
 
@@ -118,8 +79,3 @@ def _exact(fraction: float) -> Fraction:
     if not 0 < exact < 1:
         raise ValueError(f"a percentile's fraction lies between 0 and 1, not {fraction}")
     return exact
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"a confidence lies between 0 and 1, not {confidence}")

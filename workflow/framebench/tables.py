@@ -9,31 +9,17 @@ from __future__ import annotations
 import io
 import os
 import tempfile
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from . import markdown, statistics
+from . import intervals, markdown, statistics
+from .cases import KEYS, Case, Place, group, marks_of
 from .parity import Marks
-from .run import Run, order
+from .run import Run
 
-KEYS = (
-    "framework",
-    "framework_version",
-    "source",
-    "model",
-    "mode",
-    "precision",
-    "compiler",
-    "variant",
-    "nodes",
-    "devices_per_node",
-    "batch_per_device",
-)
 SUMMARY_COLUMNS = (
     *KEYS,
     "status",
@@ -54,6 +40,8 @@ WEAK_SCALING_COLUMNS = (
     "throughput_median",
     "unit",
     "speedup",
+    "speedup_ci_low",
+    "speedup_ci_high",
     "efficiency",
     "reason",
     "marks",
@@ -65,6 +53,8 @@ AMP_SPEEDUP_COLUMNS = (
     "throughput_amp",
     "unit",
     "speedup",
+    "speedup_ci_low",
+    "speedup_ci_high",
     "reason",
     "marks",
 )
@@ -75,6 +65,8 @@ COMPILER_SPEEDUP_COLUMNS = (
     "throughput_compiled",
     "unit",
     "speedup",
+    "speedup_ci_low",
+    "speedup_ci_high",
     "reason",
     "marks",
 )
@@ -93,32 +85,6 @@ LATENCY_COLUMNS = (
 )
 PERCENTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95, "p99_ms": 0.99}
 
-# Which failure to name where several are equally frequent: the most telling first.
-_TELLING = ("oom", "unsupported", "timeout", "failed")
-_WORDS = {"oom": "out of memory", "unsupported": "unsupported", "timeout": "timed out"}
-
-Key = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class _Case:
-    """All repeats of one case. `throughput` is the median over its ok repeats, or None."""
-
-    key: Key
-    unit: str
-    runs: tuple[Run, ...]
-    status: str
-    reason: str
-    throughput: float | None
-    marks: frozenset[str]
-
-    def at(self, **other: Any) -> tuple[Key, str]:
-        """Where the case stands that differs from this one in the given keys only."""
-        return tuple(other.get(k, v) for k, v in zip(KEYS, self.key, strict=True)), self.unit
-
-    def get(self, key: str) -> Any:
-        return self.key[KEYS.index(key)]
-
 
 def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataFrame]:
     """All tables, by name, from any runs in any order.
@@ -127,10 +93,11 @@ def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataF
     2. summary: median, extremes and confidence interval over its ok repeats.
     3. weak_scaling: its median / the median of 1n1g with the same other keys.
     4. amp_speedup, compiler_speedup: its median / that of fp32, or of compiler none.
-    5. latency: mean and percentiles over the steps of all ok repeats of an inference case.
-    6. A figure has the marks of all runs behind it: a ratio those of both cases.
+    5. Each ratio with its interval.
+    6. latency: mean and percentiles over the steps of all ok repeats of an inference case.
+    7. A figure has the marks of all runs behind it: a ratio those of both cases.
     """
-    cases = _cases(runs, marks or Marks())
+    cases = group(runs, marks or Marks())
     return {
         "summary": _frame(SUMMARY_COLUMNS, map(_summary_row, cases.values())),
         "weak_scaling": _frame(
@@ -178,118 +145,65 @@ def _write_whole(target: Path, text: str) -> None:
         raise
 
 
-def _key(run: Run) -> Key:
-    return tuple(getattr(run, key) for key in KEYS)
-
-
-def _cases(runs: Sequence[Run], marks: Marks) -> dict[tuple[Key, str], _Case]:
-    # The unit is part of it: images/s and sentences/s have no common median.
-    groups: dict[tuple[Key, str], list[Run]] = defaultdict(list)
-    for run in sorted(runs, key=order):
-        groups[_key(run), run.unit].append(run)
-    return {
-        place: _case(*place, tuple(group), frozenset(filter(None, map(marks.of, group))))
-        for place, group in groups.items()
-    }
-
-
-def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: frozenset[str]) -> _Case:
-    values = _throughputs(runs)
-    failures = [run for run in runs if run.status != "ok"]
-    if values:
-        reason = ""
-        if failures:
-            reason = f"{_told(failures, len(runs))}; median of the other {len(values)}"
-        return _Case(key, unit, runs, "ok", reason, statistics.median(values), marks)
-    counted = Counter(run.status for run in failures)
-    status = max(counted, key=lambda name: (counted[name], -_TELLING.index(name)))
-    same = [run for run in failures if run.status == status]
-    reason = _commonest(same) if len(counted) == 1 else _told(failures, len(runs))
-    return _Case(key, unit, runs, status, reason, None, marks)
-
-
-def _marks(*cases: _Case | None) -> str:
-    """All marks of these cases, each once."""
-    return " ".join(sorted(frozenset().union(*(case.marks for case in cases if case))))
-
-
-def _throughputs(runs: Sequence[Run]) -> list[float]:
-    return [r.throughput for r in runs if r.status == "ok" and r.throughput is not None]
-
-
-def _told(failures: Sequence[Run], total: int) -> str:
-    """ "2 of 7 repeats out of memory: ..; 1 failed: .." """
-    parts: list[str] = []
-    for status in _TELLING:
-        same = [run for run in failures if run.status == status]
-        if same:
-            of = "" if parts else f" of {total} repeats"
-            parts.append(f"{len(same)}{of} {_WORDS.get(status, status)}: {_commonest(same)}")
-    return "; ".join(parts)
-
-
-def _commonest(runs: Sequence[Run]) -> str:
-    counted = Counter(run.reason for run in runs)
-    return max(sorted(counted), key=lambda reason: counted[reason])
-
-
-def _summary_row(case: _Case) -> list[Any]:
-    values = _throughputs(case.runs)
-    interval = statistics.median_confidence_interval(values) if values else None
-    low, high = interval or (None, None)
+def _summary_row(case: Case) -> list[Any]:
+    low, high = case.interval or (None, None)
     return [
         *case.key,
         case.status,
         case.reason,
-        len(values) if values else len(case.runs),
+        len(case.values) or len(case.runs),
         case.throughput,
-        min(values, default=None),
-        max(values, default=None),
+        min(case.values, default=None),
+        max(case.values, default=None),
         low,
         high,
         case.unit,
-        _marks(case),
+        marks_of(case),
     ]
 
 
-def _ratio(case: _Case, base: _Case | None, name: str, at: str = "") -> tuple[float | None, str]:
-    """Median over median, neither rounded, or None and the words for why there is no ratio."""
+def _ratio(case: Case, base: Case | None, name: str, at: str = "") -> list[Any]:
+    """Median over median, neither rounded, its interval, and why one of them is missing."""
     if case.throughput is None:
-        return None, f"{case.status}: {case.reason}"
+        return [None, None, None, f"{case.status}: {case.reason}"]
     if base is None:
-        return None, f"no {name} run{at}"
+        return [None, None, None, f"no {name} run{at}"]
     if base.throughput is None:
-        return None, f"{name} is {base.status}: {base.reason}"
-    return case.throughput / base.throughput, ""
+        return [None, None, None, f"{name} is {base.status}: {base.reason}"]
+    ratio = case.throughput / base.throughput
+    if base is case:
+        return [ratio, ratio, ratio, ""]
+    low, high = intervals.ratio_interval(base.values, case.values) or (None, None)
+    return [ratio, low, high, ""]
 
 
-def _weak_scaling_row(case: _Case, cases: Mapping[tuple[Key, str], _Case]) -> list[Any]:
+def _weak_scaling_row(case: Case, cases: Mapping[Place, Case]) -> list[Any]:
     devices = case.get("nodes") * case.get("devices_per_node")
     base = cases.get(case.at(nodes=1, devices_per_node=1))
-    speedup, reason = _ratio(case, base, "1n1g")
-    efficiency = None if speedup is None else speedup / devices
-    marks = _marks(case, base)
-    return [*case.key, devices, case.throughput, case.unit, speedup, efficiency, reason, marks]
+    *ratios, reason = _ratio(case, base, "1n1g")
+    efficiency = None if ratios[0] is None else ratios[0] / devices
+    marks = marks_of(case, base)
+    return [*case.key, devices, case.throughput, case.unit, *ratios, efficiency, reason, marks]
 
 
-def _amp_row(case: _Case, cases: Mapping[tuple[Key, str], _Case]) -> list[Any]:
+def _amp_row(case: Case, cases: Mapping[Place, Case]) -> list[Any]:
     base = cases.get(case.at(precision="fp32"))
-    speedup, reason = _ratio(case, base, "fp32", f" at batch {case.get('batch_per_device')}")
+    ratio = _ratio(case, base, "fp32", f" at batch {case.get('batch_per_device')}")
     keys = [value for key, value in zip(KEYS, case.key, strict=True) if key != "precision"]
     throughputs = [base and base.throughput, case.throughput]
-    return [*keys, *throughputs, case.unit, speedup, reason, _marks(case, base)]
+    return [*keys, *throughputs, case.unit, *ratio, marks_of(case, base)]
 
 
-def _compiler_row(case: _Case, cases: Mapping[tuple[Key, str], _Case]) -> list[Any]:
+def _compiler_row(case: Case, cases: Mapping[Place, Case]) -> list[Any]:
     base = cases.get(case.at(compiler="none"))
-    speedup, reason = _ratio(case, base, "uncompiled")
+    ratio = _ratio(case, base, "uncompiled")
     throughputs = [base and base.throughput, case.throughput]
-    return [*case.key, *throughputs, case.unit, speedup, reason, _marks(case, base)]
+    return [*case.key, *throughputs, case.unit, *ratio, marks_of(case, base)]
 
 
-def _latency_row(case: _Case) -> list[Any]:
+def _latency_row(case: Case) -> list[Any]:
     """Percentiles of pooled steps: a user waits for a step, whichever repeat it was in."""
-    steps = [1000 * s for run in case.runs if run.status == "ok" for s in run.step_seconds]
+    steps = [1000 * s for run in case.ok for s in run.step_seconds]
     found = {name: statistics.percentile(steps, p) for name, p in PERCENTILES.items()}
     if case.status != "ok":
         note = f"{case.status}: {case.reason}"
@@ -303,7 +217,7 @@ def _latency_row(case: _Case) -> list[Any]:
         ]
         note = f"{len(steps)} samples: {', '.join(needed)}" if needed else ""
     average = statistics.mean(steps) if steps else None
-    return [*case.key, case.status, len(steps), average, *found.values(), note, _marks(case)]
+    return [*case.key, case.status, len(steps), average, *found.values(), note, marks_of(case)]
 
 
 _INTEGERS = ("nodes", "devices_per_node", "batch_per_device", "devices", "repeats", "samples")
@@ -312,7 +226,7 @@ _INTEGERS = ("nodes", "devices_per_node", "batch_per_device", "devices", "repeat
 def _type(column: str) -> str:
     if column in _INTEGERS:
         return "int64"
-    if column in ("speedup", "efficiency") or column.startswith("throughput"):
+    if column == "efficiency" or column.startswith(("throughput", "speedup")):
         return "float64"
     return "float64" if column.endswith("_ms") else "str"
 

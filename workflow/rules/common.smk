@@ -119,6 +119,16 @@ def given_records(wildcards):
     return str(PLAN.settings.records or measured_records(wildcards))
 
 
+def compare_arguments(wildcards):
+    settings = PLAN.settings
+    if settings.base is None or settings.candidate is None:
+        raise WorkflowError(
+            "compare: needs two sets of records: --config base=PATH candidate=PATH"
+        )
+    arguments = ["--base", str(settings.base), "--candidate", str(settings.candidate)]
+    return arguments + (["--fail-on", str(settings.fail_on)] if settings.fail_on else [])
+
+
 def run_name(wildcards):
     return f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
 

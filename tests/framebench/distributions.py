@@ -1,0 +1,47 @@
+"""What repeats may look like: samplers of positive values, each with its true median."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+Sampler = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+STEPS = 20  # in a run of `autocorrelated`
+
+
+def normal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return random.normal(100.0, 1.0, shape)
+
+
+def skewed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Most repeats are undisturbed, some are much slower."""
+    return 100.0 / (1.0 + random.lognormal(-4.0, 1.0, shape))
+
+
+def autocorrelated(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Throughputs of runs whose step times hang together (first order, 0.9)."""
+    noise = random.normal(0.0, 0.01, (STEPS, *shape))
+    for step in range(1, STEPS):
+        noise[step] = 0.9 * noise[step - 1] + np.sqrt(1 - 0.9**2) * noise[step]
+    return 100.0 / (1.0 + noise).mean(axis=0)
+
+
+def bimodal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Three of ten repeats land in a slower mode."""
+    slow = random.random(shape) < 0.3
+    return random.normal(100.0, 0.5, shape) - 5.0 * slow
+
+
+SAMPLERS: dict[str, Sampler] = {
+    "normal": normal,
+    "skewed": skewed,
+    "autocorrelated": autocorrelated,
+    "bimodal": bimodal,
+}
+
+
+@cache
+def true_median(name: str) -> float:
+    return float(np.median(SAMPLERS[name](np.random.default_rng(1), (2_000_000,))))

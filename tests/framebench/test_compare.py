@@ -1,0 +1,159 @@
+"""Two sets of records against each other: what is matched, what is shown, what cannot be told."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from framebench import cli, compare
+from framebench.run import Run
+
+from .made_up_records import record_of
+from .test_tables import repeats, row
+
+SEVEN = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
+
+
+def scaled(factor: float, **changes: Any) -> list[Run]:
+    return repeats(*(factor * value for value in SEVEN), **changes)
+
+
+def suite(random: np.random.Generator, factors: dict[int, float]) -> list[Run]:
+    """Twenty cases of seven repeats with half a percent of noise."""
+    runs = []
+    for batch in range(1, 21):
+        values = 100 * batch * factors.get(batch, 1.0) * random.normal(1, 0.005, 7)
+        runs += repeats(*values, batch_per_device=batch)
+    return runs
+
+
+def test_a_column_for_everything() -> None:
+    assert tuple(compare.compare([], []).columns) == compare.COLUMNS
+    frame = compare.compare(scaled(1.0), scaled(1.0))
+    assert list(frame.dtypes) == list(compare.compare([], []).dtypes)
+
+
+def test_a_slower_case_is_shown_as_slower_and_no_other() -> None:
+    base = scaled(1.0) + scaled(2.0, batch_per_device=64)
+    frame = compare.compare(base, scaled(0.95) + scaled(2.0, batch_per_device=64))
+    slow = row(frame, batch_per_device=32)
+    assert slow["verdict"] == "slower"
+    assert slow["ratio"] == pytest.approx(0.95)
+    assert slow["ratio_ci_low"] < 0.95 < slow["ratio_ci_high"] < 1
+    assert slow["p_adjusted"] < 0.05
+    same = row(frame, batch_per_device=64)
+    assert same["verdict"] == "no difference shown"
+    assert (same["ratio"], same["base_median"]) == (1.0, 200.0)
+    assert compare.regressions(frame, 0.02)["batch_per_device"].tolist() == [32]
+    assert compare.regressions(frame, 0.06).empty
+
+
+def test_what_is_too_noisy_is_not_called_equal() -> None:
+    wide = repeats(80, 90, 95, 100, 105, 110, 120)
+    found = row(compare.compare(wide, wide))
+    assert found["verdict"] == "cannot tell"
+    assert "is possible" in found["reason"]
+
+
+def test_three_repeats_cannot_tell() -> None:
+    found = row(compare.compare(repeats(100, 101, 102), repeats(50, 51, 52)))
+    assert found["verdict"] == "cannot tell"
+    assert found["reason"] == "needs 4 repeats on both sides"
+    assert found["ratio"] == pytest.approx(51 / 101)
+    assert pd.isna(found["ratio_ci_low"])
+
+
+def test_a_case_of_one_side_is_named_and_a_lost_one_is_a_regression() -> None:
+    only_base, only_candidate = scaled(1.0, mode="inference"), scaled(1.0, precision="amp")
+    broken = repeats(None, None, batch_per_device=64)
+    frame = compare.compare(only_base + scaled(1.0, batch_per_device=64), only_candidate + broken)
+    assert set(frame["verdict"]) == {"cannot tell"}
+    assert row(frame, mode="inference")["reason"] == "not in candidate"
+    assert row(frame, precision="amp")["reason"] == "not in base"
+    assert row(frame, batch_per_device=64)["reason"] == "candidate is failed: broke"
+    lost = compare.regressions(frame, 0.05)
+    assert set(zip(lost["mode"], lost["batch_per_device"], strict=True)) == {
+        ("inference", 32),
+        ("train", 64),
+    }
+
+
+def test_two_versions_of_a_framework_are_matched_and_the_difference_is_named() -> None:
+    new = scaled(1.1, framework_version="2.9.0")
+    found = row(compare.compare(scaled(1.0), new))
+    assert (found["verdict"], found["framework_version"]) == ("faster", "2.8.0")
+    assert found["differences"] == "framework_version 2.8.0 -> 2.9.0"
+
+
+def test_versions_that_both_sides_have_are_matched_by_themselves() -> None:
+    both = scaled(1.0) + scaled(3.0, framework_version="2.9.0")
+    frame = compare.compare(both, both)
+    assert frame["ratio"].tolist() == [1.0, 1.0]
+    several = compare.compare(scaled(1.0), both[7:] + scaled(2.0, framework_version="3.0"))
+    assert "cannot tell" in set(several["verdict"]), "which of two versions is meant?"
+
+
+def test_equals_show_no_difference_and_two_percent_is_found() -> None:
+    """Power and false discoveries of the whole way: 20 cases, 7 repeats, 0.5 % noise."""
+    random = np.random.default_rng(0)
+    false = found = 0
+    for _ in range(40):
+        frame = compare.compare(suite(random, {}), suite(random, {7: 0.98}))
+        called = frame[frame["verdict"].isin(["faster", "slower"])]
+        found += 7 in set(called["batch_per_device"])
+        false += len(set(called["batch_per_device"]) - {7}) > 0
+    assert found >= 38
+    assert false / 40 <= 0.05 + 3 * (0.05 * 0.95 / 40) ** 0.5
+
+
+def write_set(folder: Path, factor: float, **environment: Any) -> Path:
+    """Seven records of one case; ``environment`` replaces parts of theirs."""
+    case = {
+        "framework": "pytorch", "model": "resnet50_v1.5", "mode": "train", "nodes": 1,
+        "devices_per_node": 1, "batch_per_device": 4, "precision": "fp32", "compiler": "none",
+        "sequence_length": None,
+    }  # fmt: skip
+    home = folder / "runs" / "pytorch"
+    home.mkdir(parents=True)
+    for repeat, value in enumerate(SEVEN, 1):
+        record = record_of(random.Random(7), case, repeat)
+        slower = 100 / (factor * value)
+        record["throughput"] /= slower
+        for part in (record, *record["ranks"]):
+            part["window_seconds"] *= slower
+        record["environment"] |= environment
+        (home / f"r{repeat}.json").write_text(json.dumps(record))
+    return folder / "runs"
+
+
+def test_the_command_writes_table_and_page_and_fails_on_a_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = write_set(tmp_path / "base", 1.0)
+    slow = write_set(tmp_path / "slow", 0.9, packages={"numpy": "2.4.0", "pytorch": "1"})
+    given = ["compare", "--base", str(base), "--results", str(tmp_path / "out")]
+    assert cli.main([*given, "--candidate", str(base), "--fail-on", "0.05"]) == 0
+    assert "1 no difference shown" in capsys.readouterr().out
+    assert cli.main([*given, "--candidate", str(slow)]) == 0
+    assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.05"]) == 1
+    assert "1 of 1 cases are shown to be more than 5.0% slower" in capsys.readouterr().err
+    table = pd.read_csv(tmp_path / "out" / "tables" / "compare.csv")
+    assert table["verdict"].tolist() == ["slower"]
+    assert table["differences"].tolist() == ["packages.numpy 2.3.4 -> 2.4.0"]
+    page = (tmp_path / "out" / "compare.html").read_text()
+    assert "slower" in page
+    assert "packages.numpy 2.3.4 -&gt; 2.4.0" in page
+    assert "packages.numpy" in (tmp_path / "out" / "tables" / "compare.md").read_text()
+
+
+def test_a_set_without_records_is_refused(tmp_path: Path) -> None:
+    base = write_set(tmp_path / "base", 1.0)
+    (tmp_path / "none").mkdir()
+    given = ["--base", str(base), "--candidate", str(tmp_path / "none")]
+    assert cli.main(["compare", *given, "--results", str(tmp_path / "out")]) == 1
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,170 @@
+"""What repeats tell about the truth behind them: intervals, how many repeats a width needs, and
+whether two sets of repeats differ. Nothing is assumed about the shape of a distribution.
+
+Sources named below:
+- David & Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1.
+- Hettmansperger & Sheather, "Confidence Intervals Based on Interpolated Order Statistics",
+  *Statistics & Probability Letters* 4, 1986.
+- Hollander, Wolfe & Chicken, *Nonparametric Statistical Methods*, 3rd ed., 2014, sections 4.1
+  (rank sum test) and 4.3 (its interval, by Moses).
+- Benjamini & Hochberg, "Controlling the False Discovery Rate", *JRSS B* 57, 1995.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+Interval = tuple[float, float]
+
+
+def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+    """Interval for the population's median, in the unit of ``values``.
+
+    Of n independent values from one continuous distribution the number below the median is
+    Binomial(n, 1/2), so the k-th smallest and the k-th largest enclose it with a known probability
+    (David & Nagaraja). Between the two neighbouring k whose probabilities enclose ``confidence``,
+    the ends are interpolated as Hettmansperger & Sheather do: then the coverage is ``confidence``
+    to about a point, instead of up to three points more. None with too few values: even minimum
+    and maximum would not reach ``confidence`` (see :func:`repeats_for_interval`).
+    """
+    _check(confidence)
+    count = len(values)
+    if count < repeats_for_interval(confidence):
+        return None
+    ordered = sorted(values)
+    rank, wide = 1, _coverage(count, 1)
+    narrow = _coverage(count, 2)
+    while narrow >= _exact(confidence):
+        rank, wide = rank + 1, narrow
+        narrow = _coverage(count, rank + 1)
+    part = float((wide - _exact(confidence)) / (wide - narrow))
+    share = (count - rank) * part / (rank + (count - 2 * rank) * part)
+    return (
+        (1 - share) * ordered[rank - 1] + share * ordered[rank],
+        (1 - share) * ordered[-rank] + share * ordered[-rank - 1],
+    )
+
+
+def repeats_for_interval(confidence: float = CONFIDENCE) -> int:
+    """The fewest repeats for which :func:`median_interval` exists: 6 for 0.95.
+
+    Minimum and maximum miss the median when all values fall on one side: 2 (1/2)^n."""
+    _check(confidence)
+    count = 2
+    while _coverage(count, 1) < _exact(confidence):
+        count += 1
+    return count
+
+
+def repeats_for_width(
+    values: Sequence[float], width: float, confidence: float = CONFIDENCE
+) -> int | None:
+    """About how many repeats make the interval of the median ``width`` (a part of the median, from
+    end to end) wide or narrower; None for fewer than two values.
+
+    The width falls with the square root of the number: that of the present interval is taken, and
+    where there is none, what it would be for normal values of this standard deviation, whose median
+    has a variance of pi/2 s^2/n (David & Nagaraja)."""
+    if len(values) < 2:
+        return None
+    fewest = repeats_for_interval(confidence)
+    middle = float(np.median(values))
+    interval = median_interval(values, confidence)
+    if interval is not None:
+        now = (interval[1] - interval[0]) / middle
+    else:
+        deviation = float(np.std(values, ddof=1))
+        error = deviation * math.sqrt(math.pi / 2 / len(values))
+        now = 2 * float(stats.norm.ppf((1 + confidence) / 2)) * error / middle
+    return max(fewest, math.ceil(len(values) * (now / width) ** 2))
+
+
+def ratio_interval(
+    base: Sequence[float], candidate: Sequence[float], confidence: float = CONFIDENCE
+) -> Interval | None:
+    """Interval for the factor between ``base`` and ``candidate``, both positive.
+
+    All ratios of one value to another, sorted; the ends are those that the exact distribution of
+    the rank sum statistic says (Moses' interval, Hollander et al., on logarithms). Assumes
+    independent values, and that the two distributions differ by a factor alone. It excludes 1
+    exactly where :func:`rank_test` finds a difference at 1 - ``confidence``. None with too few
+    values: even the extreme ratios would not reach ``confidence``."""
+    _check(confidence)
+    if not base or not candidate:
+        return None
+    counts = _rank_sums(len(base), len(candidate))
+    tail = (1 - _exact(confidence)) / 2 * sum(counts)
+    rank, below = 0, 0
+    while below + counts[rank] <= tail:
+        below += counts[rank]
+        rank += 1
+    if rank == 0:
+        return None
+    ratios = np.sort(np.divide.outer(np.asarray(candidate), np.asarray(base)).ravel())
+    return float(ratios[rank - 1]), float(ratios[-rank])
+
+
+def repeats_for_comparison(confidence: float = CONFIDENCE) -> int:
+    """The fewest repeats on both sides for which :func:`ratio_interval` exists: 4 for 0.95."""
+    _check(confidence)
+    count = 2
+    while Fraction(2, math.comb(2 * count, count)) > 1 - _exact(confidence):
+        count += 1
+    return count
+
+
+def rank_test(base: Sequence[float], candidate: Sequence[float]) -> float:
+    """Two-sided p-value of the rank sum test (Wilcoxon; Mann and Whitney): that values of one
+    distribution fall into the two sets with ranks as uneven as these. Exact without ties."""
+    ties = len({*base, *candidate}) < len(base) + len(candidate)
+    method = "asymptotic" if ties else "exact"
+    return float(stats.mannwhitneyu(base, candidate, method=method).pvalue)
+
+
+def adjusted(p_values: Sequence[float]) -> list[float]:
+    """The p-values adjusted so that, of all differences called at a level, at most that part is
+    false on average (Benjamini & Hochberg; independent or positively dependent tests)."""
+    if not p_values:
+        return []
+    return [float(p) for p in stats.false_discovery_control(p_values, method="bh")]
+
+
+@lru_cache
+def _coverage(count: int, rank: int) -> Fraction:
+    """Probability that the rank-th smallest and largest of ``count`` enclose the median."""
+    if 2 * rank > count:
+        return Fraction(0)
+    outside = sum(math.comb(count, below) for below in range(rank))
+    return 1 - Fraction(2 * outside, 2**count)
+
+
+@lru_cache
+def _rank_sums(first: int, second: int) -> tuple[int, ...]:
+    """How many of all orders of ``first`` and ``second`` values have the statistic 0, 1, .. first x
+    second: the coefficients of the Gaussian binomial."""
+    size = first * second + 1
+    counts = [1] + [0] * (size - 1)
+    for value in range(1, second + 1):
+        for index in range(size - 1, first + value - 1, -1):
+            counts[index] -= counts[index - first - value]
+        for index in range(value, size):
+            counts[index] += counts[index - value]
+    return tuple(counts)
+
+
+def _exact(confidence: float) -> Fraction:
+    """The decimal that was written."""
+    return Fraction(str(confidence))
+
+
+def _check(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"a confidence lies between 0 and 1, not {confidence}")
