@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import intervals, statistics
+from . import intervals, statistics, steady
 from .parity import Marks
 from .run import Run, order
 
@@ -90,6 +90,10 @@ def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks) -> Case:
         interval = intervals.median_interval(values)
         middle = statistics.median(values)
         found = {marks.of(run) for run in runs} | _trust(values, middle, interval)
+        found |= {doubt.mark for run in ok for doubt in run.doubts}
+        # of an imported run the steps are not known
+        if any(0 < len(run.step_seconds) < steady.fewest_steps() for run in ok):
+            found.add("few")
         return Case(
             key, unit, runs, "ok", reason, values, middle, interval, frozenset(found - {""})
         )

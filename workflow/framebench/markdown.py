@@ -46,8 +46,11 @@ EXPLANATIONS = {
 }
 MISSING = "-"
 MARKS = {
-    "few": "fewer repeats than an interval of the median needs",
+    "few": "fewer repeats than an interval of the median needs, or fewer timed steps than it takes "
+    "to see whether they are steady",
     "noisy": "the interval (or, of few repeats, the range) is wider than 5 % of the median",
+    "unsteady": "the step times of a repeat changed within its timed window, or had not settled "
+    "before it",
     "parity": "the framework computed something else than the reference (see the parity table): "
     "do not compare this figure",
 }

@@ -14,6 +14,7 @@ from typing import Any
 
 import fastjsonschema
 
+from . import doubts
 from .run import NO_REASON, Problem, Run, cause
 
 _FORMAT = "framebench-record-1"
@@ -120,6 +121,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     if named and int(named[1]) != record["repeat"]:
         raise ValueError(f"is named as repeat {named[1]}, but holds repeat {record['repeat']}")
     is_ok = record["status"] == "ok"
+    steps = _slowest_steps(record["ranks"])
     return Run(
         framework=case["framework"],
         framework_version=record["framework_version"],
@@ -138,12 +140,13 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         reason="" if is_ok else record["reason"].strip() or NO_REASON,
         throughput=_checked_throughput(record) if is_ok else None,
         unit=record["unit"],
-        step_seconds=_slowest_steps(record["ranks"]),
+        step_seconds=steps,
         wall_seconds=float(record["wall_seconds"]),
         origin=origin,
         hardware=_hardware_label(environment["hardware"]),
         environment=_environment_digest(environment),
         record=file,
+        doubts=doubts.of(record, steps) if is_ok else (),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 STATUSES = ("ok", "oom", "unsupported", "timeout", "failed")
 MODES = ("train", "inference")
@@ -15,6 +15,13 @@ class RecordsError(ValueError):
     """The given path cannot be read as a set of records at all; the message says why."""
 
 
+class Doubt(NamedTuple):
+    """Why the figure of a run should not be believed: the mark for it, and what was found."""
+
+    mark: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One repeat of one case, measured by us or imported.
@@ -22,7 +29,8 @@ class Run:
     `throughput` is in `unit` (global samples/s), None unless `status` is "ok"; `step_seconds` are
     the timed steps of the slowest rank, () for imported runs; `attempt` is 0 for the first.
     `origin` is the record's path below the set's root, or "runs.csv:LINE". `hardware` (a label)
-    and `environment` (a digest of Python and packages) are "" where they are not known.
+    and `environment` (a digest of Python and packages) are "" where they are not known. `doubts`
+    are of an ok run; () for imported ones, which do not tell.
     """
 
     framework: str
@@ -48,6 +56,7 @@ class Run:
     hardware: str
     environment: str
     record: Path | None
+    doubts: tuple[Doubt, ...] = ()
 
 
 @dataclass(frozen=True)
