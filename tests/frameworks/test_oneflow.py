@@ -322,3 +322,20 @@ place = Place(0, 99, ["rank:0"], "cuda", 1, 0)
 answer(reason=raised(Unsupported, lambda: started(small_bert(), place=place)))
 """)
     assert "CUDA" in str(found["reason"])
+
+
+def test_clipping_knows_the_norm_of_many_gradients(run: ForkServer) -> None:
+    """OneFlow's own norm loses a fortieth of one as large as BERT's word embeddings."""
+    (found,) = run("""
+clip_global_norm = built(small_bert())._eager.clip_global_norm
+import oneflow
+values = np.random.default_rng(0).standard_normal((30522, 768)).astype("float32")
+gradients = [oneflow.tensor(values), oneflow.tensor(values[:100])]
+clip_global_norm(gradients, 0.5)
+after = flat(gradient.numpy() for gradient in gradients)
+few = [oneflow.tensor(values[:1] / 1e6)]
+clip_global_norm(few, 0.5)
+answer(norm=float(np.sqrt(after @ after)), kept=bool((few[0].numpy() == values[:1] / 1e6).all()))
+""")
+    assert found["norm"] == pytest.approx(0.5, rel=1e-5)
+    assert found["kept"]

@@ -71,7 +71,7 @@ class OneFlowAdapter(Adapter):
             views=several,
         )
         self._step = self._eager.training(
-            self._differentiate, self._optimizer, clip=self._clip_global_norm is not None
+            self._differentiate, self._optimizer, self._clip_global_norm
         )
 
     def _build_graph(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Tuple
+from typing import Callable, List, Optional, Tuple
 
 import oneflow
 from oneflow import Tensor, optim
@@ -31,13 +31,25 @@ def gradients(
     return differentiate
 
 
-def training(differentiate: Step, optimizer: optim.Optimizer, clip: bool) -> Step:
-    """The step that returns the losses. ``clip``: by the global norm that ``optimizer`` knows."""
+def clip_global_norm(gradients: List[Tensor], limit: float) -> None:
+    """Scale ``gradients``, in place, so that their global norm is at most ``limit``.
+
+    Not OneFlow's ``clip_grad``: on a CPU its norm adds up squares one after the other in float32
+    and loses the small ones, 2.6 % of the norm of BERT's 23 million word embeddings."""
+    norm = oneflow.stack([(gradient * gradient).sum() for gradient in gradients]).sum().sqrt()
+    factor = (limit / (norm + 1e-6)).clamp(max=1.0)  # 1e-6: as in clip_grad
+    for gradient in gradients:
+        gradient.mul_(factor)
+
+
+def training(differentiate: Step, optimizer: optim.Optimizer, limit: Optional[float]) -> Step:
+    """The step that returns the losses. ``limit``: of the gradients' global norm, if any."""
+    parameters = [p for group in optimizer.param_groups for p in group.parameters]
 
     def step() -> Outputs:
         found = differentiate()
-        if clip:
-            optimizer.clip_grad()
+        if limit is not None:
+            clip_global_norm([parameter.grad for parameter in parameters], limit)
         optimizer.step()
         return found
 
