@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
+from harness.settling import FEWEST
+
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
 
 
@@ -27,6 +29,7 @@ class Request:
     accelerator: str
     cores_per_device: Optional[int]
     warmup_steps: int
+    warmup_limit: Optional[int]
     timed_steps: int
     time_limit: float
     seed: int
@@ -91,6 +94,11 @@ def _parser() -> argparse.ArgumentParser:
         help="logical cores and threads of a rank (cpu: 1 if not said; cuda: not pinned)",
     )
     measuring.add_argument("--warmup-steps", type=_count, default=20)
+    measuring.add_argument(
+        "--warmup-limit",
+        type=_count,
+        help="warm up until the step time has settled, with at most so many steps",
+    )
     measuring.add_argument("--timed-steps", type=_count, default=100)
     measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")
     measuring.add_argument("--seed", type=_seed, default=0)
@@ -117,8 +125,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def parse(arguments: Sequence[str]) -> Request:
     """The request behind ``arguments``. Exits with status 2 and a message if they are wrong."""
-    parsed = vars(_parser().parse_args(list(arguments)))
+    parser = _parser()
+    parsed = vars(parser.parse_args(list(arguments)))
     parsed["pins"] = tuple(parsed["pins"])
+    limit = parsed["warmup_limit"]
+    fewest = max(FEWEST, parsed["warmup_steps"])
+    if limit is not None and limit < fewest:
+        parser.error(f"--warmup-limit must be {fewest} or more, not {limit}")
     if parsed["accelerator"] == "cpu" and parsed["cores_per_device"] is None:
         parsed["cores_per_device"] = 1
     return Request(**parsed)

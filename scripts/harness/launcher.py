@@ -102,6 +102,7 @@ def run_ranks(setup: Setup, common: Dict[str, str], cores: List[int]) -> record.
         "threads": threads,
         "seed": request.seed,
         "warmup_steps": request.warmup_steps,
+        "warmup_limit": request.warmup_limit,
         "timed_steps": request.timed_steps,
         "parity": request.parity,
         "folder": setup.folder,
@@ -172,7 +173,8 @@ def run(request: Request, command: List[str]) -> int:
         print(error, file=sys.stderr)
         return _CANNOT_DO
     identity = uuid.uuid4().hex
-    size = reservation.record_bytes(case.devices, request.warmup_steps + request.timed_steps)
+    steps = (request.warmup_limit or request.warmup_steps) + request.timed_steps
+    size = reservation.record_bytes(case.devices, steps)
     place = reservation.Reservation(request.output, identity, size)
     try:
         reservation.make_log(request.log)

@@ -22,6 +22,7 @@ from harness.loading import load_adapter
 from harness.parent_death import signal_when_parent_dies
 from harness.parity import Comparison, compare
 from harness.report import Report, first_line, shorten
+from harness.settling import is_settled, settled_after
 from harness.window import Window, measure
 
 _SECONDS_TO_LEAVE = 10
@@ -105,11 +106,24 @@ def check_cores(asked: List[int]) -> List[int]:
     return used
 
 
-def warm_up(adapter: Adapter, mode: str, steps: int, fields: Dict[str, Any]) -> None:
-    """Run ``steps`` steps one at a time; note their seconds and the first value in ``fields``."""
+def all_settled(adapter: Adapter, seconds: List[float]) -> bool:
+    """Whether the step time has settled in all ranks: they go on together or stop together."""
+    settled = is_settled(seconds)
+    if adapter.place.world_size == 1:
+        return settled
+    return adapter.all_reduce(float(settled)) == adapter.place.world_size
+
+
+def warm_up(
+    adapter: Adapter, mode: str, steps: int, limit: Optional[int], fields: Dict[str, Any]
+) -> int:
+    """Run ``steps`` steps one at a time, then more until the step time has settled or ``limit`` is
+    reached (None: no more). Their seconds, the first value, and after how many steps it had settled
+    (None: not) go into ``fields``. Returns the number of steps."""
     seconds: List[float] = []
     fields["warmup_step_seconds"] = seconds
-    for number in range(1, steps + 1):
+    fields["settled_after"] = None
+    for number in range(1, (limit or steps) + 1):
         adapter.synchronize()
         start = time.perf_counter()
         handle = adapter.step()
@@ -118,6 +132,12 @@ def warm_up(adapter: Adapter, mode: str, steps: int, fields: Dict[str, Any]) -> 
         if number == 1:
             fields["first_value"] = adapter.read(handle)
             check_value(fields["first_value"], mode, number)
+        if limit and number >= steps and all_settled(adapter, seconds):
+            fields["settled_after"] = number
+            break
+    if not limit:
+        fields["settled_after"] = settled_after(seconds)
+    return len(seconds)
 
 
 def run_case(adapter: Adapter, spec: Dict[str, Any], cores: List[int], report: Report) -> None:
@@ -161,19 +181,18 @@ def run_case(adapter: Adapter, spec: Dict[str, Any], cores: List[int], report: R
         fields["compiled"] = adapter.compiled()
         fields["weights_checksum"] = adapter.weights_checksum()
         return
-    warmup_steps, timed_steps = spec["warmup_steps"], spec["timed_steps"]
-    phase(
+    warmup_steps = phase(
         "warm-up",
         "warmup_seconds",
-        lambda: warm_up(adapter, case.mode, warmup_steps, fields),
+        lambda: warm_up(adapter, case.mode, spec["warmup_steps"], spec["warmup_limit"], fields),
     )
     fields["compiled"] = adapter.compiled()
     fields["cores"] = check_cores(cores)
     report.enter("timed window")
-    window = measure(adapter, timed_steps)
+    window = measure(adapter, spec["timed_steps"])
     phases["window_seconds"] = window.seconds
     report.enter("end")
-    note_window(adapter, window, warmup_steps + timed_steps, fields)
+    note_window(adapter, window, warmup_steps + spec["timed_steps"], fields)
 
 
 def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, Any]) -> None:

@@ -45,6 +45,7 @@ def _settings(request: Request) -> Dict[str, Any]:
         "accelerator": request.accelerator,
         "cores_per_device": request.cores_per_device,
         "warmup_steps": request.warmup_steps,
+        "warmup_limit": request.warmup_limit,
         "timed_steps": request.timed_steps,
         "time_limit": request.time_limit,
         "seed": request.seed,

@@ -71,6 +71,18 @@ BAD_CONFIG = {
 }
 
 BAD_SUITE = {
+    "warm-up without a bound": (
+        {**SUITE, "steps": {"warmup": {"at_least": 20}, "timed": 5}},
+        ["steps.warmup", "at_most"],
+    ),
+    "warm-up bounds exchanged": (
+        {**SUITE, "steps": {"warmup": {"at_least": 50, "at_most": 20}, "timed": 5}},
+        ["steps.warmup.at_most: found 20", "which is 50, or more"],
+    ),
+    "warm-up too short to settle": (
+        {**SUITE, "steps": {"warmup": {"at_least": 1, "at_most": 9}, "timed": 5}},
+        ["steps.warmup", "found"],
+    ),
     "broken YAML": ("axes: [1, 2", ["my.yaml", "is not valid YAML", "line"]),
     "key twice": ("axes: {batch_per_device: 1}\nrepeats: 1\nrepeats: 2", ["'repeats'", "twice"]),
     "empty file": ("", ["my.yaml", "the file: found None", "a mapping"]),

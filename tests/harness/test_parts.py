@@ -136,7 +136,8 @@ def test_integers_use_the_whole_vocabulary() -> None:
         ("fp32", {"float32": 5, "bfloat16": 1}, False),
         ("fp32", {}, False),
         ("amp", {"float32": 1, "float16": 9}, True),
-        ("amp", {"float32": 2, "bfloat16": 9}, False),
+        ("amp", {"float32": 24, "bfloat16": 76}, True),
+        ("amp", {"float32": 3, "bfloat16": 8}, False),
         ("amp", {"float32": 161}, False),
     ],
 )

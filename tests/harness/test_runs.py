@@ -25,6 +25,7 @@ RANK_KEYS_OF_A_MEASURED_RANK = {
     "compiled",
     "phases",
     "warmup_step_seconds",
+    "settled_after",
     "step_seconds",
     "window_seconds",
     "first_value",

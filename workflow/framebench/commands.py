@@ -59,6 +59,7 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
         "accelerator": place.accelerator,
         "cores-per-device": place.cores_per_device,
         "warmup-steps": suite.warmup_steps,
+        "warmup-limit": suite.warmup_limit,
         "timed-steps": suite.timed_steps,
         "time-limit": plan.settings.time_limit,
         "seed": plan.settings.seed,

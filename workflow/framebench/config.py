@@ -33,12 +33,15 @@ LISTS = ("frameworks", "models", "retry")
 
 @dataclass(frozen=True)
 class Suite:
-    """A named matrix. ``axes`` holds a list for each axis (``batch_per_device``: also a mapping
-    from model to list); ``include`` blocks replace some of them; ``exclude`` patterns remove."""
+    """A named matrix. ``warmup_limit``: warm-up goes on until the step time has settled or this
+    many steps are done (None: ``warmup_steps`` and no more). ``axes`` holds a list for each axis
+    (``batch_per_device``: also a mapping from model to list); ``include`` blocks replace some of
+    them; ``exclude`` patterns remove."""
 
     name: str
     path: Path
     warmup_steps: int
+    warmup_limit: int | None
     timed_steps: int
     repeats: int
     axes: Axes
@@ -129,17 +132,31 @@ def load_suite(name: str, catalog: Catalog) -> Suite:
     shown = str(path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path)
     check(data, load_schema("suite.schema.yaml", _choices(catalog)), shown)
     steps = data.get("steps", DEFAULT_STEPS)
+    warmup_steps, warmup_limit = _bounds(steps["warmup"], f"{shown}: steps.warmup")
     axes = {**DEFAULT_AXES, **data["axes"]}
     return Suite(
         name=path.stem,
         path=Path(shown),
-        warmup_steps=int(steps["warmup"]),
+        warmup_steps=warmup_steps,
+        warmup_limit=warmup_limit,
         timed_steps=int(steps["timed"]),
         repeats=int(data.get("repeats", DEFAULT_REPEATS)),
         axes=axes,
         include=data.get("include", []),
         exclude=data.get("exclude", []),
     )
+
+
+def _bounds(value: Any, place: str) -> tuple[int, int | None]:
+    """A number as it stands, and no limit; ``{at_least, at_most}`` as both."""
+    if isinstance(value, int):
+        return value, None
+    at_least, at_most = int(value["at_least"]), int(value["at_most"])
+    if at_most < at_least:
+        raise ConfigError(
+            f"{place}.at_most: found {at_most}; allowed: at_least, which is {at_least}, or more"
+        )
+    return at_least, at_most
 
 
 def _choices(catalog: Catalog) -> dict[str, list[str]]:

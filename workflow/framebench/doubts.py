@@ -15,5 +15,8 @@ def of(record: Mapping[str, Any], steps: Sequence[float]) -> tuple[Doubt, ...]:
 
 
 def _unsteady(record: Mapping[str, Any], steps: Sequence[float]) -> Iterator[Doubt]:
+    limit = record["settings"].get("warmup_limit")
+    if limit and any(rank.get("settled_after") is None for rank in record["ranks"]):
+        yield Doubt("unsteady", f"the step time had not settled after {limit} steps of warm-up")
     if why := steady.unsteady(steps):
         yield Doubt("unsteady", why)

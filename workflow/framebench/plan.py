@@ -104,6 +104,7 @@ def request(
         "accelerator": place.accelerator,
         "cores_per_device": place.cores_per_device,
         "warmup_steps": settings.suite.warmup_steps,
+        **({"warmup_limit": settings.suite.warmup_limit} if settings.suite.warmup_limit else {}),
         "timed_steps": settings.suite.timed_steps,
         "seed": settings.seed,
         "environment": environment,
@@ -119,10 +120,12 @@ def describe(plan: Plan, description: str = "") -> str:
     for run in plan.runs:
         statuses[run.case][run.status or "to do"] += 1
     cores = f" of {place.cores_per_device} core(s)" if place.cores_per_device else ""
+    limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
+    warmup = f"{suite.warmup_steps}{limit}"
     lines = [
         f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
         f"  {len(cases)} cases x {suite.repeats} repeats = {len(plan.runs)} runs, each "
-        f"{suite.warmup_steps} warm-up and {suite.timed_steps} timed steps",
+        f"{warmup} warm-up and {suite.timed_steps} timed steps",
         f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}",
         f"  to do: {len(plan.pending)} runs, about {duration(remaining(plan))} "
         + (

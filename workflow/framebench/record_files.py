@@ -158,7 +158,8 @@ def _variant_of_record(record: Mapping[str, Any]) -> str:
         tokens.append(f"cores={settings['cores_per_device']}")
     if length is not None:
         tokens.append(f"seq={length}")
-    tokens.append(f"steps={settings['warmup_steps']}+{settings['timed_steps']}")
+    limit = f"..{settings['warmup_limit']}" if settings.get("warmup_limit") else ""
+    tokens.append(f"steps={settings['warmup_steps']}{limit}+{settings['timed_steps']}")
     return ";".join(tokens)
 
 

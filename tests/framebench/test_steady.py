@@ -1,0 +1,118 @@
+"""The steady state: by simulation, on windows that are steady and on such that are not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from framebench import steady
+
+Steps = Callable[[np.random.Generator, int], np.ndarray]
+DRAWS = 1000
+TRACES = json.loads((Path(__file__).parent / "traces.json").read_text())
+
+
+def hanging_together(coefficient: float, noise: float) -> Steps:
+    """Noise of first order."""
+
+    def draw(random: np.random.Generator, count: int) -> np.ndarray:
+        fresh = random.normal(0, noise * np.sqrt(1 - coefficient**2), count)
+        fresh[0] = random.normal(0, noise)
+        for step in range(1, count):
+            fresh[step] += coefficient * fresh[step - 1]
+        return 1 + fresh
+
+    return draw
+
+
+STEADY: dict[str, Steps] = {
+    "quiet": lambda random, count: random.normal(1, 0.005, count),
+    "noisy": lambda random, count: random.normal(1, 0.1, count),
+    "skewed": lambda random, count: random.lognormal(0, 0.1, count),
+    "hanging together": hanging_together(0.5, 0.05),
+    "periodic stalls": lambda random, count: (
+        random.normal(1, 0.01, count) + 3.0 * (np.arange(count) % 10 == 9)
+    ),
+    "two modes": lambda random, count: 1 + 0.2 * (random.random(count) < 0.3),
+    "single stall": lambda random, count: 1 + 50.0 * (np.arange(count) == count // 3),
+}
+NOT_STEADY: dict[str, Steps] = {
+    "step of 5 %": lambda random, count: (
+        random.normal(1, 0.01, count) * np.where(np.arange(count) < 0.4 * count, 1.05, 1)
+    ),
+    "step of 5 % in noise": lambda random, count: (
+        random.normal(1, 0.02, count) * np.where(np.arange(count) < 0.5 * count, 1, 1.05)
+    ),
+    "ramp of 5 %": lambda random, count: (
+        random.normal(1, 0.005, count) * np.linspace(1, 1.05, count)
+    ),
+    "caches that fill": lambda random, count: (
+        random.normal(1, 0.01, count) * (1 + 0.3 * np.exp(-np.arange(count) / (0.2 * count)))
+    ),
+    "a step of 10 % among stalls": lambda random, count: (
+        random.normal(1, 0.01, count) * np.where(np.arange(count) < 0.6 * count, 1, 1.1)
+        + 3.0 * (np.arange(count) % 10 == 9)
+    ),
+}
+
+
+def found(draw: Steps, count: int) -> float:
+    random = np.random.default_rng(0)
+    return float(np.mean([bool(steady.unsteady(draw(random, count))) for _ in range(DRAWS)]))
+
+
+@pytest.mark.parametrize("count", [16, 20, 50, 100])
+@pytest.mark.parametrize("name", STEADY)
+def test_a_steady_window_is_rarely_called_unsteady(name: str, count: int) -> None:
+    promised = 0.03 if name == "hanging together" else steady.SIGNIFICANCE
+    rate = found(STEADY[name], count)
+    error = (promised * (1 - promised) / DRAWS) ** 0.5
+    assert rate <= promised + 3 * error, f"{name}: {rate}"
+
+
+@pytest.mark.parametrize("name", NOT_STEADY)
+def test_a_change_is_found_in_a_hundred_steps(name: str) -> None:
+    rate = found(NOT_STEADY[name], 100)
+    assert rate >= 0.9, f"{name}: {rate}"
+
+
+@pytest.mark.parametrize("count", [2, 5, steady.fewest_steps() - 1])
+def test_too_few_steps_cannot_tell(count: int) -> None:
+    steps = np.where(np.arange(count) < count / 2, 2.0, 1.0)
+    assert steady.change_point(steps.tolist()) is None
+
+
+def test_the_fewest_steps_can_tell() -> None:
+    count = steady.fewest_steps()
+    assert count == 16
+    assert found(lambda random, n: random.normal(1, 0.01, n) + (np.arange(n) < n / 2), count) > 0.3
+
+
+def test_a_change_says_where_and_how_much() -> None:
+    random = np.random.default_rng(0)
+    steps = random.normal(0.2, 0.001, 100)
+    steps[60:] *= 1.1
+    change = steady.change_point(steps.tolist())
+    assert change is not None
+    assert change.step == 60
+    assert change.factor == pytest.approx(1.1, rel=0.01)
+    assert steady.unsteady(steps.tolist()).startswith("steps took +10")
+
+
+def test_a_sure_change_too_small_to_matter_is_none() -> None:
+    steps = np.random.default_rng(0).normal(1, 0.001, 1000) * np.where(
+        np.arange(1000) < 500, 1, 1.01
+    )
+    change = steady.change_point(steps.tolist())
+    assert change is not None
+    assert change.p_value < 1e-9
+    assert steady.unsteady(steps.tolist()) == ""
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_recorded_windows_are_judged_as_a_person_would(name: str) -> None:
+    trace = TRACES[name]
+    assert bool(steady.unsteady(trace["seconds"])) == trace["unsteady"], trace["what"]
