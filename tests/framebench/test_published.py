@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench import published, records, tables
-from framebench.published import CELL, compare_published, half_unit
+from framebench.figures import half_unit
+from framebench.published import CELL, compare_published
 from framebench.records import RecordsError, Run
 
 DLPERF = Path(__file__).parents[2] / "results" / "published" / "dlperf-v1.0"
@@ -184,6 +185,14 @@ def test_wrong_columns_and_quantities_are_named(runs: tuple[Run, ...], tmp_path:
         compare_published(runs, publish(tmp_path, colour="red"))
     with pytest.raises(RecordsError, match="found quantity 'latency'; allowed: throughput"):
         compare_published(runs, publish(tmp_path, quantity="latency"))
+    with pytest.raises(RecordsError, match="found repeats 'many'; allowed: a whole number"):
+        compare_published(runs, publish(tmp_path, repeats="many"))
+
+
+def test_runs_do_not_tell_other_quantities(runs: tuple[Run, ...], tmp_path: Path) -> None:
+    found = compare_published(runs, publish(tmp_path, quantity="latency_p99")).iloc[0]
+    assert pd.isna(found["agrees"])
+    assert found["note"] == "runs do not tell a latency_p99"
 
 
 def test_the_comparison_is_written_with_its_counts(compared: pd.DataFrame, tmp_path: Path) -> None:

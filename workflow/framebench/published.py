@@ -1,29 +1,47 @@
-"""Published tables checked against the runs they were made from.
+"""Published tables, and how they compare with the runs they were made from.
 
-A folder of published data holds `runs.csv` (the runs, see `tidy_csv`), `published.csv` (one row
-per printed cell) and `causes.csv` (why a cell does not follow from its runs).
+A folder of published data holds `published.csv` (one row per printed cell) and, where the source
+prints them, `runs.csv` (the runs, see `tidy_csv`) and `causes.csv` (why a cell does not follow from
+its runs).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from .cases import KEYS
+from .figures import ROUNDING, half_unit
 from .run import RecordsError, Run
 from .tables import build
 
 CELL = ("table", "place", "column", "quantity")
-PUBLISHED_COLUMNS = ("table", "place", "column", *KEYS, "quantity", "printed", "unit")
+PUBLISHED_COLUMNS = ("table", "place", "column", *KEYS, "quantity", "printed", "unit", "repeats")
 CAUSE_COLUMNS = (*CELL, "cause")
 CAUSES_NAME = "causes.csv"
 COMPARED_COLUMNS = (*PUBLISHED_COLUMNS, "recomputed", "half_unit", "agrees", "note")
 UNEXPLAINED = "unexplained"
-QUANTITIES = {"throughput": "throughput_median", "speedup": "speedup"}
+# The quantities that runs give, and the columns of the table of all cases that hold them.
+FROM_RUNS = {"throughput": "throughput_median", "speedup": "speedup"}
+
+RISING = ("latency_p50", "latency_p90", "latency_p95", "latency_p99", "latency_max")
+TIMES = ("time_to_train", "latency_mean", *RISING)
+SCORES = ("top1", "exact_match", "f1", "loss")
+STATISTICS = ("mean", "std", "min", "max")
+#: `speedup` is throughput over that of 1n1g, `amp_speedup` over that of full precision on the same
+#: devices; of a time it is the time in full precision over that in mixed precision.
+QUANTITIES = (
+    *FROM_RUNS,
+    "amp_speedup",
+    *TIMES,
+    *(f"{time}_amp_speedup" for time in TIMES),
+    *SCORES,
+    *(f"{score}_{statistic}" for score in SCORES for statistic in STATISTICS),
+    "accumulation_steps",
+)
 
 # What a run must share with a figure besides its place, and how a note calls it.
 _NAMES = {
@@ -34,9 +52,6 @@ _NAMES = {
     "variant": "variant",
     "batch_per_device": "batch",
 }
-# A median of an even number of repeats ends in a 5 just where a half unit ends; binary floats
-# must not decide on which side of it.
-_ROUNDING = 1e-9
 
 Row = Mapping[str, str]
 
@@ -49,10 +64,8 @@ def compare_published(runs: Sequence[Run], published_csv: Path) -> pd.DataFrame:
     from causes.csv beside ("unexplained" without one), or why there is nothing to compare.
     Raises RecordsError for files with other columns or quantities.
     """
-    cells = _read(published_csv, PUBLISHED_COLUMNS)
-    beside = published_csv.parent / CAUSES_NAME
-    listed = _read(beside, CAUSE_COLUMNS) if beside.is_file() else []
-    causes = {tuple(row[name] for name in CELL): row["cause"] for row in listed}
+    cells = read_cells(published_csv)
+    causes = read_causes(published_csv.parent)
     scaling = build(runs)["weak_scaling"].to_dict("records")
     cases = {tuple(str(row[key]) for key in KEYS): row for row in scaling}
     rows = [_compared(cell, cases, causes) for cell in cells]
@@ -61,16 +74,29 @@ def compare_published(runs: Sequence[Run], published_csv: Path) -> pd.DataFrame:
     return table.astype({name: types.get(name, "str") for name in COMPARED_COLUMNS})
 
 
-def half_unit(printed: str) -> float | None:
-    """Half a unit of the last printed digit: 0.005 for "28.89", 0.05 for "10.2".
+def read_cells(published_csv: Path) -> list[dict[str, str]]:
+    """Every printed cell, in the order printed. Raises RecordsError for other columns, quantities
+    or numbers of repeats."""
+    cells = _read(published_csv, PUBLISHED_COLUMNS)
+    for cell in cells:
+        if cell["quantity"] not in QUANTITIES:
+            raise RecordsError(
+                f"{published_csv}: {cell['place']}: found quantity {cell['quantity']!r}; "
+                f"allowed: {', '.join(QUANTITIES)}"
+            )
+        if cell["repeats"] and not cell["repeats"].isdecimal():
+            raise RecordsError(
+                f"{published_csv}: {cell['place']}: found repeats {cell['repeats']!r}; "
+                "allowed: a whole number, or nothing where none is stated"
+            )
+    return cells
 
-    None for what is no number, such as a dash.
-    """
-    try:
-        exponent = Decimal(printed).as_tuple().exponent
-    except InvalidOperation:
-        return None
-    return float(Decimal(5).scaleb(exponent - 1)) if isinstance(exponent, int) else None
+
+def read_causes(folder: Path) -> dict[tuple[str, ...], str]:
+    """Why cells do not follow from their runs, by CELL; empty where the folder does not say."""
+    path = folder / CAUSES_NAME
+    listed = _read(path, CAUSE_COLUMNS) if path.is_file() else []
+    return {tuple(row[name] for name in CELL): row["cause"] for row in listed}
 
 
 def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
@@ -91,23 +117,20 @@ def _compared(
     cases: Mapping[tuple[str, ...], Mapping[Any, Any]],
     causes: Mapping[tuple[str, ...], str],
 ) -> list[Any]:
-    if cell["quantity"] not in QUANTITIES:
-        raise RecordsError(
-            f"{cell['place']}: found quantity {cell['quantity']!r}; "
-            f"allowed: {', '.join(QUANTITIES)}"
-        )
     given = [cell[name] for name in PUBLISHED_COLUMNS]
     half = half_unit(cell["printed"])
     if half is None:
         return [*given, None, None, None, f"no figure is printed, but {cell['printed']!r}"]
+    if cell["quantity"] not in FROM_RUNS:
+        return [*given, None, half, None, f"runs do not tell a {cell['quantity']}"]
     case = cases.get(tuple(cell[key] for key in KEYS))
     if case is None:
         return [*given, None, half, None, _nearest(cell, cases)]
-    value = case[QUANTITIES[cell["quantity"]]]
+    value = case[FROM_RUNS[cell["quantity"]]]
     if pd.isna(value):
         return [*given, None, half, None, case["reason"]]
     printed = float(cell["printed"])
-    agrees = abs(value - printed) <= half + _ROUNDING * abs(printed)
+    agrees = abs(value - printed) <= half + ROUNDING * abs(printed)
     cause = causes.get(tuple(cell[name] for name in CELL), UNEXPLAINED)
     return [*given, value, half, agrees, "" if agrees else cause]
 
