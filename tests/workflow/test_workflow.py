@@ -152,6 +152,37 @@ def test_report_from_the_published_runs(project: Project, tmp_path: Path) -> Non
     assert not silent, f"cells that do not agree, without a cause: {silent[:3]}"
 
 
+def test_lint_of_what_ships_and_of_what_was_measured(measured: Project, tmp_path: Path) -> None:
+    results = measured.folder / "results"
+    shutil.copytree(PUBLISHED.parent, results / "published")
+    clean = measured.run("--cores", "1", "lint")
+    assert clean.returncode == 0, clean.stdout
+    assert "results/runs: " in clean.stdout
+    found = rows(results / "tables" / "lint.csv")
+    sources = {path.name for path in PUBLISHED.parent.iterdir()}
+    assert {row["source"] for row in found} == sources, "ours is clean, in each other is something"
+
+    summary = results / "tables" / "summary.csv"
+    text = summary.read_text()
+    median = rows(summary)[0]["throughput_median"]
+    summary.write_text(text.replace(median, f"{2 * float(median)}"))
+    faulty = measured.run("--cores", "1", "lint")
+    assert faulty.returncode != 0
+    assert "findings in results of our own" in faulty.stdout, faulty.stdout
+    assert any(row["source"] == "results/runs" for row in rows(results / "tables" / "lint.csv"))
+
+    given = f"records={results / 'published'}"
+    others = measured.run("--cores", "1", "lint", "--config", given, f"results={tmp_path}/out")
+    assert others.returncode == 0, others.stdout
+    assert len(rows(tmp_path / "out" / "tables" / "lint.csv")) == len(found)
+
+
+def test_lint_of_nothing_says_so(project: Project) -> None:
+    refused = project.run("--cores", "1", "lint")
+    assert refused.returncode != 0
+    assert "results/runs holds no record" in refused.stdout, refused.stdout
+
+
 def test_bad_input_ends_before_any_job(project: Project) -> None:
     for config in ("suite=nosuch", "frameworks=nosuch", "colour=red"):
         refused = project.all(config)

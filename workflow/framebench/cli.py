@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,11 @@ from .validation import ConfigError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from . import findings
+
 FINGERPRINT = "fingerprint.txt"
 PRINTED_ROWS = 60
+SOURCES = "folders of records or of published tables, or CSVs of runs"
 
 
 class Disagreement(Exception):
@@ -45,6 +49,10 @@ def main(arguments: list[str] | None = None) -> int:
             given.base, given.candidate, given.results, given.fail_on
         )
     )
+    linting = commands.add_parser("lint", help="check results, ours or published, for errors")
+    linting.add_argument("--sources", type=Path, nargs="+", required=True, help=SOURCES)
+    linting.add_argument("--results", type=Path, required=True, help="folder to write to")
+    linting.set_defaults(command=lambda given: make_lint(given.sources, given.results))
     building = commands.add_parser("environment", help="venv from an environment file")
     building.add_argument("--file", type=Path, required=True, help="envs/NAME.yaml")
     building.add_argument("--marker", type=Path, required=True, help="file that says it is built")
@@ -52,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         given.command(given)
-    except (ConfigError, records.RecordsError, Disagreement, Regression) as error:
+    except (ConfigError, records.RecordsError, Disagreement, Regression, Faulty) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as error:
@@ -66,6 +74,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 class Regression(Exception):
     """The candidate of a comparison is shown to be slower than was allowed."""
+
+
+class Faulty(Exception):
+    """Results of our own contradict themselves."""
 
 
 def make_comparison(base: Path, candidate: Path, results: Path, fail_on: float | None) -> None:
@@ -159,6 +171,44 @@ def make_parity(source: Path, results: Path) -> None:
     failed = sum(certificate.passed is False for certificate in certificates)
     if failed:
         raise Disagreement(f"{failed} of {len(certificates)} certificates failed, see above")
+
+
+def make_lint(sources: Sequence[Path], results: Path) -> None:
+    """Write ``tables/lint.csv`` below ``results`` and print what was found. Raises :class:`Faulty`
+    behind all that where results of our own have a finding; errors of others are theirs."""
+    from . import findings, lint, tables
+
+    linted = []
+    for source in sources:
+        folders = lint.folders(source)
+        linted += [lint.check_folder(folder) for folder in folders] or [lint_own(source, results)]
+    folder = results / "tables"
+    tables.write({"lint": findings.frame(linted)}, folder)
+    print(findings.summary_text(linted))
+    print(f"\ntable: {folder / 'lint.csv'}")
+    faulty = sum(len(one.findings) for one in linted if one.ours)
+    if faulty:
+        raise Faulty(f"{faulty} findings in results of our own, see above and {folder}/lint.csv")
+
+
+def lint_own(source: Path, results: Path) -> findings.Linted:
+    """The records at ``source``, and the tables beside them or, where ``report`` was told to write
+    there, below ``results``."""
+    from . import lint_results, parity
+
+    found = records.load(source)
+    if not found.runs and not found.problems:
+        raise records.RecordsError(f"{source}: holds no record of a run and no published table")
+    marks = parity.Marks(parity.load(certificates_of(source))[0])
+    folders = (source.parent / "tables", results / "tables")
+    stated = {folder: folder / FINGERPRINT for folder in folders}
+    vouched = fingerprint(found, source)
+    for folder, file in stated.items():
+        if file.is_file() and file.read_text().strip() == vouched:
+            return lint_results.check_results(found, marks, str(source), folder)
+    if lint_results.holds_tables(folders[0]):
+        return lint_results.check_results(found, marks, str(source), folders[0], stale=True)
+    return lint_results.check_results(found, marks, str(source), None)
 
 
 def summary_text(summary: pd.DataFrame) -> str:

@@ -22,6 +22,7 @@ TITLES = {
     "parity": "Parity: do all frameworks compute the same?",
     "published": "Published figures, recomputed from their runs",
     "compare": "Comparison",
+    "lint": "Figures that contradict others",
 }
 EXPLANATIONS = {
     "summary": "Global samples per second: the median over repeats, its extremes, and a "
@@ -41,6 +42,7 @@ EXPLANATIONS = {
     "parity": "Relative errors against a float64 reference from the same weights and batch: the "
     "certificate of each case is its worst quantity, with all of them in parity.csv. Outputs, loss "
     "and gradients before any step; losses over five optimizer steps. Counts must agree exactly.",
+    "lint": "A figure is wrong where no number that would be printed so follows from the others.",
     "published": "A figure agrees if it lies within half a unit of the last printed digit of what "
     "the runs give.",
 }
@@ -84,7 +86,8 @@ def render(name: str, table: pd.DataFrame) -> str:
     lines += [EXPLANATIONS[name], ""] if name in EXPLANATIONS else []
     lines += [f"All rows: {escape(', '.join(shared))}.", ""] if shared else []
     if not rows:
-        lines += ["There is no such case among these runs.", ""]
+        none = "Nothing was found." if name == "lint" else "There is no such case among these runs."
+        lines += [none, ""]
     elif name == "weak_scaling":
         lines += _scaling(rows, notes)
     elif name == "published":

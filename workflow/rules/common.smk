@@ -126,7 +126,23 @@ def compare_arguments(wildcards):
             "compare: needs two sets of records: --config base=PATH candidate=PATH"
         )
     arguments = ["--base", str(settings.base), "--candidate", str(settings.candidate)]
-    return arguments + (["--fail-on", str(settings.fail_on)] if settings.fail_on else [])
+    return arguments + (
+        ["--fail-on", str(settings.fail_on)] if settings.fail_on else []
+    )
+
+
+def lint_sources(wildcards):
+    """What is given; by default what ships and what was measured."""
+    if PLAN.settings.records:
+        return [str(PLAN.settings.records)]
+    found = [path for path in ("results/published",) if Path(path).is_dir()]
+    if CACHED and (CACHED.runs or CACHED.problems):
+        found.append(f"{RESULTS}/runs")
+    if not found:
+        raise WorkflowError(
+            f"lint: {RESULTS}/runs holds no record; give --config records=PATH"
+        )
+    return found
 
 
 def run_name(wildcards):

@@ -1,0 +1,59 @@
+"""What a check of a table has found: rows of ``tables/lint.csv``, and words for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A figure that contradicts others, or what it needs and does not have.
+
+    ``source`` names the folder, ``row`` the place in its ``table``. ``printed`` is the text as it
+    stands there; ``recomputed`` is what the other figures give, with a digit more than printed."""
+
+    source: str
+    table: str
+    row: str
+    check: str
+    printed: str
+    recomputed: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Linted:
+    """A source that was checked: how many of its rows and of which kind, and what was found.
+    ``ours`` where it holds results of this project rather than figures of others."""
+
+    source: str
+    ours: bool
+    rows: int
+    kind: str
+    findings: tuple[Finding, ...]
+
+
+COLUMNS = tuple(field.name for field in fields(Finding))
+
+
+def frame(sources: Sequence[Linted]) -> pd.DataFrame:
+    """A row for every finding: COLUMNS, all of them text."""
+    rows = [astuple(finding) for source in sources for finding in source.findings]
+    return pd.DataFrame(rows, columns=list(COLUMNS), dtype="str")
+
+
+def summary_text(sources: Sequence[Linted]) -> str:
+    """A line for every finding, under its source with the number of rows checked."""
+    lines = []
+    for source in sources:
+        count = len(source.findings)
+        found = f"{count} finding{'s' if count != 1 else ''}"
+        lines.append(f"{source.source}: {source.rows} {source.kind} checked, {found}")
+        for one in source.findings:
+            figures = f"{one.printed} printed" if one.printed else "nothing printed"
+            figures += f", {one.recomputed} recomputed" if one.recomputed else ""
+            lines.append(f"  {one.check}: {one.table}, {one.row}: {figures}: {one.note}")
+    return "\n".join(lines)
