@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from framebench import markdown, tables
-from framebench.records import Run
+from framebench.run import Doubt, Run
 
 
 def run(throughput: float | None = 100.0, **changes: Any) -> Run:
@@ -79,7 +80,8 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
         ",".join(tables.SUMMARY_COLUMNS)
         == "framework,framework_version,source,model,mode,precision,compiler,variant,nodes,"
         "devices_per_node,batch_per_device,status,reason,repeats,throughput_median,"
-        "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,marks"
+        "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,marks,"
+        "throughput_spread,repeats_needed,remarks"
     )
 
 
@@ -90,6 +92,29 @@ def test_the_median_stands_with_its_extremes_and_interval() -> None:
     # between the first and the second rank: tests of the interval itself are elsewhere
     assert 1.0 < found["throughput_ci_low"] < 2.0 < 6.0 < found["throughput_ci_high"] < 7.0
     assert found["marks"] == "noisy"
+
+
+def test_what_is_odd_about_repeats_is_said() -> None:
+    steady = (100.0, 100.1, 99.9, 100.2, 99.8, 100.0)
+    quiet = only(tables.build(repeats(*steady))["summary"])
+    assert (quiet["marks"], quiet["remarks"], quiet["repeats_needed"]) == ("", "", 6)
+    assert quiet["throughput_spread"] == pytest.approx(0.004)
+    apart = only(tables.build(repeats(*steady, 90.0))["summary"])
+    assert apart["remarks"] == "repeat 7 stands apart: -10.0%"
+    assert apart["repeats_needed"] > 7
+    both = only(tables.build(repeats(*steady, *(value - 4 for value in steady)))["summary"])
+    assert both["remarks"] == "two modes: 6 near 96 and 6 near 100"
+    assert both["marks"] == "noisy"
+    assert "two modes: 6 near 96" in markdown.render(
+        "summary", tables.build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
+    )
+    doubted = [
+        replace(one, doubts=(Doubt("unsteady", "the steps took longer"),) * (one.repeat > 4))
+        for one in repeats(*steady)
+    ]
+    found = only(tables.build(doubted)["summary"])
+    assert found["marks"] == "unsteady"
+    assert found["remarks"] == "unsteady: in repeat 5 the steps took longer (and in 1 more)"
 
 
 def test_five_repeats_have_no_95_percent_interval() -> None:
@@ -311,7 +336,7 @@ def test_csv_keeps_every_digit_and_leaves_missing_cells_empty(tmp_path: Path) ->
         assert b"\r" not in text
         assert b"nan" not in text.lower()
         again = pd.read_csv(tmp_path / f"{name}.csv", keep_default_na=False, na_values={
-            column: [""] for column in table.columns if table[column].dtype == "float64"
+            column: [""] for column in table.columns if table[column].dtype in ("float64", "Int64")
         }).astype(dict(table.dtypes))  # fmt: skip
         pd.testing.assert_frame_equal(again, table, check_exact=True)
 

@@ -4,11 +4,11 @@ the figures they give can be trusted."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import intervals, statistics, steady
+from . import intervals, shape, statistics, steady
 from .parity import Marks
 from .run import Run, order
 
@@ -42,7 +42,8 @@ Place = tuple[Key, str]
 @dataclass(frozen=True)
 class Case:
     """All repeats of one case. ``values`` are the throughputs of its ok repeats, ``throughput``
-    their median, ``interval`` that of the median; None where there is none."""
+    their median, ``interval`` that of the median; None where there is none. ``remarks`` say in
+    words what is odd about the repeats."""
 
     key: Key
     unit: str
@@ -53,6 +54,7 @@ class Case:
     throughput: float | None
     interval: intervals.Interval | None
     marks: frozenset[str]
+    remarks: tuple[str, ...]
 
     def at(self, **other: Any) -> Place:
         """Where the case stands that differs from this one in the given keys only."""
@@ -91,24 +93,48 @@ def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks) -> Case:
         middle = statistics.median(values)
         found = {marks.of(run) for run in runs} | _trust(values, middle, interval)
         found |= {doubt.mark for run in ok for doubt in run.doubts}
+        remarks = (*_doubted(ok), *_shaped(values, [run.repeat for run in ok]))
         # of an imported run the steps are not known
         if any(0 < len(run.step_seconds) < steady.fewest_steps() for run in ok):
             found.add("few")
         return Case(
-            key, unit, runs, "ok", reason, values, middle, interval, frozenset(found - {""})
-        )
+            key, unit, runs, "ok", reason, values, middle, interval, frozenset(found - {""}),
+            remarks,
+        )  # fmt: skip
     counted = Counter(run.status for run in failures)
     status = max(counted, key=lambda name: (counted[name], -_TELLING.index(name)))
     same = [run for run in failures if run.status == status]
     reason = _commonest(same) if len(counted) == 1 else _told(failures, len(runs))
-    return Case(key, unit, runs, status, reason, (), None, None, frozenset())
+    return Case(key, unit, runs, status, reason, (), None, None, frozenset(), ())
 
 
 def _trust(values: Sequence[float], middle: float, interval: intervals.Interval | None) -> set[str]:
     """Marks that the repeats alone tell."""
     low, high = interval or (min(values), max(values))
-    marks = {"noisy"} if high - low > NOISY * middle else set()
+    marks = {"noisy"} if high - low > NOISY * middle or shape.modes(values) else set()
     return marks if interval else marks | {"few"}
+
+
+def _doubted(runs: Sequence[Run]) -> Iterator[str]:
+    """The first doubt of each kind, and of how many repeats there is one."""
+    doubts: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for run in runs:
+        for doubt in run.doubts:
+            doubts[doubt.mark].append((run.repeat, doubt.why))
+    for mark, found in sorted(doubts.items()):
+        others = {repeat for repeat, _ in found} - {found[0][0]}
+        more = f" (and in {len(others)} more)" if others else ""
+        yield f"{mark}: in repeat {found[0][0]} {found[0][1]}{more}"
+
+
+def _shaped(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:
+    """Outliers and modes; ``repeats``: the number of each value's."""
+    middle = statistics.median(values)
+    for place in shape.outliers(values):
+        yield f"repeat {repeats[place]} stands apart: {values[place] / middle - 1:+.1%}"
+    if both := shape.modes(values):
+        lower, upper = (f"{len(part)} near {statistics.median(part):.4g}" for part in both)
+        yield f"two modes: {lower} and {upper}"
 
 
 def _told(failures: Sequence[Run], total: int) -> str:

@@ -35,8 +35,12 @@ TITLES = {
     "p95_ms": "p95 ms",
     "p99_ms": "p99 ms",
     "half_unit": "half unit",
+    "throughput_spread": "spread %",
+    "repeats_needed": "repeats for 1 %",
 }
-NOTES = ("reason", "note", "differences")
+NOTES = ("reason", "remarks", "note", "differences")
+#: Parts of one, shown as percentages.
+PARTS = ("efficiency", "throughput_spread")
 #: Two bounds that read as one cell: (low, high) -> title.
 RANGES = {
     ("throughput_min", "throughput_max"): f"min {DASH} max",
@@ -235,7 +239,7 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
         return [Cell(str(value), f"status {VERDICTS[str(value)]}") for value in mine]
     marks = values.get("marks", [""] * len(mine)) if column in MARKED else [""] * len(mine)
     if _is_number(mine):
-        factor = 100.0 if column == "efficiency" else 1.0
+        factor = 100.0 if column in PARTS else 1.0
         whole = all(value is None or isinstance(value, int) for value in mine)
         digits = 0 if whole else 1 if factor > 1 else _digits(mine)
         return [

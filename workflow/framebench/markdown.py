@@ -50,7 +50,8 @@ MISSING = "-"
 MARKS = {
     "few": "fewer repeats than an interval of the median needs, or fewer timed steps than it takes "
     "to see whether they are steady",
-    "noisy": "the interval (or, of few repeats, the range) is wider than 5 % of the median",
+    "noisy": "the interval (or, of few repeats, the range) is wider than 5 % of the median, or the "
+    "repeats have two modes",
     "unsteady": "the step times of a repeat changed within its timed window, or had not settled "
     "before it",
     "parity": "the framework computed something else than the reference (see the parity table): "
@@ -201,7 +202,8 @@ def _summary_values(notes: Footnotes) -> list[tuple[str, Cell]]:
 
     def median(row: Row) -> str:
         if row["status"] == "ok":
-            return number(row["throughput_median"]) + marked(row) + notes.mark(row["reason"])
+            noted = notes.mark(row["reason"]) + notes.mark(row["remarks"])
+            return number(row["throughput_median"]) + marked(row) + noted
         return f"{MISSING} {row['status']}{notes.mark(row['reason'])}"
 
     def interval(row: Row) -> str:

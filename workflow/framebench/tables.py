@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import intervals, markdown, statistics
+from . import intervals, markdown, shape, statistics
 from .cases import KEYS, Case, Place, group, marks_of
 from .parity import Marks
 from .run import Run
@@ -32,7 +32,13 @@ SUMMARY_COLUMNS = (
     "throughput_ci_high",
     "unit",
     "marks",
+    "throughput_spread",
+    "repeats_needed",
+    "remarks",
 )
+#: Of the interval that :func:`intervals.repeats_for_width` tells the repeats for: from end to end,
+#: as a part of the median.
+WIDTH = 0.01
 # A row for every case of the summary.
 WEAK_SCALING_COLUMNS = (
     *KEYS,
@@ -90,7 +96,8 @@ def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataF
     """All tables, by name, from any runs in any order.
 
     1. Runs with the same keys and unit are the repeats of a case.
-    2. summary: median, extremes and confidence interval over its ok repeats.
+    2. summary: median, extremes, interval and spread, (max - min) / median, over its ok repeats;
+       how many repeats an interval of WIDTH takes; what is odd about them.
     3. weak_scaling: its median / the median of 1n1g with the same other keys.
     4. amp_speedup, compiler_speedup: its median / that of fp32, or of compiler none.
     5. Each ratio with its interval.
@@ -159,6 +166,9 @@ def _summary_row(case: Case) -> list[Any]:
         high,
         case.unit,
         marks_of(case),
+        shape.spread(case.values),
+        intervals.repeats_for_width(case.values, WIDTH),
+        "; ".join(case.remarks),
     ]
 
 
@@ -226,6 +236,8 @@ _INTEGERS = ("nodes", "devices_per_node", "batch_per_device", "devices", "repeat
 def _type(column: str) -> str:
     if column in _INTEGERS:
         return "int64"
+    if column == "repeats_needed":  # not known of fewer than two repeats
+        return "Int64"
     if column == "efficiency" or column.startswith(("throughput", "speedup")):
         return "float64"
     return "float64" if column.endswith("_ms") else "str"

@@ -1,0 +1,100 @@
+"""What the repeats of a case look like: how far they spread, values that stand apart, two modes.
+Found and named; never dropped.
+
+Sources named below:
+- Iglewicz & Hoaglin, *How to Detect and Handle Outliers*, ASQC, 1993 (modified z-scores).
+- Engelman & Hartigan, "Percentage Points of a Test for Clusters", *JASA* 64, 1969.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+#: A value stands apart, and two modes are two, where they differ by this part of the median: less
+#: does not matter for what is said about the case.
+RELEVANT = 0.025
+#: One in a hundred sets of normal repeats is said to have an outlier, and one to have two modes.
+SIGNIFICANCE = 0.01
+FEWEST = 6
+DRAWS = 20_000
+
+
+def spread(values: Sequence[float]) -> float | None:
+    """(maximum - minimum) / median, as DLPerf's noise is given; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    return float((max(values) - min(values)) / np.median(values))
+
+
+def outliers(values: Sequence[float]) -> list[int]:
+    """Positions of values that stand apart: farther from the median than RELEVANT of it, and by
+    more median absolute deviations than any value is in all but SIGNIFICANCE of as many normal
+    values (Iglewicz & Hoaglin's modified z-score; their limit of 3.5 would name one in every
+    fifteenth set). None are found among fewer than FEWEST values, nor among those with two modes
+    (:func:`modes`), which are no accident."""
+    if len(values) < FEWEST or modes(values):
+        return []
+    numbers = np.asarray(values, dtype=float)
+    middle = float(np.median(numbers))
+    apart = np.abs(numbers - middle)
+    limit = max(_farthest(len(numbers)) * float(np.median(apart)), RELEVANT * middle)
+    return [int(place) for place in np.flatnonzero(apart > limit)]
+
+
+def modes(values: Sequence[float]) -> tuple[list[float], list[float]] | None:
+    """The values of the lower and the upper mode, sorted, each at least two; None for one mode, or
+    for fewer than FEWEST values.
+
+    Of all ways to cut the sorted values in two, the one that leaves least variance within the parts
+    (Engelman & Hartigan). It is two modes where less is left than in all but SIGNIFICANCE of as
+    many normal values, and the medians of both differ by RELEVANT of the median of all. Skewed
+    repeats with one mode are said to have two a few times as often.
+    """
+    if len(values) < FEWEST:
+        return None
+    ordered = np.sort(np.asarray(values, dtype=float))
+    left, cut = _least_left(ordered[None, :])
+    lower, upper = ordered[: int(cut[0])], ordered[int(cut[0]) :]
+    apart = float(np.median(upper) - np.median(lower)) / float(np.median(ordered))
+    if apart < RELEVANT or float(left[0]) >= _least(len(ordered)):
+        return None
+    return lower.tolist(), upper.tolist()
+
+
+def _normal(count: int) -> np.ndarray:
+    return np.random.default_rng(count).normal(size=(DRAWS, count))
+
+
+@cache
+def _farthest(count: int) -> float:
+    """Median absolute deviations of the farthest of ``count`` normal values, all but rarely."""
+    draws = _normal(count)
+    apart = np.abs(draws - np.median(draws, axis=1, keepdims=True))
+    return float(np.quantile(apart.max(axis=1) / np.median(apart, axis=1), 1 - SIGNIFICANCE))
+
+
+@cache
+def _least(count: int) -> float:
+    """What the best cut leaves of the variance of ``count`` normal values, all but rarely."""
+    left, _ = _least_left(np.sort(_normal(count), axis=1))
+    return float(np.quantile(left, SIGNIFICANCE))
+
+
+def _least_left(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each sorted row: the smallest part of its variance that a cut leaves within the two parts,
+    and the number of values below that cut."""
+    count = rows.shape[1]
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    total = (centred**2).sum(axis=1)
+    sizes = np.arange(2, count - 1)
+    # Of a cut's lower part with n values and sum S, and an upper one with sum -S, the means take
+    # S^2 / n + S^2 / (count - n) of the total sum of squares.
+    sums = np.cumsum(centred, axis=1)[:, 1:-2]
+    between = sums**2 * (1 / sizes + 1 / (count - sizes))
+    best = between.argmax(axis=1)
+    taken = between[np.arange(len(rows)), best]
+    left = np.where(total > 0, 1 - taken / np.where(total > 0, total, 1), 1.0)
+    return left, sizes[best]
