@@ -71,6 +71,19 @@ BAD_CONFIG = {
 }
 
 BAD_SUITE = {
+    "repeats by another word": ({**SUITE, "repeats": "some"}, ["repeats: found 'some'"]),
+    "repeats too few for an interval": (
+        {**SUITE, "repeats": {"at_least": 2, "at_most": 5}},
+        ["repeats"],
+    ),
+    "repeats' bounds exchanged": (
+        {**SUITE, "repeats": {"at_least": 20, "at_most": 10}},
+        ["repeats.at_most: found 10", "which is 20, or more"],
+    ),
+    "repeats' width as a number above 1": (
+        {**SUITE, "repeats": {"at_least": 2, "at_most": 9, "width": 5}},
+        ["repeats"],
+    ),
     "warm-up without a bound": (
         {**SUITE, "steps": {"warmup": {"at_least": 20}, "timed": 5}},
         ["steps.warmup", "at_most"],

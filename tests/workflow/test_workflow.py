@@ -90,6 +90,30 @@ def test_plan_of_what_is_measured(measured: Project) -> None:
     assert f"from {RUNS} cached records" in plan.stdout
 
 
+def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
+    wide = {"at_least": 6, "at_most": 8, "width": 0.000001}
+    project.write_suite({**SUITE, "repeats": wide})
+    plan = project.run("--cores", "1", "plan")
+    assert "6 to 8 repeats" in plan.stdout, plan.stdout
+    assert f"at most {8 * CASES} runs" in plan.stdout
+    ran = project.all(toy="sleep=0.01")
+    assert ran.returncode == 0, ran.stdout
+    summary = project.folder / "results" / "tables" / "summary.csv"
+    assert [row["repeats"] for row in rows(summary)] == ["8"] * CASES, ran.stdout
+    found = [json.loads(text) for text in project.records().values()]
+    found.sort(key=lambda record: record["started"])
+    repeats = [record["repeat"] for record in found]
+    assert repeats == sorted(repeats), f"repeats are not interleaved in rounds: {repeats}"
+    again = project.all(toy="sleep=0.01")
+    assert "Nothing to be done" in again.stdout, again.stdout
+
+    project.write_suite({**SUITE, "repeats": {**wide, "width": "99%"}})
+    shutil.rmtree(project.folder / "results" / "runs")
+    assert project.all(toy="sleep=0.01").returncode == 0
+    assert [row["repeats"] for row in rows(summary)] == ["6"] * CASES, "more than were needed"
+    assert "Nothing to be done" in project.all().stdout
+
+
 def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
     project.write_suite({**SUITE, "axes": {**SUITE["axes"], "compiler": ["none", "native"]}})
     ran = project.all()

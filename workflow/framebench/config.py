@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .catalog import Catalog
+from .repeats import AUTO, Repeats
 from .validation import ConfigError, check, load_schema, read_yaml
 
 Axes = dict[str, Any]
@@ -24,7 +25,6 @@ DEFAULT_AXES: Axes = {
     "sequence_length": [128],
 }
 DEFAULT_STEPS = {"warmup": 20, "timed": 100}
-DEFAULT_REPEATS = 7
 AXES = (*DEFAULT_AXES, "batch_per_device")
 #: Where a configuration comes from, for messages.
 SOURCE = "config (config/config.yaml or --config)"
@@ -43,7 +43,7 @@ class Suite:
     warmup_steps: int
     warmup_limit: int | None
     timed_steps: int
-    repeats: int
+    repeats: Repeats
     axes: Axes
     include: list[Axes]
     exclude: list[Axes]
@@ -140,7 +140,7 @@ def load_suite(name: str, catalog: Catalog) -> Suite:
         warmup_steps=warmup_steps,
         warmup_limit=warmup_limit,
         timed_steps=int(steps["timed"]),
-        repeats=int(data.get("repeats", DEFAULT_REPEATS)),
+        repeats=_repeats(data.get("repeats", AUTO.at_least), f"{shown}: repeats"),
         axes=axes,
         include=data.get("include", []),
         exclude=data.get("exclude", []),
@@ -157,6 +157,16 @@ def _bounds(value: Any, place: str) -> tuple[int, int | None]:
             f"{place}.at_most: found {at_most}; allowed: at_least, which is {at_least}, or more"
         )
     return at_least, at_most
+
+
+def _repeats(value: Any, place: str) -> Repeats:
+    """A number, ``auto``, or ``{at_least, at_most, width}``."""
+    if value == "auto":
+        return AUTO
+    at_least, at_most = _bounds(value, place)
+    if at_most is None:
+        return Repeats(at_least, at_least, None)
+    return Repeats(at_least, at_most, _part(value.get("width", AUTO.width)))
 
 
 def _choices(catalog: Catalog) -> dict[str, list[str]]:

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import matrix
+from . import matrix, records, repeats
 from .catalog import Catalog, forward_multiply_adds
 from .config import Settings
 from .environments import EnvironmentFile, read_environment_file
 from .machine import Machine
 from .matrix import Capacity, Case, LeftOut
 from .records import RecordSet
+from .run import Run
 
 RECORD_NAME = re.compile(r"r(\d+)(?:-retry(\d+))?\.json")
 
@@ -46,6 +47,8 @@ class Plan:
     place: Capacity
     folders: dict[Case, str]
     runs: list[PlannedRun]
+    reserve: list[PlannedRun]
+    """Repeats that are run only if those before them do not make an interval narrow enough."""
     left_out: list[LeftOut]
     environments: dict[str, EnvironmentFile]
     cached: int
@@ -77,15 +80,32 @@ def make_plan(
     requests = {name: request(name, settings, place, environments) for name in frameworks}
     folders = {case: matrix.case_folder(case, requests[case.framework]) for case in cases}
     runs = cached.runs if cached else ()
+    needed = _needed(folders, settings, runs)
     latest = {run.origin: (run.status, run.wall_seconds or 0.0) for run in runs}
     seconds = _estimates(folders, settings, place, catalog, latest)
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
-    planned = []
-    for key in matrix.rounds(cases, settings.suite.repeats, settings.seed):
+    planned: list[PlannedRun] = []
+    reserve: list[PlannedRun] = []
+    most = max([settings.suite.repeats.at_most, *needed.values()])
+    for key in matrix.rounds(cases, most, settings.seed):
         folder = folders[key.case]
         name, status = _record_of(folder, key.repeat, present[folder], latest, settings)
-        planned.append(PlannedRun(key.case, key.repeat, name, status, seconds[key.case]))
-    return Plan(settings, place, folders, planned, left_out, environments, len(latest))
+        run = PlannedRun(key.case, key.repeat, name, status, seconds[key.case])
+        (planned if key.repeat <= needed[key.case] else reserve).append(run)
+    return Plan(settings, place, folders, planned, reserve, left_out, environments, len(latest))
+
+
+def further(plan: Plan) -> list[PlannedRun]:
+    """The next repeats of the cases whose interval is still too wide, now that all runs asked for
+    so far have left their records."""
+    folder = plan.settings.results / "runs"
+    found = records.load(folder) if folder.is_dir() else None
+    needed = _needed(plan.folders, plan.settings, found.runs if found else ())
+    return [
+        run
+        for run in plan.reserve
+        if run.repeat <= needed[run.case] and not Path(folder, f"{run.name}.json").exists()
+    ]
 
 
 def request(
@@ -122,9 +142,11 @@ def describe(plan: Plan, description: str = "") -> str:
     cores = f" of {place.cores_per_device} core(s)" if place.cores_per_device else ""
     limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
     warmup = f"{suite.warmup_steps}{limit}"
+    width = suite.repeats.width
+    until = f" (as many as make the interval {width:.1%} wide)" if width else ""
     lines = [
         f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
-        f"  {len(cases)} cases x {suite.repeats} repeats = {len(plan.runs)} runs, each "
+        f"  {len(cases)} cases x {suite.repeats} repeats{until} = {len(plan.runs)} runs, each "
         f"{warmup} warm-up and {suite.timed_steps} timed steps",
         f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}",
         f"  to do: {len(plan.pending)} runs, about {duration(remaining(plan))} "
@@ -133,6 +155,7 @@ def describe(plan: Plan, description: str = "") -> str:
             if plan.cached
             else "(a rough guess: nothing has been measured here yet)"
         ),
+        *_at_most(plan),
         "",
         *_table(
             ["case", "runs", "s/run", "state"],
@@ -159,6 +182,14 @@ def describe(plan: Plan, description: str = "") -> str:
     return "\n".join(lines)
 
 
+def _at_most(plan: Plan) -> list[str]:
+    if not plan.reserve:
+        return []
+    most = remaining(plan) + sum(run.seconds for run in plan.reserve)
+    runs = len(plan.pending) + len(plan.reserve)
+    return [f"  and at most {runs} runs, {duration(most)}, if no interval gets narrow"]
+
+
 def remaining(plan: Plan) -> float:
     """Expected seconds of the runs still to do."""
     return sum(run.seconds for run in plan.pending)
@@ -182,7 +213,8 @@ class Progress:
     """
 
     def __init__(self, plan: Plan, measures: bool = True) -> None:
-        self._runs = {run.name: run for run in plan.pending}
+        self._runs = {run.name: run for run in (*plan.pending, *plan.reserve)}
+        self._asked = len(plan.pending)
         self._folder = plan.settings.results / "runs"
         self._measures = measures
         self._left = self._all = remaining(plan)
@@ -204,13 +236,26 @@ class Progress:
         position = self._positions.setdefault(name, len(self._positions) + 1)
         run = self._runs[name]
         what = f"{run.case} repeat {run.repeat}"
-        return f"[{position}/{len(self._runs)}] {what} (about {duration(left)} left)"
+        if position > self._asked:
+            return f"[{position}] {what} (its interval is too wide)"
+        return f"[{position}/{self._asked}] {what} (about {duration(left)} left)"
 
     def _note_finished(self) -> None:
         done = {name for name in self._unfinished if os.path.exists(f"{self._folder}/{name}.json")}
         self._unfinished -= done
         self._finished += len(done)
         self._left -= sum(self._runs[name].seconds for name in done)
+
+
+def _needed(folders: dict[Case, str], settings: Settings, runs: Iterable[Run]) -> dict[Case, int]:
+    """How many repeats each case should have, given those that there are."""
+    present: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        present[os.path.dirname(run.origin)].append(run)
+    suite = settings.suite
+    return {
+        case: repeats.wanted(present[folder], suite.repeats) for case, folder in folders.items()
+    }
 
 
 def _record_of(

@@ -1,5 +1,7 @@
 # Validation, and the helpers that keep the rules declarative.
 import fcntl
+import hashlib
+import itertools
 import sys
 import time
 from pathlib import Path
@@ -40,7 +42,14 @@ def make_plan():
 
 
 CATALOG, PLAN, CACHED = make_plan()
-PENDING = {run.name: (position, run) for position, run in enumerate(PLAN.pending)}
+POSSIBLE = {
+    run.name: (position, run)
+    for position, run in enumerate([*PLAN.pending, *PLAN.reserve])
+}
+# The rounds of another state of the records are not these.
+STATE = hashlib.sha256(
+    repr([(run.name, run.status) for run in [*PLAN.runs, *PLAN.reserve]]).encode()
+).hexdigest()[:12]
 PROGRESS = planning.Progress(PLAN, measures=not workflow.output_settings.dryrun)
 CONDA = any(
     method.name == "CONDA" for method in workflow.deployment_settings.deployment_method
@@ -49,7 +58,7 @@ CONDA = any(
 RESULTS = str(PLAN.settings.results)
 RECORD = f"{RESULTS}/runs/{{framework}}/{{model}}/{{case}}/{{run}}.json"
 RUN_LOG = f"{RESULTS}/logs/{{framework}}/{{model}}/{{case}}/{{run}}.log"
-PENDING_RECORDS = [f"{RESULTS}/runs/{name}.json" for name in PENDING]
+PENDING_RECORDS = [f"{RESULTS}/runs/{run.name}.json" for run in PLAN.pending]
 COMPARISONS = certify.names(PLAN, CATALOG, certify.comparisons(PLAN, CATALOG))
 COMPARISON_RECORDS = [f"{RESULTS}/parity/{name}.json" for name in COMPARISONS]
 TABLES = [
@@ -145,13 +154,46 @@ def lint_sources(wildcards):
     return found
 
 
+FURTHER = {}
+
+
+def round_records(wildcards):
+    """The records that must be there before the intervals are looked at for the n-th time."""
+    number = int(wildcards.number)
+    return further_records(number - 1) if number > 1 else PENDING_RECORDS
+
+
+def further_records(number):
+    """What the n-th look at the intervals asks for. Looked at once: later there is more."""
+    checkpoints.round.get(state=STATE, number=number)
+    if number not in FURTHER:
+        FURTHER[number] = [
+            f"{RESULTS}/runs/{run.name}.json" for run in planning.further(PLAN)
+        ]
+    return FURTHER[number]
+
+
+def all_records(wildcards):
+    """All that is to be measured: what the plan asks for, then round after round while a case of
+    ``repeats: auto`` has too wide an interval."""
+    found = list(PENDING_RECORDS)
+    # With nothing to measure, the plan has looked at all there is.
+    rounds = itertools.count(1) if PLAN.reserve and PLAN.pending else ()
+    for number in rounds:
+        further = further_records(number)
+        if not further:
+            break
+        found += further
+    return found
+
+
 def run_name(wildcards):
     return f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
 
 
 def run_priority(wildcards):
     """Rounds in order: the earlier in the plan, the higher."""
-    return len(PENDING) - PENDING[run_name(wildcards)][0]
+    return len(POSSIBLE) - POSSIBLE[run_name(wildcards)][0]
 
 
 def run_environment(wildcards):
@@ -172,7 +214,7 @@ def run_origin(wildcards):
 
 
 def run_arguments(wildcards):
-    return commands.arguments(PLAN, PENDING[run_name(wildcards)][1])
+    return commands.arguments(PLAN, POSSIBLE[run_name(wildcards)][1])
 
 
 def compared(wildcards):

@@ -22,3 +22,16 @@ rule benchmark:
     shell:
         "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.python:q} scripts/harness {params.arguments:q}"
         " {params.origin} --output {output:q} --log {log:q}"
+
+
+# Looks at the intervals when a round of repeats is done; what it finds decides the next round.
+checkpoint round:
+    input:
+        round_records,
+    output:
+        touch(f"{RESULTS}/logs/rounds/{{state}}-{{number}}"),
+    wildcard_constraints:
+        state="[0-9a-f]{12}",
+        number="[0-9]+",
+    message:
+        "Round {wildcards.number}: are the intervals narrow enough?"

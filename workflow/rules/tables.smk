@@ -1,7 +1,7 @@
 # Tables and report: a pure function of the records.
 rule tables:
     input:
-        PENDING_RECORDS,
+        all_records,
     output:
         report(TABLES, category="Tables", caption="../report/tables.rst"),
         report(REPORT, category="Report", caption="../report/report.rst"),
