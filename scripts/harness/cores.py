@@ -25,7 +25,8 @@ def parse_list(text: str) -> List[int]:
     return cores
 
 
-def _siblings(core: int) -> List[int]:
+def siblings(core: int) -> List[int]:
+    """The logical cores that are threads of the same physical core, itself included."""
     path = f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list"
     try:
         with open(path) as file:
@@ -34,14 +35,14 @@ def _siblings(core: int) -> List[int]:
         return [core]
 
 
-def allowed(siblings: Callable[[int], List[int]] = _siblings) -> List[int]:
+def allowed(siblings: Callable[[int], List[int]] = siblings) -> List[int]:
     """The logical cores this process may use: one of each physical core first, so that few
     ranks never share a physical core while others idle."""
     return _physical_first(os.sched_getaffinity(0), siblings)
 
 
 def _physical_first(
-    cores: Iterable[int], siblings: Callable[[int], List[int]] = _siblings
+    cores: Iterable[int], siblings: Callable[[int], List[int]] = siblings
 ) -> List[int]:
     usable = set(cores)
 

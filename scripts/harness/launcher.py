@@ -16,13 +16,23 @@ from dataclasses import asdict, dataclass
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from harness import cores as cores_of
-from harness import declaration, environment, outcome, packages, processes, record, reservation
+from harness import (
+    declaration,
+    environment,
+    outcome,
+    packages,
+    processes,
+    record,
+    reservation,
+    watch_summary,
+)
 from harness.adapter import Case
 from harness.command_line import Request, as_typed, parse
 from harness.guard import sweep
 from harness.parent_death import signal_when_parent_dies
 from harness.report import first_line
 from harness.schema import SchemaError, record_schema
+from harness.watcher import Watcher
 
 _CANNOT_DO = 2
 _CANNOT_WRITE = 3
@@ -108,10 +118,14 @@ def run_ranks(setup: Setup, common: Dict[str, str], cores: List[int]) -> record.
         "folder": setup.folder,
     }
     kills_before = environment.oom_kills()
-    ranks = processes.start_ranks(
-        spec, case.devices, cores, request.cores_per_device, common, setup.run, request.log
-    )
-    processes.watch(ranks, setup.folder, setup.deadline)
+    per_device = request.cores_per_device
+    used = cores[: case.devices * per_device] if per_device else cores
+    gpus = case.devices_per_node if request.accelerator == "cuda" else 0
+    with Watcher(setup.run, used, common, gpus) as watcher:
+        ranks = processes.start_ranks(
+            spec, case.devices, cores, per_device, common, setup.run, request.log
+        )
+        processes.watch(ranks, setup.folder, setup.deadline)
     out_of_memory = environment.oom_kills() != kills_before
     host = socket.gethostname()
     outcomes = [
@@ -126,7 +140,7 @@ def run_ranks(setup: Setup, common: Dict[str, str], cores: List[int]) -> record.
         )
         if mismatch:
             status, reason = "failed", mismatch
-    return record.Measured(status, reason, fields)
+    return record.Measured(status, reason, fields, watch_summary.of(watcher, fields))
 
 
 def measure(setup: Setup, started: record.Started) -> Dict[str, Any]:

@@ -73,6 +73,9 @@ def common_environment(
         common.update({name: str(cores_per_device) for name in THREAD_VARIABLES})
     if accelerator == "cpu":
         common["CUDA_VISIBLE_DEVICES"] = ""
+    else:
+        # CUDA's own order is by speed; this one is NVML's, so that what is watched is what runs.
+        common.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     return common
 
 

@@ -199,6 +199,7 @@ def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, A
     """Put the results of the window, which ended with step number ``step``, into ``fields``."""
     fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
     fields["peak_host_memory_bytes"] = peak_host_memory()
+    fields["window_start"] = window.start
     fields["window_seconds"] = window.seconds
     fields["step_seconds"] = window.step_seconds
     fields["last_value"] = window.last_value

@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from harness.adapter import Case
 from harness.command_line import Request
@@ -33,11 +33,13 @@ class Started:
 
 @dataclass(frozen=True)
 class Measured:
-    """How the run ended, and what each rank left (empty if none was started)."""
+    """How the run ended, what each rank left (empty if none was started), and what the watcher saw
+    in the timed window (None if there was none)."""
 
     status: str
     reason: str
     ranks: List[Dict[str, Any]]
+    watch: Optional[Dict[str, Any]] = None
 
 
 def _settings(request: Request) -> Dict[str, Any]:
@@ -91,6 +93,8 @@ def assemble(
         "ranks": measured.ranks,
         "environment": environment,
     }
+    if measured.watch is not None:
+        record["watch"] = measured.watch
     record.update(_result(case, request.timed_steps, measured))
     return record
 

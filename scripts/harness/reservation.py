@@ -6,6 +6,8 @@ import contextlib
 import errno
 import os
 
+from harness.watcher import RAW_BYTES
+
 
 class ReservationError(Exception):
     """The output cannot be written; the message says why and what to do."""
@@ -30,8 +32,9 @@ def explain(path: str, error: OSError) -> str:
 
 
 def record_bytes(ranks: int, steps: int) -> int:
-    """Bytes to reserve: 256 KiB for everything else, 32 per step and rank for its seconds."""
-    return 256 * 1024 + 32 * ranks * steps
+    """Bytes to reserve: 256 KiB for everything else, 32 per step and rank for its seconds, and the
+    watcher's samples of the machine and of a device for each rank."""
+    return 256 * 1024 + 32 * ranks * steps + RAW_BYTES * (1 + ranks)
 
 
 class Reservation:

@@ -17,8 +17,10 @@ _LATE_SECONDS = 3.0
 @dataclass(frozen=True)
 class Window:
     """``seconds`` from before the first step to the completion of the last; ``step_seconds``
-    between the marks around each step."""
+    between the marks around each step; ``start`` on a clock that all processes of a machine share
+    (Linux: CLOCK_MONOTONIC)."""
 
+    start: float
     seconds: float
     step_seconds: List[float]
     last_value: float
@@ -63,4 +65,4 @@ def measure(adapter: Adapter, steps: int) -> Window:
     step_seconds = adapter.mark_seconds(marks)
     if len(step_seconds) != steps:
         raise Mismatch(f"{steps} steps gave {len(step_seconds)} step times")
-    return Window(seconds, step_seconds, last_value)
+    return Window(start, seconds, step_seconds, last_value)

@@ -83,6 +83,9 @@ class ToyAdapter(Adapter):
             sleep *= 5
         sleep *= self.does.get("growth", 1.0) ** self.steps
         self.done_at = max(self.done_at, time.perf_counter()) + sleep
+        busy_until = time.process_time() + self.does.get("burn", 0.0)
+        while time.process_time() < busy_until:
+            pass
         value = self._train() if self.case.mode == "train" else self._infer()
         if self.steps >= self.does.get("nan_at", float("inf")):
             value = float("nan")

@@ -1,0 +1,156 @@
+"""What NVIDIA's management library tells of the devices that a run uses.
+
+Through the package nvidia-ml-py (module ``pynvml``), which the environments for GPUs bring. Where
+it is missing, in an interpreter of the user's, the GPUs are not watched and the record says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
+
+#: Every bit of nvmlDeviceGetCurrentClocksThrottleReasons, by NVIDIA's names.
+THROTTLE_REASONS = {
+    0x1: "gpu_idle",
+    0x2: "applications_clocks_setting",
+    0x4: "sw_power_cap",
+    0x8: "hw_slowdown",
+    0x10: "sync_boost",
+    0x20: "sw_thermal_slowdown",
+    0x40: "hw_thermal_slowdown",
+    0x80: "hw_power_brake_slowdown",
+    0x100: "display_clock_setting",
+    0x200: "board_limit",
+    0x400: "reliability",
+}
+
+
+class Unwatchable(Exception):
+    """The devices cannot be watched; the message says why."""
+
+
+def reasons(bits: int) -> List[str]:
+    """The names of all bits that are set; ``bit_N`` for one that has no name yet."""
+    found = []
+    for position in range(bits.bit_length()):
+        if bits >> position & 1:
+            found.append(THROTTLE_REASONS.get(1 << position, f"bit_{position}"))
+    return found
+
+
+def chosen(variables: Mapping[str, str], count: int, devices: int) -> List[str]:
+    """The first ``devices`` of those that a run with these variables sees, by index or uuid.
+    ``count``: GPUs of this machine. Raises :class:`Unwatchable` where CUDA's numbers may not be
+    the library's."""
+    if variables.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
+        raise Unwatchable("CUDA_DEVICE_ORDER is not PCI_BUS_ID, so devices cannot be told apart")
+    if "CUDA_VISIBLE_DEVICES" not in variables:
+        return [str(index) for index in range(count)][:devices]
+    words = [word.strip() for word in variables["CUDA_VISIBLE_DEVICES"].split(",")][:devices]
+    for word in words:
+        if not ((word.isdigit() and int(word) < count) or word.startswith("GPU-")):
+            raise Unwatchable(f"the entry {word!r} of CUDA_VISIBLE_DEVICES is not watched")
+    return words
+
+
+class Gpus:
+    """The devices of one run. ``library`` is the module ``pynvml``. ``absent`` says of each
+    quantity that a device does not give why. Raises :class:`Unwatchable`."""
+
+    def __init__(self, library: Any, variables: Mapping[str, str], devices: int) -> None:
+        self._library = library
+        self.absent: Dict[str, str] = {}
+        try:
+            library.nvmlInit()
+            names = chosen(variables, library.nvmlDeviceGetCount(), devices)
+            self._handles = [self._handle(name) for name in names]
+            self.facts = [
+                {"name": _text(library.nvmlDeviceGetName(handle)),
+                 "uuid": _text(library.nvmlDeviceGetUUID(handle))}
+                for handle in self._handles
+            ]  # fmt: skip
+        except library.NVMLError as error:
+            raise Unwatchable(f"NVML: {error}") from error
+        self._before: List[Optional[Set[int]]] = [None] * len(self._handles)
+        self._dropped: Set[Tuple[int, str]] = set()
+        self._first = True
+
+    def _handle(self, name: str) -> Any:
+        if name.isdigit():
+            return self._library.nvmlDeviceGetHandleByIndex(int(name))
+        return self._library.nvmlDeviceGetHandleByUUID(name)
+
+    def read(self, ours: Set[int]) -> Dict[str, Any]:
+        """One sample of all devices; ``ours``: the run's processes. Utilisation in percent, clocks
+        in MHz, power in W, temperature in degrees Celsius, reasons as bits, energy in J since some
+        moment, uncorrected errors since the driver started, and the processes of others."""
+        n = self._library
+        quantities: Dict[str, Callable[[Any], Any]] = {
+            "utilization_percent": lambda device: n.nvmlDeviceGetUtilizationRates(device).gpu,
+            "sm_mhz": lambda device: n.nvmlDeviceGetClockInfo(device, n.NVML_CLOCK_SM),
+            "memory_mhz": lambda device: n.nvmlDeviceGetClockInfo(device, n.NVML_CLOCK_MEM),
+            "watts": lambda device: n.nvmlDeviceGetPowerUsage(device) / 1000,
+            "temperature_celsius": lambda device: n.nvmlDeviceGetTemperature(
+                device, n.NVML_TEMPERATURE_GPU
+            ),
+            "throttle_reasons": n.nvmlDeviceGetCurrentClocksThrottleReasons,
+            "uncorrected_errors": lambda device: n.nvmlDeviceGetTotalEccErrors(
+                device, n.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, n.NVML_VOLATILE_ECC
+            ),
+            "joules": lambda device: n.nvmlDeviceGetTotalEnergyConsumption(device) / 1000,
+        }
+        sample: Dict[str, Any] = {}
+        for index, device in enumerate(self._handles):
+            for name, ask in quantities.items():
+                sample[f"gpu-{index}_{name}"] = self._asked(index, name, partial(ask, device))
+            sample[f"gpu-{index}_other_processes"] = self._asked(
+                index, "other_processes", partial(self._others, index, device, ours)
+            )
+        self._first = False
+        return sample
+
+    def _asked(self, index: int, name: str, ask: Callable[[], Any]) -> Any:
+        """None where the device gives no answer. What it does not give the first time, it is not
+        asked again."""
+        if (index, name) in self._dropped:
+            return None
+        try:
+            return ask()
+        except self._library.NVMLError as error:
+            if self._first:
+                self._dropped.add((index, name))
+                self.absent[f"gpu-{index} {name}"] = str(error)
+            return None
+
+    def _others(self, index: int, device: Any, ours: Set[int]) -> List[int]:
+        """Processes of others that hold a context on the device.
+
+        In a container, the library may tell the host's numbers. Where it knows one of ours by its
+        number here, every other is foreign; else only those that were there before our ranks.
+        """
+        running = self._library.nvmlDeviceGetComputeRunningProcesses(device)
+        found = {int(process.pid) for process in running}
+        before = self._before[index]
+        if before is None:
+            before = self._before[index] = found - ours
+        return sorted(found - ours if found & ours else found & before)
+
+    def close(self) -> None:
+        """Leave the library."""
+        with contextlib.suppress(self._library.NVMLError):
+            self._library.nvmlShutdown()
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def find(variables: Mapping[str, str], devices: int) -> Gpus:
+    """The devices of a run of ``devices`` ranks with these variables on this node. Raises
+    :class:`Unwatchable`."""
+    try:
+        import pynvml
+    except ImportError as error:
+        raise Unwatchable("the package nvidia-ml-py is not in this environment") from error
+    return Gpus(pynvml, variables, devices)

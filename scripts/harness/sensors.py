@@ -1,0 +1,243 @@
+"""What the kernel tells of this machine in /proc and /sys: load, frequency, temperature, memory,
+energy. A source that is not there is absent, with the reason, and never zero."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import statistics
+from typing import Dict, List, Optional, Sequence
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+#: Frequencies and throttle counts are read of so many cores at most, evenly spread: some kernels
+#: interrupt a core to ask for its frequency.
+_MOST_CORES = 16
+
+#: Kernel drivers whose first sensor is the processor's own.
+_PROCESSOR_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
+_PROCESSOR_ZONE = re.compile(r"cpu|pkg|soc", re.IGNORECASE)
+
+Reading = Dict[str, Optional[float]]
+
+
+class _File:
+    """A file of the kernel, kept open: read again from its start, it is made anew."""
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError where it is not there or may not be read."""
+        self._file = os.open(path, os.O_RDONLY)
+        try:
+            self.text()
+        except OSError:
+            os.close(self._file)
+            raise
+
+    def text(self) -> str:
+        """Raises OSError."""
+        parts = []
+        offset = 0
+        while True:
+            part = os.pread(self._file, 65536, offset)
+            if not part:
+                return b"".join(parts).decode("ascii", "replace")
+            parts.append(part)
+            offset += len(part)
+
+    def number(self) -> Optional[float]:
+        """The number that it holds; None where it holds none just now."""
+        try:
+            # One read: at a second, for the end, the kernel would ask the sensor once more.
+            return float(os.pread(self._file, 64, 0))
+        except (OSError, ValueError):
+            return None
+
+    def after(self, word: str) -> Optional[float]:
+        """The number behind the first ``word`` (and ``:``, ``=`` or blanks)."""
+        try:
+            found = re.search(rf"\b{word}[:=\s]\s*(\d+)", self.text())
+        except OSError:
+            return None
+        return float(found.group(1)) if found else None
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+class _Energy:
+    """One RAPL counter in joules, going on where the hardware's starts again from zero."""
+
+    def __init__(self, folder: str) -> None:
+        """Raises OSError or ValueError."""
+        self._file = _File(os.path.join(folder, "energy_uj"))
+        with open(os.path.join(folder, "max_energy_range_uj")) as file:
+            self._range = float(file.read())
+        self._last = 0.0
+        self._wrapped = 0.0
+
+    def joules(self) -> Optional[float]:
+        now = self._file.number()
+        if now is None:
+            return None
+        if now < self._last:
+            self._wrapped += self._range
+        self._last = now
+        return (self._wrapped + now) / 1e6
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _spread(cores: Sequence[int]) -> List[int]:
+    step = -(-len(cores) // _MOST_CORES)
+    return list(cores[::step])
+
+
+def _line(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+class Sensors:
+    """The sources that this machine has. ``cores``: the logical cores whose load counts.
+    ``absent`` says of each source that is missing why. Raises nothing."""
+
+    def __init__(self, cores: Sequence[int], proc: str = "/proc", sys: str = "/sys") -> None:
+        self.absent: Dict[str, str] = {}
+        self._cores = frozenset(f"cpu{core}" for core in cores)
+        self._opened: List[_File] = []
+        self._stat = self._one("load", f"{proc}/stat")
+        self._memory = self._one("memory", f"{proc}/meminfo")
+        self._paging = self._one("swap", f"{proc}/vmstat")
+        self._pressure = self._one("pressure", f"{proc}/pressure/cpu")
+        folder = f"{sys}/devices/system/cpu/cpu"
+        some = _spread(sorted(cores))
+        self._frequencies = self._many(
+            "frequency", [f"{folder}{core}/cpufreq/scaling_cur_freq" for core in some]
+        )
+        self._throttles = self._many(
+            "throttling",
+            [
+                f"{folder}{core}/thermal_throttle/{what}_throttle_count"
+                for core in some
+                for what in ("core", "package")
+            ],
+        )
+        self._temperatures = self._many("temperature", _processor_sensors(sys))
+        self._energies = self._rapl(sys)
+
+    def _one(self, name: str, path: str) -> Optional[_File]:
+        found = self._many(name, [path])
+        return found[0] if found else None
+
+    def _many(self, name: str, paths: Sequence[str]) -> List[_File]:
+        """Those files that can be read; ``absent`` says why where none can."""
+        found = []
+        why = "this machine has none"
+        for path in paths:
+            try:
+                found.append(_File(path))
+            except OSError as error:
+                why = f"{path}: {error.strerror}"
+        if not found:
+            self.absent[name] = why
+        self._opened += found
+        return found
+
+    def _rapl(self, sys: str) -> Dict[str, _Energy]:
+        """Packages and memories. Cores are part of their package, and a package of psys."""
+        found: Dict[str, _Energy] = {}
+        why = "this machine has no RAPL counters"
+        for folder in sorted(glob.glob(f"{sys}/class/powercap/intel-rapl:*")):
+            name = _line(os.path.join(folder, "name"))
+            number = os.path.basename(folder).split(":")[1]
+            if name.partition("-")[0] not in ("package", "dram"):
+                continue
+            try:
+                found[name if "-" in name else f"{name}-{number}"] = _Energy(folder)
+            except (OSError, ValueError) as error:
+                why = f"{folder}/energy_uj: {getattr(error, 'strerror', None) or error}"
+        if not found:
+            self.absent["processor energy"] = why
+        return found
+
+    def read(self) -> Reading:
+        """One sample. Times and energies are sums since some moment (s, J), frequencies MHz,
+        temperatures degrees Celsius, memory bytes; None for what is absent or did not answer."""
+        sample: Reading = dict(self._load())
+        pressure = self._pressure.after("total") if self._pressure else None
+        sample["waiting_seconds"] = None if pressure is None else pressure / 1e6
+        mhz = [value / 1000 for value in _numbers(self._frequencies)]
+        sample["mhz_min"] = min(mhz, default=None)
+        sample["mhz_median"] = statistics.median(mhz) if mhz else None
+        sample["mhz_max"] = max(mhz, default=None)
+        degrees = [value / 1000 for value in _numbers(self._temperatures)]
+        sample["temperature_celsius"] = max(degrees, default=None)
+        counts = _numbers(self._throttles)
+        sample["throttle_events"] = sum(counts) if counts else None
+        free = self._memory.after("MemAvailable") if self._memory else None
+        sample["memory_available_bytes"] = None if free is None else 1024 * free
+        sample["swapped_pages"] = self._swapped()
+        for name, energy in self._energies.items():
+            sample[f"{name}_joules"] = energy.joules()
+        return sample
+
+    def memory_bytes(self) -> Optional[int]:
+        """The machine's memory."""
+        total = self._memory.after("MemTotal") if self._memory else None
+        return None if total is None else int(total) * 1024
+
+    def _load(self) -> Dict[str, Optional[float]]:
+        """Seconds that processes kept cores busy, and that a hypervisor took: of our cores and of
+        all. Without interrupts: those of the run's own messages are nobody's process time, and
+        cannot be told from others'."""
+        names = ("busy", "stolen", "machine_busy", "machine_stolen")
+        if self._stat is None:
+            return {f"{name}_seconds": None for name in names}
+        busy = stolen = machine_busy = machine_stolen = 0
+        for line in self._stat.text().splitlines():
+            if not line.startswith("cpu"):
+                break
+            name, user, nice, system, _, _, _, _, steal = line.split()[:9]
+            used = int(user) + int(nice) + int(system)
+            if name == "cpu":
+                machine_busy, machine_stolen = used, int(steal)
+            elif name in self._cores:
+                busy, stolen = busy + used, stolen + int(steal)
+        counted = (busy, stolen, machine_busy, machine_stolen)
+        return {f"{name}_seconds": value / _TICKS for name, value in zip(names, counted)}
+
+    def _swapped(self) -> Optional[float]:
+        if self._paging is None:
+            return None
+        into, out = self._paging.after("pswpin"), self._paging.after("pswpout")
+        return None if into is None or out is None else into + out
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in self._opened:
+            file.close()
+        for energy in self._energies.values():
+            energy.close()
+
+
+def _numbers(files: Sequence[_File]) -> List[float]:
+    values = [file.number() for file in files]
+    return [value for value in values if value is not None]
+
+
+def _processor_sensors(sys: str) -> List[str]:
+    """Files with a temperature of the processor; not those of disks and network cards."""
+    found = []
+    for folder in sorted(glob.glob(f"{sys}/class/hwmon/hwmon*")):
+        if _line(os.path.join(folder, "name")) in _PROCESSOR_SENSORS:
+            found += sorted(glob.glob(os.path.join(folder, "temp1_input")))
+    if not found:
+        for folder in sorted(glob.glob(f"{sys}/class/thermal/thermal_zone*")):
+            if _PROCESSOR_ZONE.search(_line(os.path.join(folder, "type"))):
+                found.append(os.path.join(folder, "temp"))
+    return found
