@@ -51,6 +51,11 @@ BAD_CONFIG = {
     "framework twice": ({"frameworks": "pytorch,pytorch"}, ["frameworks", "each value once"]),
     "unknown model": ({"models": "resnet"}, ["models[0]: found 'resnet'", "resnet50_v1.5"]),
     "unknown retry": ({"retry": "ok"}, ["retry[0]: found 'ok'", "failed"]),
+    "negative reruns": ({"rerun_disturbed": -1}, ["rerun_disturbed: found -1", "at least 0"]),
+    "reruns as text": (
+        {"rerun_disturbed": "yes"},
+        ["rerun_disturbed: found 'yes'", "whole number"],
+    ),
     "unknown accelerator": ({"accelerator": "tpu"}, ["accelerator: found", "auto, cpu, cuda"]),
     "zero cores": ({"cores_per_device": 0}, ["cores_per_device: found 0", "at least 1"]),
     "cores as text": ({"cores_per_device": "two"}, ["cores_per_device: found 'two'", "auto"]),

@@ -9,8 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from harness import cores
+
+from ..hog import hog
 from ..processes import wait_for
-from .conftest import RUNS, Project
+from .conftest import RUNS, SUITE, Project
 
 SLOW = "sleep=0.4"  # four steps a run: long enough to be interrupted in the middle
 
@@ -87,6 +90,39 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
     assert all(name.endswith("-retry1.json") for name in new)
     summary = (project.folder / "results" / "tables" / "summary.csv").read_text()
     assert "failed" not in summary, f"the superseded attempts count: {summary}"
+
+
+ONE = {**SUITE, "repeats": 1, "axes": {**SUITE["axes"], "mode": ["train"]}}
+
+
+def test_a_disturbed_run_is_measured_again_in_the_same_call(project: Project) -> None:
+    project.write_suite(ONE)
+    with hog(cores.allowed()[0]):
+        ran = project.all("rerun_disturbed=2", "cores_per_device=1", toy="sleep=0.2")
+        assert ran.returncode == 0, ran.stdout
+        names = [Path(name).stem for name in project.records()]
+        assert sorted(names) == ["r1", "r1-retry1", "r1-retry2"], ran.stdout
+        again = project.all("rerun_disturbed=2", "cores_per_device=1", toy="sleep=0.2")
+        assert "Nothing to be done" in again.stdout, "there is no bound over several calls"
+    assert "busy" in ran.stdout, "nobody was told why"
+    summary = (project.folder / "results" / "tables" / "summary.csv").read_text()
+    assert "disturbed" in summary, "the latest attempt, disturbed too, has no mark"
+
+
+def test_a_kill_between_attempts_keeps_the_records(project: Project) -> None:
+    project.write_suite(ONE)
+    config = ("rerun_disturbed=1", "cores_per_device=1")
+    with hog(cores.allowed()[0]):
+        workflow = project.start("--cores", "all", "--config", *config, toy="sleep=0.4")
+        wait_for(lambda: project.pids("-I", "guard.py", "r1-retry1"), "a second attempt")
+        before = project.records()
+        os.kill(workflow.pid, signal.SIGKILL)
+        workflow.wait()
+        project.assert_nothing_left()
+    assert len(before) == 1
+    assert project.records() == before, "the disturbed record is gone"
+    assert project.all(*config).returncode == 0
+    assert [Path(name).stem for name in project.records()] == ["r1-retry1", "r1"]
 
 
 def test_truncated_and_foreign_records_are_named_and_run_again(measured: Project) -> None:

@@ -7,7 +7,18 @@ from pathlib import Path
 # standard library's of the same name (statistics).
 sys.path[0] = str(Path(__file__).parent.parent)
 
-from framebench.cli import main  # noqa: E402
+
+def main(arguments: list[str]) -> int:
+    """The exit status."""
+    if arguments[:1] == ["attempts"]:
+        # It waits beside a benchmark, without the libraries that the other commands load.
+        from framebench import attempts
+
+        return attempts.main(arguments[1:])
+    from framebench import cli
+
+    return cli.main(arguments)
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -43,6 +43,12 @@ def origin(plan: Plan, catalog: Catalog, framework: str, conda: bool) -> str:
     return f"--way venv --prefix {shlex.quote(file.folder)} --pin {pin}"
 
 
+def attempts(plan: Plan, framebench: list[str]) -> list[str]:
+    """What runs the harness again where the run was disturbed; nothing if that is not wanted."""
+    most = plan.settings.rerun_disturbed
+    return [*framebench, "attempts", "--most", str(most), "--"] if most else []
+
+
 def arguments(plan: Plan, run: PlannedRun) -> list[str]:
     """What to measure, as arguments of the harness."""
     case, suite, place = run.case, plan.settings.suite, plan.place

@@ -63,6 +63,7 @@ class Settings:
     frameworks: list[str]
     models: list[str]
     retry: frozenset[str]
+    rerun_disturbed: int
     accelerator: str
     cores_per_device: int | str
     time_limit: float
@@ -90,6 +91,7 @@ def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
         frameworks=_all(values["frameworks"], catalog.frameworks),
         models=_all(values["models"], catalog.models),
         retry=frozenset(values["retry"]),
+        rerun_disturbed=int(values["rerun_disturbed"]),
         accelerator=values["accelerator"],
         cores_per_device=values["cores_per_device"],
         time_limit=float(values["time_limit"]),

@@ -54,6 +54,8 @@ MARKS = {
     "repeats have two modes",
     "unsteady": "the step times of a repeat changed within its timed window, or had not settled "
     "before it",
+    "disturbed": "while a repeat was timed, others used its cores, its GPU or the machine, or "
+    "these were throttled",
     "parity": "the framework computed something else than the reference (see the parity table): "
     "do not compare this figure",
 }

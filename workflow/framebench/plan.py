@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import matrix, records, repeats
+from . import disturbance, matrix, records, repeats
 from .catalog import Catalog, forward_multiply_adds
 from .config import Settings
 from .environments import EnvironmentFile, read_environment_file
@@ -65,7 +65,8 @@ def make_plan(
     """Expand the suite and compare it with the records that are there.
 
     A record of another content than it should have (truncated, foreign) is left alone; its run is
-    planned again under the next retry's name. So is one whose status is in ``retry``.
+    planned again under the next retry's name. So is one whose status is in ``retry``, and a
+    disturbed one of fewer retries than ``rerun_disturbed``.
     """
     everything = matrix.cases(settings.suite, catalog)
     wanted = matrix.narrow(everything, settings)
@@ -81,7 +82,7 @@ def make_plan(
     folders = {case: matrix.case_folder(case, requests[case.framework]) for case in cases}
     runs = cached.runs if cached else ()
     needed = _needed(folders, settings, runs)
-    latest = {run.origin: (run.status, run.wall_seconds or 0.0) for run in runs}
+    latest = {run.origin: run for run in runs}
     seconds = _estimates(folders, settings, place, catalog, latest)
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
     planned: list[PlannedRun] = []
@@ -262,19 +263,23 @@ def _record_of(
     folder: str,
     repeat: int,
     attempts: dict[int, list[int]],
-    latest: dict[str, tuple[str, float]],
+    latest: dict[str, Run],
     settings: Settings,
 ) -> tuple[str, str]:
     """Name and status of a repeat's valid record; else the first free name and ``""``."""
     present = attempts.get(repeat, [])
     for attempt in sorted(present, reverse=True):
         name = _name(folder, repeat, attempt)
-        status = latest.get(f"{name}.json", ("", 0.0))[0]
-        if status and status not in settings.retry:
-            return name, status
-        if status:
+        run = latest.get(f"{name}.json")
+        if run and not (run.status in settings.retry or _run_again(run, settings.rerun_disturbed)):
+            return name, run.status
+        if run:
             break
     return _name(folder, repeat, max(present, default=-1) + 1), ""
+
+
+def _run_again(run: Run, most: int) -> bool:
+    return run.attempt < most and any(doubt.mark == disturbance.MARK for doubt in run.doubts)
 
 
 def _name(folder: str, repeat: int, attempt: int) -> str:
@@ -299,13 +304,13 @@ def _estimates(
     settings: Settings,
     place: Capacity,
     catalog: Catalog,
-    latest: dict[str, tuple[str, float]],
+    latest: dict[str, Run],
 ) -> dict[Case, float]:
     """Expected seconds of a run of each case: the median of its own records, else a guess from
     the model's operations, scaled by how such guesses fared for the cases that have records."""
     measured: dict[str, list[float]] = defaultdict(list)
-    for origin, (_, wall) in latest.items():
-        measured[os.path.dirname(origin)].append(wall)
+    for origin, run in latest.items():
+        measured[os.path.dirname(origin)].append(run.wall_seconds or 0.0)
     guesses = {case: _guess(case, settings, place, catalog) for case in folders}
     known = {
         case: statistics.median(measured[folder])

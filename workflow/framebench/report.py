@@ -333,12 +333,17 @@ def _facts(record: Mapping[str, Any]) -> tuple[str, Pairs, list[tuple[str, Pairs
     facts = [*_flat(environment["hardware"]), *_flat(environment["system"])]
     details: list[tuple[str, Pairs]] = [
         ("Command of one run", [("", shlex.join(record["command"]))]),
+        ("While it was timed", _flat(_watched(record))),
         ("Settings", [*_flat(record["settings"]), *_rank_settings(record)]),
         ("Code", _flat(environment["code"])),
         ("Variables", _flat(environment["variables"])),
         ("Packages", _flat(environment["packages"])),
     ]
     return made, facts, [(name, pairs) for name, pairs in details if pairs]
+
+
+def _watched(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.get("watch", {}).items() if key != "raw"}
 
 
 def _rank_settings(record: Mapping[str, Any]) -> Pairs:
@@ -359,6 +364,8 @@ def _flat(value: Any, name: str = "") -> Pairs:
         if any(isinstance(inner, (dict, list)) for inner in value):
             return [p for i, inner in enumerate(value) for p in _flat(inner, f"{name} {i}".strip())]
         value = ", ".join(map(str, value))
+    if isinstance(value, float):
+        value = f"{value:.6g}"
     return [] if value in (None, "") else [(name, str(value))]
 
 

@@ -213,6 +213,10 @@ def run_origin(wildcards):
     return commands.origin(PLAN, CATALOG, wildcards.framework, CONDA)
 
 
+def run_attempts(wildcards):
+    return commands.attempts(PLAN, FRAMEBENCH)
+
+
 def run_arguments(wildcards):
     return commands.arguments(PLAN, POSSIBLE[run_name(wildcards)][1])
 

@@ -12,6 +12,7 @@ rule benchmark:
     # All cores: no other job of the workflow runs beside a benchmark.
     threads: workflow.cores
     params:
+        attempts=run_attempts,
         python=run_python,
         origin=run_origin,
         arguments=run_arguments,
@@ -20,8 +21,8 @@ rule benchmark:
         "{params.progress:{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}}"
     # exec: the harness is then a child of Snakemake itself and ends with it.
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.python:q} scripts/harness {params.arguments:q}"
-        " {params.origin} --output {output:q} --log {log:q}"
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.attempts:q} {params.python:q} scripts/harness"
+        " {params.arguments:q} {params.origin} --output {output:q} --log {log:q}"
 
 
 # Looks at the intervals when a round of repeats is done; what it finds decides the next round.
