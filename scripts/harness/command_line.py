@@ -34,6 +34,8 @@ class Request:
     time_limit: float
     seed: int
     repeat: int
+    variant: Optional[str]
+    variables: Tuple[Tuple[str, str], ...]
     parity: Optional[str]
     way: str
     prefix: Optional[str]
@@ -70,6 +72,13 @@ def _pin(text: str) -> Tuple[str, str]:
     return found.group("name"), found.group("version")
 
 
+def _variable(text: str) -> Tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not (separator and name.isidentifier()):
+        raise argparse.ArgumentTypeError(f"must read NAME=VALUE, not {text!r}")
+    return name, value
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="scripts/harness",
@@ -103,6 +112,16 @@ def _parser() -> argparse.ArgumentParser:
     measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")
     measuring.add_argument("--seed", type=_seed, default=0)
     measuring.add_argument("--repeat", type=_count, default=1)
+    measuring.add_argument("--variant", metavar="NAME", help="name of this side of an A/B test")
+    measuring.add_argument(
+        "--variable",
+        dest="variables",
+        action="append",
+        default=[],
+        type=_variable,
+        metavar="NAME=VALUE",
+        help="environment variable of the ranks",
+    )
     measuring.add_argument(
         "--parity",
         metavar="DIR",
@@ -128,6 +147,7 @@ def parse(arguments: Sequence[str]) -> Request:
     parser = _parser()
     parsed = vars(parser.parse_args(list(arguments)))
     parsed["pins"] = tuple(parsed["pins"])
+    parsed["variables"] = tuple(parsed["variables"])
     limit = parsed["warmup_limit"]
     fewest = max(FEWEST, parsed["warmup_steps"])
     if limit is not None and limit < fewest:

@@ -150,6 +150,7 @@ def measure(setup: Setup, started: record.Started) -> Dict[str, Any]:
     common = processes.common_environment(
         os.environ, request.way, request.accelerator, request.cores_per_device
     )
+    common.update(request.variables)
     installed = packages.installed(packages.search_path(common, setup.folder))
     where = environment.capture(request.way, len(cores), installed, common)
     refused = declaration.unsupported(

@@ -51,6 +51,8 @@ def _settings(request: Request) -> Dict[str, Any]:
         "timed_steps": request.timed_steps,
         "time_limit": request.time_limit,
         "seed": request.seed,
+        "variant": request.variant,
+        "variables": dict(request.variables),
     }
 
 

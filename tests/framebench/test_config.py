@@ -76,6 +76,22 @@ BAD_CONFIG = {
 }
 
 BAD_SUITE = {
+    "variant of nothing known": (
+        {**SUITE, "variants": {"b": {"flags": {}}}},
+        ["variants.b", "flags"],
+    ),
+    "variant with a missing environment": (
+        {**SUITE, "variants": {"b": {"environments": {"pytorch": "/no/file.yaml"}}}},
+        ["variants.b.environments.pytorch: found '/no/file.yaml'", "environment file"],
+    ),
+    "variant with a missing interpreter": (
+        {**SUITE, "variants": {"b": {"interpreters": {"pytorch": "/no/python"}}}},
+        ["variants.b.interpreters.pytorch: found '/no/python'", "a Python that exists"],
+    ),
+    "variant of an unknown framework": (
+        {**SUITE, "variants": {"b": {"interpreters": {"torch": "/usr/bin/env"}}}},
+        ["variants.b", "torch"],
+    ),
     "repeats by another word": ({**SUITE, "repeats": "some"}, ["repeats: found 'some'"]),
     "repeats too few for an interval": (
         {**SUITE, "repeats": {"at_least": 2, "at_most": 5}},
@@ -222,3 +238,17 @@ def test_a_single_value_stands_for_a_list(tmp_path: Path) -> None:
 def test_shipped_suites_are_valid(name: str) -> None:
     found = cases(load_settings({**CONFIG, "suite": name}, CATALOG).suite, CATALOG)
     assert len(found) == len(set(found)) > 0
+
+
+def test_variants_bring_environments_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "older.yaml"
+    text = (ROOT / "envs" / "pytorch.yaml").read_text()
+    file.write_text(text + "# another\n")
+    sides = {"new": None, "old": {"environments": {"pytorch": str(file)}}}
+    made = plan(tmp_path, {**SUITE, "variants": sides})
+    assert [case.variant for case in made.folders] == ["new", "old"]
+    assert set(made.environments) == {"pytorch", "pytorch@old"}
+    assert made.environments["pytorch@old"].path == file
+    assert len(set(made.folders.values())) == 2
+    usual = plan(tmp_path)
+    assert not set(usual.folders.values()) & set(made.folders.values())

@@ -176,6 +176,43 @@ def test_report_from_the_published_runs(project: Project, tmp_path: Path) -> Non
     assert not silent, f"cells that do not agree, without a cause: {silent[:3]}"
 
 
+def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: Path) -> None:
+    """An A/B test: one variable differs, in which the toy takes half as long again."""
+    sides = {"usual": None, "slow": {"variables": {"FRAMEBENCH_TOY": "sleep=0.03"}}}
+    project.write_suite({**SUITE, "repeats": 5, "variants": sides})
+    ran = project.all(toy="sleep=0.02")
+    assert ran.returncode == 0, ran.stdout
+    found = [json.loads(text) for text in project.records().values()]
+    found.sort(key=lambda record: record["started"])
+    names = [record["settings"]["variant"] for record in found]
+    rounds = [names[start : start + 2 * CASES] for start in range(0, len(names), 2 * CASES)]
+    assert [sorted(one) for one in rounds] == [["slow"] * CASES + ["usual"] * CASES] * 5
+
+    results = project.folder / "results"
+    sources = ["base=results@usual", "candidate=results@slow"]
+    compared = project.run("--cores", "1", "compare", "--config", *sources)
+    assert compared.returncode == 0, compared.stdout
+    table = rows(results / "tables" / "compare.csv")
+    assert [row["verdict"] for row in table] == ["slower"] * CASES, compared.stdout
+    for row in table:
+        assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
+        assert "given.FRAMEBENCH_TOY none -> sleep=0.03" in row["differences"]
+    assert (results / "compare.html").is_file()
+
+    failing = project.run("--cores", "1", "compare", "--config", *sources, "fail_on=5%")
+    assert failing.returncode != 0
+    assert f"{CASES} of {CASES} cases are shown to be more than 5.0% slower" in failing.stdout
+    same = project.run(
+        "--cores", "1", "compare", "--config", "base=results@usual", "candidate=results@usual",
+        "fail_on=5%",
+    )  # fmt: skip
+    assert same.returncode == 0, same.stdout
+    unknown = project.run("--cores", "1", "compare", "--config", "base=results@x", sources[1])
+    assert "no run is of variant 'x'; there are: slow, usual" in unknown.stdout
+    alone = project.run("--cores", "1", "compare")
+    assert "compare: needs two sets of records" in alone.stdout
+
+
 def test_lint_of_what_ships_and_of_what_was_measured(measured: Project, tmp_path: Path) -> None:
     results = measured.folder / "results"
     shutil.copytree(PUBLISHED.parent, results / "published")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import environments, records
+from .config import Source
 from .validation import ConfigError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 FINGERPRINT = "fingerprint.txt"
 PRINTED_ROWS = 60
+SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 SOURCES = "folders of records or of published tables, or CSVs of runs"
 
 
@@ -40,8 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     certifying.add_argument("--results", type=Path, required=True, help="folder to write to")
     certifying.set_defaults(command=lambda given: make_parity(given.records, given.results))
     comparing = commands.add_parser("compare", help="two sets of records, case by case")
-    comparing.add_argument("--base", type=Path, required=True, help="folder of records, or CSV")
-    comparing.add_argument("--candidate", type=Path, required=True, help="folder, or CSV")
+    comparing.add_argument("--base", type=Source.of, required=True, help=SIDE)
+    comparing.add_argument("--candidate", type=Source.of, required=True, help=SIDE)
     comparing.add_argument("--results", type=Path, required=True, help="folder to write to")
     comparing.add_argument("--fail-on", type=float, help="a regression above this part is an error")
     comparing.set_defaults(
@@ -80,7 +82,7 @@ class Faulty(Exception):
     """Results of our own contradict themselves."""
 
 
-def make_comparison(base: Path, candidate: Path, results: Path, fail_on: float | None) -> None:
+def make_comparison(base: Source, candidate: Source, results: Path, fail_on: float | None) -> None:
     """Write ``tables/compare.csv`` and ``compare.html`` below ``results`` and print the verdicts.
     Raises :class:`Regression` behind all that, where a case is shown to be slower by more than
     ``fail_on``, or is lost."""
@@ -88,13 +90,13 @@ def make_comparison(base: Path, candidate: Path, results: Path, fail_on: float |
 
     sets, marks = [], []
     for source in (base, candidate):
-        found = records.load(source)
+        found = records.load(source.path)
         for problem in found.problems:
             print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
         if not found.runs:
             raise records.RecordsError(f"{source}: holds no record of a run")
-        sets.append(found.runs)
-        marks.append(parity.Marks(parity.load(certificates_of(source))[0]))
+        sets.append(records.of_variant(found, source.variant) if source.variant else found.runs)
+        marks.append(parity.Marks(parity.load(certificates_of(source.path))[0]))
     threshold = fail_on or compare.THRESHOLD
     frame = compare.compare(sets[0], sets[1], (marks[0], marks[1]), threshold)
     tables.write({"compare": frame}, results / "tables")

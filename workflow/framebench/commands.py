@@ -1,4 +1,7 @@
-"""The command line of a run: what the harness is told, and which interpreter must be told it."""
+"""The command line of a run: what the harness is told, and which interpreter must be told it.
+
+``name`` is that of some software, see :func:`plan.software`.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +12,34 @@ from .catalog import Catalog
 from .plan import Plan, PlannedRun
 
 
-def environment_marker(plan: Plan, framework: str, conda: bool) -> list[str]:
+def environment_marker(plan: Plan, name: str, conda: bool) -> list[str]:
     """What a run must wait for: the venv's marker; nothing where conda or the user brings the
     interpreter."""
-    if conda or framework in plan.settings.interpreters:
+    if conda or name in plan.interpreters:
         return []
-    return [plan.environments[framework].marker]
+    return [plan.environments[name].marker]
 
 
-def conda_file(plan: Plan, framework: str) -> Path | None:
+def conda_file(plan: Plan, name: str) -> Path | None:
     """The environment file for ``--sdm conda``; None where the user brings the interpreter."""
-    if framework in plan.settings.interpreters:
+    if name in plan.interpreters:
         return None
-    return plan.environments[framework].path
+    return plan.environments[name].path
 
 
-def interpreter(plan: Plan, framework: str, conda: bool) -> str:
+def interpreter(plan: Plan, name: str, conda: bool) -> str:
     """The Python to start: the user's, that of the activated conda environment, or the venv's."""
-    if framework in plan.settings.interpreters:
-        return plan.settings.interpreters[framework]
-    return "python" if conda else f"{plan.environments[framework].folder}/bin/python"
+    if name in plan.interpreters:
+        return plan.interpreters[name]
+    return "python" if conda else f"{plan.environments[name].folder}/bin/python"
 
 
-def origin(plan: Plan, catalog: Catalog, framework: str, conda: bool) -> str:
+def origin(plan: Plan, catalog: Catalog, name: str, conda: bool) -> str:
     """Arguments, quoted for the shell, by which the harness checks that it runs where it should."""
-    if framework in plan.settings.interpreters:
+    if name in plan.interpreters:
         return "--way interpreter"
-    file = plan.environments[framework]
-    pin = shlex.quote(file.pin(catalog.frameworks[framework]["package"]))
+    file = plan.environments[name]
+    pin = shlex.quote(file.pin(catalog.frameworks[name.partition("@")[0]]["package"]))
     if conda:
         # Only the shell that activated it knows the prefix.
         return f'--way conda --prefix "$CONDA_PREFIX" --pin {pin}'
@@ -70,6 +73,10 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
         "time-limit": plan.settings.time_limit,
         "seed": plan.settings.seed,
         "repeat": run.repeat,
+        "variant": case.variant or None,
     }
-    given = {key: value for key, value in words.items() if value is not None}
-    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
+    given = [(key, value) for key, value in words.items() if value is not None]
+    if case.variant:
+        variables = suite.variants[case.variant].variables
+        given += [("variable", f"{name}={value}") for name, value in variables.items()]
+    return [word for key, value in given for word in (f"--{key}", str(value))]

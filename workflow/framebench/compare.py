@@ -91,8 +91,7 @@ def compare(
         if both
     ]
     adjusted = dict(zip(map(id, tested), intervals.adjusted(p_values), strict=True))
-    known: dict[Any, Mapping[str, Any]] = {}
-    rows = [_row(pair, adjusted.get(id(pair)), threshold, known) for pair in pairs]
+    rows = [_row(pair, adjusted.get(id(pair)), threshold) for pair in pairs]
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     numbers = ("base_median", "candidate_median", "ratio", "ratio_ci_low", "ratio_ci_high",
                "p_adjusted")  # fmt: skip
@@ -164,9 +163,7 @@ def _interval(pair: Pair) -> intervals.Interval | None:
     return intervals.ratio_interval(base.values, candidate.values)
 
 
-def _row(
-    pair: Pair, p_adjusted: float | None, threshold: float, known: dict[Any, Mapping[str, Any]]
-) -> list[Any]:
+def _row(pair: Pair, p_adjusted: float | None, threshold: float) -> list[Any]:
     case = pair.base or pair.candidate
     assert case is not None
     interval = _interval(pair)
@@ -183,7 +180,7 @@ def _row(
         len(pair.base.values) if pair.base else 0,
         len(pair.candidate.values) if pair.candidate else 0,
         reason,
-        "; ".join(_differences(pair, known)),
+        "; ".join(_differences(pair)),
         marks_of(pair.base, pair.candidate),
     ]
 
@@ -214,34 +211,32 @@ def _verdict(
     )
 
 
-def _differences(pair: Pair, known: dict[Any, Mapping[str, Any]]) -> Iterator[str]:
+def _differences(pair: Pair) -> Iterator[str]:
     """What besides the code under test is not the same on both sides."""
     if pair.base is None or pair.candidate is None:
         return
     versions = (pair.base.key[VERSION], pair.candidate.key[VERSION])
     if versions[0] != versions[1]:
         yield f"framework_version {versions[0]} -> {versions[1]}"
-    one, other = (_environment(case.runs, known) for case in (pair.base, pair.candidate))
+    one, other = (_environment(case.runs) for case in (pair.base, pair.candidate))
     for name in sorted({*one, *other}):
         if one.get(name) != other.get(name):
             yield f"{name} {one.get(name, 'none')} -> {other.get(name, 'none')}"
 
 
-def _environment(runs: Sequence[Run], known: dict[Any, Mapping[str, Any]]) -> Mapping[str, Any]:
+def _environment(runs: Sequence[Run]) -> Mapping[str, Any]:
     """Facts of the first run's record, flat; of an imported run what it has."""
-    run = runs[0]
-    key = (run.hardware, run.environment, run.framework, run.framework_version)
-    if key not in known:
-        known[key] = {"hardware": run.hardware} if run.hardware else {}
-        if run.record is not None:
-            try:
-                record = load_record(run.record)
-            except RecordsError:
-                return known[key]
-            parts = {part: record["environment"][part] for part in ENVIRONMENT}
-            parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]
-            known[key] = {name: value for part in parts for name, value in _flat(part, parts[part])}
-    return known[key]
+    run = next((run for run in runs if run.status == "ok"), runs[0])
+    if run.record is None:
+        return {"hardware": run.hardware} if run.hardware else {}
+    try:
+        record = load_record(run.record)
+    except RecordsError:
+        return {}
+    parts = {part: record["environment"][part] for part in ENVIRONMENT}
+    parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]
+    parts["given"] = record["settings"].get("variables", {})
+    return {name: value for part in parts for name, value in _flat(part, parts[part])}
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -32,9 +32,20 @@ LISTS = ("frameworks", "models", "retry")
 
 
 @dataclass(frozen=True)
+class Variant:
+    """One side of an A/B test: what it has instead of the usual. Environment files and interpreters
+    by framework, and environment variables of the ranks."""
+
+    environments: dict[str, Path]
+    interpreters: dict[str, str]
+    variables: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Suite:
     """A named matrix. ``warmup_limit``: warm-up goes on until the step time has settled or this
-    many steps are done (None: ``warmup_steps`` and no more). ``axes`` holds a list for each axis
+    many steps are done (None: ``warmup_steps`` and no more). ``variants``: every case is run in
+    each of them, by name; {} for the usual alone. ``axes`` holds a list for each axis
     (``batch_per_device``: also a mapping from model to list); ``include`` blocks replace some of
     them; ``exclude`` patterns remove."""
 
@@ -44,9 +55,29 @@ class Suite:
     warmup_limit: int | None
     timed_steps: int
     repeats: Repeats
+    variants: dict[str, Variant]
     axes: Axes
     include: list[Axes]
     exclude: list[Axes]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A set of records to compare: all, or one variant's."""
+
+    path: Path
+    variant: str
+
+    @staticmethod
+    def of(text: str) -> Source:
+        """``PATH`` or ``PATH@VARIANT``."""
+        path, separator, variant = text.rpartition("@")
+        if not separator or Path(text).exists():
+            return Source(Path(text), "")
+        return Source(Path(path), variant)
+
+    def __str__(self) -> str:
+        return f"{self.path}@{self.variant}" if self.variant else str(self.path)
 
 
 @dataclass(frozen=True)
@@ -57,8 +88,8 @@ class Settings:
     suite: Suite
     results: Path
     records: Path | None
-    base: Path | None
-    candidate: Path | None
+    base: Source | None
+    candidate: Source | None
     fail_on: float | None
     frameworks: list[str]
     models: list[str]
@@ -84,9 +115,9 @@ def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
     return Settings(
         suite=load_suite(values["suite"], catalog),
         results=results,
-        records=_source(values, "records"),
-        base=_source(values, "base"),
-        candidate=_source(values, "candidate"),
+        records=_source(values, "records", values.get("records")),
+        base=_side(values, "base"),
+        candidate=_side(values, "candidate"),
         fail_on=_part(values.get("fail_on")),
         frameworks=_all(values["frameworks"], catalog.frameworks),
         models=_all(values["models"], catalog.models),
@@ -97,16 +128,25 @@ def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
         time_limit=float(values["time_limit"]),
         seed=int(values["seed"]),
         interpreters={
-            name: _interpreter(name, path) for name, path in values["interpreters"].items()
+            name: _interpreter(f"{SOURCE}: interpreters.{name}", path)
+            for name, path in values["interpreters"].items()
         },
     )
 
 
-def _source(values: Mapping[str, Any], key: str) -> Path | None:
-    """The path of a set of records, if it is given; of a results folder its runs."""
+def _side(values: Mapping[str, Any], key: str) -> Source | None:
     if key not in values:
         return None
-    path = Path(values[key])
+    side = Source.of(values[key])
+    path = _source(values, key, str(side.path))
+    return Source(path, side.variant) if path else None
+
+
+def _source(values: Mapping[str, Any], key: str, text: str | None) -> Path | None:
+    """The path of a set of records, if it is given; of a results folder its runs."""
+    if text is None:
+        return None
+    path = Path(text)
     if not path.exists():
         raise ConfigError(
             f"{SOURCE}: {key}: found {str(path)!r}, which does not exist; "
@@ -143,6 +183,10 @@ def load_suite(name: str, catalog: Catalog) -> Suite:
         warmup_limit=warmup_limit,
         timed_steps=int(steps["timed"]),
         repeats=_repeats(data.get("repeats", AUTO.at_least), f"{shown}: repeats"),
+        variants={
+            name: _variant(value or {}, f"{shown}: variants.{name}")
+            for name, value in data.get("variants", {}).items()
+        },
         axes=axes,
         include=data.get("include", []),
         exclude=data.get("exclude", []),
@@ -190,12 +234,25 @@ def _all(value: Any, known: Mapping[str, Any]) -> list[str]:
     return list(known) if value == "all" else list(value)
 
 
-def _interpreter(framework: str, path: str) -> str:
+def _variant(value: Mapping[str, Any], place: str) -> Variant:
+    files = {name: Path(path) for name, path in value.get("environments", {}).items()}
+    for name, path in files.items():
+        if not path.is_file():
+            raise ConfigError(
+                f"{place}.environments.{name}: found {str(path)!r}; "
+                "allowed: the path of an environment file like those in envs/"
+            )
+    interpreters = {
+        name: _interpreter(f"{place}.interpreters.{name}", path)
+        for name, path in value.get("interpreters", {}).items()
+    }
+    variables = {name: str(text) for name, text in value.get("variables", {}).items()}
+    return Variant(files, interpreters, variables)
+
+
+def _interpreter(place: str, path: str) -> str:
     if not Path(path).expanduser().is_file():
-        raise ConfigError(
-            f"{SOURCE}: interpreters.{framework}: found {path!r}; "
-            "allowed: the path of a Python that exists"
-        )
+        raise ConfigError(f"{place}: found {path!r}; allowed: the path of a Python that exists")
     # Not resolved: the python of a virtual environment is a link that must stay one.
     return str(Path(path).expanduser().absolute())
 

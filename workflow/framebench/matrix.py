@@ -18,7 +18,7 @@ from .validation import ConfigError
 
 class Case(NamedTuple):
     """One point of the matrix. ``batch_per_device`` in samples; ``sequence_length`` in tokens,
-    None for a model without sequences."""
+    None for a model without sequences; ``variant``: of an A/B test, "" where there is none."""
 
     framework: str
     model: str
@@ -29,6 +29,7 @@ class Case(NamedTuple):
     precision: str
     compiler: str
     sequence_length: int | None
+    variant: str = ""
 
     @property
     def topology(self) -> str:
@@ -39,6 +40,7 @@ class Case(NamedTuple):
         words = [self.framework, self.model, self.mode, self.precision, self.compiler]
         words += [self.topology, f"batch {self.batch_per_device}"]
         words += [f"seq {self.sequence_length}"] if self.sequence_length else []
+        words += [f"variant {self.variant}"] if self.variant else []
         return " ".join(words)
 
 
@@ -97,7 +99,12 @@ def cases(suite: Suite, catalog: Catalog) -> list[Case]:
     """All cases of a suite in a stable order, each once: the axes, and the axes with each include
     block's values put in, less what an exclude pattern matches."""
     blocks = [suite.axes, *({**suite.axes, **block} for block in suite.include)]
-    found = dict.fromkeys(case for block in blocks for case in _product(suite, block, catalog))
+    found = dict.fromkeys(
+        case._replace(variant=variant)
+        for block in blocks
+        for case in _product(suite, block, catalog)
+        for variant in suite.variants or [""]
+    )
     for number, pattern in enumerate(suite.exclude):
         matched = [case for case in found if _matches(case, pattern, catalog)]
         if not matched:
@@ -149,12 +156,14 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
     """Folder of a case's records, relative to ``results/runs``. The name ends in a digest of
     everything that decides what is measured (steps, accelerator, cores, seed, environment), so
     that a changed setting is another folder and no earlier result is taken for it."""
-    text = json.dumps([case, request], sort_keys=True)
+    # Without a variant as before there were any.
+    text = json.dumps([case if case.variant else case[:-1], request], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     sequence = f"-s{case.sequence_length}" if case.sequence_length else ""
+    variant = f"-{case.variant}" if case.variant else ""
     return (
         f"{case.framework}/{case.model}/{case.mode}-{case.precision}-{case.compiler}-"
-        f"{case.topology}-b{case.batch_per_device}{sequence}-{digest}"
+        f"{case.topology}-b{case.batch_per_device}{sequence}{variant}-{digest}"
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from . import disturbance, matrix, records, repeats
 from .catalog import Catalog, forward_multiply_adds
-from .config import Settings
+from .config import Settings, Suite
 from .environments import EnvironmentFile, read_environment_file
 from .machine import Machine
 from .matrix import Capacity, Case, LeftOut
@@ -51,6 +51,8 @@ class Plan:
     """Repeats that are run only if those before them do not make an interval narrow enough."""
     left_out: list[LeftOut]
     environments: dict[str, EnvironmentFile]
+    """By software (see :func:`software`); what has none has an interpreter of the user's."""
+    interpreters: dict[str, str]
     cached: int
     """Number of cached records behind the estimates."""
 
@@ -72,14 +74,17 @@ def make_plan(
     wanted = matrix.narrow(everything, settings)
     place = matrix.capacity(settings, machine, everything)
     cases, left_out = matrix.fit(wanted, place)
-    frameworks = list(dict.fromkeys(case.framework for case in cases))
-    environments = {
-        name: read_environment_file(catalog.environment_file(name, place.accelerator))
-        for name in frameworks
-        if name not in settings.interpreters
+    environments, interpreters = _software(cases, settings, catalog, place.accelerator)
+    folders = {
+        case: matrix.case_folder(
+            case,
+            {
+                **request(software(case, settings.suite), settings, place, environments),
+                **_variables(case, settings.suite),
+            },
+        )
+        for case in cases
     }
-    requests = {name: request(name, settings, place, environments) for name in frameworks}
-    folders = {case: matrix.case_folder(case, requests[case.framework]) for case in cases}
     runs = cached.runs if cached else ()
     needed = _needed(folders, settings, runs)
     latest = {run.origin: run for run in runs}
@@ -93,7 +98,45 @@ def make_plan(
         name, status = _record_of(folder, key.repeat, present[folder], latest, settings)
         run = PlannedRun(key.case, key.repeat, name, status, seconds[key.case])
         (planned if key.repeat <= needed[key.case] else reserve).append(run)
-    return Plan(settings, place, folders, planned, reserve, left_out, environments, len(latest))
+    return Plan(
+        settings, place, folders, planned, reserve, left_out, environments, interpreters,
+        len(latest),
+    )  # fmt: skip
+
+
+def software(case: Case, suite: Suite) -> str:
+    """The name of what a case runs in: its framework, or ``FRAMEWORK@VARIANT`` where the variant
+    brings an environment or an interpreter of its own."""
+    variant = suite.variants.get(case.variant)
+    own = variant and case.framework in {**variant.environments, **variant.interpreters}
+    return f"{case.framework}@{case.variant}" if own else case.framework
+
+
+def _software(
+    cases: Iterable[Case], settings: Settings, catalog: Catalog, accelerator: str
+) -> tuple[dict[str, EnvironmentFile], dict[str, str]]:
+    """Environment files and interpreters of all software that the cases need."""
+    environments: dict[str, EnvironmentFile] = {}
+    interpreters = dict(settings.interpreters)
+    # A framework's usual software is known too where only variants run: certificates are of it.
+    for name in dict.fromkeys(
+        name for case in cases for name in (case.framework, software(case, settings.suite))
+    ):
+        framework, _, variant = name.partition("@")
+        own = settings.suite.variants.get(variant)
+        if own and framework in own.interpreters:
+            interpreters[name] = own.interpreters[framework]
+        elif own and framework in own.environments:
+            environments[name] = read_environment_file(own.environments[framework])
+        elif name not in interpreters:
+            file = catalog.environment_file(framework, accelerator)
+            environments[name] = read_environment_file(file)
+    return environments, interpreters
+
+
+def _variables(case: Case, suite: Suite) -> dict[str, Any]:
+    variant = suite.variants.get(case.variant)
+    return {"variables": variant.variables} if variant and variant.variables else {}
 
 
 def further(plan: Plan) -> list[PlannedRun]:
@@ -110,17 +153,19 @@ def further(plan: Plan) -> list[PlannedRun]:
 
 
 def request(
-    framework: str,
+    name: str,
     settings: Settings,
     place: Capacity,
     environments: dict[str, EnvironmentFile],
 ) -> dict[str, Any]:
-    """Everything besides the case that decides what is measured. An environment is known by the
-    content of its file, an existing interpreter by its path."""
-    if framework in environments:
-        environment = environments[framework].digest
+    """Everything besides the case that decides what is measured in the software ``name``. An
+    environment is known by the content of its file, an existing interpreter by its path."""
+    if name in environments:
+        environment = environments[name].digest
     else:
-        environment = settings.interpreters[framework]
+        framework, _, variant = name.partition("@")
+        own = settings.suite.variants.get(variant)
+        environment = (own.interpreters if own else settings.interpreters)[framework]
     return {
         "accelerator": place.accelerator,
         "cores_per_device": place.cores_per_device,
@@ -174,7 +219,7 @@ def describe(plan: Plan, description: str = "") -> str:
     if plan.left_out:
         lines += ["", f"Left out: {len(plan.left_out)} cases"]
         lines += _table(["case", "why"], [[str(case), why] for case, why in plan.left_out])
-    needed = {run.case.framework for run in plan.pending} & set(plan.environments)
+    needed = {software(run.case, suite) for run in plan.pending} & set(plan.environments)
     files = [plan.environments[name] for name in sorted(needed)]
     missing = [file.path.name for file in files if not Path(file.marker).exists()]
     if missing:

@@ -19,6 +19,7 @@ from .run import NO_REASON, Problem, Run, cause
 
 _FORMAT = "framebench-record-1"
 _SCHEMA = Path(__file__).parents[1] / "schemas" / "record.schema.json"
+VARIANT = "variant"
 _NAME = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?\.json")
 # A record states its throughput and what it follows from; the two are written by one program from
 # the same floats, so anything beyond rounding error is another definition of throughput.
@@ -160,6 +161,8 @@ def _variant_of_record(record: Mapping[str, Any]) -> str:
         tokens.append(f"seq={length}")
     limit = f"..{settings['warmup_limit']}" if settings.get("warmup_limit") else ""
     tokens.append(f"steps={settings['warmup_steps']}{limit}+{settings['timed_steps']}")
+    if settings.get("variant"):
+        tokens.append(f"{VARIANT}={settings['variant']}")
     return ";".join(tokens)
 
 

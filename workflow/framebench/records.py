@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from .record_files import parse, read_folder
+from .record_files import VARIANT, parse, read_folder
 from .run import STATUSES, Problem, RecordsError, Run, cause, order
 from .tidy_csv import read_csv
 
@@ -27,6 +27,7 @@ __all__ = [
     "fingerprint",
     "load",
     "load_record",
+    "of_variant",
 ]
 
 CSV_NAME = "runs.csv"
@@ -70,6 +71,28 @@ def load(path: Path) -> RecordSet:
         root=root,
         superseded=superseded,
     )
+
+
+def of_variant(found: RecordSet, name: str) -> tuple[Run, ...]:
+    """The runs of one variant of a suite, as if it had none, to be compared with another's. Raises
+    RecordsError where there is none of that name."""
+    tokens = [run.variant.split(";") for run in found.runs]
+    wanted = f"{VARIANT}={name}"
+    if not any(wanted in one for one in tokens):
+        there = {token.partition("=")[2] for one in tokens for token in one if _is_variant(token)}
+        raise RecordsError(
+            f"{found.root}: no run is of variant {name!r}; there are: "
+            f"{', '.join(sorted(there)) or 'none'}"
+        )
+    return tuple(
+        replace(run, variant=";".join(token for token in one if token != wanted))
+        for run, one in zip(found.runs, tokens, strict=True)
+        if wanted in one
+    )
+
+
+def _is_variant(token: str) -> bool:
+    return token.startswith(f"{VARIANT}=")
 
 
 def fingerprint(found: RecordSet) -> str:

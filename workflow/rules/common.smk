@@ -113,7 +113,10 @@ def lock_results():
 
 
 def environment_source(wildcards):
-    return f"{PROJECT}/envs/{wildcards.name}.yaml"
+    wanted = f".venvs/{wildcards.name}-{wildcards.digest}"
+    return next(
+        str(file.path) for file in PLAN.environments.values() if file.folder == wanted
+    )
 
 
 def results_folder(wildcards):
@@ -196,21 +199,29 @@ def run_priority(wildcards):
     return len(POSSIBLE) - POSSIBLE[run_name(wildcards)][0]
 
 
+def run_software(wildcards):
+    """A comparison is of the usual software, a run perhaps of a variant's."""
+    if "run" not in wildcards.keys():
+        return wildcards.framework
+    case = POSSIBLE[run_name(wildcards)][1].case
+    return planning.software(case, PLAN.settings.suite)
+
+
 def run_environment(wildcards):
-    return commands.environment_marker(PLAN, wildcards.framework, CONDA)
+    return commands.environment_marker(PLAN, run_software(wildcards), CONDA)
 
 
 def run_conda(wildcards):
-    file = commands.conda_file(PLAN, wildcards.framework)
+    file = commands.conda_file(PLAN, run_software(wildcards))
     return None if file is None else str(file)
 
 
 def run_python(wildcards):
-    return commands.interpreter(PLAN, wildcards.framework, CONDA)
+    return commands.interpreter(PLAN, run_software(wildcards), CONDA)
 
 
 def run_origin(wildcards):
-    return commands.origin(PLAN, CATALOG, wildcards.framework, CONDA)
+    return commands.origin(PLAN, CATALOG, run_software(wildcards), CONDA)
 
 
 def run_attempts(wildcards):

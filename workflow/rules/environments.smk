@@ -5,14 +5,14 @@ rule environment:
     log:
         ".venvs/{name}-{digest}.log",
     wildcard_constraints:
-        name="[a-z0-9]+(-cuda)?",
+        name="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",
     handover: True
     params:
         framebench=FRAMEBENCH,
         file=environment_source,
     message:
-        "Building the environment {wildcards.name} from envs/{wildcards.name}.yaml"
+        "Building the environment {wildcards.name} from {params.file}"
     shell:
         "{params.framebench:q} environment --file {params.file:q} --marker {output:q}"
         " > {log:q} 2>&1 || {{ cat {log:q} >&2; exit 1; }}"
