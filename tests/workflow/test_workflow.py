@@ -197,7 +197,9 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     for row in table:
         assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
         assert "given.FRAMEBENCH_TOY none -> sleep=0.03" in row["differences"]
-    assert (results / "compare.html").is_file()
+    assert 'href="report.html"' in (results / "compare.html").read_text()
+    assert project.run("--cores", "1", "report").returncode == 0
+    assert 'href="compare.html"' in (results / "report.html").read_text()
 
     failing = project.run("--cores", "1", "compare", "--config", *sources, "fail_on=5%")
     assert failing.returncode != 0

@@ -29,6 +29,7 @@ from .records import RecordSet, load_record
 from .run import RecordsError, Run
 
 TEMPLATES = Path(__file__).parent / "templates"
+REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_SETUPS = 12
 MAX_FAILURES = 300
 MAX_TRACEBACKS = 10
@@ -104,6 +105,7 @@ def write_comparison(
             plots=[(plot, ()) for plot in panels.comparison(frame, look)],
             table=html_tables.of_frame("compare", "Every case", frame),
             marks=_legend({"compare": frame}),
+            report=_beside(path.parent, REPORT_PAGE),
         )
     )
     _write_whole(path, html)
@@ -144,6 +146,7 @@ def render(
         .render(
             **_page(),
             title=title,
+            comparison=_beside(folder, COMPARISON_PAGE),
             runs=len(runs),
             cases=len(cases),
             superseded=record_set.superseded,
@@ -165,6 +168,11 @@ def render(
             published=None if published is None else _published(published),
         )
     )
+
+
+def _beside(folder: Path, page: str) -> str:
+    """A link to another page of these results, where it has been made."""
+    return page if (folder / page).is_file() else ""
 
 
 def _environment() -> jinja2.Environment:

@@ -19,7 +19,7 @@ RELEVANT = 0.025
 #: One in a hundred sets of normal repeats is said to have an outlier, and one to have two modes.
 SIGNIFICANCE = 0.01
 FEWEST = 6
-DRAWS = 20_000
+DRAWS = 50_000
 
 
 def spread(values: Sequence[float]) -> float | None:
