@@ -20,7 +20,7 @@ OUT_OF_MEMORY = "ResourceExhausted"
 class PaddleAdapter(Adapter):
     def start(self) -> None:
         # cuBLAS and cuDNN read it when they are loaded: Paddle has no flag of its own
-        os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
+        os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
         with warnings.catch_warnings():
             # of a compiler cache for extensions, which none here is
             warnings.filterwarnings("ignore", message="No ccache found")
