@@ -51,7 +51,13 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
         record = copy.deepcopy(sample)
         record["case"] = run.case._asdict()
         record["repeat"] = run.repeat
-        record["settings"] |= {"warmup_steps": 20, "timed_steps": STEPS}
+        record["settings"] |= {
+            "accelerator": "cpu",
+            "cores_per_device": made.place.cores_per_device,
+            "warmup_steps": 20,
+            "warmup_limit": None,
+            "timed_steps": STEPS,
+        }
         seconds = [0.1 * noise.lognormvariate(0, 0.02) for _ in range(STEPS)]
         for rank in record["ranks"]:
             rank |= {"step_seconds": seconds, "window_seconds": sum(seconds)}

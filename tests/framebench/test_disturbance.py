@@ -144,6 +144,13 @@ def made(**other: Any) -> dict[str, Any]:
     return record_of(random.Random(0), case, 1, **other)
 
 
+def as_suite_asks(**other: Any) -> dict[str, Any]:
+    """With the steps of SUITE and the cores of Machine(2, 0)."""
+    asked = {"cores_per_device": 2, "warmup_steps": 1, "timed_steps": 2}
+    record = made(**other)
+    return {**record, "settings": {**record["settings"], **asked}}
+
+
 def save(path: Path, record: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record))
@@ -202,7 +209,8 @@ def test_what_is_disturbed_is_planned_again_within_bounds(
     given = settings(tmp_path, {**SUITE, "repeats": 1})
     (folder,) = make_plan(given, CATALOG, Machine(2, 0), None).folders.values()
     for name, steal in there.items():
-        save(tmp_path / "out" / "runs" / folder / f"{name}.json", made(watch=watch(steal=steal)))
+        content = as_suite_asks(watch=watch(steal=steal))
+        save(tmp_path / "out" / "runs" / folder / f"{name}.json", content)
     assert plans(tmp_path, most) == [planned]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import disturbance, matrix, records, repeats
+from . import disturbance, matrix, record_files, records, repeats
 from .catalog import Catalog, forward_multiply_adds
 from .config import Settings, Suite
 from .environments import EnvironmentFile, read_environment_file
@@ -26,6 +26,9 @@ RECORD_NAME = re.compile(r"r(\d+)(?:-retry(\d+))?\.json")
 #: Rough rates until something has been measured here: floating-point operations per second of
 #: one core and of one GPU, seconds to start a run and to build an environment.
 CORE_RATE, GPU_RATE, START_SECONDS, ENVIRONMENT_SECONDS = 5e10, 1e13, 10.0, 60.0
+
+# What a run has of a case. Sequence length and variant stand, with the settings, in its variant.
+_KEYS = tuple(key for key in Case._fields if key not in ("sequence_length", "variant"))
 
 
 class PlannedRun(NamedTuple):
@@ -66,9 +69,9 @@ def make_plan(
 ) -> Plan:
     """Expand the suite and compare it with the records that are there.
 
-    A record of another content than it should have (truncated, foreign) is left alone; its run is
-    planned again under the next retry's name. So is one whose status is in ``retry``, and a
-    disturbed one of fewer retries than ``rerun_disturbed``.
+    A record of another content than it should have (truncated, foreign, of another case or other
+    settings) is left alone; its run is planned again under the next retry's name. So is one whose
+    status is in ``retry``, and a disturbed one of fewer retries than ``rerun_disturbed``.
     """
     everything = matrix.cases(settings.suite, catalog)
     wanted = matrix.narrow(everything, settings)
@@ -85,7 +88,7 @@ def make_plan(
         )
         for case in cases
     }
-    runs = cached.runs if cached else ()
+    runs = _as_asked(cached.runs if cached else (), folders, settings, place)
     needed = _needed(folders, settings, runs)
     latest = {run.origin: run for run in runs}
     seconds = _estimates(folders, settings, place, catalog, latest)
@@ -143,8 +146,9 @@ def further(plan: Plan) -> list[PlannedRun]:
     """The next repeats of the cases whose interval is still too wide, now that all runs asked for
     so far have left their records."""
     folder = plan.settings.results / "runs"
-    found = records.load(folder) if folder.is_dir() else None
-    needed = _needed(plan.folders, plan.settings, found.runs if found else ())
+    found = records.load(folder).runs if folder.is_dir() else ()
+    runs = _as_asked(found, plan.folders, plan.settings, plan.place)
+    needed = _needed(plan.folders, plan.settings, runs)
     return [
         run
         for run in plan.reserve
@@ -166,14 +170,18 @@ def request(
         framework, _, variant = name.partition("@")
         own = settings.suite.variants.get(variant)
         environment = (own.interpreters if own else settings.interpreters)[framework]
+    return {**_measuring(settings, place), "seed": settings.seed, "environment": environment}
+
+
+def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
+    """The part of a request that stands in a record's settings and in the variant of its run."""
+    suite = settings.suite
     return {
         "accelerator": place.accelerator,
         "cores_per_device": place.cores_per_device,
-        "warmup_steps": settings.suite.warmup_steps,
-        **({"warmup_limit": settings.suite.warmup_limit} if settings.suite.warmup_limit else {}),
-        "timed_steps": settings.suite.timed_steps,
-        "seed": settings.seed,
-        "environment": environment,
+        "warmup_steps": suite.warmup_steps,
+        **({"warmup_limit": suite.warmup_limit} if suite.warmup_limit else {}),
+        "timed_steps": suite.timed_steps,
     }
 
 
@@ -291,6 +299,26 @@ class Progress:
         self._unfinished -= done
         self._finished += len(done)
         self._left -= sum(self._runs[name].seconds for name in done)
+
+
+def _as_asked(
+    runs: Iterable[Run], folders: dict[Case, str], settings: Settings, place: Capacity
+) -> list[Run]:
+    """The runs that are of the case in whose folder they lie, measured as is asked for. Others were
+    put there by hand."""
+    measuring = _measuring(settings, place)
+    asked = {
+        folder: (
+            *(getattr(case, key) for key in _KEYS),
+            record_files.variant_of({**measuring, "variant": case.variant}, case.sequence_length),
+        )
+        for case, folder in folders.items()
+    }
+
+    def found(run: Run) -> tuple[Any, ...]:
+        return (*(getattr(run, key) for key in _KEYS), records.measured_as(run))
+
+    return [run for run in runs if asked.get(os.path.dirname(run.origin)) == found(run)]
 
 
 def _needed(folders: dict[Case, str], settings: Settings, runs: Iterable[Run]) -> dict[Case, int]:

@@ -131,7 +131,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         mode=case["mode"],
         precision=case["precision"],
         compiler=case["compiler"],
-        variant=_variant_of_record(record),
+        variant=variant_of(record["settings"], case["sequence_length"]),
         nodes=int(case["nodes"]),
         devices_per_node=int(case["devices_per_node"]),
         batch_per_device=int(case["batch_per_device"]),
@@ -151,9 +151,9 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     )
 
 
-def _variant_of_record(record: Mapping[str, Any]) -> str:
-    """What else decides the number, as tokens: "cpu;cores=1;seq=128;steps=20+100"."""
-    settings, length = record["settings"], record["case"]["sequence_length"]
+def variant_of(settings: Mapping[str, Any], length: int | None) -> str:
+    """What else than the keys of a run decides its number, from a record's settings and sequence
+    length, as tokens: "cpu;cores=1;seq=128;steps=20+100"."""
     tokens = [str(settings["accelerator"])]
     if settings["accelerator"] == "cpu" and settings["cores_per_device"] is not None:
         tokens.append(f"cores={settings['cores_per_device']}")
@@ -216,8 +216,15 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _environment_digest(environment: Mapping[str, Any]) -> str:
-    """Twelve hex digits of Python and packages; "" where no package was captured."""
+    """Twelve hex digits of Python, packages and what is set for NCCL (that it reports more does not
+    count); "" where no package was captured."""
     if not environment["packages"]:
         return ""
     known = repr((environment["python"], sorted(environment["packages"].items())))
+    if nccl := sorted(
+        (name, value)
+        for name, value in environment["variables"].items()
+        if name.startswith("NCCL_") and not name.startswith("NCCL_DEBUG")
+    ):
+        known += repr(nccl)
     return hashlib.sha256(known.encode()).hexdigest()[:12]

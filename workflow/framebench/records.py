@@ -27,10 +27,12 @@ __all__ = [
     "fingerprint",
     "load",
     "load_record",
+    "measured_as",
     "of_variant",
 ]
 
 CSV_NAME = "runs.csv"
+_HARDWARE, _ENVIRONMENT = "hw=", "env="
 _TOLD = [f.name for f in fields(Run) if f.name not in ("record", "step_seconds")]
 
 
@@ -71,6 +73,12 @@ def load(path: Path) -> RecordSet:
         root=root,
         superseded=superseded,
     )
+
+
+def measured_as(run: Run) -> str:
+    """The variant of a run from a record, without what tells it apart from others of the set."""
+    tokens = run.variant.split(";")
+    return ";".join(one for one in tokens if not one.startswith((_HARDWARE, _ENVIRONMENT)))
 
 
 def of_variant(found: RecordSet, name: str) -> tuple[Run, ...]:
@@ -156,9 +164,9 @@ def _told_apart(runs: Sequence[Run]) -> list[Run]:
         for run in group:
             tokens = [run.variant]
             if run.hardware and len(hardware) > 1:
-                tokens.append(f"hw={_six(run.hardware)}")
+                tokens.append(f"{_HARDWARE}{_six(run.hardware)}")
             if run.environment and len(environments) > 1:
-                tokens.append(f"env={_six(run.environment)}")
+                tokens.append(f"{_ENVIRONMENT}{_six(run.environment)}")
             marked.append(replace(run, variant=";".join(filter(None, tokens))))
     return marked
 

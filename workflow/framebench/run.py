@@ -29,8 +29,8 @@ class Run:
     `throughput` is in `unit` (global samples/s), None unless `status` is "ok"; `step_seconds` are
     the timed steps of the slowest rank, () for imported runs; `attempt` is 0 for the first.
     `origin` is the record's path below the set's root, or "runs.csv:LINE". `hardware` (a label)
-    and `environment` (a digest of Python and packages) are "" where they are not known. `doubts`
-    are of an ok run; () for imported ones, which do not tell.
+    and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
+    not known. `doubts` are of an ok run; () for imported ones, which do not tell.
     """
 
     framework: str
