@@ -8,6 +8,8 @@ The harness calls, in this order and in every rank of a run::
     start() -> build(batch) -> product_dtypes() -> step() * warm-up -> compiled()
     -> synchronize(), step(), mark() * window, synchronize() -> read(..), weights_checksum(), ..
 
+or, to find the peak of the device, ``start() -> product(..)`` and nothing else.
+
 Standard library only; Python 3.7 to 3.13. Frameworks are imported inside :meth:`Adapter.start`.
 """
 
@@ -16,7 +18,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 
 class Unsupported(Exception):
@@ -62,6 +64,14 @@ class Place:
     @property
     def world_size(self) -> int:
         return len(self.addresses)
+
+
+class Product(NamedTuple):
+    """A product of two matrices on the device. ``multiply`` enqueues it once more; ``dtype`` is
+    that of its result, as the framework names it (``float32``, ``bfloat16``, ``float16``)."""
+
+    multiply: Callable[[], Any]
+    dtype: str
 
 
 class Adapter(ABC):
@@ -182,6 +192,13 @@ class Adapter(ABC):
     def forward_multiply_adds(self) -> int:
         """Multiply-adds of all products and convolutions of one forward pass over this rank's
         batch, counted by the framework or from its graph, not from the model's facts."""
+
+    @abstractmethod
+    def product(self, left: Any, right: Any) -> Product:
+        """The product of two square float32 numpy arrays, copied to the device in the dtype that
+        products have under the case's precision; :meth:`build` was not called. Each product takes
+        the one before in the place of ``right``, so that none runs beside another, and
+        :meth:`synchronize` waits for the last."""
 
     def reset_peak_device_memory(self) -> None:  # noqa: B027
         """Forget the peak so far (called between warm-up and window)."""

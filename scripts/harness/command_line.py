@@ -37,6 +37,7 @@ class Request:
     variant: Optional[str]
     variables: Tuple[Tuple[str, str], ...]
     parity: Optional[str]
+    probe: bool
     way: str
     prefix: Optional[str]
     pins: Tuple[Tuple[str, str], ...]
@@ -127,6 +128,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         type=os.path.abspath,
         help="compare with this reference (of scripts/reference) and measure nothing",
+    )
+    measuring.add_argument(
+        "--probe",
+        action="store_true",
+        help="time products of large matrices and nothing else: the peak of the device",
     )
     environment = parser.add_argument_group("environment")
     environment.add_argument(

@@ -115,6 +115,7 @@ def run_ranks(setup: Setup, common: Dict[str, str], cores: List[int]) -> record.
         "warmup_limit": request.warmup_limit,
         "timed_steps": request.timed_steps,
         "parity": request.parity,
+        "probe": request.probe,
         "folder": setup.folder,
     }
     kills_before = environment.oom_kills()

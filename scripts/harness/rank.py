@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from harness import synthetic
+from harness import probe, synthetic
 from harness.adapter import Adapter, Case, Mismatch, Place, Unsupported
 from harness.cores import parse_list
 from harness.loading import load_adapter
@@ -159,6 +159,9 @@ def run_case(adapter: Adapter, spec: Dict[str, Any], cores: List[int], report: R
     fields["device"] = adapter.device()
     if place.world_size > 1:
         fields["processes"] = check_processes(adapter, place.world_size)
+    if spec["probe"]:
+        probe_device(adapter, cores, report)
+        return
     reference = spec["parity"] and Comparison(spec["parity"])
     if reference:
         batch = dict(reference.arrays(f"batch-{place.rank}"))
@@ -193,6 +196,17 @@ def run_case(adapter: Adapter, spec: Dict[str, Any], cores: List[int], report: R
     phases["window_seconds"] = window.seconds
     report.enter("end")
     note_window(adapter, window, warmup_steps + spec["timed_steps"], fields)
+
+
+def probe_device(adapter: Adapter, cores: List[int], report: Report) -> None:
+    """Time products of matrices, in the dtype that the case's precision asks for."""
+
+    def check(dtype: str) -> None:
+        report.fields["products"] = check_products(adapter.case.precision, {dtype: 1})
+
+    report.enter("probe")
+    report.fields["probe"] = probe.measure(adapter, check)
+    report.fields["cores"] = check_cores(cores)
 
 
 def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from harness.schema import errors
 
 FORMAT = "framebench-record-1"
 PARITY_FORMAT = "framebench-parity-1"
+PROBE_FORMAT = "framebench-probe-1"
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,16 @@ def _settings(request: Request) -> Dict[str, Any]:
     }
 
 
+def _format(request: Request) -> str:
+    if request.probe:
+        return PROBE_FORMAT
+    return PARITY_FORMAT if request.parity else FORMAT
+
+
 def _result(case: Case, timed_steps: int, measured: Measured) -> Dict[str, Any]:
     """Throughput in global samples per second: the slowest rank's window counts, because the
-    samples are done when the last of them is. All null unless the run is ok."""
-    if measured.status != "ok" or "parity" in measured.ranks[0]:
+    samples are done when the last of them is. All null unless the run is ok and has a window."""
+    if measured.status != "ok" or "window_seconds" not in measured.ranks[0]:
         return {"throughput": None, "samples": None, "window_seconds": None}
     samples = case.batch_per_device * case.devices * timed_steps
     window = max(fields["window_seconds"] for fields in measured.ranks)
@@ -80,7 +87,7 @@ def assemble(
     a run that never imported it."""
     imported = [fields.get("framework_version") for fields in measured.ranks]
     record: Dict[str, Any] = {
-        "format": PARITY_FORMAT if request.parity else FORMAT,
+        "format": _format(request),
         "source": "framebench",
         "case": asdict(case),
         "repeat": request.repeat,
@@ -128,6 +135,8 @@ def summary(record: Dict[str, Any], output: str) -> str:
     text = "{status}: {reason}"
     if record["status"] == "ok" and record["format"] == PARITY_FORMAT:
         text = "ok: compared"
+    elif record["status"] == "ok" and record["format"] == PROBE_FORMAT:
+        text = "ok: probed"
     elif record["status"] == "ok":
         text = "ok: {throughput:.4g} {unit} ({samples} samples in {window_seconds:.3f} s)"
     text += "; {wall_seconds:.1f} s in all; "

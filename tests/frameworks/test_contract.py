@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import parity
-from framebench.records import load_record
+from framebench import parity, probes
+from framebench.record_files import parse
 
 from ..bench import Bench, Finished
 from ..conftest import ROOT, build_environment
@@ -43,6 +43,11 @@ ADDRESS_SPACE = 7 << 30  # bytes
 # The first thing a forward pass makes is batch x 128 x 1024 floats: 7.8 GiB, but fewer elements
 # than 2^31 (some frameworks cannot index more). The batch itself takes 0.05 GiB.
 OVERSIZED = {"batch_per_device": 16000, "sequence_length": 128}
+
+# What no core does in a second: 6 GHz and two vector units of 512 bits with a multiply-add each;
+# with matrix tiles (AMX) 2048 operations on halves.
+CORE_TFLOPS = {"fp32": 6e-3 * 64, "amp": 6e-3 * 2048}
+HALVES = {"bfloat16", "float16"}
 
 
 def learning(model: str) -> dict[str, Any]:
@@ -104,6 +109,8 @@ class Runs:
         options: dict[str, object],
     ) -> Finished:
         facts = SPECIAL[model]() if model in SPECIAL else learning(model)
+        options = dict(options)
+        switches = ["--probe"] if options.pop("probe", False) else []
         bench = self.bench()
         written = bench.folder / "facts.json"
         written.write_text(json.dumps(facts))
@@ -118,10 +125,10 @@ class Runs:
             **STEPS,
             **options,
         }
-        finished = bench.run(before=before, **given)
+        finished = bench.run("", *switches, before=before, **given)
         assert finished.status == 0, finished.stderr
         bench.assert_nothing_left()
-        load_record(bench.output)  # the other side reads it too
+        parse(bench.output.read_bytes(), finished.record["format"])  # the other side reads it too
         return finished
 
     def bench(self) -> Bench:
@@ -204,7 +211,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     record = runs(model, mode).record
     assert set(SCHEMA["properties"]) == set(record)
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
-    assert known - set(rank) == {"traceback", "processes", "parity"}, "a field is missing"
+    assert known - set(rank) == {"traceback", "processes", "parity", "probe"}, "a field"
     assert record["framework_version"] == rank["framework_version"] != ""
     assert rank["device"] == "cpu"
     assert len(rank["cores"]) == 1
@@ -326,6 +333,21 @@ def test_amp_is_near_the_reference_or_is_refused(runs: Runs, model: str) -> None
     if certificate.status == "unsupported":
         return
     assert certificate.passed, (certificate.reason, certificate.errors)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "amp"])
+def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
+    record = runs(BERT, "inference", precision=precision, probe=True).record
+    assert record["format"] == probes.FORMAT
+    if precision == "amp" and is_refused(record):
+        return
+    assert record["status"] == "ok", record["reason"]
+    (rank,) = record["ranks"]
+    assert set(rank["products"]) <= ({"float32"} if precision == "fp32" else HALVES)
+    found = {block["size"]: probes.tflops_of(block) for block in rank["probe"]}
+    assert len(found) > 1, "a single size says nothing"
+    assert max(found.values()) < CORE_TFLOPS[precision]
+    assert min(found.values()) > max(found.values()) / 10, "some products were not waited for"
 
 
 def test_dropout_acts_as_it_does_in_the_reference(runs: Runs) -> None:

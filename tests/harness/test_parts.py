@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness import cores, outcome, processes, rank, report, schema, synthetic, window
-from harness.adapter import Adapter, Case, Mismatch, Place
+from harness.adapter import Adapter, Case, Mismatch, Place, Product
 
 from ..conftest import ROOT
 
@@ -80,6 +80,9 @@ class Recorder(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return 0
+
+    def product(self, left: Any, right: Any) -> Product:
+        return Product(lambda: None, "float32")
 
     def reset_peak_device_memory(self) -> None:
         self._note("reset")

@@ -8,6 +8,8 @@ from typing import Any
 
 import fastjsonschema
 import pytest
+from framebench import probes
+from harness import probe
 
 from ..bench import ROOT, Bench
 
@@ -166,6 +168,31 @@ def test_amp_that_takes_effect_is_ok(toy: Bench) -> None:
     record = toy.run("", precision="amp").record
     assert record["status"] == "ok", record["reason"]
     assert record["ranks"][0]["products"] == {"float32": 1, "bfloat16": 20}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "amp"])
+def test_a_probe_times_products_and_nothing_else(toy: Bench, precision: str) -> None:
+    done = toy.run("", "--probe", precision=precision)
+    assert_valid(done.record)
+    assert (done.record["status"], done.record["format"]) == ("ok", "framebench-probe-1")
+    assert done.record["throughput"] is None
+    (rank,) = done.record["ranks"]
+    assert "step_seconds" not in rank
+    sizes = [block["size"] for block in rank["probe"]]
+    assert sizes == sorted(set(sizes))
+    assert len(sizes) > 2, "a size was left out that had time"
+    spent = sum(sum(block["seconds"]) for block in rank["probe"])
+    assert spent < 2 * probe.SECONDS, "a probe takes seconds, however slow the device"
+    # the toy's device does 1e11 operations per second, and what waits for it only adds
+    found = [probes.tflops_of(block) for block in rank["probe"]]
+    assert 0.05 < max(found) <= 0.1, "a product was not waited for"
+    assert "ok: probed" in done.stdout
+
+
+def test_a_probe_of_another_precision_than_asked_fails(toy: Bench) -> None:
+    record = toy.run("fp32_amp", "--probe", precision="amp").record
+    assert record["status"] == "failed"
+    assert "amp without effect" in record["reason"]
 
 
 def test_an_error_keeps_its_traceback_and_its_log(toy: Bench) -> None:

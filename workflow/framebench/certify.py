@@ -90,7 +90,8 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
         kind += "-dropout" if one.dropout else ""
         digest = _digest([about, reference], code)
         name = f"{one.framework}/{one.reference}/{kind}-{digest}"
-        found[_free(plan.settings.results / "parity", name, plan.settings.retry)] = one
+        folder = plan.settings.results / "parity"
+        found[free_name(folder, name, plan.settings.retry, parity.FORMAT)] = one
     return found
 
 
@@ -116,19 +117,21 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
     return [word for key, value in given.items() for word in (f"--{key}", str(value))]
 
 
-def _free(folder: Path, name: str, retry: Iterable[str]) -> str:
+def free_name(folder: Path, name: str, retry: Iterable[str], wanted: str) -> str:
+    """``name``, or that of its first attempt below ``folder`` which is not taken by a record of
+    something else than ``wanted`` (a format), or by one whose status is in ``retry``."""
     attempt = 0
     while True:
         tried = f"{name}-retry{attempt}" if attempt else name
         path = folder / f"{tried}.json"
-        if not path.exists() or _status(path) not in ("", *retry):
+        if not path.exists() or _status(path, wanted) not in ("", *retry):
             return tried
         attempt += 1
 
 
-def _status(path: Path) -> str:
+def _status(path: Path, wanted: str) -> str:
     try:
-        return str(parse(path.read_bytes(), parity.FORMAT)["status"])
+        return str(parse(path.read_bytes(), wanted)["status"])
     except (OSError, ValueError):
         return ""
 

@@ -148,11 +148,17 @@ def certificates_of(source: Path) -> Path:
     return source.parent / "parity"
 
 
+def probes_of(source: Path) -> Path:
+    """The folder of the probes that belong to the records at ``source``: its neighbour."""
+    return source.parent / "probes"
+
+
 def fingerprint(found: records.RecordSet, source: Path) -> str:
     """Of all that tables and report depend on."""
-    certificates = sorted(certificates_of(source).rglob("*.json"))
+    beside = [certificates_of(source), probes_of(source)]
+    files = [path for folder in beside for path in sorted(folder.rglob("*.json"))]
     digest = hashlib.sha256(records.fingerprint(found).encode())
-    for path in certificates:
+    for path in files:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

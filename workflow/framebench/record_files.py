@@ -144,7 +144,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         step_seconds=steps,
         wall_seconds=float(record["wall_seconds"]),
         origin=origin,
-        hardware=_hardware_label(environment["hardware"]),
+        hardware=hardware_label(environment["hardware"]),
         environment=_environment_digest(environment),
         record=file,
         doubts=doubts.of(record, steps) if is_ok else (),
@@ -193,7 +193,7 @@ def _slowest_steps(ranks: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
     return steps
 
 
-def _hardware_label(hardware: Mapping[str, Any]) -> str:
+def hardware_label(hardware: Mapping[str, Any]) -> str:
     """Kinds of GPU and CPU in words; "" if the record names none.
 
     Kinds, not numbers: runs on one and on eight devices of a machine are of the same hardware.

@@ -19,6 +19,7 @@ from framebench import (
     commands,
     machine,
     plan as planning,
+    probes,
     records,
 )
 from framebench.config import load_settings
@@ -61,6 +62,8 @@ RUN_LOG = f"{RESULTS}/logs/{{framework}}/{{model}}/{{case}}/{{run}}.log"
 PENDING_RECORDS = [f"{RESULTS}/runs/{run.name}.json" for run in PLAN.pending]
 COMPARISONS = certify.names(PLAN, CATALOG, certify.comparisons(PLAN, CATALOG))
 COMPARISON_RECORDS = [f"{RESULTS}/parity/{name}.json" for name in COMPARISONS]
+PROBES = probes.names(PLAN)
+PROBE_RECORDS = [f"{RESULTS}/probes/{name}.json" for name in PROBES]
 TABLES = [
     f"{RESULTS}/tables/{table}.csv"
     for table in (
@@ -86,7 +89,7 @@ def drop_stale_fingerprint():
 
 def measures():
     """Whether a job that must have the machine for itself is among those to run."""
-    alone = ("benchmark", "comparison")
+    alone = ("benchmark", "comparison", "probe")
     return any(job.rule.name in alone for job in workflow.dag.needrun_jobs())
 
 
@@ -235,6 +238,20 @@ def run_arguments(wildcards):
 def compared(wildcards):
     name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.comparison}"
     return name, COMPARISONS[name]
+
+
+def probe_of(wildcards):
+    name = f"{wildcards.framework}/{wildcards.probe}"
+    return name, PROBES[name]
+
+
+def probe_arguments(wildcards):
+    return probes.arguments(PLAN, probe_of(wildcards)[1])
+
+
+def probe_progress(wildcards):
+    name, one = probe_of(wildcards)
+    return f"[{list(PROBES).index(name) + 1}/{len(PROBES)}] peak of the device: {one}"
 
 
 def reference_arguments(wildcards):

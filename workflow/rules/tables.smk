@@ -2,6 +2,7 @@
 rule tables:
     input:
         all_records,
+        PROBE_RECORDS,
     output:
         report(TABLES, category="Tables", caption="../report/tables.rst"),
         report(REPORT, category="Report", caption="../report/report.rst"),

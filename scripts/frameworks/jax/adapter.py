@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Dict, List, Optional
 
-from harness.adapter import Adapter
+from harness.adapter import Adapter, Product
 
 # The words of an error that means memory; JAX raises it as a RuntimeError.
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
@@ -31,6 +31,9 @@ class JaxAdapter(Adapter):
         self._device = devices.take(self.place)
         self._ranks = parallel.Ranks() if several else None
         self._dtype = devices.compute_dtype(self.case.precision, self._device)
+        self._shared: Any = ()
+        self._own: Any = ()
+        self._latest: Any = ()  # the result of the step that is still under way
         # the interface of a model's module is that of resnet50_v1_5.py
         name = self.case.model.replace(".", "_")
         self._definition: Any = importlib.import_module(f".{name}", __package__)
@@ -42,7 +45,6 @@ class JaxAdapter(Adapter):
         parameters, statistics, key = self._weights.initial(definition, self.facts, self.place)
         own = steps.Own(statistics, key)
         self._own, self._batch = arrays.own(own), arrays.own(_narrow(batch))
-        self._latest: Any = ()  # the result of the step that is still under way
         hyper = self.facts["hyperparameters"]
         forward = steps.forward(definition, hyper, self._dtype, train)
         self._logits = steps.logits(forward)
@@ -154,6 +156,16 @@ class JaxAdapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return int(self._programs.multiply_adds(self._trace(self._logits)))
+
+    def product(self, left: Any, right: Any) -> Product:
+        jax = self._jax
+        a, b = (jax.device_put(x.astype(self._dtype), self._device) for x in (left, right))
+        run, self._latest = self._programs.compiled(jax.numpy.matmul, (a, b)), b
+
+        def multiply() -> None:
+            self._latest = run(a, self._latest)
+
+        return Product(multiply, str(b.dtype))
 
     # JAX cannot forget a peak: the one it reports is that since the process started.
     def peak_device_memory(self) -> Optional[int]:

@@ -7,7 +7,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, Dict, List
 
-from harness.adapter import Adapter, Unsupported
+from harness.adapter import Adapter, Product, Unsupported
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -177,6 +177,19 @@ class MXNetAdapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return sum(product.multiply_adds for product in self._products_of_a_pass())
+
+    def product(self, left: Any, right: Any) -> Product:
+        a, b = self._arrays((left, right))
+        if self._dtype != "float32":
+            dtype = self._devices.DTYPES[self._dtype]
+            a, b = (self._mx.nd.amp_cast(array, dtype=dtype) for array in (a, b))
+
+        def multiply() -> None:
+            nonlocal b
+            # not dot, which has no bfloat16
+            b = self._mx.nd.FullyConnected(b, a, num_hidden=len(left), no_bias=True)
+
+        return Product(multiply, self._devices.name_of(b.dtype))
 
     def out_of_memory(self, error: BaseException) -> bool:
         if not isinstance(error, self._mx.MXNetError):

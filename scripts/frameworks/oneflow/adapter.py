@@ -7,7 +7,7 @@ import importlib
 import os
 from typing import Any, Dict, List
 
-from harness.adapter import Adapter
+from harness.adapter import Adapter, Product
 
 # OneFlow's words for memory that ran out, where it is an exception; on a CPU it ends the process.
 OUT_OF_MEMORY = ("out of memory", "out_of_memory", "allocate failed", "CUBLAS_STATUS_ALLOC_FAILED")
@@ -207,6 +207,17 @@ class OneFlowAdapter(Adapter):
         else:
             done = self._watched()
         return self._products.multiply_adds(done)
+
+    def product(self, left: Any, right: Any) -> Product:
+        oneflow = self._oneflow
+        dtype = self._amp or oneflow.float32
+        a, b = (oneflow.tensor(x, dtype=dtype, device=self._device) for x in (left, right))
+
+        def multiply() -> None:
+            nonlocal b
+            b = oneflow.matmul(a, b)
+
+        return Product(multiply, str(b.dtype).replace("oneflow.", ""))
 
     def out_of_memory(self, error: BaseException) -> bool:
         words = str(error)

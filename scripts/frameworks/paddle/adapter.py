@@ -8,7 +8,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
-from harness.adapter import Adapter
+from harness.adapter import Adapter, Product
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -148,6 +148,16 @@ class PaddleAdapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return self._products.multiply_adds(self._compiler.trace(self._network, self._inputs))
+
+    def product(self, left: Any, right: Any) -> Product:
+        paddle = self._paddle
+        a, b = (paddle.to_tensor(array).astype(self._dtype) for array in (left, right))
+
+        def multiply() -> None:
+            nonlocal b
+            b = paddle.matmul(a, b)
+
+        return Product(multiply, b.dtype.name.lower())
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

@@ -7,7 +7,7 @@ import importlib
 import itertools
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
-from harness.adapter import Adapter, Mismatch
+from harness.adapter import Adapter, Mismatch, Product
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -171,6 +171,15 @@ class PyTorchAdapter(Adapter):
     def forward_multiply_adds(self) -> int:
         eager = self._model.forward
         return self._products.multiply_adds(self._model, lambda: self._forward(eager), self._device)
+
+    def product(self, left: Any, right: Any) -> Product:
+        a, b = (self._torch.from_numpy(x).to(self._device, self._dtype) for x in (left, right))
+
+        def multiply() -> None:
+            nonlocal b
+            b = a @ b
+
+        return Product(multiply, _name(b.dtype))
 
     def reset_peak_device_memory(self) -> None:
         if self._cuda:

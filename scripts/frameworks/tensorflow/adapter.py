@@ -9,7 +9,7 @@ import json
 import os
 from typing import Any, Dict, List, Optional
 
-from harness.adapter import Adapter, Mismatch
+from harness.adapter import Adapter, Mismatch, Product
 
 # The words of an error that is not a ResourceExhaustedError but means memory.
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
@@ -166,6 +166,19 @@ class TensorFlowAdapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return self._graphs.multiply_adds(self._forward.get_concrete_function(self._batch))
+
+    def product(self, left: Any, right: Any) -> Product:
+        tf = self._tf
+        dtype = tf.keras.mixed_precision.global_policy().compute_dtype
+        a, b = (tf.cast(tf.constant(array), dtype) for array in (left, right))
+        self._device_name = b.device
+        run = self._steps.traced(tf.matmul).get_concrete_function(a, b)
+
+        def multiply() -> None:
+            nonlocal b
+            b = run(a, b)
+
+        return Product(multiply, b.dtype.name)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

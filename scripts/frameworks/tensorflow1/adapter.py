@@ -9,7 +9,7 @@ import os
 import warnings
 from typing import Any, Dict, List
 
-from harness.adapter import Adapter
+from harness.adapter import Adapter, Product
 
 # The words of an error that is not a ResourceExhaustedError but means memory.
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
@@ -172,6 +172,28 @@ class TensorFlow1Adapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return self._graphs.multiply_adds(self._logits)
+
+    def product(self, left: Any, right: Any) -> Product:
+        tf, graph = self._tf, self._tf.Graph()
+        arrays = {"left": left, "right": right}
+        if self.case.precision == "amp":
+            self._require_amp(left)
+            # what the rewrite makes of operands, without its conversions around a single product
+            arrays = {name: array.astype("float16") for name, array in arrays.items()}
+        with graph.as_default(), tf.device(self._devices.device_name(self.place)):
+            resident = self._variables.resident(arrays)
+            product = tf.matmul(resident["left"], resident["right"])
+            update = resident["right"].assign(product, read_value=False)
+        session = self._session(graph)
+        self._variables.load(resident, arrays, session)
+        return Product(session.make_callable(update), product.dtype.name)
+
+    def _require_amp(self, array: Any) -> None:
+        with self._tf.Graph().as_default():
+            operand = self._tf.placeholder("float32", array.shape)
+            product = self._tf.matmul(operand, operand).op
+            nodes = self._graphs.optimized(self._config, [product])
+        self._mixed_precision.require(self._graphs.product_dtypes(nodes))
 
     def out_of_memory(self, error: BaseException) -> bool:
         if isinstance(error, (MemoryError, self._tf.errors.ResourceExhaustedError)):

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.adapter import Adapter, Mismatch, Unsupported
+from harness.adapter import Adapter, Mismatch, Product, Unsupported
 
 from . import toy
 from .ring import Ring
@@ -24,6 +24,9 @@ def behaviour() -> dict[str, float]:
     words = [word for word in os.environ.get("FRAMEBENCH_TOY", "").split(",") if word]
     pairs = [word.partition("=") for word in words]
     return {name: float(value or 1) for name, _, value in pairs}
+
+
+PEAK = 1e11  # floating-point operations per second of its products
 
 
 class ToyAdapter(Adapter):
@@ -173,6 +176,15 @@ class ToyAdapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return len(self.line.points)
+
+    def product(self, left: Any, right: Any) -> Product:
+        seconds = 2 * len(left) ** 3 / PEAK
+
+        def multiply() -> None:
+            self.done_at = max(self.done_at, time.perf_counter()) + seconds
+
+        wrong = "fp32_amp" in self.does or self.case.precision == "fp32"
+        return Product(multiply, "float32" if wrong else "bfloat16")
 
     def mark_seconds(self, marks: list[Any]) -> list[float]:
         seconds = super().mark_seconds(marks)

@@ -1,0 +1,144 @@
+"""Peaks from records of probes: which are read, and which of them holds for a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench import probes
+
+from .test_tables import run
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    """100 products of matrices with 1000 rows in 4 s: 0.05 TFLOP/s."""
+    made: dict[str, Any] = {
+        "format": probes.FORMAT,
+        "source": "framebench",
+        "case": {
+            "framework": "pytorch",
+            "model": "bert_base",
+            "mode": "inference",
+            "nodes": 1,
+            "devices_per_node": 1,
+            "batch_per_device": 1,
+            "precision": "fp32",
+            "compiler": "none",
+            "sequence_length": 128,
+        },
+        "repeat": 1,
+        "status": "ok",
+        "reason": "",
+        "framework_version": "2.8.0",
+        "settings": {
+            "accelerator": "cpu",
+            "cores_per_device": 2,
+            "warmup_steps": 1,
+            "timed_steps": 1,
+            "time_limit": 60,
+            "seed": 0,
+        },
+        "throughput": None,
+        "unit": "sequences/s",
+        "samples": None,
+        "window_seconds": None,
+        "wall_seconds": 5.0,
+        "started": "2030-01-01T00:00:00.000Z",
+        "command": ["python"],
+        "ranks": [
+            {
+                "rank": 0,
+                "host": "node-1",
+                "status": "ok",
+                "reason": "",
+                "products": {"float32": 1},
+                "probe": [
+                    {"size": 500, "products": 1, "seconds": [1.0]},
+                    {"size": 1000, "products": 100, "seconds": [5.0, 4.0, 4.5]},
+                ],
+            }
+        ],
+        "environment": {
+            "way": "venv",
+            "python": "3.11.7",
+            "prefix": "/venv",
+            "packages": {},
+            "hardware": {"cpu": "Example CPU", "gpus": []},
+            "system": {},
+            "variables": {},
+            "code": {},
+        },
+    }
+    for key, value in changes.items():
+        held = made[key]
+        made[key] = {**held, **value} if isinstance(held, dict) else value
+    return made
+
+
+def faster(**changes: Any) -> dict[str, Any]:
+    """200 of these products in 4 s: 0.1 TFLOP/s."""
+    made = record(**changes)
+    made["ranks"][0]["probe"] = [{"size": 1000, "products": 200, "seconds": [4.0]}]
+    return made
+
+
+def peaks(folder: Path, *records: dict[str, Any]) -> tuple[probes.Peaks, list[probes.Problem]]:
+    for number, content in enumerate(records):
+        (folder / f"{number}.json").write_text(json.dumps(content))
+    found, problems = probes.load(folder)
+    return probes.Peaks(found), problems
+
+
+HERE = {"hardware": "Example CPU", "variant": "cpu;cores=2;seq=128;steps=20+100"}
+
+
+def test_the_fastest_block_of_all_sizes_is_the_peak(tmp_path: Path) -> None:
+    found, problems = peaks(tmp_path, record())
+    peak = found.of(run(**HERE))
+    assert peak is not None
+    assert peak.tflops == pytest.approx(0.05, rel=1e-12)
+    assert peak.by == "pytorch 2.8.0 float32 1000"
+    assert not problems
+
+
+def test_the_peak_of_a_device_is_that_of_the_fastest_framework(tmp_path: Path) -> None:
+    found, _ = peaks(tmp_path, record(), faster(case={"framework": "jax"}), record())
+    peak = found.of(run(framework="tensorflow", **HERE))
+    assert peak is not None
+    assert (peak.framework, peak.tflops) == ("jax", pytest.approx(0.1))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"hardware": "Another CPU"},
+        {"hardware": ""},
+        {"variant": "cpu;cores=1;seq=128;steps=20+100"},
+        {"variant": "cuda;steps=20+100"},
+        {"precision": "amp"},
+        {"source": "DLPerf"},
+    ],
+)
+def test_the_peak_of_another_device_or_precision_is_none(
+    tmp_path: Path, other: dict[str, Any]
+) -> None:
+    found, _ = peaks(tmp_path, record())
+    assert found.of(run(**{**HERE, **other})) is None
+
+
+def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:
+    refused = record(status="unsupported", reason="no half precision here", ranks=[])
+    found, problems = peaks(tmp_path, refused)
+    assert found.of(run(**HERE)) is None
+    assert not problems
+
+
+@pytest.mark.parametrize("blocks", [[], [{"size": 10, "products": 1, "seconds": [0.0]}]])
+def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: list[Any]) -> None:
+    broken = record()
+    broken["ranks"][0]["probe"] = blocks
+    found, problems = peaks(tmp_path, broken, record())
+    assert [problem.origin for problem in problems] == ["0.json"]
+    assert found.of(run(**HERE)) is not None

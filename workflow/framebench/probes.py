@@ -1,0 +1,175 @@
+"""The peak of a device in a precision: which probes a suite needs, and what they found.
+
+The peak belongs to the device, not to the framework that reached it: the fastest products of any
+framework on the same hardware, accelerator and cores are what all are measured against.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .certify import free_name
+from .plan import Plan, duration, request
+from .record_files import hardware_label, parse
+from .run import Problem, Run, cause
+
+FORMAT = "framebench-probe-1"
+#: Rough wall time of one, most of it for the import.
+SECONDS = 5.0
+
+
+class Probe(NamedTuple):
+    """One framework multiplying matrices in one precision, on one device. ``model`` is any that
+    the framework runs in the suite: what it says of itself may depend on the products it has."""
+
+    framework: str
+    precision: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.framework} {self.precision}"
+
+
+@dataclass(frozen=True)
+class Peak:
+    """What one probe reached: ``tflops`` are 10^12 floating-point operations per second, of
+    products in ``dtype`` of matrices with ``size`` rows, None unless ``status`` is ok."""
+
+    framework: str
+    framework_version: str
+    hardware: str
+    accelerator: str
+    cores: int | None
+    precision: str
+    status: str
+    reason: str
+    tflops: float | None
+    dtype: str
+    size: int
+
+    @property
+    def by(self) -> str:
+        """Who reached it: framework, version, dtype, rows of the matrices."""
+        return f"{self.framework} {self.framework_version} {self.dtype} {self.size}"
+
+
+class Peaks:
+    """The peaks of devices, by what a run tells of its device."""
+
+    def __init__(self, found: Iterable[Peak] = ()) -> None:
+        self._best: dict[tuple[str, ...], Peak] = {}
+        for peak in found:
+            key = (peak.hardware, _variant(peak.accelerator, peak.cores), peak.precision)
+            best = self._best.get(key)
+            if peak.tflops and (best is None or peak.tflops > (best.tflops or 0.0)):
+                self._best[key] = peak
+
+    def of(self, run: Run) -> Peak | None:
+        """The highest on this hardware, accelerator and number of cores, in this precision."""
+        if run.source != "framebench" or not run.hardware:
+            return None
+        tokens = run.variant.split(";")
+        place = ";".join(t for t in tokens if t == tokens[0] or t.startswith("cores="))
+        return self._best.get((run.hardware, place, run.precision))
+
+
+def _variant(accelerator: str, cores: int | None) -> str:
+    """As in the variant of a run."""
+    if accelerator != "cpu" or cores is None:
+        return accelerator
+    return f"{accelerator};cores={cores}"
+
+
+def wanted(plan: Plan) -> list[Probe]:
+    """One for each framework and precision of the plan."""
+    found: dict[tuple[str, str], Probe] = {}
+    for case in plan.folders:
+        probe = Probe(case.framework, case.precision, case.model)
+        found.setdefault((case.framework, case.precision), probe)
+    return list(found.values())
+
+
+def names(plan: Plan) -> dict[str, Probe]:
+    """The record of each probe, below ``results/probes``, without ``.json``. Its name ends in a
+    digest of what decides the result: accelerator, cores and environment."""
+    found = {}
+    folder = plan.settings.results / "probes"
+    for one in wanted(plan):
+        asked = request(one.framework, plan.settings, plan.place, plan.environments)
+        about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+        digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
+        name = f"{one.framework}/{one.precision}-{digest}"
+        found[free_name(folder, name, plan.settings.retry, FORMAT)] = one
+    return found
+
+
+def describe(plan: Plan, probes: Mapping[str, Probe]) -> str:
+    """How many are still to do, and their time; empty where none is."""
+    folder = plan.settings.results / "probes"
+    missing = [name for name in probes if not (folder / f"{name}.json").exists()]
+    if not missing:
+        return ""
+    time_for_it = duration(SECONDS * len(missing))
+    return f"\nProbes of the peak to run, roughly {time_for_it}: {len(missing)}"
+
+
+def arguments(plan: Plan, one: Probe) -> list[str]:
+    """What to probe, as arguments of the harness."""
+    words: dict[str, Any] = {
+        "framework": f"scripts/frameworks/{one.framework}",
+        "model": f"scripts/models/{one.model}.json",
+        "mode": "inference",
+        "batch-per-device": 1,
+        "precision": one.precision,
+        "accelerator": plan.place.accelerator,
+        "cores-per-device": plan.place.cores_per_device,
+        "time-limit": plan.settings.time_limit,
+        "seed": plan.settings.seed,
+    }
+    given = {key: value for key, value in words.items() if value is not None}
+    return [*(word for key, value in given.items() for word in (f"--{key}", str(value))), "--probe"]
+
+
+def load(folder: Path) -> tuple[list[Peak], list[Problem]]:
+    """What the probes below ``folder`` found, and files that are none."""
+    found = []
+    problems = []
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            found.append(_peak(parse(path.read_bytes(), FORMAT)))
+        except (OSError, ValueError, ArithmeticError) as error:
+            problems.append(Problem(str(path.relative_to(folder)), cause(error)))
+    return found, problems
+
+
+def _peak(record: Mapping[str, Any]) -> Peak:
+    """Raises ValueError or ArithmeticError for an ok record without a product that took time."""
+    tflops, size, dtype = None, 0, ""
+    if record["status"] == "ok":
+        (rank,) = record["ranks"]
+        tflops, size = max((tflops_of(block), block["size"]) for block in rank.get("probe", ()))
+        (dtype,) = rank["products"]
+    settings = record["settings"]
+    return Peak(
+        framework=record["case"]["framework"],
+        framework_version=record["framework_version"],
+        hardware=hardware_label(record["environment"]["hardware"]),
+        accelerator=settings["accelerator"],
+        cores=settings["cores_per_device"],
+        precision=record["case"]["precision"],
+        status=record["status"],
+        reason=record["reason"],
+        tflops=tflops,
+        dtype=dtype,
+        size=size,
+    )
+
+
+def tflops_of(block: Mapping[str, Any]) -> float:
+    """A product of two matrices of n rows takes n^3 multiplications and as many additions."""
+    return float(2e-12 * block["size"] ** 3 * block["products"] / min(block["seconds"]))
