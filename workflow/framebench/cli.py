@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import environments, records
+from . import catalog, environments, records
 from .config import Source
 from .validation import ConfigError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from . import findings
 
+PROJECT = Path(__file__).parents[2]
 FINGERPRINT = "fingerprint.txt"
 PRINTED_ROWS = 60
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
@@ -117,7 +118,7 @@ def make_report(source: Path, results: Path) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
     print the summary. The fingerprint is written last: it vouches for all the rest."""
     # pandas and Matplotlib take their time; building an environment needs neither.
-    from . import parity, published, report, tables
+    from . import efficiency, parity, probes, published, report, tables
 
     found = records.load(source)
     for problem in found.problems:
@@ -127,7 +128,18 @@ def make_report(source: Path, results: Path) -> None:
     certificates, problems = parity.load(certificates_of(source))
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    made = tables.build(found.runs, parity.Marks(certificates))
+    peaks, problems = probes.load(probes_of(source))
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    marks = parity.Marks(certificates)
+    made = tables.build(found.runs, marks)
+    made["efficiency"] = efficiency.table(
+        found.runs,
+        marks,
+        probes.Peaks(peaks),
+        catalog.load_catalog(PROJECT).models,
+        efficiency.load_datasheets(),
+    )
     folder = results / "tables"
     if certificates:
         made["parity"] = parity.table(certificates)

@@ -37,10 +37,24 @@ TITLES = {
     "half_unit": "half unit",
     "throughput_spread": "spread %",
     "repeats_needed": "repeats for 1 %",
+    "tflops_per_device": "TFLOP/s per device",
+    "peak_tflops": "peak TFLOP/s",
+    "peak_by": "peak reached by",
+    "datasheet_tflops": "datasheet TFLOP/s",
+    "mfu": "MFU %",
+    "energy_joules_per_sample": "J per sample",
+    "peak_device_memory_bytes": "device GiB",
+    "peak_host_memory_bytes": "host GiB",
+}
+#: What a column is multiplied by where it is not shown as it is.
+FACTORS = {
+    "efficiency": 100.0,
+    "throughput_spread": 100.0,
+    "mfu": 100.0,
+    "peak_device_memory_bytes": 2.0**-30,
+    "peak_host_memory_bytes": 2.0**-30,
 }
 NOTES = ("reason", "remarks", "note", "differences")
-#: Parts of one, shown as percentages.
-PARTS = ("efficiency", "throughput_spread")
 #: Two bounds that read as one cell: (low, high) -> title.
 RANGES = {
     ("throughput_min", "throughput_max"): f"min {DASH} max",
@@ -50,15 +64,17 @@ RANGES = {
 }
 #: Columns worth a place only where rows differ in them.
 HOISTED = ("framework_version", "source", "model", "mode", "precision", "compiler", "unit",
-           "status", "batch_per_device")  # fmt: skip
+           "status", "batch_per_device", "peak_by")  # fmt: skip
 #: Columns that need no place where another one decides them.
-FOLLOWING = (("framework_version", "framework"), ("source", "framework"), ("unit", "model"))
+FOLLOWING = (("framework_version", "framework"), ("source", "framework"), ("unit", "model"),
+             ("peak_by", "precision"))  # fmt: skip
 #: Columns that another one already shows.
 HIDDEN = ("nodes", "devices", "throughput_max", "throughput_ci_high", "speedup_ci_high",
           "ratio_ci_high", "marks")  # fmt: skip
 #: Figures that carry the marks of their row.
 MARKED = (
     "throughput_median",
+    "mfu",
     "speedup",
     "ratio",
     "mean_ms",
@@ -239,9 +255,9 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
         return [Cell(str(value), f"status {VERDICTS[str(value)]}") for value in mine]
     marks = values.get("marks", [""] * len(mine)) if column in MARKED else [""] * len(mine)
     if _is_number(mine):
-        factor = 100.0 if column in PARTS else 1.0
-        whole = all(value is None or isinstance(value, int) for value in mine)
-        digits = 0 if whole else 1 if factor > 1 else _digits(mine)
+        factor = FACTORS.get(column, 1.0)
+        whole = factor == 1 and all(value is None or isinstance(value, int) for value in mine)
+        digits = 0 if whole else 1 if factor > 1 else 2 if factor < 1 else _digits(mine)
         return [
             _missing(values, place)
             if value is None

@@ -11,7 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from . import intervals, parity
+from . import efficiency_cells, intervals, parity
+from .markdown_cells import MISSING, Cell, Footnotes, Row, escape, grid, marked, number
 
 TITLES = {
     "summary": "Throughput",
@@ -19,6 +20,7 @@ TITLES = {
     "amp_speedup": "Speed-up by mixed precision",
     "compiler_speedup": "Speed-up by the framework's compiler",
     "latency": "Inference latency",
+    "efficiency": "Efficiency",
     "parity": "Parity: do all frameworks compute the same?",
     "published": "Published figures, recomputed from their runs",
     "compare": "Comparison",
@@ -39,6 +41,7 @@ EXPLANATIONS = {
     "equal. Ratios come from unrounded medians.",
     "latency": "Milliseconds of one step (one batch on every device), over the steps of all "
     "repeats. Percentiles are nearest-rank and need enough samples to exist.",
+    "efficiency": efficiency_cells.EXPLANATION,
     "parity": "Relative errors against a float64 reference from the same weights and batch: the "
     "certificate of each case is its worst quantity, with all of them in parity.csv. Outputs, loss "
     "and gradients before any step; losses over five optimizer steps. Counts must agree exactly.",
@@ -46,7 +49,6 @@ EXPLANATIONS = {
     "published": "A figure agrees if it lies within half a unit of the last printed digit of what "
     "the runs give.",
 }
-MISSING = "-"
 MARKS = {
     "few": "fewer repeats than an interval of the median needs, or fewer timed steps than it takes "
     "to see whether they are steady",
@@ -59,25 +61,6 @@ MARKS = {
     "parity": "the framework computed something else than the reference (see the parity table): "
     "do not compare this figure",
 }
-
-Row = dict[str, Any]
-Cell = Callable[[Row], str]
-
-
-class Footnotes:
-    """Reasons, numbered in the order of their first use, each once."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def mark(self, text: str) -> str:
-        """ " [3]" for a reason, "" for none."""
-        if not text:
-            return ""
-        return f" [{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
-
-    def lines(self) -> list[str]:
-        return [f"[{number}]: {escape(text)}" for text, number in self._numbers.items()]
 
 
 def render(name: str, table: pd.DataFrame) -> str:
@@ -97,6 +80,8 @@ def render(name: str, table: pd.DataFrame) -> str:
         lines += _published(rows)
     elif name == "parity":
         lines += _parity(table, notes)
+    elif name == "efficiency":
+        lines += _sections(rows, efficiency_cells.values(notes, rows), notes)
     elif name in _VALUES:
         lines += _sections(rows, _VALUES[name](notes), notes)
     else:
@@ -107,34 +92,9 @@ def render(name: str, table: pd.DataFrame) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def grid(header: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """A Markdown table; cells must be escaped already."""
-    return [
-        f"| {' | '.join(header)} |",
-        f"|{'|'.join('---' for _ in header)}|",
-        *(f"| {' | '.join(row)} |" for row in rows),
-    ]
-
-
-def marked(row: Row) -> str:
-    """The marks of a row's figure, to stand behind it in its cell."""
-    return "".join(f" *{mark}*" for mark in row.get("marks", "").split())
-
-
 def _legend(mark: str, rows: Sequence[Row]) -> list[str]:
     used = any(mark in row.get("marks", "").split() for row in rows)
     return [f"*{mark}*: {MARKS[mark]}", ""] if used else []
-
-
-def escape(text: str) -> str:
-    """Any text in one cell of one line: reasons come from foreign programs."""
-    plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
-    return plain.replace("&", "&amp;").replace("<", "&lt;")
-
-
-def number(value: float, digits: int = 2) -> str:
-    """Rounded for reading; "-" where there is none."""
-    return MISSING if pd.isna(value) else f"{value:.{digits}f}"
 
 
 def hoist(rows: Sequence[Row]) -> list[str]:

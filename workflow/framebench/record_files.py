@@ -148,7 +148,22 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         environment=_environment_digest(environment),
         record=file,
         doubts=doubts.of(record, steps) if is_ok else (),
+        peak_device_memory=_most(record["ranks"], "peak_device_memory_bytes") if is_ok else None,
+        peak_host_memory=_most(record["ranks"], "peak_host_memory_bytes") if is_ok else None,
+        joules_per_sample=_joules_per_sample(record) if is_ok else None,
     )
+
+
+def _most(ranks: Sequence[Mapping[str, Any]], field: str) -> int | None:
+    """The largest that any rank has in ``field``."""
+    return max((int(rank[field]) for rank in ranks if rank.get(field) is not None), default=None)
+
+
+def _joules_per_sample(record: Mapping[str, Any]) -> float | None:
+    """Of all sources that were read (processors, memory, GPUs) together; None without any."""
+    joules = (record.get("watch") or {}).get("energy_joules") or {}
+    known = [float(value) for value in joules.values() if value is not None]
+    return sum(known) / record["samples"] if known else None
 
 
 def variant_of(settings: Mapping[str, Any], length: int | None) -> str:

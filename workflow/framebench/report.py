@@ -21,6 +21,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from . import html_tables, panels, parity
+from .efficiency import OPTIONAL
 from .html_tables import Link, Table
 from .markdown import MARKS
 from .panels import Cases
@@ -226,6 +227,11 @@ def _tables(tables: Mapping[str, pd.DataFrame], links: _Links) -> dict[str, Tabl
         for name, (title, rows) in kinds.items()
     }
     certificates = parity.overview(tables["parity"] if "parity" in tables else parity.table([]))
+    if "efficiency" in tables:
+        told = tables["efficiency"].drop(
+            columns=[name for name in OPTIONAL if tables["efficiency"][name].isna().all()]
+        )
+        made["efficiency"] = html_tables.of_frame("efficiency", "Efficiency", told, links.case)
     made["parity"] = html_tables.of_frame("parity", "Certificates", certificates)
     return made
 

@@ -30,7 +30,9 @@ class Run:
     the timed steps of the slowest rank, () for imported runs; `attempt` is 0 for the first.
     `origin` is the record's path below the set's root, or "runs.csv:LINE". `hardware` (a label)
     and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
-    not known. `doubts` are of an ok run; () for imported ones, which do not tell.
+    not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
+    are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
+    all its samples.
     """
 
     framework: str
@@ -57,6 +59,9 @@ class Run:
     environment: str
     record: Path | None
     doubts: tuple[Doubt, ...] = ()
+    peak_device_memory: int | None = None
+    peak_host_memory: int | None = None
+    joules_per_sample: float | None = None
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ TABLES = [
         "amp_speedup",
         "compiler_speedup",
         "latency",
+        "efficiency",
     )
 ]
 REPORT = f"{RESULTS}/report.html"

@@ -1,0 +1,54 @@
+"""What the cells of Markdown tables are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+MISSING = "-"
+
+Row = dict[str, Any]
+Cell = Callable[[Row], str]
+
+
+class Footnotes:
+    """Reasons, numbered in the order of their first use, each once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def mark(self, text: str) -> str:
+        """ " [3]" for a reason, "" for none."""
+        if not text:
+            return ""
+        return f" [{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
+
+    def lines(self) -> list[str]:
+        return [f"[{number}]: {escape(text)}" for text, number in self._numbers.items()]
+
+
+def grid(header: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """A Markdown table; cells must be escaped already."""
+    return [
+        f"| {' | '.join(header)} |",
+        f"|{'|'.join('---' for _ in header)}|",
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]
+
+
+def marked(row: Row) -> str:
+    """The marks of a row's figure, to stand behind it in its cell."""
+    return "".join(f" *{mark}*" for mark in row.get("marks", "").split())
+
+
+def escape(text: str) -> str:
+    """Any text in one cell of one line: reasons come from foreign programs."""
+    plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+    return plain.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Rounded for reading; "-" where there is none."""
+    return MISSING if pd.isna(value) else f"{value:.{digits}f}"
