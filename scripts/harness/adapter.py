@@ -7,6 +7,7 @@ The harness calls, in this order and in every rank of a run::
 
     start() -> build(batch) -> product_dtypes() -> step() * warm-up -> compiled()
     -> synchronize(), step(), mark() * window, synchronize() -> read(..), weights_checksum(), ..
+    -> parts() in training, where they are wanted
 
 or, to find the peak of the device, ``start() -> product(..)`` and nothing else.
 
@@ -19,6 +20,8 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from harness.parts import Part
 
 
 class Unsupported(Exception):
@@ -192,6 +195,14 @@ class Adapter(ABC):
     def forward_multiply_adds(self) -> int:
         """Multiply-adds of all products and convolutions of one forward pass over this rank's
         batch, counted by the framework or from its graph, not from the model's facts."""
+
+    @abstractmethod
+    def parts(self) -> List[Part]:
+        """What a training step consists of, in its order, from the functions that :meth:`step`
+        runs where the framework can be stopped between them (:func:`harness.parts.cut`), from
+        programs of their own where it cannot (:func:`harness.parts.nested`). These are compiled,
+        and have run once, when this returns. The last part updates the weights with gradients
+        that were averaged over the ranks."""
 
     @abstractmethod
     def product(self, left: Any, right: Any) -> Product:

@@ -38,6 +38,7 @@ class Request:
     variables: Tuple[Tuple[str, str], ...]
     parity: Optional[str]
     probe: bool
+    split_steps: int
     way: str
     prefix: Optional[str]
     pins: Tuple[Tuple[str, str], ...]
@@ -59,7 +60,7 @@ def _seconds(text: str) -> float:
     return value
 
 
-def _seed(text: str) -> int:
+def _whole(text: str) -> int:
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"must be 0 or more, not {text}")
@@ -111,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     measuring.add_argument("--timed-steps", type=_count, default=100)
     measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")
-    measuring.add_argument("--seed", type=_seed, default=0)
+    measuring.add_argument("--seed", type=_whole, default=0)
     measuring.add_argument("--repeat", type=_count, default=1)
     measuring.add_argument("--variant", metavar="NAME", help="name of this side of an A/B test")
     measuring.add_argument(
@@ -122,6 +123,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_variable,
         metavar="NAME=VALUE",
         help="environment variable of the ranks",
+    )
+    measuring.add_argument(
+        "--split-steps",
+        type=_whole,
+        default=0,
+        help="training: further steps, behind the window, that are timed part by part",
     )
     measuring.add_argument(
         "--parity",

@@ -116,6 +116,7 @@ def run_ranks(setup: Setup, common: Dict[str, str], cores: List[int]) -> record.
         "timed_steps": request.timed_steps,
         "parity": request.parity,
         "probe": request.probe,
+        "split_steps": request.split_steps,
         "folder": setup.folder,
     }
     kills_before = environment.oom_kills()

@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from harness import probe, synthetic
+from harness import probe, split, synthetic
 from harness.adapter import Adapter, Case, Mismatch, Place, Unsupported
 from harness.cores import parse_list
 from harness.loading import load_adapter
@@ -26,6 +26,7 @@ from harness.settling import is_settled, settled_after
 from harness.window import Window, measure
 
 _SECONDS_TO_LEAVE = 10
+_SECONDS_TO_SPLIT = 60  # at least; else as long as the run took until then
 
 
 def place_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> Place:
@@ -222,6 +223,21 @@ def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, A
     fields["weights_checksum"] = adapter.weights_checksum() if train_together else None
 
 
+def split_step(adapter: Adapter, steps: int, seconds: float, report: Report) -> None:
+    """Time the parts of a step behind everything that counts: whatever goes wrong here says so in
+    its own place, and a rank that hangs is ended by the kernel. ``seconds``: of the run so far."""
+    report.fields["split"] = {"reason": "it was ended: it took too long", "parts": []}
+    report.succeed()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(max(_SECONDS_TO_SPLIT, int(seconds)))
+    try:
+        found = {"reason": "", "parts": split.measure(adapter, steps, seconds)}
+    except Exception as error:
+        found = {"reason": describe(error, adapter)["reason"], "parts": []}
+    signal.alarm(0)
+    report.fields["split"] = found
+
+
 def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]:
     """Status and reason for an exception that ended the rank."""
     if isinstance(error, Unsupported):
@@ -248,6 +264,7 @@ def main(spec_path: str) -> int:
     faulthandler.enable()
     with open(spec_path, encoding="utf-8") as file:
         spec = json.load(file)
+    begin = time.perf_counter()
     place = place_from(os.environ, spec)
     report = Report(spec["folder"], place.rank, socket.gethostname())
     adapter: Optional[Adapter] = None
@@ -264,10 +281,11 @@ def main(spec_path: str) -> int:
         print(report.fields["traceback"], file=sys.stderr)
         _leave(1)  # not waiting for threads that wait for the other ranks
     gc.unfreeze()
+    if spec["split_steps"] and "step_seconds" in report.fields and case.mode == "train":
+        split_step(adapter, spec["split_steps"], time.perf_counter() - begin, report)
     report.succeed()
     # The result is safe; a framework that hangs while it leaves is ended by the kernel.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(_SECONDS_TO_LEAVE)
-    assert adapter is not None
     adapter.stop()
     return 0

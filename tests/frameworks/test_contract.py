@@ -11,17 +11,19 @@ from __future__ import annotations
 import json
 import math
 import resource
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import parity, probes
+from framebench import parity, probes, step_parts
 from framebench.record_files import parse
 
 from ..bench import Bench, Finished
 from ..conftest import ROOT, build_environment
+from .fork_server import ForkServer
 from .models import BERT, MODELS, RESNET, facts_of, sequence_of, small, write_references
 
 FRAMEWORKS = sorted(path.parent for path in ROOT.glob("scripts/frameworks/*/framework.json"))
@@ -47,6 +49,20 @@ OVERSIZED = {"batch_per_device": 16000, "sequence_length": 128}
 # What no core does in a second: 6 GHz and two vector units of 512 bits with a multiply-add each;
 # with matrix tiles (AMX) 2048 operations on halves.
 CORE_TFLOPS = {"fp32": 6e-3 * 64, "amp": 6e-3 * 2048}
+# All parts of a step, twice, in each rank on a batch of its own.
+PARTS = """
+facts = small_bert()
+adapter = started(facts)
+adapter.build(batch_of(facts, rank=RANK))
+adapter.step()
+before = adapter.weights_checksum()
+for part in adapter.parts() * 2:
+    adapter.synchronize()
+    part.run()
+adapter.synchronize()
+answer(before=before, after=adapter.weights_checksum())
+adapter.stop()
+"""
 HALVES = {"bfloat16", "float16"}
 
 
@@ -211,7 +227,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     record = runs(model, mode).record
     assert set(SCHEMA["properties"]) == set(record)
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
-    assert known - set(rank) == {"traceback", "processes", "parity", "probe"}, "a field"
+    assert known - set(rank) == {"traceback", "processes", "parity", "probe", "split"}, "a field"
     assert record["framework_version"] == rank["framework_version"] != ""
     assert rank["device"] == "cpu"
     assert len(rank["cores"]) == 1
@@ -333,6 +349,40 @@ def test_amp_is_near_the_reference_or_is_refused(runs: Runs, model: str) -> None
     if certificate.status == "unsupported":
         return
     assert certificate.passed, (certificate.reason, certificate.errors)
+
+
+def split_of(rank: dict[str, Any]) -> dict[str, float]:
+    """Seconds by part; a part that could not be had alone says what it has in it."""
+    split = step_parts.split_of(rank)
+    assert split is not None
+    assert split.seconds, split.reason
+    return dict(split.seconds)
+
+
+@pytest.mark.parametrize("compiler", ["none", "native"])
+def test_the_parts_of_a_step_add_up_to_it(runs: Runs, compiler: str) -> None:
+    record = runs(BERT, compiler=compiler, split_steps=3).record
+    if compiler == "native" and is_refused(record):
+        return
+    (rank,) = runs.ok(BERT, compiler=compiler, split_steps=3)
+    found = split_of(rank)
+    assert list(found) == ["forward", "backward", "optimizer"]
+    step = statistics.median(rank["step_seconds"])
+    # far apart, because other tests run on the same cores, and a step takes milliseconds
+    assert step / 4 < sum(found.values()) < 4 * step
+    assert found["forward"] > 0
+
+
+def test_two_devices_have_an_all_reduce_among_the_parts(runs: Runs) -> None:
+    for rank in runs.ok(BERT, devices_per_node=2, split_steps=3):
+        assert list(split_of(rank)) == ["forward", "backward", "all_reduce", "optimizer"]
+
+
+def test_ranks_agree_after_the_parts_of_a_step(runs: Runs, tmp_path: Path) -> None:
+    with ForkServer(runs.framework.name, runs.python, "", tmp_path) as run:
+        first, second = run(PARTS, ranks=2)
+    assert first["after"] == pytest.approx(second["after"], rel=1e-12)
+    assert first["after"] != first["before"], "no weight was changed: what was timed is no step"
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from harness import cores, outcome, processes, rank, report, schema, synthetic, window
 from harness.adapter import Adapter, Case, Mismatch, Place, Product
+from harness.parts import Part
 
 from ..conftest import ROOT
 
@@ -80,6 +81,9 @@ class Recorder(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return 0
+
+    def parts(self) -> list[Part]:
+        return []
 
     def product(self, left: Any, right: Any) -> Product:
         return Product(lambda: None, "float32")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import fastjsonschema
 import pytest
-from framebench import probes
-from harness import probe
+from framebench import probes, step_parts
+from harness import probe, report, split
 
 from ..bench import ROOT, Bench
 
@@ -193,6 +196,79 @@ def test_a_probe_of_another_precision_than_asked_fails(toy: Bench) -> None:
     record = toy.run("fp32_amp", "--probe", precision="amp").record
     assert record["status"] == "failed"
     assert "amp without effect" in record["reason"]
+
+
+def seconds_of(rank: dict[str, Any]) -> dict[str, float]:
+    split = step_parts.split_of(rank)
+    assert split is not None
+    return dict(split.seconds)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_parts_of_a_step_are_timed_behind_everything_that_counts(
+    toy: Bench, devices: int, tmp_path: Path
+) -> None:
+    plain = toy.run("sleep=0.08", devices_per_node=devices).record
+    second = Bench(tmp_path / "second", toy.python, toy.marker)
+    second.folder.mkdir()
+    record = second.run("sleep=0.08", devices_per_node=devices, split_steps=3).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    assert "split" not in plain["ranks"][0], "nobody asked for it"
+    for rank, without in zip(record["ranks"], plain["ranks"], strict=True):
+        for unchanged in ("last_value", "weights_checksum"):
+            assert rank[unchanged] == without[unchanged], "the window knows of the split"
+        assert len(rank["step_seconds"]) == 5
+        found = seconds_of(rank)
+        expected = {"forward": 0.02, "backward": 0.04, "optimizer": 0.02}
+        assert set(found) == set(expected) | ({"all_reduce"} if devices == 2 else set())
+        for part, seconds in expected.items():
+            assert found[part] == pytest.approx(seconds, abs=0.015), part
+        # averaged() sleeps for 1.25 steps, 0.06 s of which forward and backward take alone
+        if devices == 2:
+            assert found["all_reduce"] == pytest.approx(0.04, abs=0.02)
+
+
+def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
+    rank = toy.run("sleep=0.2", timed_steps=3, split_steps=1000).record["ranks"][0]
+    spent = sum(sum(part["seconds"]) for part in rank["split"]["parts"])
+    assert spent < split.SHARE * 2 + 0.3, "more than a tenth of some 2 s, and one step"
+
+
+def test_inference_has_no_parts(toy: Bench) -> None:
+    record = toy.run("", mode="inference", split_steps=3).record
+    assert record["status"] == "ok"
+    assert "split" not in record["ranks"][0]
+
+
+def test_parts_that_fail_do_not_cost_the_run(toy: Bench) -> None:
+    record = toy.run("no_parts", split_steps=3).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    assert record["throughput"] > 0
+    assert record["ranks"][0]["split"] == {
+        "reason": "RuntimeError: the toy is one piece",
+        "parts": [],
+    }
+
+
+def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> None:
+    script = f"""
+import sys, time
+sys.path.insert(0, {str(ROOT / "scripts")!r})
+from harness import rank, report
+class Hanging:
+    def parts(self):
+        time.sleep(600)
+rank._SECONDS_TO_SPLIT = 1
+rank.split_step(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
+"""
+    ended = subprocess.run([sys.executable, "-c", script, tmp_path], timeout=60, check=False)
+    assert ended.returncode == -signal.SIGALRM
+    _, final, fields = report.read(str(tmp_path), 0)
+    assert final, "the launcher must see a result"
+    assert fields["status"] == "ok"
+    assert "too long" in fields["split"]["reason"]
 
 
 def test_an_error_keeps_its_traceback_and_its_log(toy: Bench) -> None:

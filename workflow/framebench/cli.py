@@ -118,7 +118,7 @@ def make_report(source: Path, results: Path) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
     print the summary. The fingerprint is written last: it vouches for all the rest."""
     # pandas and Matplotlib take their time; building an environment needs neither.
-    from . import efficiency, parity, probes, published, report, tables
+    from . import efficiency, parity, probes, published, report, split_table, tables
 
     found = records.load(source)
     for problem in found.problems:
@@ -140,6 +140,7 @@ def make_report(source: Path, results: Path) -> None:
         catalog.load_catalog(PROJECT).models,
         efficiency.load_datasheets(),
     )
+    made["split"] = split_table.table(found.runs, marks)
     folder = results / "tables"
     if certificates:
         made["parity"] = parity.table(certificates)

@@ -11,6 +11,10 @@ from pathlib import Path
 from .catalog import Catalog
 from .plan import Plan, PlannedRun
 
+#: Steps that are timed part by part behind the window of a training run's first repeat: what a step
+#: consists of does not change from repeat to repeat.
+SPLIT_STEPS = 3
+
 
 def environment_marker(plan: Plan, name: str, conda: bool) -> list[str]:
     """What a run must wait for: the venv's marker; nothing where conda or the user brings the
@@ -74,6 +78,7 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
         "seed": plan.settings.seed,
         "repeat": run.repeat,
         "variant": case.variant or None,
+        "split-steps": SPLIT_STEPS if case.mode == "train" and run.repeat == 1 else None,
     }
     given = [(key, value) for key, value in words.items() if value is not None]
     if case.variant:

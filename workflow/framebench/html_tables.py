@@ -13,6 +13,7 @@ import pandas as pd
 from . import intervals, panels, parity
 from .cases import KEYS
 from .panels import Key
+from .step_parts import PARTS
 
 MAX_ROWS = 600
 DASH = "\N{EN DASH}"
@@ -37,6 +38,10 @@ TITLES = {
     "half_unit": "half unit",
     "throughput_spread": "spread %",
     "repeats_needed": "repeats for 1 %",
+    "sum_over_step": "sum / step",
+    "split_steps": "steps",
+    **{f"{part}_ms": f"{part.replace('_', '-')} ms" for part in PARTS},
+    **{f"{part}_share": "%" for part in PARTS},
     "tflops_per_device": "TFLOP/s per device",
     "peak_tflops": "peak TFLOP/s",
     "peak_by": "peak reached by",
@@ -51,10 +56,11 @@ FACTORS = {
     "efficiency": 100.0,
     "throughput_spread": 100.0,
     "mfu": 100.0,
+    **{f"{part}_share": 100.0 for part in PARTS},
     "peak_device_memory_bytes": 2.0**-30,
     "peak_host_memory_bytes": 2.0**-30,
 }
-NOTES = ("reason", "remarks", "note", "differences")
+NOTES = ("reason", "remarks", "note", "differences", "how")
 #: Two bounds that read as one cell: (low, high) -> title.
 RANGES = {
     ("throughput_min", "throughput_max"): f"min {DASH} max",
@@ -64,7 +70,7 @@ RANGES = {
 }
 #: Columns worth a place only where rows differ in them.
 HOISTED = ("framework_version", "source", "model", "mode", "precision", "compiler", "unit",
-           "status", "batch_per_device", "peak_by")  # fmt: skip
+           "status", "batch_per_device", "peak_by", "data")  # fmt: skip
 #: Columns that need no place where another one decides them.
 FOLLOWING = (("framework_version", "framework"), ("source", "framework"), ("unit", "model"),
              ("peak_by", "precision"))  # fmt: skip
@@ -75,6 +81,7 @@ HIDDEN = ("nodes", "devices", "throughput_max", "throughput_ci_high", "speedup_c
 MARKED = (
     "throughput_median",
     "mfu",
+    "sum_over_step",
     "speedup",
     "ratio",
     "mean_ms",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import efficiency_cells, intervals, parity
+from . import efficiency_cells, intervals, parity, split_table
 from .markdown_cells import MISSING, Cell, Footnotes, Row, escape, grid, marked, number
 
 TITLES = {
@@ -21,6 +21,7 @@ TITLES = {
     "compiler_speedup": "Speed-up by the framework's compiler",
     "latency": "Inference latency",
     "efficiency": "Efficiency",
+    "split": "Where the time of a training step goes",
     "parity": "Parity: do all frameworks compute the same?",
     "published": "Published figures, recomputed from their runs",
     "compare": "Comparison",
@@ -42,6 +43,7 @@ EXPLANATIONS = {
     "latency": "Milliseconds of one step (one batch on every device), over the steps of all "
     "repeats. Percentiles are nearest-rank and need enough samples to exist.",
     "efficiency": efficiency_cells.EXPLANATION,
+    "split": split_table.EXPLANATION,
     "parity": "Relative errors against a float64 reference from the same weights and batch: the "
     "certificate of each case is its worst quantity, with all of them in parity.csv. Outputs, loss "
     "and gradients before any step; losses over five optimizer steps. Counts must agree exactly.",
@@ -254,6 +256,7 @@ _VALUES: dict[str, Callable[[Footnotes], list[tuple[str, Cell]]]] = {
     "compiler_speedup": _speedup_values("compiled", "none"),
     "latency": _latency_values,
     "compare": _compare_values,
+    "split": split_table.values,
 }
 
 

@@ -16,6 +16,7 @@ import fastjsonschema
 
 from . import doubts
 from .run import NO_REASON, Problem, Run, cause
+from .step_parts import split_of
 
 _FORMAT = "framebench-record-1"
 _SCHEMA = Path(__file__).parents[1] / "schemas" / "record.schema.json"
@@ -122,7 +123,8 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     if named and int(named[1]) != record["repeat"]:
         raise ValueError(f"is named as repeat {named[1]}, but holds repeat {record['repeat']}")
     is_ok = record["status"] == "ok"
-    steps = _slowest_steps(record["ranks"])
+    slowest = _slowest(record["ranks"])
+    steps = _steps_of(slowest)
     return Run(
         framework=case["framework"],
         framework_version=record["framework_version"],
@@ -151,6 +153,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         peak_device_memory=_most(record["ranks"], "peak_device_memory_bytes") if is_ok else None,
         peak_host_memory=_most(record["ranks"], "peak_host_memory_bytes") if is_ok else None,
         joules_per_sample=_joules_per_sample(record) if is_ok else None,
+        split=split_of(slowest) if is_ok else None,
     )
 
 
@@ -196,13 +199,18 @@ def _checked_throughput(record: Mapping[str, Any]) -> float:
     return float(value)
 
 
-def _slowest_steps(ranks: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
-    """Seconds of each timed step of the rank with the longest window."""
-    timed = [rank for rank in ranks if rank.get("step_seconds")]
-    if not timed:
-        return ()
-    slowest = max(timed, key=lambda rank: (rank.get("window_seconds", 0.0), -rank["rank"]))
-    steps = tuple(map(float, slowest["step_seconds"]))
+def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The rank with the longest window; empty where none was timed."""
+
+    def window(rank: Mapping[str, Any]) -> tuple[float, int]:
+        return rank.get("window_seconds", 0.0), -rank["rank"]
+
+    return max((rank for rank in ranks if rank.get("step_seconds")), key=window, default={})
+
+
+def _steps_of(rank: Mapping[str, Any]) -> tuple[float, ...]:
+    """Seconds of each timed step."""
+    steps = tuple(map(float, rank.get("step_seconds", ())))
     if not math.isfinite(sum(steps)):
         raise ValueError("holds a step time that is not finite")
     return steps

@@ -232,6 +232,10 @@ def _tables(tables: Mapping[str, pd.DataFrame], links: _Links) -> dict[str, Tabl
             columns=[name for name in OPTIONAL if tables["efficiency"][name].isna().all()]
         )
         made["efficiency"] = html_tables.of_frame("efficiency", "Efficiency", told, links.case)
+    if "split" in tables and tables["split"]["step_ms"].notna().any():
+        made["split"] = html_tables.of_frame(
+            "split", "Parts of a training step", tables["split"], links.case
+        )
     made["parity"] = html_tables.of_frame("parity", "Certificates", certificates)
     return made
 

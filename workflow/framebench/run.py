@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .step_parts import Split
+
 STATUSES = ("ok", "oom", "unsupported", "timeout", "failed")
 MODES = ("train", "inference")
 NO_REASON = "no reason given"
@@ -32,7 +34,7 @@ class Run:
     and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
     not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
     are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
-    all its samples.
+    all its samples; `split` is that of the slowest rank, None where none was asked for.
     """
 
     framework: str
@@ -62,6 +64,7 @@ class Run:
     peak_device_memory: int | None = None
     peak_host_memory: int | None = None
     joules_per_sample: float | None = None
+    split: Split | None = None
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ TABLES = [
         "compiler_speedup",
         "latency",
         "efficiency",
+        "split",
     )
 ]
 REPORT = f"{RESULTS}/report.html"

@@ -8,6 +8,7 @@ import importlib
 from typing import Any, Dict, List, Optional
 
 from harness.adapter import Adapter, Product
+from harness.parts import Part, nested
 
 # The words of an error that means memory; JAX raises it as a RuntimeError.
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
@@ -156,6 +157,27 @@ class JaxAdapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return int(self._programs.multiply_adds(self._trace(self._logits)))
+
+    def parts(self) -> List[Part]:
+        steps, shared, own = self._steps, self._parallel.SHARED, self._parallel.OWN
+        functions = {
+            "forward": (self._logits, own),
+            "backward": (steps.gradients(steps.alone(self._observed, self._arrays)), own),
+        }
+        if self._ranks:
+            functions["all_reduce"] = (steps.gradients(self._differentiate), shared)
+        found = {name: self._part(*function) for name, function in functions.items()}
+        for run in found.values():
+            run()
+        return nested({**found, "optimizer": self.step})
+
+    def _part(self, function: Any, results: Any) -> Any:
+        program = self._ready(function, self._shared.parameters, results)
+
+        def run() -> None:
+            self._latest = program(self._shared.parameters, self._own, self._batch)
+
+        return run
 
     def product(self, left: Any, right: Any) -> Product:
         jax = self._jax

@@ -60,11 +60,21 @@ def differentiation(forward: Forward, loss: Callable[..., Array]) -> Differentia
     return run
 
 
-def averaged(differentiate: Differentiate, arrays: Any) -> Differentiate:
-    """The same with the gradients averaged over the ranks; the loss is still this rank's."""
+def alone(differentiate: Differentiate, arrays: Any) -> Differentiate:
+    """The same as a rank's part of a program over all of them."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
-        value, own, gradients = differentiate(arrays.vary(parameters), own, batch)
+        return differentiate(arrays.vary(parameters), own, batch)
+
+    return run
+
+
+def averaged(differentiate: Differentiate, arrays: Any) -> Differentiate:
+    """The same with the gradients averaged over the ranks; the loss is still this rank's."""
+    differentiate = alone(differentiate, arrays)
+
+    def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
+        value, own, gradients = differentiate(parameters, own, batch)
         return value, own, arrays.average(gradients)
 
     return run

@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any, Dict, List
 
 from harness.adapter import Adapter, Product, Unsupported
+from harness.parts import Part, cut
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -73,16 +74,18 @@ class MXNetAdapter(Adapter):
         )
         if self._dtype == "float16":  # bfloat16 has the range of float32
             mx.contrib.amp.init_trainer(self._trainer)
-        self._differentiate = steps.gradients(
+        self._evaluate = steps.evaluation(
             forward=self._forward,
             loss=lambda outputs: definition.loss(outputs, labels),
             trainer=self._trainer,
+        )
+        self._differentiate = steps.gradients(
+            self._evaluate,
             sum_over_ranks=self._group.sum_gradients if self._group else None,
             found=found,
         )
-        self._step = steps.training(
-            self._differentiate, self._trainer, self.place.world_size, found
-        )
+        self._update = steps.updating(self._trainer, self.place.world_size, found)
+        self._step = steps.training(self._differentiate, self._update)
 
     def _arrays(self, arrays: Any) -> Any:
         try:
@@ -177,6 +180,14 @@ class MXNetAdapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return sum(product.multiply_adds for product in self._products_of_a_pass())
+
+    def parts(self) -> List[Part]:
+        return cut(
+            forward=lambda: self._evaluate()[1],
+            backward=lambda loss: loss.backward(),
+            averaged=self._differentiate if self._group else None,
+            update=self._update,
+        )
 
     def product(self, left: Any, right: Any) -> Product:
         a, b = self._arrays((left, right))

@@ -28,23 +28,34 @@ def inference(model: Any, inputs: Tuple[Any, ...]) -> Step:
     return forward
 
 
-def gradients(
-    forward: Step,
-    loss: Callable[[Outputs], Any],
-    trainer: Any,
-    sum_over_ranks: Optional[Callable[[List[Any]], None]],
-    found: List[Any],
-) -> Callable[[], Any]:
-    """The step's first part: it returns the loss, an array (1,), and leaves in ``found``, the
-    gradients' arrays, their sum over all ranks. ``gradient_scale`` makes them the true ones."""
+def evaluation(
+    forward: Step, loss: Callable[[Outputs], Any], trainer: Any
+) -> Callable[[], Tuple[Any, Any]]:
+    """The step's first part: it returns the loss, an array (1,), and what is to be differentiated:
+    the same, scaled under float16."""
     float16 = hasattr(trainer, "_amp_loss_scaler")
 
-    def differentiate() -> Any:
+    def evaluate() -> Tuple[Any, Any]:
         with autograd.record():
             value = loss(forward())
             scaling = amp.scale_loss(value, trainer) if float16 else contextlib.nullcontext(value)
             with scaling as scaled:
-                scaled.backward()
+                return value, scaled
+
+    return evaluate
+
+
+def gradients(
+    evaluate: Callable[[], Tuple[Any, Any]],
+    sum_over_ranks: Optional[Callable[[List[Any]], None]],
+    found: List[Any],
+) -> Callable[[], Any]:
+    """The step until its update: it returns the loss and leaves in ``found``, the gradients'
+    arrays, their sum over all ranks. ``gradient_scale`` makes them the true ones."""
+
+    def differentiate() -> Any:
+        value, scaled = evaluate()
+        scaled.backward()
         if sum_over_ranks is not None:
             sum_over_ranks(found)
         return value
@@ -58,14 +69,23 @@ def gradient_scale(trainer: Any, ranks: int) -> float:
     return trainer._scale / ranks
 
 
-def training(differentiate: Callable[[], Any], trainer: Any, ranks: int, found: List[Any]) -> Step:
+def updating(trainer: Any, ranks: int, found: List[Any]) -> Callable[[], None]:
+    """The step's last part."""
+
+    def update() -> None:
+        if isinstance(trainer.optimizer, AdamW):
+            trainer.optimizer.clip(found, gradient_scale(trainer, ranks))
+        trainer.update(ranks)  # nothing, where a float16 gradient overflowed
+
+    return update
+
+
+def training(differentiate: Callable[[], Any], update: Callable[[], None]) -> Step:
     """The step that returns the loss, an array (1,)."""
 
     def step() -> Outputs:
         value = differentiate()
-        if isinstance(trainer.optimizer, AdamW):
-            trainer.optimizer.clip(found, gradient_scale(trainer, ranks))
-        trainer.update(ranks)  # nothing, where a float16 gradient overflowed
+        update()
         return (value,)
 
     return step

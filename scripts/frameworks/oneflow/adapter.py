@@ -8,6 +8,7 @@ import os
 from typing import Any, Dict, List
 
 from harness.adapter import Adapter, Product
+from harness.parts import Part, cut, nested
 
 # OneFlow's words for memory that ran out, where it is an exception; on a CPU it ends the process.
 OUT_OF_MEMORY = ("out of memory", "out_of_memory", "allocate failed", "CUBLAS_STATUS_ALLOC_FAILED")
@@ -64,15 +65,20 @@ class OneFlowAdapter(Adapter):
         several = self.place.world_size > 1
         model = self._ranks.wrap(self._model) if several else self._model
         self._optimizer = self._make_optimizer()
-        self._differentiate = self._eager.gradients(
-            forward=lambda: self._forward(model),
-            losses=lambda outputs: self._definition.losses(outputs, self._batch),
-            optimizer=self._optimizer,
-            views=several,
-        )
-        self._step = self._eager.training(
-            self._differentiate, self._optimizer, self._clip_global_norm
-        )
+
+        def evaluation(of: Any) -> Any:
+            return self._eager.evaluation(
+                forward=lambda: self._forward(of),
+                losses=lambda outputs: self._definition.losses(outputs, self._batch),
+                optimizer=self._optimizer,
+                views=several,
+            )
+
+        # without DistributedDataParallel's hook, which stands behind the whole model
+        self._evaluate_alone = evaluation(self._model.forward)
+        self._differentiate = self._eager.gradients(evaluation(model))
+        self._update = self._eager.updating(self._optimizer, self._clip_global_norm)
+        self._step = self._eager.training(self._differentiate, self._update)
 
     def _build_graph(self) -> None:
         self._side_graphs: Dict[Any, Any] = {}
@@ -207,6 +213,31 @@ class OneFlowAdapter(Adapter):
         else:
             done = self._watched()
         return self._products.multiply_adds(done)
+
+    def parts(self) -> List[Part]:
+        several = self.place.world_size > 1
+        if self._graph_mode:
+            forward, gradients = map(self._compiled, (self._graphs.Forward, self._graphs.Gradients))
+            found = nested(
+                {
+                    "forward": lambda: forward(self._batch),
+                    "backward+all_reduce" if several else "backward": lambda: gradients(
+                        self._batch
+                    ),
+                    "optimizer": self._step,
+                }
+            )
+            for part in found:
+                part.run()
+            return found
+        # Buckets that were reduced once are not reduced again before DistributedDataParallel's
+        # next forward pass: gradients of passes without it stay this rank's.
+        return cut(
+            forward=self._evaluate_alone,
+            backward=self._eager.backward,
+            averaged=self._differentiate if several else None,
+            update=self._update,
+        )
 
     def product(self, left: Any, right: Any) -> Product:
         oneflow = self._oneflow

@@ -11,21 +11,35 @@ Outputs = Tuple[Tensor, ...]
 Step = Callable[[], Outputs]
 
 
-def gradients(
+def evaluation(
     forward: Step,
     losses: Callable[[Outputs], Outputs],
     optimizer: optim.Optimizer,
     views: bool,
 ) -> Step:
-    """The step's first part: it returns the losses and leaves the gradients in the parameters.
+    """The step's first part: it empties the gradients and returns the losses.
 
     ``views``: they are views of the buckets of DistributedDataParallel, to which backward passes
     add; only then must they be zeroed, and not be dropped, which OneFlow recommends."""
 
-    def differentiate() -> Outputs:
+    def evaluate() -> Outputs:
         optimizer.zero_grad(set_to_none=not views)
-        found = losses(forward())
-        sum(vector.mean() for vector in found).backward()  # with DistributedDataParallel averaged
+        return losses(forward())
+
+    return evaluate
+
+
+def backward(losses: Outputs) -> None:
+    """Leaves the gradients in the parameters; DistributedDataParallel averages them in here."""
+    sum(vector.mean() for vector in losses).backward()
+
+
+def gradients(evaluate: Step) -> Step:
+    """The step until its update: it returns the losses and leaves the gradients."""
+
+    def differentiate() -> Outputs:
+        found = evaluate()
+        backward(found)
         return tuple(vector.detach() for vector in found)
 
     return differentiate
@@ -42,15 +56,24 @@ def clip_global_norm(gradients: List[Tensor], limit: float) -> None:
         gradient.mul_(factor)
 
 
-def training(differentiate: Step, optimizer: optim.Optimizer, limit: Optional[float]) -> Step:
-    """The step that returns the losses. ``limit``: of the gradients' global norm, if any."""
+def updating(optimizer: optim.Optimizer, limit: Optional[float]) -> Callable[[], None]:
+    """The step's last part. ``limit``: of the gradients' global norm, if any."""
     parameters = [p for group in optimizer.param_groups for p in group.parameters]
 
-    def step() -> Outputs:
-        found = differentiate()
+    def update() -> None:
         if limit is not None:
             clip_global_norm([parameter.grad for parameter in parameters], limit)
         optimizer.step()
+
+    return update
+
+
+def training(differentiate: Step, update: Callable[[], None]) -> Step:
+    """The step that returns the losses."""
+
+    def step() -> Outputs:
+        found = differentiate()
+        update()
         return found
 
     return step

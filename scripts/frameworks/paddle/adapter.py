@@ -9,6 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from harness.adapter import Adapter, Product
+from harness.parts import Part, cut
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -70,13 +71,18 @@ class PaddleAdapter(Adapter):
         self._optimizer = definition.optimizer(self._model, self.facts)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
-        self._differentiate = self._steps.gradients(
-            forward=lambda: self._forward(network),
-            loss=lambda outputs: definition.loss(outputs, tensors),
-            optimizer=self._optimizer,
-            scaler=self._scaler,
-        )
-        self._step = self._steps.training(self._differentiate, self._optimizer, self._scaler)
+
+        def evaluation(of: Any) -> Any:
+            return self._steps.evaluation(
+                forward=lambda: self._forward(of),
+                loss=lambda outputs: definition.loss(outputs, tensors),
+                optimizer=self._optimizer,
+            )
+
+        self._evaluate_alone = evaluation(self._network)
+        self._differentiate = self._steps.gradients(evaluation(network), self._scaler)
+        self._update = self._steps.updating(self._optimizer, self._scaler)
+        self._step = self._steps.training(self._differentiate, self._update)
 
     def _forward(self, network: Any) -> Outputs:
         return tuple(network(self._inputs))
@@ -148,6 +154,15 @@ class PaddleAdapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return self._products.multiply_adds(self._compiler.trace(self._network, self._inputs))
+
+    def parts(self) -> List[Part]:
+        # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
+        return cut(
+            forward=self._evaluate_alone,
+            backward=lambda loss: self._scaler.scale(loss).backward(),
+            averaged=self._differentiate if self._process_group else None,
+            update=self._update,
+        )
 
     def product(self, left: Any, right: Any) -> Product:
         paddle = self._paddle

@@ -11,35 +11,50 @@ Outputs = Tuple[Tensor, ...]
 Step = Callable[[], Outputs]
 
 
-def gradients(
-    forward: Step,
-    loss: Callable[[Outputs], Tensor],
-    optimizer: paddle.optimizer.Optimizer,
-    scaler: paddle.amp.GradScaler,
+def evaluation(
+    forward: Step, loss: Callable[[Outputs], Tensor], optimizer: paddle.optimizer.Optimizer
 ) -> Callable[[], Tensor]:
-    """The step's first part: it returns the loss, a scalar, and leaves the gradients, scaled, in
-    the parameters. A disabled ``scaler`` passes everything through."""
+    """The step's first part: it drops the gradients and returns the loss, a scalar."""
+
+    def evaluate() -> Tensor:
+        optimizer.clear_grad(set_to_zero=False)  # freed: the backward pass writes, not adds
+        return loss(forward())
+
+    return evaluate
+
+
+def gradients(
+    evaluate: Callable[[], Tensor], scaler: paddle.amp.GradScaler
+) -> Callable[[], Tensor]:
+    """The step until its update: it returns the loss and leaves the gradients, scaled, in the
+    parameters. A disabled ``scaler`` passes everything through."""
 
     def differentiate() -> Tensor:
-        optimizer.clear_grad(set_to_zero=False)  # freed: the backward pass writes, not adds
-        value = loss(forward())
+        value = evaluate()
         scaler.scale(value).backward()  # DataParallel averages the gradients in here
         return value.detach()
 
     return differentiate
 
 
-def training(
-    differentiate: Callable[[], Tensor],
-    optimizer: paddle.optimizer.Optimizer,
-    scaler: paddle.amp.GradScaler,
-) -> Step:
+def updating(
+    optimizer: paddle.optimizer.Optimizer, scaler: paddle.amp.GradScaler
+) -> Callable[[], None]:
+    """The step's last part."""
+
+    def update() -> None:
+        scaler.step(optimizer)  # clips the unscaled gradients where the optimizer says so
+        scaler.update()
+
+    return update
+
+
+def training(differentiate: Callable[[], Tensor], update: Callable[[], None]) -> Step:
     """The step that returns the loss, a scalar."""
 
     def step() -> Outputs:
         value = differentiate()
-        scaler.step(optimizer)  # clips the unscaled gradients where the optimizer says so
-        scaler.update()
+        update()
         return (value,)
 
     return step

@@ -8,6 +8,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from harness.adapter import Adapter, Mismatch, Product
+from harness.parts import Part, cut
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -64,19 +65,23 @@ class PyTorchAdapter(Adapter):
         self._optimizer = definition.optimizer(self._model, self.facts)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=self._dtype == torch.float16)
-        self._differentiate = self._steps.gradients(
-            forward=lambda: self._forward(model),
-            loss=lambda outputs: definition.loss(outputs, tensors),
-            optimizer=self._optimizer,
-            scaler=self._scaler,
-        )
-        self._step = self._steps.training(
-            differentiate=self._differentiate,
+
+        def evaluation(of: Any) -> Any:
+            return self._steps.evaluation(
+                forward=lambda: self._forward(of),
+                loss=lambda outputs: definition.loss(outputs, tensors),
+                optimizer=self._optimizer,
+            )
+
+        self._evaluate_alone = evaluation(self._model)
+        self._differentiate = self._steps.gradients(evaluation(model), self._scaler)
+        self._update = self._steps.updating(
             optimizer=self._optimizer,
             scaler=self._scaler,
             parameters=list(self._model.parameters()),
             clip_global_norm=self.facts["hyperparameters"].get("clip_global_norm"),
         )
+        self._step = self._steps.training(self._differentiate, self._update)
 
     def _forward(self, model: Any) -> Outputs:
         """The logits of ``model``; raises :class:`Mismatch` where their precision is another."""
@@ -171,6 +176,15 @@ class PyTorchAdapter(Adapter):
     def forward_multiply_adds(self) -> int:
         eager = self._model.forward
         return self._products.multiply_adds(self._model, lambda: self._forward(eager), self._device)
+
+    def parts(self) -> List[Part]:
+        # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
+        return cut(
+            forward=self._evaluate_alone,
+            backward=lambda loss: self._scaler.scale(loss).backward(),
+            averaged=self._differentiate if self._process_group else None,
+            update=self._update,
+        )
 
     def product(self, left: Any, right: Any) -> Product:
         a, b = (self._torch.from_numpy(x).to(self._device, self._dtype) for x in (left, right))

@@ -11,40 +11,54 @@ Outputs = Tuple[Tensor, ...]
 Step = Callable[[], Outputs]
 
 
-def gradients(
-    forward: Step,
-    loss: Callable[[Outputs], Tensor],
-    optimizer: torch.optim.Optimizer,
-    scaler: torch.amp.GradScaler,
+def evaluation(
+    forward: Step, loss: Callable[[Outputs], Tensor], optimizer: torch.optim.Optimizer
 ) -> Callable[[], Tensor]:
-    """The step's first part: it returns the loss, a scalar, and leaves the gradients, scaled, in
-    the parameters. A disabled ``scaler`` passes everything through."""
+    """The step's first part: it drops the gradients and returns the loss, a scalar."""
+
+    def evaluate() -> Tensor:
+        optimizer.zero_grad(set_to_none=True)
+        return loss(forward())
+
+    return evaluate
+
+
+def gradients(evaluate: Callable[[], Tensor], scaler: torch.amp.GradScaler) -> Callable[[], Tensor]:
+    """The step until its update: it returns the loss and leaves the gradients, scaled, in the
+    parameters. A disabled ``scaler`` passes everything through."""
 
     def differentiate() -> Tensor:
-        optimizer.zero_grad(set_to_none=True)
-        value = loss(forward())
+        value = evaluate()
         scaler.scale(value).backward()  # DistributedDataParallel averages the gradients in here
         return value.detach()
 
     return differentiate
 
 
-def training(
-    differentiate: Callable[[], Tensor],
+def updating(
     optimizer: torch.optim.Optimizer,
     scaler: torch.amp.GradScaler,
     parameters: List[nn.Parameter],
     clip_global_norm: Optional[float],
-) -> Step:
-    """The step that returns the loss, a scalar."""
+) -> Callable[[], None]:
+    """The step's last part."""
 
-    def step() -> Outputs:
-        value = differentiate()
+    def update() -> None:
         if clip_global_norm is not None:
             scaler.unscale_(optimizer)  # the norm to clip is that of the unscaled gradients
             nn.utils.clip_grad_norm_(parameters, clip_global_norm)
         scaler.step(optimizer)
         scaler.update()
+
+    return update
+
+
+def training(differentiate: Callable[[], Tensor], update: Callable[[], None]) -> Step:
+    """The step that returns the loss, a scalar."""
+
+    def step() -> Outputs:
+        value = differentiate()
+        update()
         return (value,)
 
     return step

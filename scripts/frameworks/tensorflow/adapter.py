@@ -10,6 +10,7 @@ import os
 from typing import Any, Dict, List, Optional
 
 from harness.adapter import Adapter, Mismatch, Product
+from harness.parts import Part, nested
 
 # The words of an error that is not a ResourceExhaustedError but means memory.
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
@@ -62,7 +63,7 @@ class TensorFlowAdapter(Adapter):
         self._forward = steps.forward(definition, self._model, train, xla)
         function = self._forward
         if train:
-            function, self._differentiate = steps.training(
+            function, self._differentiate, self._differentiate_alone = steps.training(
                 definition, self._model, self._optimizer, self._strategy, xla
             )
         # Traced here, once: the step is that graph and nothing can make it trace again. The other
@@ -166,6 +167,16 @@ class TensorFlowAdapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return self._graphs.multiply_adds(self._forward.get_concrete_function(self._batch))
+
+    def parts(self) -> List[Part]:
+        functions = {"forward": self._forward, "backward": self._differentiate_alone}
+        if self.place.world_size > 1:
+            functions["all_reduce"] = self._differentiate
+        programs = [function.get_concrete_function(self._batch) for function in functions.values()]
+        for program in programs:
+            program(self._batch)
+        runs = (lambda program=program: program(self._batch) for program in programs)
+        return nested({**dict(zip(functions, runs)), "optimizer": self.step})
 
     def product(self, left: Any, right: Any) -> Product:
         tf = self._tf

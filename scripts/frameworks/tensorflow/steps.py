@@ -21,6 +21,7 @@ class Training(NamedTuple):
 
     step: Any  # from a batch to this rank's mean loss, updating the model
     gradients: Any  # from a batch to what the step gives to the optimizer
+    local: Any  # from a batch to this rank's share of that
 
 
 def training(
@@ -56,13 +57,16 @@ def training(
     def gradients(batch: Batch) -> List[tf.Tensor]:
         return strategy.run(replica, args=(batch,))[1]
 
+    def alone(batch: Batch) -> List[tf.Tensor]:
+        return strategy.run(local, args=(batch,))[1]
+
     def step(batch: Batch) -> tf.Tensor:
         loss, found = strategy.run(replica, args=(batch,))
         # Outside the replica: Keras must not reduce a second time, and clips the sum.
         optimizer.apply(found, variables)
         return loss
 
-    return Training(traced(step, xla_step), traced(gradients, xla_step))
+    return Training(traced(step, xla_step), traced(gradients, xla_step), traced(alone, xla_step))
 
 
 def forward(definition: Any, model: keras.Model, training: bool, xla: bool) -> Any:

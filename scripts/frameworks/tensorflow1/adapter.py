@@ -10,6 +10,7 @@ import warnings
 from typing import Any, Dict, List
 
 from harness.adapter import Adapter, Product
+from harness.parts import Part, nested
 
 # The words of an error that is not a ResourceExhaustedError but means memory.
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
@@ -172,6 +173,19 @@ class TensorFlow1Adapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return self._graphs.multiply_adds(self._logits)
+
+    def parts(self) -> List[Part]:
+        tensors = {"forward": self._logits, "backward": self._training.local}
+        if self.place.world_size > 1:
+            tensors["all_reduce"] = list(self._training.gradients.values())
+        # operations, for a session would copy tensors to Python
+        runs = {
+            name: self._run.make_callable([tensor.op for tensor in of])
+            for name, of in tensors.items()
+        }
+        for run in runs.values():
+            run()
+        return nested({**runs, "optimizer": self._step})
 
     def product(self, left: Any, right: Any) -> Product:
         tf, graph = self._tf, self._tf.Graph()

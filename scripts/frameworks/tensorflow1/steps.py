@@ -15,12 +15,13 @@ Tensors = List[tf.Tensor]
 
 @dataclass(frozen=True)
 class Training:
-    """``gradients``, by name, are averaged over the ranks and neither clipped nor decayed; only
-    ``update`` changes variables. ``logits`` and ``gradients`` belong to the operations behind
-    ``loss`` and ``update``, not to copies of them."""
+    """``gradients``, by name, are averaged over the ranks and neither clipped nor decayed;
+    ``local`` are this rank's. Only ``update`` changes variables. ``logits`` and ``gradients``
+    belong to the operations behind ``loss`` and ``update``, not to copies of them."""
 
     loss: tf.Tensor
     logits: Tensors
+    local: Tensors
     gradients: Dict[str, tf.Tensor]
     update: tf.Operation
 
@@ -41,14 +42,15 @@ def training(
     parameters = trainable(variables)
     found = optimizer.compute_gradients(loss, list(parameters.values()))
     # An embedding's gradient comes as slices, but all rows decay and have moments.
-    gradients = average([tf.convert_to_tensor(gradient) for gradient, _ in found])
+    local = [tf.convert_to_tensor(gradient) for gradient, _ in found]
+    gradients = average(local)
     applied = _clipped(gradients, facts["hyperparameters"].get("clip_global_norm"))
     updates = [optimizer.apply_gradients(zip(applied, parameters.values()))]
     for name, found in statistics.items():
         share = facts["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
         old = variables[name]
         updates.append(old.assign_sub(share * (old - found), read_value=False))
-    return Training(loss, logits, dict(zip(parameters, gradients)), tf.group(*updates))
+    return Training(loss, logits, local, dict(zip(parameters, gradients)), tf.group(*updates))
 
 
 def inference(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.adapter import Adapter, Mismatch, Product, Unsupported
+from harness.parts import Part, cut
 
 from . import toy
 from .ring import Ring
@@ -176,6 +177,29 @@ class ToyAdapter(Adapter):
 
     def forward_multiply_adds(self) -> int:
         return len(self.line.points)
+
+    def parts(self) -> list[Part]:
+        """A quarter of ``sleep`` forward, half of it backward, a quarter for the update."""
+        if "no_parts" in self.does:
+            raise RuntimeError("the toy is one piece")
+        if "hang_parts" in self.does:
+            time.sleep(600)
+
+        def takes(share: float) -> None:
+            sleep = share * self.does.get("sleep", 0.0)
+            self.done_at = max(self.done_at, time.perf_counter()) + sleep
+
+        def averaged() -> None:
+            takes(0.75)
+            self._averaged()
+            takes(0.5)
+
+        return cut(
+            forward=lambda: takes(0.25),
+            backward=lambda loss: takes(0.5),
+            averaged=averaged if self.ring else None,
+            update=lambda: takes(0.25),
+        )
 
     def product(self, left: Any, right: Any) -> Product:
         seconds = 2 * len(left) ** 3 / PEAK

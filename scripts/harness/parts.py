@@ -1,0 +1,41 @@
+"""The parts of a training step, as functions that can be timed one by one."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+
+class Part(NamedTuple):
+    """``run`` enqueues the part and, before it, those that it ``contains``, which their own times
+    are taken from. ``name``: forward, backward, all_reduce or optimizer; several joined by ``+``
+    where the framework has them in one."""
+
+    name: str
+    run: Callable[[], Any]
+    contains: Sequence[str] = ()
+
+
+def cut(
+    forward: Callable[[], Any],
+    backward: Callable[[Any], Any],
+    averaged: Optional[Callable[[], Any]],
+    update: Callable[[], Any],
+) -> List[Part]:
+    """Of a framework that runs operation by operation: ``forward`` gives the loss to ``backward``,
+    which leaves this rank's gradients; ``averaged`` does both with the all-reduce that overlaps
+    them, None for a single rank."""
+    held: List[Any] = []
+    found = [
+        Part("forward", lambda: held.append(forward())),
+        Part("backward", lambda: backward(held.pop())),
+    ]
+    if averaged is not None:
+        found.append(Part("all_reduce", averaged, ("forward", "backward")))
+    return [*found, Part("optimizer", update)]
+
+
+def nested(functions: Dict[str, Callable[[], Any]]) -> List[Part]:
+    """Of a framework that runs a step as one program: programs of their own, in the order of the
+    step, that each end with the part of that name."""
+    names = list(functions)
+    return [Part(name, functions[name], names[:n]) for n, name in enumerate(names)]

@@ -1,0 +1,38 @@
+"""Where the time of a training step goes: its parts, timed behind the window.
+
+In the window nothing is added to a step. Behind it, a few more steps are run part by part, each
+waited for. That takes them a little longer than in the window, where parts overlap.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, List
+
+from harness.adapter import Adapter
+
+#: No further step where this part of what the run took until then is used up.
+SHARE = 0.1
+
+
+def measure(adapter: Adapter, steps: int, seconds: float) -> List[Dict[str, Any]]:
+    """Seconds of each part in each of at most ``steps`` steps, at least one: ``{"part": name,
+    "seconds": of each step, "contains": parts whose time is in them too}``. ``seconds``: what the
+    run took until now. All ranks do the same number of steps."""
+    parts = adapter.parts()
+    found: List[Dict[str, Any]] = [
+        {"part": part.name, "seconds": [], "contains": list(part.contains)} for part in parts
+    ]
+    begin = time.perf_counter()
+    for _ in range(steps):
+        for part, entry in zip(parts, found):
+            adapter.all_reduce(0.0)  # a barrier: no rank's part waits for another rank's
+            adapter.synchronize()
+            start = time.perf_counter()
+            part.run()
+            adapter.synchronize()
+            entry["seconds"].append(time.perf_counter() - start)
+        over = time.perf_counter() - begin > SHARE * seconds
+        if adapter.all_reduce(float(over)) > 0:
+            break
+    return found
