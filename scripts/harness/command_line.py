@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
+from harness.memory import DEFAULT, Limit, parse_limit
 from harness.settling import FEWEST
 
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
@@ -32,6 +33,8 @@ class Request:
     warmup_limit: Optional[int]
     timed_steps: int
     time_limit: float
+    memory_limit: Limit
+    spare_memory: bool
     seed: int
     repeat: int
     variant: Optional[str]
@@ -58,6 +61,13 @@ def _seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be more than 0 s, not {text}")
     return value
+
+
+def _memory(text: str) -> Limit:
+    try:
+        return parse_limit(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _whole(text: str) -> int:
@@ -112,6 +122,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     measuring.add_argument("--timed-steps", type=_count, default=100)
     measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")
+    measuring.add_argument(
+        "--memory-limit",
+        type=_memory,
+        default=DEFAULT,
+        metavar="LIMIT",
+        help="of all ranks on this node together: 16GiB, or a share of the machine's memory "
+        "(default: %(default)s)",
+    )
+    measuring.add_argument(
+        "--spare-memory",
+        action="store_true",
+        help="less than that, so that what fits now fits in later runs too; looks at it often",
+    )
     measuring.add_argument("--seed", type=_whole, default=0)
     measuring.add_argument("--repeat", type=_count, default=1)
     measuring.add_argument("--variant", metavar="NAME", help="name of this side of an A/B test")

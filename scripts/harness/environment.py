@@ -105,6 +105,12 @@ def _numbers(folder: str, name: str) -> List[int]:
     return [int(word) for word in words] if all(word.isdigit() for word in words) else []
 
 
+def memory_bytes() -> int:
+    """What there is for this process: the machine's, or the tightest control group's limit."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(total, _memory_limit() or total)
+
+
 def _memory_limit() -> Optional[int]:
     """The tightest limit in bytes; None without one (version 1 says so with a huge number)."""
     limits = [

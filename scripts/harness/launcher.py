@@ -19,6 +19,7 @@ from harness import cores as cores_of
 from harness import (
     declaration,
     environment,
+    memory,
     outcome,
     packages,
     processes,
@@ -123,11 +124,13 @@ def run_ranks(setup: Setup, common: Dict[str, str], cores: List[int]) -> record.
     per_device = request.cores_per_device
     used = cores[: case.devices * per_device] if per_device else cores
     gpus = case.devices_per_node if request.accelerator == "cuda" else 0
+    may = memory.allowed(request.memory_limit, request.spare_memory)
+    held = memory.Memory(setup.run, os.getpid(), may, len(used), request.spare_memory)
     with Watcher(setup.run, used, common, gpus) as watcher:
         ranks = processes.start_ranks(
             spec, case.devices, cores, per_device, common, setup.run, request.log
         )
-        processes.watch(ranks, setup.folder, setup.deadline)
+        processes.watch(ranks, setup.folder, setup.deadline, held)
     out_of_memory = environment.oom_kills() != kills_before
     host = socket.gethostname()
     outcomes = [
@@ -142,7 +145,8 @@ def run_ranks(setup: Setup, common: Dict[str, str], cores: List[int]) -> record.
         )
         if mismatch:
             status, reason = "failed", mismatch
-    return record.Measured(status, reason, fields, watch_summary.of(watcher, fields))
+    seen = watch_summary.of(watcher, fields)
+    return record.Measured(status, reason, fields, seen, held.fields())
 
 
 def measure(setup: Setup, started: record.Started) -> Dict[str, Any]:

@@ -74,6 +74,8 @@ def _without_result(
     if rank.stopped == "time limit":
         reason = f"the time limit of {limit:g} s was reached during: {where}"
         return _TIME_LIMIT, "timeout", reason
+    if rank.stopped is not None and rank.stopped != "other rank":
+        return _OOM, "oom", f"{rank.stopped}, during: {where}"
     if rank.stopped is not None:
         return _CONSEQUENCE, "failed", f"stopped during: {where}, because another failed"
     code = rank.process.returncode

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List, NamedTuple, Optional, Set
+import time
+from typing import Dict, Iterable, List, NamedTuple, Optional, Set
 
 from harness.guard import RUN_VARIABLE
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_NEW_SECONDS = 1.0
 
 
 class _Times(NamedTuple):
@@ -18,15 +20,60 @@ class _Times(NamedTuple):
     children: float
 
 
-class OwnTime:
-    """CPU time of all processes whose environment names ``run``, and of the process ``launcher``
-    that started them. ``proc``: the folder /proc."""
+class Members:
+    """The processes whose environment names ``run``, without its ``launcher``."""
 
     def __init__(self, run: str, launcher: int, proc: str = "/proc") -> None:
         self._mark = f"{RUN_VARIABLE}={run}".encode()
         self._launcher = launcher
         self._proc = proc
-        self._others: Dict[int, int] = {}  # how often each was looked at
+        self._others: Dict[int, float] = {}  # when each was first seen
+        self._known: Set[int] = set()
+
+    def find(self) -> List[int]:
+        """Looks at each process of others while it is new: until it has begun its own program, a
+        new rank has the launcher's environment, or none yet."""
+        now = time.monotonic()
+        here = self._here()
+        self._others = {other: seen for other, seen in self._others.items() if other in here}
+        ours = []
+        for process in here - {self._launcher}:
+            is_new = now - self._others.get(process, now) < _NEW_SECONDS
+            if process in self._known or (is_new and self._is_of_the_run(process)):
+                ours.append(process)
+                self._others.pop(process, None)
+            else:
+                self._others.setdefault(process, now)
+        self._known = set(ours)
+        return ours
+
+    def ignore_present(self) -> None:
+        """What is there before the ranks start is not of the run."""
+        self._others = dict.fromkeys(self._here(), float("-inf"))
+
+    def add(self, processes: Iterable[int]) -> None:
+        """Processes that are known to be of the run."""
+        self._known.update(processes)
+
+    def _here(self) -> Set[int]:
+        return {int(name) for name in os.listdir(self._proc) if name.isdigit()}
+
+    def _is_of_the_run(self, process: int) -> bool:
+        try:
+            with open(f"{self._proc}/{process}/environ", "rb") as file:
+                return self._mark in file.read().split(b"\0")
+        except OSError:
+            return False  # another user's, or ended meanwhile
+
+
+class OwnTime:
+    """CPU time of all processes whose environment names ``run``, and of the process ``launcher``
+    that started them. ``proc``: the folder /proc."""
+
+    def __init__(self, run: str, launcher: int, proc: str = "/proc") -> None:
+        self._members = Members(run, launcher, proc)
+        self._launcher = launcher
+        self._proc = proc
         self._last: Dict[int, _Times] = {}
         self._lost = 0.0
         self._ranks = 0.0
@@ -44,7 +91,7 @@ class OwnTime:
         # launcher's first: a rank that ends meanwhile is missed once rather than counted twice.
         launcher = self._times(self._launcher)
         now = {}
-        for process in self._of_the_run():
+        for process in self._members.find():
             times = self._times(process)
             if times is not None:
                 now[process] = times
@@ -57,29 +104,6 @@ class OwnTime:
             total += launcher.children - self._before.children
         self._ranks = max(self._ranks, total)
         return {"ranks": self._ranks, "launcher": launcher.own if launcher else 0.0}
-
-    def _of_the_run(self) -> List[int]:
-        """Looks at each process of others when it is new and once more: before it executes its
-        own program, a new rank still has the launcher's environment."""
-        here = {int(name) for name in os.listdir(self._proc) if name.isdigit()}
-        self._others = {other: looks for other, looks in self._others.items() if other in here}
-        ours = []
-        for process in here - {self._launcher}:
-            if process in self._last or (
-                self._others.get(process, 0) < 2 and self._is_of_the_run(process)
-            ):
-                ours.append(process)
-                self._others.pop(process, None)
-            else:
-                self._others[process] = self._others.get(process, 0) + 1
-        return ours
-
-    def _is_of_the_run(self, process: int) -> bool:
-        try:
-            with open(f"{self._proc}/{process}/environ", "rb") as file:
-                return self._mark in file.read().split(b"\0")
-        except OSError:
-            return False  # another user's, or ended meanwhile
 
     def _times(self, process: int) -> Optional[_Times]:
         try:

@@ -17,6 +17,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 from harness import report
 from harness.cores import THREAD_VARIABLES, share
 from harness.guard import RUN_VARIABLE
+from harness.memory import Memory
 from harness.packages import keeps_user_paths
 
 _START_RANK = os.path.join(os.path.dirname(os.path.realpath(__file__)), "start_rank.py")
@@ -28,8 +29,8 @@ _GRACE_SECONDS = 5.0
 
 @dataclass
 class RankProcess:
-    """One started rank. ``stopped``: why the launcher killed it (``time limit``, ``other rank``),
-    None if it did not. ``ended``: monotonic seconds."""
+    """One started rank. ``stopped``: why the launcher killed it (``time limit``, ``other rank``,
+    or why there was no memory left for it), None if it did not. ``ended``: monotonic seconds."""
 
     rank: int
     process: "subprocess.Popen[bytes]"
@@ -149,7 +150,7 @@ def start_ranks(
 @contextlib.contextmanager
 def child_events() -> Iterator[int]:
     """A file descriptor that becomes readable when a child ends, so that the launcher sleeps
-    while the ranks are timed instead of asking again and again."""
+    while the ranks are timed and need not ask again and again whether they still run."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -177,9 +178,10 @@ def _stop(ranks: Sequence[RankProcess], why: str) -> None:
                 os.killpg(rank.process.pid, signal.SIGKILL)
 
 
-def watch(ranks: Sequence[RankProcess], folder: str, deadline: float) -> None:
+def watch(ranks: Sequence[RankProcess], folder: str, deadline: float, memory: Memory) -> None:
     """Return when all ranks have ended. Those still running at ``deadline`` (monotonic seconds),
-    or some seconds after another one failed, are killed."""
+    when they hold more ``memory`` than they may, or some seconds after another one failed, are
+    killed."""
     judged: Set[int] = set()
     grace_end = float("inf")
     with child_events() as events:
@@ -198,8 +200,12 @@ def watch(ranks: Sequence[RankProcess], folder: str, deadline: float) -> None:
                 _stop(ranks, "time limit")
             elif now >= grace_end:
                 _stop(ranks, "other rank")
+            elif now >= memory.next_look:
+                too_much = memory.look(rank.process.pid for rank in ranks if rank.ended is None)
+                if too_much:
+                    _stop(ranks, too_much)
             stopped = any(rank.stopped for rank in ranks)
-            wait = 1.0 if stopped else min(deadline, grace_end) - now
+            wait = 1.0 if stopped else min(deadline, grace_end, memory.next_look) - now
             select.select([events], [], [], max(0.0, wait))
             with contextlib.suppress(BlockingIOError):
                 os.read(events, 4096)

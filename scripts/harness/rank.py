@@ -47,6 +47,13 @@ def place_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> Place:
     )
 
 
+def offer_to_the_kernel() -> None:
+    """Where memory runs out all the same, the kernel is to kill this process, and what it starts,
+    before any other on the machine."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+
+
 def peak_host_memory() -> int:
     """Peak resident memory of this process in bytes."""
     try:
@@ -261,6 +268,7 @@ def main(spec_path: str) -> int:
     # Before the spec is opened: a launcher that ends sooner has removed it, one that ends later
     # takes this rank along.
     signal_when_parent_dies(signal.SIGKILL)
+    offer_to_the_kernel()
     faulthandler.enable()
     with open(spec_path, encoding="utf-8") as file:
         spec = json.load(file)

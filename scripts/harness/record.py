@@ -34,13 +34,14 @@ class Started:
 
 @dataclass(frozen=True)
 class Measured:
-    """How the run ended, what each rank left (empty if none was started), and what the watcher saw
-    in the timed window (None if there was none)."""
+    """How the run ended, what each rank left (empty if none was started), what the watcher saw
+    in the timed window (None if there was none), and the memory held and allowed (likewise)."""
 
     status: str
     reason: str
     ranks: List[Dict[str, Any]]
     watch: Optional[Dict[str, Any]] = None
+    memory: Optional[Dict[str, int]] = None
 
 
 def _settings(request: Request) -> Dict[str, Any]:
@@ -104,6 +105,8 @@ def assemble(
     }
     if measured.watch is not None:
         record["watch"] = measured.watch
+    if measured.memory is not None:
+        record["memory"] = measured.memory
     record.update(_result(case, request.timed_steps, measured))
     return record
 

@@ -46,6 +46,10 @@ class ToyAdapter(Adapter):
         if "grandchild" in self.does:
             code = "import time; time.sleep(600)"
             subprocess.Popen([sys.executable, "-S", "-c", code], start_new_session=True)
+        if "hungry_grandchild" in self.does:
+            size = int(self.does["hungry_grandchild"]) * 2**20
+            code = f"import time; food = bytearray(b'x') * {size}; time.sleep(600)"
+            subprocess.Popen([sys.executable, "-S", "-c", code])
         if "repin" in self.does:
             os.sched_setaffinity(0, range(os.cpu_count() or 1))
 
@@ -75,6 +79,11 @@ class ToyAdapter(Adapter):
     def build(self, batch: dict[str, Any]) -> None:
         seed = self.place.seed * 1000 + self.place.rank
         self.line = toy.Line(self.case.batch_per_device, seed)
+        # Not zeros: pages that nobody wrote to take no memory.
+        mebibytes = self.case.batch_per_device * int(self.does.get("fill", 0))
+        self.food = [bytearray(b"x") * 2**20 for _ in range(mebibytes)]
+        if self.case.batch_per_device >= self.does.get("raise_from_batch", float("inf")):
+            raise RuntimeError("the toy is too small for that batch")
 
     def step(self) -> tuple[float, float]:
         self.steps += 1
