@@ -61,6 +61,13 @@ BAD_CONFIG = {
     "cores as text": ({"cores_per_device": "two"}, ["cores_per_device: found 'two'", "auto"]),
     "negative time limit": ({"time_limit": -5}, ["time_limit: found -5", "above 0"]),
     "time limit as text": ({"time_limit": "1h"}, ["time_limit: found '1h'", "a number"]),
+    "memory limit without unit": (
+        {"memory_limit": "16"},
+        ["memory_limit: found '16'", "16GiB", "80%"],
+    ),
+    "memory limit as number": ({"memory_limit": 16}, ["memory_limit: found 16", "16GiB", "80%"]),
+    "no memory": ({"memory_limit": "0GiB"}, ["memory_limit: found '0GiB'", "above 0"]),
+    "too much memory": ({"memory_limit": "101%"}, ["memory_limit: found '101%'", "up to 100%"]),
     "seed negative": ({"seed": -1}, ["seed: found -1", "at least 0"]),
     "seed broken": ({"seed": 1.5}, ["seed: found 1.5", "a whole number"]),
     "results empty": ({"results": ""}, ["results: found ''", "not empty"]),
@@ -134,6 +141,19 @@ BAD_SUITE = {
     "negative batch": (changed(batch_per_device=[-4]), ["found -4", "at least 1"]),
     "batch as text": (changed(batch_per_device=["32"]), ["found '32'", "a whole number"]),
     "batch half": (changed(batch_per_device=[2.5]), ["found 2.5", "a whole number"]),
+    "batch maximal": (changed(batch_per_device=["maximal"]), ["found 'maximal'", "max"]),
+    "largest batch in steps of 0": (
+        {**SUITE, "largest_batch": {"multiple_of": 0}},
+        ["largest_batch.multiple_of: found 0", "at least 1"],
+    ),
+    "largest batch below the smallest": (
+        {**SUITE, "largest_batch": {"multiple_of": 16, "at_most": 10}},
+        ["largest_batch.at_most: found 10", "which is 16, or more"],
+    ),
+    "largest batch by another word": (
+        {**SUITE, "largest_batch": {"step": 4}},
+        ["unknown key largest_batch.step", "multiple_of"],
+    ),
     "batch true": (changed(batch_per_device=[True]), ["found True", "a whole number"]),
     "batch of unknown model": (changed(batch_per_device={"vgg": [1]}), ["found 'vgg'"]),
     "zero devices": (changed(devices_per_node=[0]), ["axes.devices_per_node[0]: found 0"]),

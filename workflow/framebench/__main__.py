@@ -10,11 +10,15 @@ sys.path[0] = str(Path(__file__).parent.parent)
 
 def main(arguments: list[str]) -> int:
     """The exit status."""
+    # These two wait beside a benchmark, without the libraries that the other commands load.
     if arguments[:1] == ["attempts"]:
-        # It waits beside a benchmark, without the libraries that the other commands load.
         from framebench import attempts
 
         return attempts.main(arguments[1:])
+    if arguments[:1] == ["largest-batch"]:
+        from framebench import largest_batch
+
+        return largest_batch.main(arguments[1:])
     from framebench import cli
 
     return cli.main(arguments)

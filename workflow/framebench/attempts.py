@@ -32,11 +32,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("command", nargs=argparse.REMAINDER, help="with --output and --log")
     given = parser.parse_args(arguments)
     command = [word for word in given.command if word != "--"]
-    if os.environ.get("FRAMEBENCH_DIE_WITH_PARENT") == "1":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    end_with_parent()
     caught: list[int] = []
     while True:
-        status = _run(command, caught)
+        status = run(command, caught)
         if status or caught:
             return 128 + caught[0] if caught else status
         output = Path(_value(command, "--output"))
@@ -81,7 +80,13 @@ def _why_again(output: Path) -> str:
     return disturbed(record.get("watch")) if record["status"] == "ok" else ""
 
 
-def _run(command: Sequence[str], caught: list[int]) -> int:
+def end_with_parent() -> None:
+    """Where the workflow asks for it, get SIGTERM when the process that started this one ends."""
+    if os.environ.get("FRAMEBENCH_DIE_WITH_PARENT") == "1":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+
+
+def run(command: Sequence[str], caught: list[int]) -> int:
     """Wait for the command; pass on the signals that ask this process to end, noting them."""
     process: subprocess.Popen[bytes] | None = None
 

@@ -93,7 +93,7 @@ def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks) -> Case:
         middle = statistics.median(values)
         found = {marks.of(run) for run in runs} | _trust(values, middle, interval)
         found |= {doubt.mark for run in ok for doubt in run.doubts}
-        remarks = (*_doubted(ok), *_shaped(values, [run.repeat for run in ok]))
+        remarks = (*_found(ok), *_doubted(ok), *_shaped(values, [run.repeat for run in ok]))
         # of an imported run the steps are not known
         if any(0 < len(run.step_seconds) < steady.fewest_steps() for run in ok):
             found.add("few")
@@ -113,6 +113,11 @@ def _trust(values: Sequence[float], middle: float, interval: intervals.Interval 
     low, high = interval or (min(values), max(values))
     marks = {"noisy"} if high - low > NOISY * middle or shape.modes(values) else set()
     return marks if interval else marks | {"few"}
+
+
+def _found(runs: Sequence[Run]) -> Iterator[str]:
+    if any(run.largest for run in runs):
+        yield f"{runs[0].batch_per_device} (max): the largest batch per device that fits"
 
 
 def _doubted(runs: Sequence[Run]) -> Iterator[str]:

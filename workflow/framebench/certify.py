@@ -42,7 +42,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
     """For every case of the plan whose model has a reference: the same on one device, on two where
     it trains on several, and with dropout where it trains a model that has it."""
     found: dict[Comparison, None] = {}
-    for case in plan.folders:
+    for case in plan.cases:
         if "parity" not in catalog.models[case.model]:
             continue
         one = Comparison(

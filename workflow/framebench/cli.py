@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import catalog, environments, records
+from . import catalog, environments, records, searches
 from .config import Source
 from .validation import ConfigError
 
@@ -126,7 +126,8 @@ def make_report(source: Path, results: Path) -> None:
     if not found.runs:
         raise records.RecordsError(f"{source}: holds no record of a run")
     certificates, problems = parity.load(certificates_of(source))
-    for problem in problems:
+    searched, more_problems = searches.load(source.parent / searches.FOLDER)
+    for problem in [*problems, *more_problems]:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     peaks, problems = probes.load(probes_of(source))
     for problem in problems:
@@ -144,6 +145,8 @@ def make_report(source: Path, results: Path) -> None:
     folder = results / "tables"
     if certificates:
         made["parity"] = parity.table(certificates)
+    if searched:
+        made |= searches.tables(searched)
     reference = (source if source.is_dir() else source.parent) / "published.csv"
     compared = None
     if reference.is_file():
@@ -171,7 +174,7 @@ def fingerprint(found: records.RecordSet, source: Path) -> str:
     beside = [certificates_of(source), probes_of(source)]
     files = [path for folder in beside for path in sorted(folder.rglob("*.json"))]
     digest = hashlib.sha256(records.fingerprint(found).encode())
-    for path in files:
+    for path in [*files, *searches.files(source.parent / searches.FOLDER)]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
+from . import searches
 from .catalog import Catalog
+from .matrix import Case
 from .plan import Plan, PlannedRun
+from .searches import Search
 
 #: Steps that are timed part by part behind the window of a training run's first repeat: what a step
 #: consists of does not change from repeat to repeat.
@@ -58,8 +62,39 @@ def attempts(plan: Plan, framebench: list[str]) -> list[str]:
 
 def arguments(plan: Plan, run: PlannedRun) -> list[str]:
     """What to measure, as arguments of the harness."""
-    case, suite, place = run.case, plan.settings.suite, plan.place
+    suite = plan.settings.suite
+    return _arguments(
+        {
+            **_case(plan, run.case),
+            "warmup-steps": suite.warmup_steps,
+            "warmup-limit": suite.warmup_limit,
+            "timed-steps": suite.timed_steps,
+            "repeat": run.repeat,
+            "split-steps": SPLIT_STEPS if run.case.mode == "train" and run.repeat == 1 else None,
+        }
+    ) + _variables(plan, run.case)
+
+
+def search_bounds(plan: Plan) -> list[str]:
+    """Where to search for a largest batch, as arguments of the search."""
+    bounds = plan.settings.suite.largest_batch
+    return _arguments({"multiple-of": bounds.multiple_of, "at-most": bounds.at_most})
+
+
+def search_arguments(plan: Plan, search: Search) -> list[str]:
+    """What each run of a search has in common, as arguments of the harness: all but the batch."""
     words = {
+        **_case(plan, search.case),
+        "batch-per-device": None,
+        "warmup-steps": searches.WARMUP_STEPS,
+        "timed-steps": searches.TIMED_STEPS,
+    }
+    return [*_arguments(words), *_variables(plan, search.case), "--spare-memory"]
+
+
+def _case(plan: Plan, case: Case) -> dict[str, object]:
+    place = plan.place
+    return {
         "framework": f"scripts/frameworks/{case.framework}",
         "model": f"scripts/models/{case.model}.json",
         "mode": case.mode,
@@ -71,17 +106,20 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
         "sequence-length": case.sequence_length,
         "accelerator": place.accelerator,
         "cores-per-device": place.cores_per_device,
-        "warmup-steps": suite.warmup_steps,
-        "warmup-limit": suite.warmup_limit,
-        "timed-steps": suite.timed_steps,
         "time-limit": plan.settings.time_limit,
+        "memory-limit": plan.settings.memory_limit,
         "seed": plan.settings.seed,
-        "repeat": run.repeat,
-        "variant": case.variant or None,
-        "split-steps": SPLIT_STEPS if case.mode == "train" and run.repeat == 1 else None,
+        **({"variant": case.variant} if case.variant else {}),
     }
-    given = [(key, value) for key, value in words.items() if value is not None]
-    if case.variant:
-        variables = suite.variants[case.variant].variables
-        given += [("variable", f"{name}={value}") for name, value in variables.items()]
-    return [word for key, value in given for word in (f"--{key}", str(value))]
+
+
+def _arguments(words: Mapping[str, object]) -> list[str]:
+    given = {key: value for key, value in words.items() if value is not None}
+    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
+
+
+def _variables(plan: Plan, case: Case) -> list[str]:
+    if not case.variant:
+        return []
+    variables = plan.settings.suite.variants[case.variant].variables
+    return [word for name, value in variables.items() for word in ("--variable", f"{name}={value}")]

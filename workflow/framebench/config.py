@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .catalog import Catalog
+from .largest_batch import Bounds
 from .repeats import AUTO, Repeats
 from .validation import ConfigError, check, load_schema, read_yaml
 
@@ -25,6 +26,7 @@ DEFAULT_AXES: Axes = {
     "sequence_length": [128],
 }
 DEFAULT_STEPS = {"warmup": 20, "timed": 100}
+DEFAULT_BOUNDS = Bounds(multiple_of=8, at_most=4096)
 AXES = (*DEFAULT_AXES, "batch_per_device")
 #: Where a configuration comes from, for messages.
 SOURCE = "config (config/config.yaml or --config)"
@@ -47,7 +49,7 @@ class Suite:
     many steps are done (None: ``warmup_steps`` and no more). ``variants``: every case is run in
     each of them, by name; {} for the usual alone. ``axes`` holds a list for each axis
     (``batch_per_device``: also a mapping from model to list); ``include`` blocks replace some of
-    them; ``exclude`` patterns remove."""
+    them; ``exclude`` patterns remove. ``largest_batch``: where the batch ``max`` is looked for."""
 
     name: str
     path: Path
@@ -56,6 +58,7 @@ class Suite:
     timed_steps: int
     repeats: Repeats
     variants: dict[str, Variant]
+    largest_batch: Bounds
     axes: Axes
     include: list[Axes]
     exclude: list[Axes]
@@ -83,7 +86,8 @@ class Source:
 @dataclass(frozen=True)
 class Settings:
     """The checked configuration. ``accelerator`` and ``cores_per_device`` may still be ``auto``;
-    ``time_limit`` is in seconds per run. ``fail_on`` is a part (0.05 for 5 %)."""
+    ``time_limit`` is in seconds per run, ``memory_limit`` as the harness takes it, None for its
+    own default. ``fail_on`` is a part (0.05 for 5 %)."""
 
     suite: Suite
     results: Path
@@ -98,6 +102,7 @@ class Settings:
     accelerator: str
     cores_per_device: int | str
     time_limit: float
+    memory_limit: str | None
     seed: int
     interpreters: dict[str, str]
 
@@ -126,6 +131,7 @@ def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
         accelerator=values["accelerator"],
         cores_per_device=values["cores_per_device"],
         time_limit=float(values["time_limit"]),
+        memory_limit=_memory_limit(values["memory_limit"]),
         seed=int(values["seed"]),
         interpreters={
             name: _interpreter(f"{SOURCE}: interpreters.{name}", path)
@@ -160,6 +166,18 @@ def _part(value: float | str | None) -> float | None:
     return float(value[:-1]) / 100 if isinstance(value, str) else value
 
 
+def _memory_limit(value: str) -> str | None:
+    if value == "auto":
+        return None
+    number = float(value.rstrip("%KMGTiB"))
+    if not 0 < number <= (100 if value.endswith("%") else number):
+        raise ConfigError(
+            f"{SOURCE}: memory_limit: found {value!r}; allowed: auto, a size above 0 like 16GiB, "
+            "or a share of the machine's memory like 80%, up to 100%"
+        )
+    return value
+
+
 def load_suite(name: str, catalog: Catalog) -> Suite:
     """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file."""
     folder = catalog.root / "config" / "suites"
@@ -187,6 +205,7 @@ def load_suite(name: str, catalog: Catalog) -> Suite:
             name: _variant(value or {}, f"{shown}: variants.{name}")
             for name, value in data.get("variants", {}).items()
         },
+        largest_batch=_largest_batch(data.get("largest_batch", {}), f"{shown}: largest_batch"),
         axes=axes,
         include=data.get("include", []),
         exclude=data.get("exclude", []),
@@ -213,6 +232,16 @@ def _repeats(value: Any, place: str) -> Repeats:
     if at_most is None:
         return Repeats(at_least, at_least, None)
     return Repeats(at_least, at_most, _part(value.get("width", AUTO.width)))
+
+
+def _largest_batch(value: dict[str, int], place: str) -> Bounds:
+    bounds = DEFAULT_BOUNDS._replace(**value)
+    if not bounds.largest:
+        raise ConfigError(
+            f"{place}.at_most: found {bounds.at_most}; allowed: multiple_of, which is "
+            f"{bounds.multiple_of}, or more"
+        )
+    return bounds
 
 
 def _choices(catalog: Catalog) -> dict[str, list[str]]:

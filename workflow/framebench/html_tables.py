@@ -50,6 +50,9 @@ TITLES = {
     "energy_joules_per_sample": "J per sample",
     "peak_device_memory_bytes": "device GiB",
     "peak_host_memory_bytes": "host GiB",
+    "device_memory_gib": "device GiB",
+    "host_memory_gib": "host GiB",
+    "memory_limit_gib": "limit GiB",
 }
 #: What a column is multiplied by where it is not shown as it is.
 FACTORS = {

@@ -10,26 +10,36 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Machine:
-    """``cores`` that this process may use; number of NVIDIA ``gpus``."""
+    """``cores`` that this process may use; number of NVIDIA ``gpus``. ``memory`` says in words how
+    much of it there is: that of the host in GiB, and the kinds of GPU."""
 
     cores: int
     gpus: int
+    memory: str = ""
 
 
 def detect() -> Machine:
     """Look at this machine. A GPU counts if ``nvidia-smi`` lists it and CUDA_VISIBLE_DEVICES does
     not hide it."""
-    return Machine(cores=len(os.sched_getaffinity(0)), gpus=_gpus())
+    gpus, kinds = _gpus()
+    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    # Rounded: another kernel keeps another few MiB for itself.
+    memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
+    return Machine(len(os.sched_getaffinity(0)), gpus, memory)
 
 
-def _gpus() -> int:
+def _gpus() -> tuple[int, list[str]]:
+    """How many may be used, and the kinds that there are."""
     if shutil.which("nvidia-smi") is None:
-        return 0
+        return 0, []
     listed = subprocess.run(
         ["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60, check=False
     )
-    count = sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
+    lines = [line for line in listed.stdout.splitlines() if line.startswith("GPU ")]
+    kinds = sorted({line.partition(": ")[2].partition(" (UUID")[0] for line in lines})
+    count = len(lines)
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
-        return count
-    return min(count, len([part for part in visible.split(",") if part.strip() not in ("", "-1")]))
+        return count, kinds
+    shown = [part for part in visible.split(",") if part.strip() not in ("", "-1")]
+    return min(count, len(shown)), kinds

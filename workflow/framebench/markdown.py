@@ -26,6 +26,8 @@ TITLES = {
     "published": "Published figures, recomputed from their runs",
     "compare": "Comparison",
     "lint": "Figures that contradict others",
+    "largest_batch": "Largest batch per device",
+    "largest_batch_attempts": "Batches tried on the way to the largest",
 }
 EXPLANATIONS = {
     "summary": "Global samples per second: the median over repeats, its extremes, and a "
@@ -48,6 +50,9 @@ EXPLANATIONS = {
     "certificate of each case is its worst quantity, with all of them in parity.csv. Outputs, loss "
     "and gradients before any step; losses over five optimizer steps. Counts must agree exactly.",
     "lint": "A figure is wrong where no number that would be printed so follows from the others.",
+    "largest_batch": "In steps of multiple_of, up to at_most. Memory is the most that the fullest "
+    "device, and all processes on the host together, held while this batch was tried.",
+    "largest_batch_attempts": "In the order of the tries. Memory that nobody knows is missing.",
     "published": "A figure agrees if it lies within half a unit of the last printed digit of what "
     "the runs give.",
 }

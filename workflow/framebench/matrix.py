@@ -15,17 +15,21 @@ from .config import AXES, Axes, Settings, Suite
 from .machine import Machine
 from .validation import ConfigError
 
+#: The batch of a case whose largest one is still to be found.
+MAX = "max"
+
 
 class Case(NamedTuple):
-    """One point of the matrix. ``batch_per_device`` in samples; ``sequence_length`` in tokens,
-    None for a model without sequences; ``variant``: of an A/B test, "" where there is none."""
+    """One point of the matrix. ``batch_per_device`` in samples, or MAX; ``sequence_length`` in
+    tokens, None for a model without sequences; ``variant``: of an A/B test, "" where there is
+    none."""
 
     framework: str
     model: str
     mode: str
     nodes: int
     devices_per_node: int
-    batch_per_device: int
+    batch_per_device: int | str
     precision: str
     compiler: str
     sequence_length: int | None
@@ -182,7 +186,7 @@ def _of_model(
         if model not in batches:
             raise ConfigError(
                 f"{suite.path}: batch_per_device: found no entry for model {model}; "
-                f"allowed: a list of whole numbers for each model ({', '.join(batches)} have one)"
+                f"allowed: a list of batches for each model ({', '.join(batches)} have one)"
             )
         batches = batches[model]
     lengths: list[int | None] = list(block["sequence_length"])
@@ -205,9 +209,8 @@ def _of_model(
         lengths,
     ):
         name = catalog.native_compiler(framework) if compiler == "native" else compiler
-        yield Case(
-            framework, model, mode, int(nodes), int(devices), int(batch), precision, name, length
-        )
+        size = MAX if batch == MAX else int(batch)
+        yield Case(framework, model, mode, int(nodes), int(devices), size, precision, name, length)
 
 
 def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-import statistics
-import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import disturbance, matrix, record_files, records, repeats
-from .catalog import Catalog, forward_multiply_adds
+from . import disturbance, estimates, matrix, record_files, records, repeats, searches
+from .catalog import Catalog
 from .config import Settings, Suite
 from .environments import EnvironmentFile, read_environment_file
 from .machine import Machine
 from .matrix import Capacity, Case, LeftOut
 from .records import RecordSet
 from .run import Run
+from .searches import Search
 
 RECORD_NAME = re.compile(r"r(\d+)(?:-retry(\d+))?\.json")
-
-#: Rough rates until something has been measured here: floating-point operations per second of
-#: one core and of one GPU, seconds to start a run and to build an environment.
-CORE_RATE, GPU_RATE, START_SECONDS, ENVIRONMENT_SECONDS = 5e10, 1e13, 10.0, 60.0
 
 # What a run has of a case. Sequence length and variant stand, with the settings, in its variant.
 _KEYS = tuple(key for key in Case._fields if key not in ("sequence_length", "variant"))
@@ -33,13 +28,15 @@ _KEYS = tuple(key for key in Case._fields if key not in ("sequence_length", "var
 
 class PlannedRun(NamedTuple):
     """``name`` is the record's path below ``results/runs`` without ``.json``; ``status`` is that
-    of its record, or ``""`` while it is to be run; ``seconds`` is the expected wall time."""
+    of its record, or ``""`` while it is to be run; ``seconds`` is the expected wall time;
+    ``place`` is its own in the order of all runs."""
 
     case: Case
     repeat: int
     name: str
     status: str
     seconds: float
+    place: int
 
 
 @dataclass(frozen=True)
@@ -58,10 +55,23 @@ class Plan:
     interpreters: dict[str, str]
     cached: int
     """Number of cached records behind the estimates."""
+    places: int
+    """How many the order of all runs has, with those of cases whose batch is still to be found."""
+    searches: list[tuple[Search, float]]
+    """Of the cases whose batch is ``max``, with the seconds that each is expected to take."""
 
     @property
     def pending(self) -> list[PlannedRun]:
         return [run for run in self.runs if not run.status]
+
+    @property
+    def unsearched(self) -> list[Search]:
+        return [search for search, _ in self.searches if search.result is None]
+
+    @property
+    def cases(self) -> list[Case]:
+        """Those that are run, and those whose batch is still to be found."""
+        return [*self.folders, *(search.case for search in self.unsearched)]
 
 
 def make_plan(
@@ -78,33 +88,70 @@ def make_plan(
     place = matrix.capacity(settings, machine, everything)
     cases, left_out = matrix.fit(wanted, place)
     environments, interpreters = _software(cases, settings, catalog, place.accelerator)
-    folders = {
-        case: matrix.case_folder(
-            case,
-            {
-                **request(software(case, settings.suite), settings, place, environments),
-                **_variables(case, settings.suite),
-            },
-        )
+    requests = {
+        case: {
+            **request(software(case, settings.suite), settings, place, environments),
+            **_variables(case, settings.suite),
+        }
         for case in cases
+    }
+    memory = {"memory": machine.memory, "memory_limit": settings.memory_limit or "auto"}
+    needs = searches.needed(
+        requests, settings.suite.largest_batch, memory, settings.results / searches.FOLDER,
+        settings.retry,
+    )  # fmt: skip
+    known = {case: needs[case].found if case in needs else case for case in cases}
+    folders = {
+        found: matrix.case_folder(found, requests[case]) for case, found in known.items() if found
     }
     runs = _as_asked(cached.runs if cached else (), folders, settings, place)
     needed = _needed(folders, settings, runs)
+    # Where there is no largest batch, once is enough to say why.
+    once = {search.found for search in needs.values() if search.failed}.difference(cases)
+    needed |= {case: 1 for case in folders if case in once}
     latest = {run.origin: run for run in runs}
-    seconds = _estimates(folders, settings, place, catalog, latest)
+    seconds = estimates.of_runs(folders, settings, place, catalog, latest)
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
-    planned: list[PlannedRun] = []
-    reserve: list[PlannedRun] = []
+    planned: dict[tuple[Case, int], PlannedRun] = {}
+    reserve: dict[tuple[Case, int], PlannedRun] = {}
     most = max([settings.suite.repeats.at_most, *needed.values()])
-    for key in matrix.rounds(cases, most, settings.seed):
-        folder = folders[key.case]
-        name, status = _record_of(folder, key.repeat, present[folder], latest, settings)
-        run = PlannedRun(key.case, key.repeat, name, status, seconds[key.case])
-        (planned if key.repeat <= needed[key.case] else reserve).append(run)
+    for number, (asked, repeat) in enumerate(matrix.rounds(cases, most, settings.seed)):
+        case = known[asked]
+        # A batch that was asked for may also be the largest: the same runs serve both.
+        if case is None or (case, repeat) in planned or (case, repeat) in reserve:
+            continue
+        folder = folders[case]
+        name, status = _record_of(folder, repeat, present[folder], latest, settings)
+        run = PlannedRun(case, repeat, name, status, seconds[case], number)
+        if repeat <= needed[case]:
+            planned[case, repeat] = run
+        elif case not in once:
+            reserve[case, repeat] = run
     return Plan(
-        settings, place, folders, planned, reserve, left_out, environments, interpreters,
-        len(latest),
+        settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
+        environments, interpreters, len(latest), most * len(cases),
+        [(one, estimates.of_search(one.case, settings, place, catalog)) for one in needs.values()],
     )  # fmt: skip
+
+
+def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
+    """The plan with the cases whose batch has been found since it was made, and their runs."""
+    folder = plan.settings.results / "runs"
+    cached = records.load(folder) if folder.is_dir() else None
+    # What was to be tried again has been tried again.
+    settings = replace(plan.settings, retry=frozenset())
+    now = make_plan(settings, catalog, machine, cached)
+
+    def new(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+        return [run for run in runs if run.case not in plan.folders]
+
+    return replace(
+        plan,
+        folders=now.folders,
+        runs=[*plan.runs, *new(now.runs)],
+        reserve=[*plan.reserve, *new(now.reserve)],
+        searches=now.searches,
+    )
 
 
 def software(case: Case, suite: Suite) -> str:
@@ -185,65 +232,6 @@ def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
     }
 
 
-def describe(plan: Plan, description: str = "") -> str:
-    """The plan as text: every case, its runs, what is left out and why, the time."""
-    suite, place = plan.settings.suite, plan.place
-    cases = list(plan.folders)
-    seconds = {run.case: run.seconds for run in plan.runs}
-    statuses: dict[Case, Counter[str]] = defaultdict(Counter)
-    for run in plan.runs:
-        statuses[run.case][run.status or "to do"] += 1
-    cores = f" of {place.cores_per_device} core(s)" if place.cores_per_device else ""
-    limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
-    warmup = f"{suite.warmup_steps}{limit}"
-    width = suite.repeats.width
-    until = f" (as many as make the interval {width:.1%} wide)" if width else ""
-    lines = [
-        f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
-        f"  {len(cases)} cases x {suite.repeats} repeats{until} = {len(plan.runs)} runs, each "
-        f"{warmup} warm-up and {suite.timed_steps} timed steps",
-        f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}",
-        f"  to do: {len(plan.pending)} runs, about {duration(remaining(plan))} "
-        + (
-            f"(from {plan.cached} cached records)"
-            if plan.cached
-            else "(a rough guess: nothing has been measured here yet)"
-        ),
-        *_at_most(plan),
-        "",
-        *_table(
-            ["case", "runs", "s/run", "state"],
-            [
-                [
-                    str(case),
-                    str(suite.repeats),
-                    f"{seconds[case]:.0f}",
-                    ", ".join(f"{count} {status}" for status, count in statuses[case].items()),
-                ]
-                for case in cases
-            ],
-        ),
-    ]
-    if plan.left_out:
-        lines += ["", f"Left out: {len(plan.left_out)} cases"]
-        lines += _table(["case", "why"], [[str(case), why] for case, why in plan.left_out])
-    needed = {software(run.case, suite) for run in plan.pending} & set(plan.environments)
-    files = [plan.environments[name] for name in sorted(needed)]
-    missing = [file.path.name for file in files if not Path(file.marker).exists()]
-    if missing:
-        time_for_it = duration(ENVIRONMENT_SECONDS * len(missing))
-        lines += ["", f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
-    return "\n".join(lines)
-
-
-def _at_most(plan: Plan) -> list[str]:
-    if not plan.reserve:
-        return []
-    most = remaining(plan) + sum(run.seconds for run in plan.reserve)
-    runs = len(plan.pending) + len(plan.reserve)
-    return [f"  and at most {runs} runs, {duration(most)}, if no interval gets narrow"]
-
-
 def remaining(plan: Plan) -> float:
     """Expected seconds of the runs still to do."""
     return sum(run.seconds for run in plan.pending)
@@ -257,48 +245,6 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-class Progress:
-    """Formats to ``[started/all] what runs now, time left`` when Snakemake starts a job.
-
-    Used in a rule's message as ``{progress:NAME}``; NAME is a planned run's name. A dry run
-    (``measures`` false) starts jobs that never finish.
-    """
-
-    def __init__(self, plan: Plan, measures: bool = True) -> None:
-        self._runs = {run.name: run for run in (*plan.pending, *plan.reserve)}
-        self._asked = len(plan.pending)
-        self._folder = plan.settings.results / "runs"
-        self._measures = measures
-        self._left = self._all = remaining(plan)
-        self._finished = 0
-        self._positions: dict[str, int] = {}
-        # Only what has been started can have finished: nobody asks the file system about the rest.
-        self._unfinished: set[str] = set()
-        self._started: float | None = None
-
-    def __format__(self, name: str) -> str:
-        now = time.monotonic()
-        self._started = self._started or now
-        if self._measures:
-            self._note_finished()
-            self._unfinished.add(name)
-        left, expected = self._left, self._all - self._left
-        if self._finished >= 3 and expected > 0:
-            left *= (now - self._started) / expected
-        position = self._positions.setdefault(name, len(self._positions) + 1)
-        run = self._runs[name]
-        what = f"{run.case} repeat {run.repeat}"
-        if position > self._asked:
-            return f"[{position}] {what} (its interval is too wide)"
-        return f"[{position}/{self._asked}] {what} (about {duration(left)} left)"
-
-    def _note_finished(self) -> None:
-        done = {name for name in self._unfinished if os.path.exists(f"{self._folder}/{name}.json")}
-        self._unfinished -= done
-        self._finished += len(done)
-        self._left -= sum(self._runs[name].seconds for name in done)
 
 
 def _as_asked(
@@ -370,45 +316,3 @@ def _attempts(folder: Path) -> dict[int, list[int]]:
         if match := RECORD_NAME.fullmatch(name):
             found[int(match[1])].append(int(match[2] or 0))
     return found
-
-
-def _estimates(
-    folders: dict[Case, str],
-    settings: Settings,
-    place: Capacity,
-    catalog: Catalog,
-    latest: dict[str, Run],
-) -> dict[Case, float]:
-    """Expected seconds of a run of each case: the median of its own records, else a guess from
-    the model's operations, scaled by how such guesses fared for the cases that have records."""
-    measured: dict[str, list[float]] = defaultdict(list)
-    for origin, run in latest.items():
-        measured[os.path.dirname(origin)].append(run.wall_seconds or 0.0)
-    guesses = {case: _guess(case, settings, place, catalog) for case in folders}
-    known = {
-        case: statistics.median(measured[folder])
-        for case, folder in folders.items()
-        if folder in measured
-    }
-    factor = statistics.median([known[c] / guesses[c] for c in known]) if known else 1.0
-    return {case: known.get(case, guesses[case] * factor) for case in folders}
-
-
-def _guess(case: Case, settings: Settings, place: Capacity, catalog: Catalog) -> float:
-    operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
-    if case.mode == "train":
-        operations *= 3  # the backward pass costs about two forward passes
-    rate = GPU_RATE if place.cores_per_device is None else CORE_RATE * place.cores_per_device
-    steps = settings.suite.warmup_steps + settings.suite.timed_steps
-    return START_SECONDS + steps * case.batch_per_device * operations / rate
-
-
-def _table(header: list[str], rows: Iterable[list[str]]) -> list[str]:
-    """Columns padded to their widest cell, two spaces apart."""
-    everything = [header, *rows]
-    widths = [max(len(row[column]) for row in everything) for column in range(len(header))]
-    lines = []
-    for row in everything:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        lines.append("  " + "  ".join(cells).rstrip())
-    return lines

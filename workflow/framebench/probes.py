@@ -88,7 +88,7 @@ def _variant(accelerator: str, cores: int | None) -> str:
 def wanted(plan: Plan) -> list[Probe]:
     """One for each framework and precision of the plan."""
     found: dict[tuple[str, str], Probe] = {}
-    for case in plan.folders:
+    for case in plan.cases:
         probe = Probe(case.framework, case.precision, case.model)
         found.setdefault((case.framework, case.precision), probe)
     return list(found.values())

@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from . import searches
 from .record_files import VARIANT, parse, read_folder
 from .run import STATUSES, Problem, RecordsError, Run, cause, order
 from .tidy_csv import read_csv
@@ -59,6 +60,7 @@ def load(path: Path) -> RecordSet:
     elif path.is_dir():
         root = path
         runs, problems, superseded = read_folder(path)
+        runs = _with_largest(runs, searches.largest(path.parent / searches.FOLDER))
         if (path / CSV_NAME).is_file():
             rows, row_problems = read_csv(path / CSV_NAME)
             runs, problems = runs + rows, problems + row_problems
@@ -144,6 +146,13 @@ def _with_known_version(runs: Iterable[Run]) -> list[Run]:
         else replace(run, framework_version=known[run.framework, run.source])
         for run in runs
     ]
+
+
+def _with_largest(runs: list[Run], largest: frozenset[searches.Key]) -> list[Run]:
+    """Runs that know whether their batch is the largest that fits, as some search found."""
+    if not largest:
+        return runs
+    return [replace(run, largest=searches.key_of(run) in largest) for run in runs]
 
 
 def _told_apart(runs: Sequence[Run]) -> list[Run]:

@@ -20,7 +20,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from . import html_tables, panels, parity
+from . import html_tables, memory_curves, panels, parity, searches
 from .efficiency import OPTIONAL
 from .html_tables import Link, Table
 from .markdown import MARKS
@@ -132,7 +132,8 @@ def render(
     """The report as text, with links relative to ``folder``."""
     runs = record_set.runs
     cases = panels.by_case(runs)
-    look = Look(sorted({run.framework for run in runs}))
+    searched = tables.get("largest_batch", pd.DataFrame(columns=["framework"]))["framework"]
+    look = Look(sorted({run.framework for run in runs}.union(searched)))
     link = partial(_link, record_set.root, folder)
     links = _Links(cases, link)
     made = _tables(tables, links)
@@ -237,6 +238,12 @@ def _tables(tables: Mapping[str, pd.DataFrame], links: _Links) -> dict[str, Tabl
             "split", "Parts of a training step", tables["split"], links.case
         )
     made["parity"] = html_tables.of_frame("parity", "Certificates", certificates)
+    searched = {**searches.tables([]), **tables}
+    for name, title in (("largest_batch", "Largest batches"), ("largest_batch_attempts", "Tried")):
+        # Of a CPU there is no device's memory.
+        frame = searched[name]
+        unknown = [column for column in searches.MEMORY if frame[column].isna().all()]
+        made[name] = html_tables.of_frame(name, title, frame.drop(columns=unknown))
     return made
 
 
@@ -260,6 +267,11 @@ def _plots(
         "amp_speedup": alone(panels.ratios(tables["amp_speedup"], look, "amp against fp32")),
         "compiler_speedup": alone(
             panels.ratios(tables["compiler_speedup"], look, "compiled against not compiled")
+        ),
+        "largest_batch": alone(
+            memory_curves.panels(tables["largest_batch_attempts"], look)
+            if "largest_batch_attempts" in tables
+            else []
         ),
         "steps": [
             (plot, [link(run, f"record of repeat {run.repeat}")])

@@ -35,6 +35,7 @@ class Run:
     not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
     are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
     all its samples; `split` is that of the slowest rank, None where none was asked for.
+    `largest`: its batch is the largest that fits, found by a search.
     """
 
     framework: str
@@ -65,6 +66,7 @@ class Run:
     peak_host_memory: int | None = None
     joules_per_sample: float | None = None
     split: Split | None = None
+    largest: bool = False
 
 
 @dataclass(frozen=True)

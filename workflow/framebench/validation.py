@@ -109,6 +109,8 @@ def _wanted(error: ValidationError) -> Any:
 
 def _allowed(error: ValidationError) -> str:
     rule, wanted = str(error.validator), _wanted(error)
+    if rule in ("type", "pattern") and error.absolute_path and "title" in _schema(error):
+        return str(_schema(error)["title"])
     if rule == "anyOf":
         return " or ".join(dict.fromkeys(_schema_words(part) for part in wanted))
     if rule == "type":

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
+from snakemake.exceptions import IncompleteCheckpointException, WorkflowError
 
 WORKFLOW = Path(workflow.current_basedir).parent
 PROJECT = WORKFLOW.parent
@@ -19,8 +19,11 @@ from framebench import (
     commands,
     machine,
     plan as planning,
+    plan_text,
     probes,
+    progress,
     records,
+    searches,
 )
 from framebench.config import load_settings
 from framebench.validation import ConfigError
@@ -43,15 +46,15 @@ def make_plan():
 
 
 CATALOG, PLAN, CACHED = make_plan()
-POSSIBLE = {
-    run.name: (position, run)
-    for position, run in enumerate([*PLAN.pending, *PLAN.reserve])
-}
+POSSIBLE = {run.name: run for run in [*PLAN.pending, *PLAN.reserve]}
+SEARCHES = {search.name: search for search in PLAN.unsearched}
 # The rounds of another state of the records are not these.
 STATE = hashlib.sha256(
-    repr([(run.name, run.status) for run in [*PLAN.runs, *PLAN.reserve]]).encode()
+    repr(
+        [(run.name, run.status) for run in [*PLAN.runs, *PLAN.reserve]] + list(SEARCHES)
+    ).encode()
 ).hexdigest()[:12]
-PROGRESS = planning.Progress(PLAN, measures=not workflow.output_settings.dryrun)
+PROGRESS = progress.Progress(PLAN, measures=not workflow.output_settings.dryrun)
 CONDA = any(
     method.name == "CONDA" for method in workflow.deployment_settings.deployment_method
 )
@@ -59,6 +62,8 @@ CONDA = any(
 RESULTS = str(PLAN.settings.results)
 RECORD = f"{RESULTS}/runs/{{framework}}/{{model}}/{{case}}/{{run}}.json"
 RUN_LOG = f"{RESULTS}/logs/{{framework}}/{{model}}/{{case}}/{{run}}.log"
+LARGEST_BATCH = f"{RESULTS}/{searches.FOLDER}/{{framework}}/{{model}}/{{search}}.json"
+SEARCH_RESULTS = [f"{RESULTS}/{searches.FOLDER}/{name}.json" for name in SEARCHES]
 PENDING_RECORDS = [f"{RESULTS}/runs/{run.name}.json" for run in PLAN.pending]
 COMPARISONS = certify.names(PLAN, CATALOG, certify.comparisons(PLAN, CATALOG))
 COMPARISON_RECORDS = [f"{RESULTS}/parity/{name}.json" for name in COMPARISONS]
@@ -91,7 +96,7 @@ def drop_stale_fingerprint():
 
 def measures():
     """Whether a job that must have the machine for itself is among those to run."""
-    alone = ("benchmark", "comparison", "probe")
+    alone = ("benchmark", "comparison", "largest_batch", "probe")
     return any(job.rule.name in alone for job in workflow.dag.needrun_jobs())
 
 
@@ -166,32 +171,55 @@ FURTHER = {}
 
 
 def round_records(wildcards):
-    """The records that must be there before the intervals are looked at for the n-th time."""
+    """What must be there before the n-th look: the searches for the largest batches before that
+    number 0, the runs of the plan before number 1, after that what the look before asked for.
+    """
     number = int(wildcards.number)
-    return further_records(number - 1) if number > 1 else PENDING_RECORDS
+    if number == 0:
+        return SEARCH_RESULTS
+    planned = PENDING_RECORDS if number == 1 else []
+    return planned + (further_records(number - 1) if number > 1 or SEARCHES else [])
 
 
 def further_records(number):
-    """What the n-th look at the intervals asks for. Looked at once: later there is more."""
+    """What the n-th look asks for: number 0 for the runs with the largest batches, the others for
+    repeats, by the intervals. Looked at once: later there is more."""
     checkpoints.round.get(state=STATE, number=number)
     if number not in FURTHER:
-        FURTHER[number] = [
-            f"{RESULTS}/runs/{run.name}.json" for run in planning.further(PLAN)
-        ]
+        runs = planning.further(PLAN) if number else runs_with_largest()
+        FURTHER[number] = [f"{RESULTS}/runs/{run.name}.json" for run in runs]
     return FURTHER[number]
 
 
+def runs_with_largest():
+    """The runs of the cases whose batch was not known before; the plan has them from now on."""
+    global PLAN
+    before = {run.name for run in [*PLAN.runs, *PLAN.reserve]}
+    PLAN = planning.with_found(PLAN, CATALOG, machine.detect())
+    runs = [run for run in PLAN.pending if run.name not in before]
+    reserve = [run for run in PLAN.reserve if run.name not in before]
+    POSSIBLE.update((run.name, run) for run in [*runs, *reserve])
+    PROGRESS.add(runs, reserve)
+    return runs
+
+
 def all_records(wildcards):
-    """All that is to be measured: what the plan asks for, then round after round while a case of
-    ``repeats: auto`` has too wide an interval."""
-    found = list(PENDING_RECORDS)
-    # With nothing to measure, the plan has looked at all there is.
-    rounds = itertools.count(1) if PLAN.reserve and PLAN.pending else ()
-    for number in rounds:
-        further = further_records(number)
-        if not further:
-            break
-        found += further
+    """All that is to be measured: what the plan asks for, with the largest batches where these are
+    known, then round after round while a case of ``repeats: auto`` has too wide an interval.
+    """
+    found = [*PENDING_RECORDS, *SEARCH_RESULTS]
+    try:
+        found += further_records(0) if SEARCHES else []
+        # With nothing to measure, the plan has looked at all there is.
+        rounds = itertools.count(1) if PLAN.reserve and PLAN.pending else ()
+        for number in rounds:
+            further = further_records(number)
+            if not further:
+                break
+            found += further
+    except IncompleteCheckpointException as waiting:
+        # Asked for beside what is known already, which need not wait for it.
+        found.append(waiting.targetfile)
     return found
 
 
@@ -201,14 +229,21 @@ def run_name(wildcards):
 
 def run_priority(wildcards):
     """Rounds in order: the earlier in the plan, the higher."""
-    return len(POSSIBLE) - POSSIBLE[run_name(wildcards)][0]
+    return PLAN.places - POSSIBLE[run_name(wildcards)].place
+
+
+def search_name(wildcards):
+    return f"{wildcards.framework}/{wildcards.model}/{wildcards.search}"
 
 
 def run_software(wildcards):
-    """A comparison is of the usual software, a run perhaps of a variant's."""
-    if "run" not in wildcards.keys():
+    """A comparison is of the usual software, a run or a search perhaps of a variant's."""
+    if "run" in wildcards.keys():
+        case = POSSIBLE[run_name(wildcards)].case
+    elif "search" in wildcards.keys():
+        case = SEARCHES[search_name(wildcards)].case
+    else:
         return wildcards.framework
-    case = POSSIBLE[run_name(wildcards)][1].case
     return planning.software(case, PLAN.settings.suite)
 
 
@@ -234,7 +269,21 @@ def run_attempts(wildcards):
 
 
 def run_arguments(wildcards):
-    return commands.arguments(PLAN, POSSIBLE[run_name(wildcards)][1])
+    return commands.arguments(PLAN, POSSIBLE[run_name(wildcards)])
+
+
+def search_bounds(wildcards):
+    return commands.search_bounds(PLAN)
+
+
+def search_arguments(wildcards):
+    return commands.search_arguments(PLAN, SEARCHES[search_name(wildcards)])
+
+
+def search_progress(wildcards):
+    name = search_name(wildcards)
+    number = list(SEARCHES).index(name) + 1
+    return f"[{number}/{len(SEARCHES)}] largest batch of {SEARCHES[name].case}"
 
 
 def compared(wildcards):

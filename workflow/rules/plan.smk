@@ -4,4 +4,4 @@ rule plan:
     message:
         "Plan of the suite"
     run:
-        print(planning.describe(PLAN) + probes.describe(PLAN, PROBES))
+        print(plan_text.describe(PLAN) + probes.describe(PLAN, PROBES))

@@ -25,7 +25,38 @@ rule benchmark:
         " {params.arguments:q} {params.origin} --output {output:q} --log {log:q}"
 
 
-# Looks at the intervals when a round of repeats is done; what it finds decides the next round.
+# The largest batch per device of a case: runs with few steps, one after the other.
+rule largest_batch:
+    input:
+        ancient(run_environment),
+    output:
+        LARGEST_BATCH,
+    log:
+        f"{RESULTS}/logs/{searches.FOLDER}/{{framework}}/{{model}}/{{search}}.log",
+    wildcard_constraints:
+        search="[^/]+",
+    # Before all runs, so that those with the largest batches are interleaved with the others.
+    priority: PLAN.places + 1
+    conda:
+        run_conda
+    threads: workflow.cores
+    params:
+        framebench=FRAMEBENCH,
+        bounds=search_bounds,
+        python=run_python,
+        origin=run_origin,
+        arguments=search_arguments,
+        progress=search_progress,
+    message:
+        "{params.progress}"
+    shell:
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.framebench:q} largest-batch {params.bounds:q}"
+        " --output {output:q} --log {log:q} -- {params.python:q} scripts/harness"
+        " {params.arguments:q} {params.origin}"
+
+
+# Looks at what is there when a round is done: batches that were found, and the intervals of the
+# repeats; that decides the next round.
 checkpoint round:
     input:
         round_records,
@@ -34,5 +65,7 @@ checkpoint round:
     wildcard_constraints:
         state="[0-9a-f]{12}",
         number="[0-9]+",
+    # A look costs nothing, and what it asks for may come before what else is to do.
+    priority: PLAN.places + 1
     message:
-        "Round {wildcards.number}: are the intervals narrow enough?"
+        "Round {wildcards.number}: what is to be measured next?"

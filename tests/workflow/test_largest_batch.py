@@ -1,0 +1,209 @@
+"""``batch_per_device: max``: found, kept, reported, and never more memory than is allowed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from ..processes import wait_for
+from .conftest import SUITE, Project
+from .test_workflow import rows
+
+LIMIT = 160  # MiB
+FILL = "fill=4,sleep=0.05"  # MiB per sample
+MAX: dict[str, Any] = {
+    **SUITE,
+    "largest_batch": {"multiple_of": 2, "at_most": 200},
+    "axes": {**SUITE["axes"], "mode": ["train"], "batch_per_device": ["max"]},
+}
+
+
+def limited(project: Project, limit: str = f"{LIMIT}MiB") -> None:
+    """The memory limit as the config file has it."""
+    path = project.folder / "config" / "config.yaml"
+    text = path.read_text()
+    assert "memory_limit: auto" in text
+    path.write_text(text.replace("memory_limit: auto", f"memory_limit: {limit}"))
+
+
+def found(project: Project) -> list[dict[str, Any]]:
+    """The results of all searches."""
+    folder = project.folder / "results" / "largest_batch"
+    paths = sorted(folder.glob("*/*/*.json"), key=lambda path: path.stem)
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def table(project: Project, name: str) -> list[dict[str, str]]:
+    return rows(project.folder / "results" / "tables" / f"{name}.csv")
+
+
+def assert_largest(result: dict[str, Any]) -> None:
+    """By what the tries say themselves: it fits, and one step more would not."""
+    attempts = {one["batch_per_device"]: one for one in result["attempts"]}
+    batch, step = result["batch_per_device"], result["multiple_of"]
+    assert batch % step == 0
+    assert (attempts[batch]["status"], attempts[batch + step]["status"]) == ("ok", "oom")
+    for one in attempts.values():
+        if one["status"] == "ok":
+            assert one["peak_host_memory_bytes"] <= one["memory_limit_bytes"]
+            assert one["peak_host_memory_bytes"] >= 4 * 2**20 * one["batch_per_device"]
+        else:
+            assert "out of memory" in one["reason"]
+            # A look each 20 ms: what is filled in between is held beyond the limit.
+            assert one["peak_host_memory_bytes"] < 2 * one["memory_limit_bytes"]
+    assert max(attempts) <= 2 * batch, "a try beyond twice what fits"
+
+
+def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> None:
+    project.write_suite(MAX)
+    limited(project)
+    plan = project.run("--cores", "1", "plan")
+    assert "Largest batches to find first: 1 of 1, roughly" in plan.stdout, plan.stdout
+    assert "batch max" in plan.stdout
+    ran = project.all(toy=FILL)
+    assert ran.returncode == 0, ran.stdout
+    (result,) = found(project)
+    assert_largest(result)
+    batch = result["batch_per_device"]
+    assert 20 < batch < LIMIT // 4
+    assert "largest batch of toy toy train" in ran.stdout, "no progress"
+    assert "[2/2]" in ran.stdout, "no progress of the runs with it"
+
+    summary = table(project, "summary")
+    assert [(row["batch_per_device"], row["status"]) for row in summary] == [(str(batch), "ok")]
+    assert f"{batch} (max)" in summary[0]["remarks"]
+    assert summary[0]["repeats"] == "2"
+    (largest,) = table(project, "largest_batch")
+    assert (largest["largest_batch"], largest["status"]) == (str(batch), "ok")
+    assert 0 < float(largest["host_memory_gib"]) <= float(largest["memory_limit_gib"])
+    tried = table(project, "largest_batch_attempts")
+    assert [int(row["batch_per_device"]) for row in tried[:4]] == [2, 4, 8, 16]
+    assert len(tried) == len(result["attempts"]) == int(largest["attempts"])
+    report = (project.folder / "results" / "report.html").read_text()
+    assert "Largest batch" in report
+    assert "Memory by batch" in report
+
+    before = project.records()
+    again = project.all(toy=FILL)
+    assert "Nothing to be done" in again.stdout, again.stdout
+    assert project.records() == before
+    plan = project.run("--cores", "1", "plan")
+    assert "Largest batches to find first: 0 of 1" in plan.stdout
+    assert f"batch {batch} " in plan.stdout, "what was found is not in the plan"
+
+
+def test_a_batch_asked_for_that_is_also_the_largest_is_measured_once(project: Project) -> None:
+    bounds = {"multiple_of": 2, "at_most": 9}
+    axes = {**SUITE["axes"], "batch_per_device": [4, 8, "max"]}
+    project.write_suite({**SUITE, "largest_batch": bounds, "axes": axes})
+    ran = project.all()
+    assert ran.returncode == 0, ran.stdout
+    assert [result["reason"] for result in found(project)] == ["the bound of the suite: 9"] * 2
+    summary = table(project, "summary")
+    assert sorted((row["mode"], row["batch_per_device"]) for row in summary) == [
+        ("inference", "4"),
+        ("inference", "8"),
+        ("train", "4"),
+        ("train", "8"),
+    ]
+    assert [row["repeats"] for row in summary] == ["2"] * 4
+    assert ["(max)" in row["remarks"] for row in summary] == [False, True] * 2
+    started = [json.loads(text) for text in project.records().values()]
+    repeats = [one["repeat"] for one in sorted(started, key=lambda one: one["started"])]
+    assert repeats == sorted(repeats), "runs with the largest batch are not interleaved"
+
+
+def test_a_largest_batch_is_repeated_until_its_interval_is_narrow(project: Project) -> None:
+    wide = {"at_least": 6, "at_most": 8, "width": 0.000001}
+    project.write_suite({**MAX, "repeats": wide, "largest_batch": {"at_most": 8}})
+    ran = project.all(toy="sleep=0.01")
+    assert ran.returncode == 0, ran.stdout
+    assert [row["repeats"] for row in table(project, "summary")] == ["8"]
+    assert "Nothing to be done" in project.all(toy="sleep=0.01").stdout
+
+
+def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> None:
+    project.write_suite(MAX)
+    ran = project.all(toy="raise_from_batch=16")
+    assert ran.returncode == 0, ran.stdout
+    (result,) = found(project)
+    assert (result["status"], result["batch_per_device"]) == ("failed", None)
+    assert "at batch 16: RuntimeError: the toy is too small" in result["reason"]
+    (largest,) = table(project, "largest_batch")
+    assert (largest["largest_batch"], largest["status"]) == ("", "failed")
+    (row,) = table(project, "summary")
+    assert (row["status"], row["batch_per_device"], row["repeats"]) == ("failed", "16", "1")
+    assert "Nothing to be done" in project.all(toy="raise_from_batch=16").stdout
+
+    again = project.all("retry=failed")
+    assert again.returncode == 0, again.stdout
+    first, second = found(project)
+    assert first == result, "the earlier result was changed"
+    assert (second["status"], second["batch_per_device"]) == ("ok", 200)
+    (largest,) = table(project, "largest_batch")
+    assert largest["largest_batch"] == "200"
+
+
+def test_no_memory_for_the_smallest_batch_is_oom(project: Project) -> None:
+    project.write_suite(MAX)
+    limited(project, "24MiB")
+    ran = project.all(toy="fill=16,sleep=0.05")
+    assert ran.returncode == 0, ran.stdout
+    assert [result["status"] for result in found(project)] == ["oom"]
+    (row,) = table(project, "summary")
+    assert (row["status"], row["batch_per_device"]) == ("oom", "2")
+    assert "of the limit of" in row["reason"]
+
+
+def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
+    axes = {**MAX["axes"], "mode": ["train", "inference"]}
+    project.write_suite({**MAX, "axes": {**axes, "batch_per_device": [1, "max"]}})
+    limited(project)
+    folder = project.folder / "results" / "largest_batch"
+
+    def tried() -> dict[Path, str]:
+        return {path: path.read_text() for path in folder.glob("*/*/*/*.json")}
+
+    workflow = project.start("--cores", "all", toy=FILL)
+    wait_for(lambda: len(tried()) >= 2, "some batches to be tried")
+    os.kill(workflow.pid, signal.SIGKILL)
+    workflow.wait()
+    project.assert_nothing_left()
+    before = tried()
+    assert not found(project)
+
+    # Now of the run that tries: without its record there is no result, but the others go on.
+    workflow = project.start("--cores", "all", toy=FILL)
+    wait_for(lambda: len(tried()) > len(before), "another batch to be tried")
+    launchers = wait_for(lambda: project.pids("scripts/harness", "--spare-memory"), "a launcher")
+    os.kill(max(launchers), signal.SIGKILL)
+    output, _ = workflow.communicate(timeout=600)
+    assert workflow.returncode != 0, "a search without a result went unnoticed"
+    assert len(project.records()) == 4, f"the other runs did not go on: {output}"
+
+    again = project.all(toy=FILL)
+    assert again.returncode == 0, again.stdout
+    after = tried()
+    assert all(after[path] == text for path, text in before.items()), "tried again"
+    assert len(found(project)) == 2
+    for result in found(project):
+        assert_largest(result)
+    assert len(project.records()) == 8
+    assert "Nothing to be done" in project.all(toy=FILL).stdout
+
+
+def test_broken_results_are_named_and_searched_again(project: Project) -> None:
+    project.write_suite({**MAX, "largest_batch": {"at_most": 16}})
+    assert project.all().returncode == 0
+    folder = project.folder / "results" / "largest_batch" / "toy" / "toy"
+    (path,) = folder.glob("*.json")
+    path.write_text(path.read_text()[:100])
+    again = project.all()
+    assert again.returncode == 0, again.stdout
+    assert f"largest_batch/toy/toy/{path.name}" in again.stdout, "ignored without a word"
+    assert len(path.read_text()) == 100
+    assert (folder / f"{path.stem}-retry1.json").exists()
+    assert "Nothing to be done" in project.all().stdout
