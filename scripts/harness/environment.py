@@ -9,7 +9,7 @@ import re
 import socket
 import subprocess
 import sys
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional
 
 import harness
 
@@ -83,6 +83,10 @@ def hardware(cores: int) -> Dict[str, Any]:
         "memory_bytes": int(memory[0]) * 1024 if memory else None,
         "gpus": gpus(),
     }
+
+
+#: Of control groups, version 2 and 1.
+_OOM_COUNTERS = ("memory.events", "memory.oom_control")
 
 
 def control_groups(controller: str) -> List[str]:
@@ -206,13 +210,13 @@ def capture(
     }
 
 
-def oom_kills() -> Tuple[int, ...]:
-    """How many processes the kernel has killed for want of memory: on this machine, and in each
-    control group around this process."""
-    sources = ["/proc/vmstat"]
-    sources += [os.path.join(folder, "memory.events") for folder in control_groups("memory")]
-    counts = []
-    for source in sources:
+def oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory: in this process's own control
+    group, where it has one that counts them, whoever was short of memory; else on this machine."""
+    own = control_groups("memory")[:-1][:1]  # the last one is the root, which does not count
+    counters = [os.path.join(folder, name) for folder in own for name in _OOM_COUNTERS]
+    for source in (*counters, "/proc/vmstat"):
         found = re.search(r"^oom_kill (\d+)$", _text(source) or "", re.MULTILINE)
-        counts.append(int(found.group(1)) if found else 0)
-    return tuple(counts)
+        if found:
+            return int(found.group(1))
+    return 0

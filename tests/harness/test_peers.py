@@ -80,7 +80,13 @@ class Lab:
         words += ["--batch-per-device", str(batch), "--output", "o", "--log", "l"]
         words += ["--warmup-steps", str(warmup), "--timed-steps", str(timed)]
         request = command_line.parse(words + (["--warmup-limit", str(limit)] if limit else []))
-        spec = {"warmup_steps": warmup, "warmup_limit": limit, "timed_steps": timed, "parity": None}
+        spec = {
+            "warmup_steps": warmup,
+            "warmup_limit": limit,
+            "timed_steps": timed,
+            "parity": None,
+            "probe": False,
+        }
         left = report.Report(str(self.folder), 0, "host")
         with (
             patch.object(time, "perf_counter", lambda: adapter.now),
