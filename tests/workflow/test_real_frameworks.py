@@ -69,12 +69,12 @@ def test_parity(project: Project, pytorch_python: str) -> None:
     assert status == 0, printed
     assert "1 of 1 passed, 0 failed, 0 unsupported" in printed
     assert certificates["passed"].all()
-    assert summary["marks"].isna().all()
+    assert "parity" not in summary["marks"][0]
     model = folder / "scripts" / "frameworks" / "pytorch" / "resnet50_v1_5.py"
     model.write_text(model.read_text().replace('hyper["batch_norm_epsilon"]', "1e-5"))
     status, printed, certificates, summary = certify()
     assert status != 0
     assert "1 of 1 certificates failed" in printed
     assert not certificates.set_index("quantity")["passed"]["outputs"]
-    assert summary["marks"].tolist() == ["parity"]
+    assert "parity" in summary["marks"][0]
     assert "parity" in (folder / "results" / "tables" / "summary.md").read_text()
