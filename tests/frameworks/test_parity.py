@@ -205,11 +205,8 @@ def test_finds_dropout_left_off(compare: Compare) -> None:
 def test_finds_gradients_averaged_twice(compare: Compare) -> None:
     twice = (
         "steps.py",
-        "        return value.detach()\n\n    return diff",
-        "        for group in optimizer.param_groups:\n"
-        "            for parameter in group['params']:\n"
-        "                parameter.grad /= torch.distributed.get_world_size()\n"
-        "        return value.detach()\n\n    return diff",
+        "scaler.scale(value).backward()",
+        "scaler.scale(value / torch.distributed.get_world_size()).backward()",
     )
     certificate = compare(RESNET, twice, **{"devices-per-node": 2})
     assert failed(certificate) == {"gradients", "gradients, total"}

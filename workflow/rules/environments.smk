@@ -7,6 +7,8 @@ rule environment:
     wildcard_constraints:
         name="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",
+    # Before all runs: those of a framework whose environment comes later would not be interleaved.
+    priority: PLAN.places + 2
     handover: True
     params:
         framebench=FRAMEBENCH,
