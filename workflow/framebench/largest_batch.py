@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import attempts
+from .files import write_whole
 
 FORMAT = "framebench-largest-batch-1"
 RECORD_FORMAT = "framebench-record-1"
@@ -109,7 +108,7 @@ def main(arguments: list[str]) -> int:
             tried.append(Tried(batch, record["status"]))
             print(f"batch {batch}: {record['status']}  {record['reason']}", file=log, flush=True)
         result = _result(records, tried, bounds, given.output.parent)
-        _write_whole(given.output, json.dumps(result, indent=1) + "\n")
+        write_whole(given.output, json.dumps(result, indent=1) + "\n")
         print(f"{result['status']}: {result['batch_per_device']} {result['reason']}", file=log)
     return 0
 
@@ -176,17 +175,3 @@ def _attempt(path: Path, record: dict[str, Any]) -> dict[str, Any]:
         "seconds": record["wall_seconds"],
         "record": path.as_posix(),
     }
-
-
-def _write_whole(target: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)  # mkstemp gives the owner alone access
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise

@@ -22,6 +22,7 @@ from markupsafe import Markup
 
 from . import html_tables, memory_curves, panels, parity, searches
 from .efficiency import OPTIONAL
+from .files import write_whole
 from .html_tables import Link, Table
 from .markdown import MARKS
 from .panels import Cases
@@ -82,7 +83,7 @@ def write(
 ) -> None:
     """Write the report to ``path``, whole or not at all. Links to records are relative to its
     folder. Raises OSError when it cannot be written."""
-    _write_whole(path, render(record_set, tables, path.parent, title, published))
+    write_whole(path, render(record_set, tables, path.parent, title, published))
 
 
 def write_comparison(
@@ -109,17 +110,7 @@ def write_comparison(
             report=_beside(path.parent, REPORT_PAGE),
         )
     )
-    _write_whole(path, html)
-
-
-def _write_whole(path: Path, html: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(html, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(path, html)
 
 
 def render(

@@ -7,8 +7,6 @@ CSV), never zero, and `reason` or `note` says why.
 from __future__ import annotations
 
 import io
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pandas as pd
 
 from . import intervals, markdown, shape, statistics
 from .cases import KEYS, Case, Place, group, marks_of
+from .files import write_whole
 from .parity import Marks
 from .run import Run
 
@@ -130,26 +129,11 @@ def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
 
     Each file is complete or untouched. Raises OSError for a target that cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
         buffer = io.StringIO()
         table.to_csv(buffer, index=False, lineterminator="\n", na_rep="")
-        _write_whole(folder / f"{name}.csv", buffer.getvalue())
-        _write_whole(folder / f"{name}.md", markdown.render(name, table))
-
-
-def _write_whole(target: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)  # mkstemp gives the owner alone access
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+        write_whole(folder / f"{name}.csv", buffer.getvalue())
+        write_whole(folder / f"{name}.md", markdown.render(name, table))
 
 
 def _summary_row(case: Case) -> list[Any]:
