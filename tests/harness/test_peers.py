@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from framebench import records, tables
+from framebench import cases, records, tables
 from framebench.disturbance import disturbed
 from framebench.run import Run
 from harness import command_line, nvml, rank, record, report, synthetic
@@ -416,3 +416,4 @@ def test_a_warm_up_that_was_too_short_is_marked_and_can_be_longer(lab: Lab) -> N
     settled = lab.run(steps, 20, 100, limit=200)
     assert settled.throughput == pytest.approx(10.0, rel=0.01)
     assert not settled.doubts
+    assert not cases.doubts_of(settled)

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import intervals, shape, statistics, steady
 from .parity import Marks
-from .run import Run, order
+from .run import Doubt, Run, order
 
 KEYS = (
     "framework",
@@ -92,8 +92,9 @@ def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks) -> Case:
         interval = intervals.median_interval(values)
         middle = statistics.median(values)
         found = {marks.of(run) for run in runs} | _trust(values, middle, interval)
-        found |= {doubt.mark for run in ok for doubt in run.doubts}
-        remarks = (*_found(ok), *_doubted(ok), *_shaped(values, [run.repeat for run in ok]))
+        doubts = [(run.repeat, doubt) for run in ok for doubt in doubts_of(run)]
+        found |= {doubt.mark for _, doubt in doubts}
+        remarks = (*_found(ok), *_doubted(doubts), *_shaped(values, [run.repeat for run in ok]))
         # of an imported run the steps are not known
         if any(0 < len(run.step_seconds) < steady.fewest_steps() for run in ok):
             found.add("few")
@@ -120,13 +121,20 @@ def _found(runs: Sequence[Run]) -> Iterator[str]:
         yield f"{runs[0].batch_per_device} (max): the largest batch per device that fits"
 
 
-def _doubted(runs: Sequence[Run]) -> Iterator[str]:
-    """The first doubt of each kind, and of how many repeats there is one."""
-    doubts: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for run in runs:
-        for doubt in run.doubts:
-            doubts[doubt.mark].append((run.repeat, doubt.why))
-    for mark, found in sorted(doubts.items()):
+def doubts_of(run: Run) -> tuple[Doubt, ...]:
+    """What its record tells against its figure, and what its step times tell. The latter are judged
+    here, where tables are made, and not whenever records are read: a plan does not need it."""
+    why = steady.unsteady(run.step_seconds)
+    return (*run.doubts, Doubt("unsteady", why)) if why else run.doubts
+
+
+def _doubted(doubts: Sequence[tuple[int, Doubt]]) -> Iterator[str]:
+    """The first doubt of each kind, and of how many repeats there is one; ``doubts``: with the
+    numbers of their repeats."""
+    kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for repeat, doubt in doubts:
+        kinds[doubt.mark].append((repeat, doubt.why))
+    for mark, found in sorted(kinds.items()):
         others = {repeat for repeat, _ in found} - {found[0][0]}
         more = f" (and in {len(others)} more)" if others else ""
         yield f"{mark}: in repeat {found[0][0]} {found[0][1]}{more}"

@@ -149,7 +149,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         hardware=hardware_label(environment["hardware"]),
         environment=_environment_digest(environment),
         record=file,
-        doubts=doubts.of(record, steps) if is_ok else (),
+        doubts=doubts.of(record) if is_ok else (),
         peak_device_memory=_most(record["ranks"], "peak_device_memory_bytes") if is_ok else None,
         peak_host_memory=_most(record["ranks"], "peak_host_memory_bytes") if is_ok else None,
         joules_per_sample=_joules_per_sample(record) if is_ok else None,

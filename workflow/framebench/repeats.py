@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from . import intervals, statistics
+from . import statistics
 from .run import Run
 
 
@@ -42,17 +42,15 @@ def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
     count = repeats.at_least
     if repeats.width is None:
         return count
+    from . import intervals  # here: scipy takes longer to import than all else of a plan
+
     if any(run.status != "ok" for run in ordered):
         return max(count, ordered[-1].repeat)
     while count < repeats.at_most and len(ordered) >= count:
         values = [run.throughput for run in ordered[:count] if run.throughput is not None]
-        if _is_narrow(values, repeats.width):
+        interval = intervals.median_interval(values)
+        if interval and interval[1] - interval[0] <= repeats.width * statistics.median(values):
             break
         needed = intervals.repeats_for_width(values, repeats.width) or 0
         count = min(repeats.at_most, max(2 * count, needed))
     return count
-
-
-def _is_narrow(values: Sequence[float], width: float) -> bool:
-    interval = intervals.median_interval(values)
-    return bool(interval and interval[1] - interval[0] <= width * statistics.median(values))
