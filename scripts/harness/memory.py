@@ -34,7 +34,7 @@ _SPARE = 0.03
 _FILLING = 2.0**32
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.02, 0.5
 
-#: Looking may take this part of one core.
+#: Looking may take this part of one core, where it is not to see the peak.
 _PART_OF_A_CORE = 0.02
 
 
@@ -127,7 +127,7 @@ class Memory:
             room = min(room, available - self.may.reserve)
         now = time.monotonic()
         wait = min(self._longest, max(_SHORTEST_SECONDS, room / (_FILLING * self._cores)))
-        rest = min(_LONGEST_SECONDS, (now - start) / _PART_OF_A_CORE)
+        rest = min(self._longest, (now - start) / _PART_OF_A_CORE)
         self.next_look = now + max(wait, rest)
         if held > self.may.limit:
             return f"out of memory: {gib(held)} GiB of the limit of {gib(self.may.limit)} GiB"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from harness import memory
@@ -65,10 +66,10 @@ class Processes:
     def leave(self, available: int) -> None:
         (self.folder / "meminfo").write_text(f"MemAvailable: {available // 1024} kB\n")
 
-    def memory(self, cores: int = 1) -> memory.Memory:
+    def memory(self, cores: int = 1, often: bool = False) -> memory.Memory:
         may = memory.Allowed(limit=16 * GIB, reserve=GIB)
         os.rename(self.folder / "20", self.folder / "later")
-        made = memory.Memory("R", 10, may, cores, proc=str(self.folder))
+        made = memory.Memory("R", 10, may, cores, often, str(self.folder))
         os.rename(self.folder / "later", self.folder / "20")
         (self.folder / "20" / "environ").write_text(f"{RUN_VARIABLE}=R\0")
         return made
@@ -126,6 +127,18 @@ def test_without_the_kernels_word_only_the_limit_counts(processes: Processes) ->
     (processes.folder / "meminfo").unlink()
     processes.hold(15 * GIB, 15 * GIB)
     assert processes.memory().look() is None
+
+
+@pytest.mark.parametrize(("often", "wait"), [(False, 0.5), (True, 0.02)])
+def test_slow_looks_are_rare_unless_they_are_to_see_the_peak(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch, often: bool, wait: float
+) -> None:
+    processes.hold(3 * GIB, 3 * GIB)
+    held = processes.memory(often=often)
+    clock = iter([100.0, 101.0])  # this look takes a second
+    monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    held.look()
+    assert held.next_look == pytest.approx(101 + wait)
 
 
 def test_the_less_is_left_the_sooner_it_looks_again(processes: Processes) -> None:

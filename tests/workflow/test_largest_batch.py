@@ -13,7 +13,7 @@ from .conftest import SUITE, Project
 from .test_workflow import rows
 
 LIMIT = 160  # MiB
-FILL = "fill=4,sleep=0.05"  # MiB per sample
+FILL = "fill=4,sleep=0.1"  # MiB per sample; so long that looks each 20 ms see it
 MAX: dict[str, Any] = {
     **SUITE,
     "largest_batch": {"multiple_of": 2, "at_most": 200},
