@@ -77,6 +77,14 @@ class Product(NamedTuple):
     dtype: str
 
 
+class Exchange(NamedTuple):
+    """An all-reduce of one array on the device. ``run`` enqueues it: each rank's array becomes the
+    sum over all ranks; run again, the sum of the sums. ``result``: the array now, for numpy."""
+
+    run: Callable[[], Any]
+    result: Callable[[], Any]
+
+
 class Adapter(ABC):
     """One framework running one case in one rank.
 
@@ -157,6 +165,11 @@ class Adapter(ABC):
     @abstractmethod
     def all_reduce(self, value: float) -> float:
         """Sum of ``value`` over all ranks, through the framework's own collectives."""
+
+    @abstractmethod
+    def exchange(self, array: Any) -> Exchange:
+        """An all-reduce of a numpy array of float32, one-dimensional, through the collectives
+        that the gradients take. Called before :meth:`build`, on several ranks alone."""
 
     @abstractmethod
     def weights_checksum(self) -> float:

@@ -42,6 +42,7 @@ class Request:
     parity: Optional[str]
     probe: bool
     split_steps: int
+    start_nodes: Optional[str]
     way: str
     prefix: Optional[str]
     pins: Tuple[Tuple[str, str], ...]
@@ -164,6 +165,12 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="time products of large matrices and nothing else: the peak of the device",
     )
+    measuring.add_argument(
+        "--start-nodes",
+        metavar="COMMAND",
+        help="what starts a command once on each of several nodes, with the number of nodes in "
+        "place of {nodes}: 'srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1'",
+    )
     environment = parser.add_argument_group("environment")
     environment.add_argument(
         "--way", choices=["venv", "conda", "interpreter", "hand"], default="hand"
@@ -190,6 +197,8 @@ def parse(arguments: Sequence[str]) -> Request:
         parser.error(f"--warmup-limit must be {fewest} or more, not {limit}")
     if parsed["accelerator"] == "cpu" and parsed["cores_per_device"] is None:
         parsed["cores_per_device"] = 1
+    if parsed["nodes"] > 1 and parsed["start_nodes"] is None:
+        parser.error(f"--nodes {parsed['nodes']} needs --start-nodes")
     return Request(**parsed)
 
 

@@ -35,6 +35,24 @@ def siblings(core: int) -> List[int]:
         return [core]
 
 
+def numa_nodes(cores: Iterable[int], root: str = "/sys/devices/system/node") -> List[int]:
+    """The NUMA nodes that these cores belong to; empty where the kernel does not tell."""
+    wanted, found = set(cores), []
+    try:
+        names = os.listdir(root)
+    except OSError:
+        return []
+    for name in names:
+        if name.startswith("node") and name[4:].isdigit():
+            try:
+                with open(os.path.join(root, name, "cpulist")) as file:
+                    if wanted.intersection(parse_list(file.read())):
+                        found.append(int(name[4:]))
+            except (OSError, ValueError):
+                continue
+    return sorted(found)
+
+
 def allowed(siblings: Callable[[int], List[int]] = siblings) -> List[int]:
     """The logical cores this process may use: one of each physical core first, so that few
     ranks never share a physical core while others idle."""

@@ -111,8 +111,6 @@ def unsupported(
                 f"{case.model} takes sequences of {shortest} to {longest} tokens, "
                 f"not {case.sequence_length}"
             )
-    if case.nodes > 1:
-        return f"{case.nodes} nodes: ranks are started on this node only"
     needed = case.devices_per_node * (per_device or 0)
     if needed > cores:
         return (

@@ -73,6 +73,14 @@ def gpus() -> List[Dict[str, Any]]:
     return found
 
 
+def visible_gpus(variables: Mapping[str, str]) -> List[str]:
+    """The GPUs that a process with these variables may use, as CUDA names them."""
+    given = variables.get("CUDA_VISIBLE_DEVICES")
+    if given is None:
+        return [gpu["uuid"] for gpu in gpus()]
+    return [part.strip() for part in given.split(",") if part.strip() not in ("", "-1")]
+
+
 def hardware(cores: int) -> Dict[str, Any]:
     """Processor, logical cores this process may use, memory in bytes, GPUs."""
     model = _after_colon("/proc/cpuinfo", "model name") or platform.processor()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
-from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from harness import report
 from harness.adapter import Case
 from harness.processes import RankProcess
+from harness.report import shorten
 
 # How telling an outcome is, most telling first. What a rank suffers because another one went away
 # is the least telling but one: it is never the cause.
@@ -29,8 +29,7 @@ _NO_MEMORY = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class RankOutcome:
+class RankOutcome(NamedTuple):
     """One rank's entry in the record, and how telling it is (smaller is more)."""
 
     weight: int
@@ -90,7 +89,7 @@ def _without_result(
         reason = f"rank {rank.rank} exited with status {code} and left no result"
     reason += f" during: {where}"
     last = last_line(rank.log)
-    return _DIED, "failed", report.shorten(reason + ("; its last words: " + last if last else ""))
+    return _DIED, "failed", shorten(reason + ("; its last words: " + last if last else ""))
 
 
 def rank_outcome(
@@ -111,12 +110,21 @@ def rank_outcome(
     return RankOutcome(weight, ended, fields)
 
 
+def lost(rank: int, node: str, why: str) -> RankOutcome:
+    """A rank of which nothing is known, because its node is gone."""
+    fields = {"rank": rank, "host": node, "status": "failed", "reason": shorten(why)}
+    return RankOutcome(_DIED, 0.0, fields)
+
+
 def most_telling(outcomes: Sequence[RankOutcome]) -> Tuple[str, str]:
     """Status and reason of a run: those of the rank that says most about the cause, and of
     several such ranks the one that ended first."""
     telling = min(outcomes, key=lambda outcome: (outcome.weight, outcome.ended))
     status, reason = telling.fields["status"], telling.fields["reason"]
     rank = f"rank {telling.fields['rank']}"
+    if len({judged.fields["host"] for judged in outcomes}) > 1:
+        reason = reason.replace(rank, f"{rank} on node {telling.fields['host']}", 1)
+        rank += f" on node {telling.fields['host']}"
     if status != "ok" and len(outcomes) > 1 and not reason.startswith(rank):
         reason = f"{rank}: {reason}"
     return status, reason

@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
-from harness import report
-from harness.cores import THREAD_VARIABLES, share
+from harness import report, wire
+from harness.cores import THREAD_VARIABLES
 from harness.guard import RUN_VARIABLE
 from harness.memory import Memory
 from harness.packages import keeps_user_paths
@@ -41,19 +41,25 @@ class RankProcess:
 
 def log_path(log: str, rank: int) -> str:
     """Rank 0 writes to ``NAME.log``, the others to ``NAME.rank1.log``, .."""
+    return log if rank == 0 else beside(log, f"rank{rank}")
+
+
+def beside(log: str, name: str) -> str:
+    """``STEM.NAME.log`` of the log ``STEM.log``."""
     stem, suffix = os.path.splitext(log)
-    return log if rank == 0 else f"{stem}.rank{rank}{suffix}"
+    return f"{stem}.{name}{suffix}"
 
 
-def free_addresses(count: int) -> List[str]:
-    """``host:port`` of ``count`` free ports of this machine, all different."""
+def free_addresses(count: int, host: str = "127.0.0.1") -> List[str]:
+    """``host:port`` of ``count`` free ports of this machine, all different; ``host``: an address
+    of its own."""
     sockets = []
     try:
         for _ in range(count):
             found = socket.socket()
             sockets.append(found)
-            found.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{found.getsockname()[1]}" for found in sockets]
+            found.bind((host, 0))
+        return [f"{host}:{found.getsockname()[1]}" for found in sockets]
     finally:
         for found in sockets:
             found.close()
@@ -81,13 +87,13 @@ def common_environment(
 
 
 def place_variables(
-    rank: int, addresses: Sequence[str], run: str, cores: Sequence[int]
+    rank: int, local_rank: int, addresses: Sequence[str], run: str, cores: Sequence[int]
 ) -> Dict[str, str]:
-    """The variables that say where a rank is. On one node the local rank is the rank."""
+    """The variables that say where a rank is."""
     host, _, port = addresses[0].rpartition(":")
     return {
         "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
+        "LOCAL_RANK": str(local_rank),
         "WORLD_SIZE": str(len(addresses)),
         "MASTER_ADDR": host,
         "MASTER_PORT": port,
@@ -111,24 +117,23 @@ def start_guard(run: str, folder: str, file: str) -> "subprocess.Popen[bytes]":
 
 def start_ranks(
     spec: Dict[str, Any],
-    ranks: int,
-    cores: List[int],
-    cores_per_device: Optional[int],
+    ranks: Sequence[int],
+    addresses: Sequence[str],
+    cores: Sequence[Sequence[int]],
     common: Mapping[str, str],
     run: str,
     log: str,
 ) -> List[RankProcess]:
-    """Start all ranks of ``spec`` on this node; ``cores`` in the order they are given out.
-    Raises OSError."""
+    """Start the ``ranks`` of ``spec`` that belong on this node, of all those at ``addresses``.
+    ``cores``: of each of them, empty where it is not to be pinned. Raises OSError."""
     folder = spec["folder"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
         json.dump(spec, file)
-    addresses = free_addresses(ranks)
     started = []
-    for rank in range(ranks):
-        own = share(cores, rank, cores_per_device) if cores_per_device else []
-        variables = dict(common, **place_variables(rank, addresses, run, own))
+    for local_rank, rank in enumerate(ranks):
+        place = place_variables(rank, local_rank, addresses, run, cores[local_rank])
+        variables = dict(common, **place)
         # A folder of their own: whatever lies in the user's must not be imported or overwritten.
         here = os.path.join(folder, f"rank{rank}")
         os.mkdir(here)
@@ -178,12 +183,20 @@ def _stop(ranks: Sequence[RankProcess], why: str) -> None:
                 os.killpg(rank.process.pid, signal.SIGKILL)
 
 
-def watch(ranks: Sequence[RankProcess], folder: str, deadline: float, memory: Memory) -> None:
+def watch(
+    ranks: Sequence[RankProcess],
+    folder: str,
+    deadline: float,
+    memory: Memory,
+    link: Optional[wire.Connection] = None,
+) -> None:
     """Return when all ranks have ended. Those still running at ``deadline`` (monotonic seconds),
     when they hold more ``memory`` than they may, or some seconds after another one failed, are
-    killed."""
+    killed. Over ``link`` the launcher of a run with several nodes is told of a failure here, and
+    tells of one elsewhere; where it is gone, all are killed."""
     judged: Set[int] = set()
     grace_end = float("inf")
+    links = [link] if link else []
     with child_events() as events:
         while True:
             now = time.monotonic()
@@ -194,6 +207,9 @@ def watch(ranks: Sequence[RankProcess], folder: str, deadline: float, memory: Me
                     judged.add(rank.rank)
                     if _failed(rank, folder):
                         grace_end = min(grace_end, now + _GRACE_SECONDS)
+                        with contextlib.suppress(wire.Closed):  # heard of below
+                            for each in links:
+                                each.send({"failed": True})
             if len(judged) == len(ranks):
                 return
             if now >= deadline:
@@ -206,6 +222,13 @@ def watch(ranks: Sequence[RankProcess], folder: str, deadline: float, memory: Me
                     _stop(ranks, too_much)
             stopped = any(rank.stopped for rank in ranks)
             wait = 1.0 if stopped else min(deadline, grace_end, memory.next_look) - now
-            select.select([events], [], [], max(0.0, wait))
+            heard, _, _ = select.select([events, *links], [], [], max(0.0, wait))
             with contextlib.suppress(BlockingIOError):
                 os.read(events, 4096)
+            if links and links[0] in heard:
+                try:
+                    if links[0].received():  # one kind of message: a rank of another node failed
+                        grace_end = min(grace_end, time.monotonic() + _GRACE_SECONDS)
+                except (wire.Closed, ValueError):
+                    links = []
+                    _stop(ranks, "other rank")

@@ -10,14 +10,13 @@ import math
 import os
 import resource
 import signal
-import socket
 import sys
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from harness import probe, split, synthetic
+from harness import preflight, probe, split, synthetic
 from harness.adapter import Adapter, Case, Mismatch, Place, Unsupported
-from harness.cores import parse_list
+from harness.cores import numa_nodes, parse_list
 from harness.loading import load_adapter
 from harness.parent_death import signal_when_parent_dies
 from harness.parity import Comparison, compare
@@ -167,6 +166,9 @@ def run_case(adapter: Adapter, spec: Dict[str, Any], cores: List[int], report: R
     fields["device"] = adapter.device()
     if place.world_size > 1:
         fields["processes"] = check_processes(adapter, place.world_size)
+        fields["preflight"] = phase(
+            "pre-flight check", "preflight_seconds", lambda: preflight.check(adapter)
+        )
     if spec["probe"]:
         probe_device(adapter, cores, report)
         return
@@ -274,12 +276,13 @@ def main(spec_path: str) -> int:
         spec = json.load(file)
     begin = time.perf_counter()
     place = place_from(os.environ, spec)
-    report = Report(spec["folder"], place.rank, socket.gethostname())
+    report = Report(spec["folder"], place.rank, spec["node"])
     adapter: Optional[Adapter] = None
     try:
         cores = parse_list(os.environ.get("FRAMEBENCH_CORES", ""))
         if cores:
             os.sched_setaffinity(0, cores)
+        report.fields["numa_nodes"] = numa_nodes(os.sched_getaffinity(0))
         report.enter("start")
         case = Case(**spec["case"])
         adapter = load_adapter(spec["framework_folder"])(case, spec["facts"], place)

@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 from harness.adapter import Case
 from harness.command_line import Request
@@ -34,14 +34,16 @@ class Started:
 
 @dataclass(frozen=True)
 class Measured:
-    """How the run ended, what each rank left (empty if none was started), what the watcher saw
-    in the timed window (None if there was none), and the memory held and allowed (likewise)."""
+    """How the run ended and what each rank left (empty if none was started). On one node: what the
+    watcher saw in the timed window (None if there was none), and the memory held and allowed
+    (likewise). On several: an entry for each of them, which has both."""
 
     status: str
     reason: str
     ranks: List[Dict[str, Any]]
     watch: Optional[Dict[str, Any]] = None
     memory: Optional[Dict[str, int]] = None
+    nodes: Sequence[Dict[str, Any]] = ()
 
 
 def _settings(request: Request) -> Dict[str, Any]:
@@ -107,6 +109,8 @@ def assemble(
         record["watch"] = measured.watch
     if measured.memory is not None:
         record["memory"] = measured.memory
+    if measured.nodes:
+        record["nodes"] = list(measured.nodes)
     record.update(_result(case, request.timed_steps, measured))
     return record
 

@@ -37,11 +37,22 @@ def record_schema() -> Dict[str, Any]:
     """The record's schema. Raises :class:`SchemaError`."""
     try:
         with open(RECORD_SCHEMA, encoding="utf-8") as file:
-            schema: Dict[str, Any] = json.load(file)
+            schema = json.load(file)
     except (OSError, ValueError) as error:
         path = os.path.normpath(RECORD_SCHEMA)
         raise SchemaError(f"cannot read the record's schema {path}: {error}") from error
-    return schema
+    return _without_references(schema, schema.pop("$defs", {}))
+
+
+def _without_references(part: Any, definitions: Dict[str, Any]) -> Any:
+    """``part`` of a schema with each ``{"$ref": "#/$defs/NAME"}`` replaced by what it names."""
+    if isinstance(part, list):
+        return [_without_references(item, definitions) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if set(part) == {"$ref"}:
+        part = definitions[part["$ref"].rpartition("/")[2]]
+    return {key: _without_references(item, definitions) for key, item in part.items()}
 
 
 def _is(value: Any, name: str) -> bool:

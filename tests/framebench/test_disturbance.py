@@ -98,7 +98,7 @@ NOTHING_KNOWN: dict[str, Any] = {
     ],
 )
 def test_a_calm_run_is_not_disturbed(seen: dict[str, Any] | None) -> None:
-    assert disturbed(seen) == ""
+    assert disturbed({"watch": seen}) == ""
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,14 @@ def test_a_calm_run_is_not_disturbed(seen: dict[str, Any] | None) -> None:
     ],
 )
 def test_what_disturbs_is_said(seen: dict[str, Any], why: str) -> None:
-    assert why in disturbed(seen)
-    assert ";" not in disturbed(seen), "one cause was told twice"
+    assert why in disturbed({"watch": seen})
+    assert ";" not in disturbed({"watch": seen}), "one cause was told twice"
 
 
 def test_every_cause_is_said() -> None:
-    found = disturbed(watch(steal=0.5, throttle_events=1, gpus=[{**GPU, "other_processes": [7]}]))
+    found = disturbed(
+        {"watch": watch(steal=0.5, throttle_events=1, gpus=[{**GPU, "other_processes": [7]}])}
+    )
     assert len(found.split("; ")) == 3
 
 

@@ -77,7 +77,7 @@ def _value(command: Sequence[str], option: str) -> str:
 
 def _why_again(output: Path) -> str:
     record = json.loads(output.read_text(encoding="utf-8"))
-    return disturbed(record.get("watch")) if record["status"] == "ok" else ""
+    return disturbed(record) if record["status"] == "ok" else ""
 
 
 def end_with_parent() -> None:

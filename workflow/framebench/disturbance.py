@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from . import by_node
+
 MARK = "disturbed"
 
 #: Cores that others kept busy, as a part of those that the run used. Below it lies what a system
@@ -42,12 +44,14 @@ THROTTLED = (
 )
 
 
-def disturbed(watch: Mapping[str, Any] | None) -> str:
-    """Why the figure of a run with this ``watch`` (of its record) is not that of the machine at
-    rest, in words; "" where nothing speaks against it, or nothing is known."""
-    if watch is None:
-        return ""
-    return "; ".join([*_load(watch), *_host(watch), *_gpus(watch)])
+def disturbed(record: Mapping[str, Any]) -> str:
+    """Why the figure of an ok record is not that of the machines at rest, in words; "" where
+    nothing speaks against it, or nothing is known."""
+    return "; ".join(
+        f"node {node}: {why}" if node else why
+        for node, watch in by_node.found(record, "watch")
+        for why in (*_load(watch), *_host(watch), *_gpus(watch))
+    )
 
 
 def _load(watch: Mapping[str, Any]) -> Iterator[str]:

@@ -21,5 +21,5 @@ def _never_settled(record: Mapping[str, Any]) -> Iterator[Doubt]:
 
 
 def _disturbed(record: Mapping[str, Any]) -> Iterator[Doubt]:
-    if why := disturbance.disturbed(record.get("watch")):
+    if why := disturbance.disturbed(record):
         yield Doubt(disturbance.MARK, why)

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import attempts
+from . import attempts, by_node
 from .files import write_whole
 
 FORMAT = "framebench-largest-batch-1"
@@ -164,7 +164,8 @@ def _result(
 def _attempt(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     """Memory in bytes: of the device that held most, and of the host for all ranks together."""
     devices = [rank.get("peak_device_memory_bytes") for rank in record["ranks"]]
-    memory = record.get("memory", {})
+    held = [memory for _, memory in by_node.found(record, "memory")]
+    memory: Mapping[str, Any] = max(held, key=lambda one: one["peak_bytes"], default={})
     return {
         "batch_per_device": record["case"]["batch_per_device"],
         "status": record["status"],

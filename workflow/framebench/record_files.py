@@ -14,7 +14,7 @@ from typing import Any
 
 import fastjsonschema
 
-from . import doubts
+from . import by_node, doubts
 from .run import NO_REASON, Problem, Run, cause
 from .step_parts import split_of
 
@@ -164,9 +164,12 @@ def _most(ranks: Sequence[Mapping[str, Any]], field: str) -> int | None:
 
 def _joules_per_sample(record: Mapping[str, Any]) -> float | None:
     """Of all sources that were read (processors, memory, GPUs) together; None without any."""
-    joules = (record.get("watch") or {}).get("energy_joules") or {}
-    known = [float(value) for value in joules.values() if value is not None]
-    return sum(known) / record["samples"] if known else None
+    known = []
+    for _, watch in by_node.found(record, "watch"):
+        joules = [float(value) for value in watch["energy_joules"].values() if value is not None]
+        known += [sum(joules)] if joules else []
+    # Of some nodes alone it would not be that of the samples of all.
+    return sum(known) / record["samples"] if len(known) == record["case"]["nodes"] else None
 
 
 def variant_of(settings: Mapping[str, Any], length: int | None) -> str:

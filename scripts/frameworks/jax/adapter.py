@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Dict, List, Optional
 
-from harness.adapter import Adapter, Product
+from harness.adapter import Adapter, Exchange, Product
 from harness.parts import Part, nested
 
 # The words of an error that means memory; JAX raises it as a RuntimeError.
@@ -124,6 +124,14 @@ class JaxAdapter(Adapter):
 
     def all_reduce(self, value: float) -> float:
         return float(self._ranks.total(value)) if self._ranks else value
+
+    def exchange(self, array: Any) -> Exchange:
+        self._latest = self._jax.device_put(array, self._device)
+
+        def run() -> None:
+            self._latest = self._ranks.sum(self._latest)
+
+        return Exchange(run, lambda: self._weights.copies([self._latest])[0])
 
     def weights_checksum(self) -> float:
         arrays = self._weights.copies(self._shared.parameters)

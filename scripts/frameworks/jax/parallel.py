@@ -64,10 +64,14 @@ class Ranks:
         with or without ``jit``, this one is compiled."""
         return local(self._mean(jax.tree.map(self._stacked, tree)))
 
+    def sum(self, array: jax.Array) -> Any:
+        """Sum of ``array`` over the ranks."""
+        return local(self._sum(self._stacked(array)))
+
     def total(self, value: float) -> float:
         """Sum of ``value`` over the ranks, in float64."""
         with jax.enable_x64(True):
-            return float(local(self._sum(self._stacked(jnp.float64(value)))))
+            return float(self.sum(jnp.float64(value)))
 
 
 class Alone:

@@ -7,7 +7,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, Dict, List
 
-from harness.adapter import Adapter, Product, Unsupported
+from harness.adapter import Adapter, Exchange, Product, Unsupported
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
@@ -150,6 +150,9 @@ class MXNetAdapter(Adapter):
 
     def all_reduce(self, value: float) -> float:
         return self._group.total(value) if self._group else value
+
+    def exchange(self, array: Any) -> Exchange:
+        return Exchange(*self._group.exchange(array, self._context))
 
     def weights_checksum(self) -> float:
         parameters = self._steps.trainable(self._model)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 from harness.adapter import Place
 
@@ -60,6 +60,7 @@ class Group:
     """The process group of all ranks. Joining it waits for the others."""
 
     SUM_KEY = 0  # gradients have the keys behind it
+    EXCHANGE_KEY = 10**6  # and this is behind them
 
     def __init__(self, place: Place, children: List["subprocess.Popen[bytes]"]) -> None:
         import mxnet as mx
@@ -73,6 +74,7 @@ class Group:
         self._kvstore = mx.kv.create(kind)
         self._kvstore.init(self.SUM_KEY, mx.nd.zeros((1,), dtype="float64"))
         self._initialised = False
+        self._next_exchange = self.EXCHANGE_KEY
 
     def settings(self) -> Dict[str, Any]:
         """JSON values, for the record."""
@@ -99,6 +101,13 @@ class Group:
         array = self._mx.nd.array([value], dtype="float64")
         self._kvstore.pushpull(self.SUM_KEY, array)
         return float(array.asscalar())
+
+    def exchange(self, array: Any, context: Any) -> Tuple[Callable[[], Any], Callable[[], Any]]:
+        """Two functions: an all-reduce of ``array``, and what it holds by then."""
+        held = self._mx.nd.array(array, dtype="float32", ctx=context)
+        key, self._next_exchange = self._next_exchange, self._next_exchange + 1
+        self._kvstore.init(key, held)
+        return lambda: self._kvstore.pushpull(key, held), held.asnumpy
 
     def leave(self) -> None:
         """Wait for the other ranks and end the servers."""

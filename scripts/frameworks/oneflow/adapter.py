@@ -7,7 +7,7 @@ import importlib
 import os
 from typing import Any, Dict, List
 
-from harness.adapter import Adapter, Product
+from harness.adapter import Adapter, Exchange, Product
 from harness.parts import Part, cut, nested
 
 # OneFlow's words for memory that ran out, where it is an exception; on a CPU it ends the process.
@@ -179,6 +179,10 @@ class OneFlowAdapter(Adapter):
 
     def all_reduce(self, value: float) -> float:
         return self._ranks.total(value, self._device) if self.place.world_size > 1 else value
+
+    def exchange(self, array: Any) -> Exchange:
+        tensor = self._oneflow.tensor(array, device=self._device)
+        return Exchange(lambda: self._ranks.sum_in_place(tensor), tensor.numpy)
 
     def weights_checksum(self) -> float:
         arrays = self._weights.arrays(self._model).values()

@@ -38,5 +38,10 @@ def join(batch: Dict[str, Tensor], device: oneflow.device) -> Dict[str, Tensor]:
 def total(value: float, device: oneflow.device) -> float:
     """Sum of ``value`` over all ranks."""
     tensor: Any = oneflow.tensor([value], dtype=oneflow.float64, device=device)
-    oneflow.comm.all_reduce(tensor)
+    sum_in_place(tensor)
     return float(tensor.numpy()[0])
+
+
+def sum_in_place(tensor: Tensor) -> None:
+    """Replace each rank's tensor by the sum over all ranks."""
+    oneflow.comm.all_reduce(tensor)

@@ -8,7 +8,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
-from harness.adapter import Adapter, Product
+from harness.adapter import Adapter, Exchange, Product
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
@@ -131,6 +131,10 @@ class PaddleAdapter(Adapter):
 
     def all_reduce(self, value: float) -> float:
         return self._parallel.total(value) if self._process_group else value
+
+    def exchange(self, array: Any) -> Exchange:
+        tensor = self._paddle.to_tensor(array)
+        return Exchange(lambda: self._parallel.sum_in_place(tensor), tensor.numpy)
 
     def weights_checksum(self) -> float:
         parameters = self._weights.trainable(self._model)

@@ -40,8 +40,13 @@ def wrap(model: nn.Layer) -> nn.Layer:
 def total(value: float) -> float:
     """Sum of ``value`` over all ranks."""
     tensor = paddle.to_tensor(value, dtype="float64")
-    paddle.distributed.all_reduce(tensor)
+    sum_in_place(tensor)
     return float(tensor)
+
+
+def sum_in_place(tensor: paddle.Tensor) -> None:
+    """Replace each rank's tensor by the sum over all ranks."""
+    paddle.distributed.all_reduce(tensor)
 
 
 def leave() -> None:

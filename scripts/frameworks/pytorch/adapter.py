@@ -7,7 +7,7 @@ import importlib
 import itertools
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
-from harness.adapter import Adapter, Mismatch, Product
+from harness.adapter import Adapter, Exchange, Mismatch, Product
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
@@ -152,6 +152,12 @@ class PyTorchAdapter(Adapter):
 
     def all_reduce(self, value: float) -> float:
         return self._parallel.total(value, self._device) if self._process_group else value
+
+    def exchange(self, array: Any) -> Exchange:
+        tensor = self._torch.from_numpy(array).to(self._device)
+        return Exchange(
+            lambda: self._parallel.sum_in_place(tensor), lambda: tensor.cpu().numpy()
+        )
 
     def weights_checksum(self) -> float:
         parameters = [p.detach() for p in self._model.parameters() if p.requires_grad]

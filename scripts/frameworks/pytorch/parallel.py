@@ -34,5 +34,10 @@ def wrap(model: nn.Module, device: torch.device) -> nn.Module:
 def total(value: float, device: torch.device) -> float:
     """Sum of ``value`` over all ranks."""
     tensor = torch.tensor(value, dtype=torch.float64, device=device)
-    torch.distributed.all_reduce(tensor)
+    sum_in_place(tensor)
     return tensor.item()
+
+
+def sum_in_place(tensor: torch.Tensor) -> None:
+    """Replace each rank's tensor by the sum over all ranks."""
+    torch.distributed.all_reduce(tensor)

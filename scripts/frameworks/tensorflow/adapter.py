@@ -9,7 +9,7 @@ import json
 import os
 from typing import Any, Dict, List, Optional
 
-from harness.adapter import Adapter, Mismatch, Product
+from harness.adapter import Adapter, Exchange, Mismatch, Product
 from harness.parts import Part, nested
 
 # The words of an error that is not a ResourceExhaustedError but means memory.
@@ -145,6 +145,14 @@ class TensorFlowAdapter(Adapter):
 
     def all_reduce(self, value: float) -> float:
         return float(self._sum(self._tf.constant(value, self._tf.float64)).numpy())
+
+    def exchange(self, array: Any) -> Exchange:
+        held = [self._tf.constant(array)]
+
+        def run() -> None:
+            held[0] = self._sum(held[0])
+
+        return Exchange(run, lambda: held[0].numpy())
 
     def weights_checksum(self) -> float:
         arrays = (variable.numpy() for variable in self._model.trainable_variables)

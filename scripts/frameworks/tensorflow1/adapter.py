@@ -9,7 +9,7 @@ import os
 import warnings
 from typing import Any, Dict, List
 
-from harness.adapter import Adapter, Product
+from harness.adapter import Adapter, Exchange, Product
 from harness.parts import Part, nested
 
 # The words of an error that is not a ResourceExhaustedError but means memory.
@@ -151,6 +151,17 @@ class TensorFlow1Adapter(Adapter):
 
     def all_reduce(self, value: float) -> float:
         return float(self._sum(value))
+
+    def exchange(self, array: Any) -> Exchange:
+        tf, graph = self._tf, self._tf.Graph()
+        with graph.as_default(), tf.device(self._devices.device_name(self.place)):
+            given = tf.placeholder(tf.float32, array.shape)
+            held = tf.get_local_variable("exchanged", initializer=given)
+            total = self._devices.all_reduce(held, self.place, 1, mean=False)
+            update = tf.assign(held, total).op
+        run = self._session(graph)
+        run.run(held.initializer, {given: array})
+        return Exchange(run.make_callable(update), run.make_callable(held.value()))
 
     def weights_checksum(self) -> float:
         return float(sum(abs(array.astype("float64")).sum() for array in self.weights().values()))

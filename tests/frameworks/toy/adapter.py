@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.adapter import Adapter, Mismatch, Product, Unsupported
+from harness.adapter import Adapter, Exchange, Mismatch, Product, Unsupported
 from harness.parts import Part, cut
 
 from . import toy
@@ -168,6 +168,14 @@ class ToyAdapter(Adapter):
         if "lonely" in self.does:
             return value
         return self.ring.all_reduce([value])[0] if self.ring else value
+
+    def exchange(self, array: Any) -> Exchange:
+        held = [array.astype(float)]
+
+        def run() -> None:
+            held[0] = self.ring.sum(held[0]) + ("wrong_sum" in self.does)
+
+        return Exchange(run, lambda: held[0])
 
     def weights_checksum(self) -> float:
         return sum(abs(weight) for weight in self.line.weights)

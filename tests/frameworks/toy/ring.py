@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 import socket
-import struct
 import time
 from collections.abc import Sequence
+
+import numpy as np
 
 
 class Ring:
@@ -37,23 +37,27 @@ class Ring:
                 time.sleep(0.02)
 
     @staticmethod
-    def _receive(peer: socket.socket, count: int) -> list[float]:
-        content = b""
+    def _receive(peer: socket.socket, count: int) -> np.ndarray:
+        content = bytearray()
         while len(content) < 8 * count:
             part = peer.recv(8 * count - len(content))
             if not part:
                 raise ConnectionResetError("connection closed by peer")
             content += part
-        return list(struct.unpack(f"{count}d", content))
+        return np.frombuffer(content)
 
-    def all_reduce(self, values: list[float]) -> list[float]:
+    def all_reduce(self, values: Sequence[float]) -> list[float]:
         """The sums over all ranks."""
+        return self.sum(np.array(values, dtype=float)).tolist()
+
+    def sum(self, array: np.ndarray) -> np.ndarray:
+        """The same of an array of float64."""
         if self.rank == 0:
             for peer in self._peers:
-                values = list(map(operator.add, values, self._receive(peer, len(values))))
+                array = array + self._receive(peer, array.size)
         for peer in self._peers:
-            peer.sendall(struct.pack(f"{len(values)}d", *values))
-        return values if self.rank == 0 else self._receive(self._peers[0], len(values))
+            peer.sendall(array.tobytes())
+        return array if self.rank == 0 else self._receive(self._peers[0], array.size)
 
     def close(self) -> None:
         for peer in self._peers:

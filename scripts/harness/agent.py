@@ -1,0 +1,107 @@
+"""A node of a run that has several: calls the launcher, gets its share, and tells what it found.
+
+One is started on each node, by the scheduler's own means (``srun``), with the launcher's command
+line and, in the environment, the way to the launcher.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+import time
+from typing import Any, Dict, Optional, Sequence
+
+from harness import cores as cores_of
+from harness import environment, interfaces, node, packages, processes, wire
+from harness.cleanup import Interrupted, signals_raise, temporary_folder
+from harness.command_line import parse
+from harness.report import first_line
+
+#: Where the launcher listens (``host:port``, several joined by commas: one of them is reachable),
+#: and the word by which it knows its own.
+LAUNCHER_VARIABLE = "FRAMEBENCH_LAUNCHER"
+TOKEN_VARIABLE = "FRAMEBENCH_LAUNCHER_TOKEN"
+
+_CONNECT_SECONDS = 10.0
+
+
+def call(addresses: Sequence[str]) -> wire.Connection:
+    """A connection to the launcher. Raises OSError of the last address where none answers."""
+    last: Optional[OSError] = None
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        try:
+            found = socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS)
+        except OSError as error:
+            last = error
+            continue
+        found.settimeout(None)
+        return wire.Connection(found)
+    raise last or OSError("no address of the launcher was given")
+
+
+def introduction(task: node.Task, link: wire.Connection, common: Dict[str, str]) -> Dict[str, Any]:
+    """What the launcher must know of this node before it gives it a share."""
+    cores = cores_of.allowed()
+    installed = packages.installed(packages.search_path(common, "/"))
+    index = os.environ.get("SLURM_NODEID", "")
+    return {
+        "token": os.environ.get(TOKEN_VARIABLE, ""),
+        "node": node.name(),
+        "index": int(index) if index.isdigit() else None,
+        "interface": interfaces.with_address(link.own_host),
+        "addresses": processes.free_addresses(task.case.devices_per_node, link.own_host),
+        "cores": len(cores),
+        "python": platform.python_version(),
+        "packages": installed,
+        "hardware": environment.hardware(len(cores)),
+        "devices": environment.visible_gpus(common),
+        "wrong": packages.wrong_environment(task.request.prefix, task.request.pins, installed),
+    }
+
+
+def take_part(task: node.Task, link: wire.Connection) -> None:
+    """From the introduction to the result. Raises wire.Closed where the launcher is gone."""
+    request = task.request
+    common = processes.common_environment(
+        os.environ, request.way, request.accelerator, request.cores_per_device
+    )
+    common.update(request.variables)
+    for name in (LAUNCHER_VARIABLE, TOKEN_VARIABLE):
+        common.pop(name, None)
+    link.send(introduction(task, link, common))
+    told = link.first(request.time_limit)
+    share = node.Share(**told)
+    deadline = time.monotonic() + share.seconds
+    with temporary_folder(share.run) as folder:
+        try:
+            found = node.run_ranks(task, share, folder, deadline, common, link)
+        except Exception as error:
+            link.send({"error": first_line(error)})
+            return
+        # Moments of this machine's clock mean nothing on another.
+        now, here = time.time(), time.monotonic()
+        outcomes = [
+            judged._replace(ended=now - (here - judged.ended)) for judged in found.outcomes
+        ]
+    link.send({"outcomes": outcomes, "watch": found.watch, "memory": found.memory})
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit status: 0 whenever the launcher was told how it went, 1 where it could not be."""
+    try:
+        with signals_raise():
+            task = node.task_of(parse(arguments))
+            link = call(os.environ.get(LAUNCHER_VARIABLE, "").split(","))
+            try:
+                take_part(task, link)
+            finally:
+                link.close()
+    except (OSError, wire.Closed) as error:
+        print(f"{node.name()}: the launcher does not answer: {error}", file=sys.stderr)
+        return 1
+    except Interrupted as interrupted:
+        return 128 + interrupted.number
+    return 0

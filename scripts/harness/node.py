@@ -1,0 +1,111 @@
+"""What one node does in a run: it starts its ranks, watches them, and judges how they ended."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import asdict
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from harness import declaration, environment, memory, outcome, processes, watch_summary
+from harness import cores as cores_of
+from harness.adapter import Case
+from harness.command_line import Request
+from harness.watcher import Watcher
+from harness.wire import Connection
+
+
+class Task(NamedTuple):
+    """A run as asked for, and what the framework and the model declare about themselves."""
+
+    request: Request
+    framework: declaration.Framework
+    facts: Dict[str, Any]
+    case: Case
+
+
+class Share(NamedTuple):
+    """What falls to one node: its ranks, from ``first_rank`` on, of those at ``addresses``
+    (``host:port``, in rank order). ``run`` marks its processes; ``seconds`` are left for it."""
+
+    run: str
+    first_rank: int
+    addresses: List[str]
+    seconds: float
+
+
+class Found(NamedTuple):
+    """How the ranks of a node ended, what its watcher saw in the timed window (None if there was
+    none), and the memory that they held and might hold."""
+
+    outcomes: List[outcome.RankOutcome]
+    watch: Optional[Dict[str, Any]]
+    memory: Dict[str, int]
+
+
+def task_of(request: Request) -> Task:
+    """Raises :class:`declaration.DeclarationError`."""
+    framework = declaration.read_framework(request.framework)
+    facts = declaration.read_model(request.model)
+    return Task(request, framework, facts, declaration.case_of(request, framework, facts))
+
+
+def name() -> str:
+    """What the scheduler calls this node; else what it calls itself."""
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+
+
+def run_ranks(
+    task: Task,
+    share: Share,
+    folder: str,
+    deadline: float,
+    common: Dict[str, str],
+    link: Optional[Connection] = None,
+) -> Found:
+    """Start the ranks of ``share``, wait for them, judge them. ``folder``: temporary; ``deadline``
+    in monotonic seconds; ``common``: the variables of all ranks; ``link``: to whoever tells this
+    node that a rank has failed on another, None where there is no other."""
+    request, case = task.request, task.case
+    cores = cores_of.allowed()
+    per_device = request.cores_per_device
+    spec = {
+        "framework_folder": task.framework.folder,
+        "facts": task.facts,
+        "case": asdict(case),
+        "accelerator": request.accelerator,
+        "threads": per_device or max(1, len(cores) // case.devices_per_node),
+        "seed": request.seed,
+        "warmup_steps": request.warmup_steps,
+        "warmup_limit": request.warmup_limit,
+        "timed_steps": request.timed_steps,
+        "parity": request.parity,
+        "probe": request.probe,
+        "split_steps": request.split_steps,
+        "folder": folder,
+        "node": name(),
+    }
+    kills_before = environment.oom_kills()
+    used = cores[: case.devices_per_node * per_device] if per_device else cores
+    gpus = case.devices_per_node if request.accelerator == "cuda" else 0
+    may = memory.allowed(request.memory_limit, request.spare_memory)
+    held = memory.Memory(share.run, os.getpid(), may, len(used), request.spare_memory)
+    with Watcher(share.run, used, common, gpus) as watcher:
+        ranks = processes.start_ranks(
+            spec,
+            range(share.first_rank, share.first_rank + case.devices_per_node),
+            share.addresses,
+            [cores_of.share(cores, n, per_device) if per_device else []
+             for n in range(case.devices_per_node)],
+            common,
+            share.run,
+            request.log,
+        )  # fmt: skip
+        processes.watch(ranks, folder, deadline, held, link)
+    out_of_memory = environment.oom_kills() != kills_before
+    outcomes = [
+        outcome.rank_outcome(rank, folder, name(), out_of_memory, request.time_limit)
+        for rank in ranks
+    ]
+    seen = watch_summary.of(watcher, [judged.fields for judged in outcomes])
+    return Found(outcomes, seen, held.fields())

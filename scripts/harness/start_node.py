@@ -1,0 +1,18 @@
+"""``srun .. python scripts/harness/start_node.py ARGUMENTS``: one node of a run that has several.
+
+The launcher has it started, with its own arguments, on every node at once.
+"""
+
+import os
+import sys
+
+# As in __main__.py: the modules beside this file are importable as `harness.NAME` only.
+_HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:] = [os.path.dirname(_HERE)] + [
+    entry for entry in sys.path if os.path.realpath(entry) != _HERE
+]
+
+if __name__ == "__main__":
+    from harness.agent import main
+
+    sys.exit(main(sys.argv[1:]))
