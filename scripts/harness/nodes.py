@@ -73,7 +73,7 @@ def run_ranks(
             try:
                 _wait_for_calls(task, called, listener, token, starter, deadline, nodes_log)
                 nodes = _in_order(called)
-                _check(task, nodes)
+                check(task, nodes)
                 _tell_shares(task, run, nodes, deadline)
                 _wait_for_results(nodes, deadline)
             finally:
@@ -187,7 +187,7 @@ def _in_order(called: Sequence[Node]) -> List[Node]:
     return sorted(called, key=lambda n: (n.introduction["index"] is None, n.introduction["index"] or 0, n.name))
 
 
-def _check(task: Task, nodes: Sequence[Node]) -> None:
+def check(task: Task, nodes: Sequence[Node]) -> None:
     """Raises Mismatch, naming the node, where one cannot do its share or is not like the first."""
     per_device = task.request.cores_per_device or 0
     needed = per_device * task.case.devices_per_node

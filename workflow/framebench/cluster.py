@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .machine import Machine
 
-#: How much longer than expected a run may take before SLURM ends it; seconds to start a job.
-_SLACK, _START_SECONDS = 3.0, 300.0
+if TYPE_CHECKING:
+    from .plan import Plan
+
+#: How much longer than expected a run may take before it is ended, and seconds on top for starting
+#: the job, half of which are kept for ending in order.
+_SLACK, _RESERVE_SECONDS = 3.0, 300.0
 
 #: What starts one process on each node of an allocation. The cores are bound by the harness, which
 #: knows which rank they are for; memory and devices are all that the job has.
@@ -50,37 +55,51 @@ class Cluster:
         memory = f"{self.memory_gib:g} GiB{kind}"
         return Machine(self.cores_per_node, self.gpus_per_node, memory, self.nodes)
 
-    def resources(self, nodes: int, devices: int, cuda: bool, seconds: float) -> dict[str, Any]:
-        """Of a job of Snakemake's executor for SLURM: ``nodes`` with ``devices`` each, for about
-        ``seconds``."""
-        asked: dict[str, Any] = {
-            "nodes": nodes,
-            "tasks": nodes,
-            "mem_mb": math.floor(self.memory_gib * 1024),
-            "runtime": self.minutes(seconds),
-        }
-        if nodes > 1:
-            asked["mpi"] = "srun"  # the harness starts its own on the other nodes
-        if cuda:
-            asked["gres"] = f"gpu:{devices}"
-            asked["tasks_per_gpu"] = 0  # else SLURM counts tasks by GPUs
-        for name, value in (
-            ("slurm_partition", self.partition),
-            ("slurm_account", self.account),
-            ("constraint", self.constraint),
-        ):
-            if value is not None:
-                asked[name] = value
-        extra = " ".join(["--exclusive"] * self.exclusive + [self.extra] * bool(self.extra))
-        if extra:
-            asked["slurm_extra"] = f"'{extra}'"
-        return asked
+    def resources(self, nodes: int, devices: int, seconds: float, cuda: bool) -> dict[str, Any]:
+        """Of a job of Snakemake's executor for SLURM, RESOURCES: ``nodes`` with ``devices`` each,
+        for a run that is expected to take ``seconds``. None for what is not asked."""
+        extra = [*["--exclusive"] * self.exclusive, *[self.extra] * bool(self.extra)]
+        values = (
+            nodes,
+            nodes,
+            # The harness starts its own on the other nodes.
+            "srun" if nodes > 1 else None,
+            f"gpu:{devices}" if cuda else None,
+            # Else SLURM counts tasks by GPUs.
+            0 if cuda else None,
+            math.floor(self.memory_gib * 1024),
+            self.minutes(seconds),
+            self.partition,
+            self.account,
+            self.constraint,
+            f"'{' '.join(extra)}'" if extra else None,
+        )
+        return dict(zip(RESOURCES, values, strict=True))
 
     def minutes(self, seconds: float) -> int:
-        """To ask for, where ``seconds`` are expected; never more than the partition's limit."""
-        wanted = math.ceil((_SLACK * seconds + _START_SECONDS) / 60)
+        """To ask SLURM for, where ``seconds`` are expected; at most the partition's limit."""
+        wanted = math.ceil((_SLACK * seconds + _RESERVE_SECONDS) / 60)
         return min(wanted, self.time_limit) if self.time_limit else wanted
 
+    def run_limit(self, seconds: float) -> float:
+        """Seconds after which such a run is to end by itself, so that it leaves a record."""
+        return max(60 * self.minutes(seconds) - _RESERVE_SECONDS / 2, 30.0)
+
+
+#: In the order of :meth:`Cluster.resources`.
+RESOURCES = (
+    "nodes",
+    "tasks",
+    "mpi",
+    "gres",
+    "tasks_per_gpu",
+    "mem_mb",
+    "runtime",
+    "slurm_partition",
+    "slurm_account",
+    "constraint",
+    "slurm_extra",
+)
 
 DEFAULTS: dict[str, Any] = {
     "gpus_per_node": 0,
@@ -92,3 +111,15 @@ DEFAULTS: dict[str, Any] = {
     "runs_per_allocation": 1,
     "extra": "",
 }
+
+
+def allocations(plan: Plan, size: int) -> dict[str, str]:
+    """The name of each run's allocation, where ``size`` runs of one shape share one: those that
+    follow each other in the plan, so that the repeats of a case stay apart."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for run in [*plan.pending, *plan.reserve]:
+        shape = run.case.topology
+        found[run.name] = f"{shape}-{seen[shape] // size}"
+        seen[shape] += 1
+    return found

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from . import searches
 from .catalog import Catalog
+from .cluster import START_NODES
 from .matrix import Case
 from .plan import Plan, PlannedRun
 from .searches import Search
@@ -71,8 +72,17 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
             "timed-steps": suite.timed_steps,
             "repeat": run.repeat,
             "split-steps": SPLIT_STEPS if run.case.mode == "train" and run.repeat == 1 else None,
+            "time-limit": run_limit(plan, run.seconds),
         }
     ) + _variables(plan, run.case)
+
+
+def run_limit(plan: Plan, seconds: float) -> float:
+    """The time limit of a run that is expected to take so many seconds: on a cluster it ends with
+    a record before its job's time is up."""
+    limit = plan.settings.time_limit
+    cluster = plan.settings.cluster
+    return min(limit, cluster.run_limit(seconds)) if cluster else limit
 
 
 def search_bounds(plan: Plan) -> list[str]:
@@ -108,6 +118,7 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
         "cores-per-device": place.cores_per_device,
         "time-limit": plan.settings.time_limit,
         "memory-limit": plan.settings.memory_limit,
+        "start-nodes": START_NODES if case.nodes > 1 else None,
         "seed": plan.settings.seed,
         **({"variant": case.variant} if case.variant else {}),
     }

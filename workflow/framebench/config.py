@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .catalog import Catalog
+from .cluster import Cluster
 from .largest_batch import Bounds
 from .repeats import AUTO, Repeats
 from .validation import ConfigError, check, load_schema, read_yaml
@@ -105,6 +106,7 @@ class Settings:
     memory_limit: str | None
     seed: int
     interpreters: dict[str, str]
+    cluster: Cluster | None
 
 
 def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
@@ -137,6 +139,7 @@ def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
             name: _interpreter(f"{SOURCE}: interpreters.{name}", path)
             for name, path in values["interpreters"].items()
         },
+        cluster=Cluster.of(values["cluster"]) if values.get("cluster") else None,
     )
 
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Machine:
     """``cores`` that this process may use; number of NVIDIA ``gpus``. ``memory`` says in words how
-    much of it there is: that of the host in GiB, and the kinds of GPU."""
+    much of it there is: that of the host in GiB, and the kinds of GPU. Of a cluster: one of its
+    nodes, and how many ``nodes`` a run may take."""
 
     cores: int
     gpus: int
     memory: str = ""
+    nodes: int = 1
 
 
 def detect() -> Machine:

@@ -85,7 +85,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
                 "config: accelerator: found 'cuda', but this machine shows no NVIDIA GPU; "
                 "allowed here: auto, cpu"
             )
-        return Capacity("cuda", machine.gpus, 1, None)
+        return Capacity("cuda", machine.gpus, machine.nodes, None)
     if settings.cores_per_device == "auto":
         wanted = [c.devices_per_node for c in cases if c.devices_per_node <= machine.cores]
         cores = machine.cores // max(wanted, default=1)
@@ -96,7 +96,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
                 f"config: cores_per_device: found {cores}; allowed on this machine: auto, or at "
                 f"most {machine.cores}"
             )
-    return Capacity("cpu", machine.cores // cores, 1, cores)
+    return Capacity("cpu", machine.cores // cores, machine.nodes, cores)
 
 
 def cases(suite: Suite, catalog: Catalog) -> list[Case]:

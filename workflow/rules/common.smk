@@ -16,6 +16,7 @@ from framebench import (
     catalog,
     certify,
     cli,
+    cluster,
     commands,
     machine,
     plan as planning,
@@ -58,6 +59,10 @@ PROGRESS = progress.Progress(PLAN, measures=not workflow.output_settings.dryrun)
 CONDA = any(
     method.name == "CONDA" for method in workflow.deployment_settings.deployment_method
 )
+
+CLUSTER = PLAN.settings.cluster
+# All that a node has: no other job of the workflow runs beside one that measures.
+ALL_CORES = CLUSTER.cores_per_node if CLUSTER else workflow.cores
 
 RESULTS = str(PLAN.settings.results)
 RECORD = f"{RESULTS}/runs/{{framework}}/{{model}}/{{case}}/{{run}}.json"
@@ -120,6 +125,47 @@ def lock_results():
             f"{RESULTS}: another Framebench is measuring into this folder. Wait until it ends, or "
             + another
         )
+
+
+def measured_shape(wildcards):
+    """Nodes and devices per node of what a job measures, and for about how many seconds."""
+    limit = PLAN.settings.time_limit
+    if "run" in wildcards.keys():
+        run = POSSIBLE[run_name(wildcards)]
+        return run.case.nodes, run.case.devices_per_node, run.seconds
+    if "search" in wildcards.keys():
+        case = SEARCHES[search_name(wildcards)].case
+        return case.nodes, case.devices_per_node, limit
+    if "comparison" in wildcards.keys():
+        return 1, compared(wildcards)[1].devices, limit
+    return 1, 1, probes.SECONDS
+
+
+def resource(name):
+    """What a job that measures asks of the cluster."""
+
+    def asked(wildcards):
+        return CLUSTER.resources(
+            *measured_shape(wildcards), cuda=PLAN.place.accelerator == "cuda"
+        )[name]
+
+    return asked
+
+
+RESOURCES = {name: resource(name) for name in cluster.RESOURCES} if CLUSTER else {}
+
+
+ALLOCATIONS = {}
+if CLUSTER and CLUSTER.runs_per_allocation > 1:
+    ALLOCATIONS = cluster.allocations(PLAN, CLUSTER.runs_per_allocation)
+    # Snakemake makes a job of each unless it is told how many go together.
+    workflow.group_settings.group_components = dict.fromkeys(
+        ALLOCATIONS.values(), CLUSTER.runs_per_allocation
+    )
+
+
+def allocation(wildcards):
+    return ALLOCATIONS.get(run_name(wildcards))
 
 
 def environment_source(wildcards):

@@ -7,7 +7,7 @@ rule reference:
     wildcard_constraints:
         digest="[0-9a-f]{8}",
     handover: True
-    threads: workflow.cores
+    threads: workflow.cores or 1
     params:
         python=sys.executable,
         arguments=reference_arguments,
@@ -29,7 +29,9 @@ rule comparison:
     priority: comparison_priority
     conda:
         run_conda
-    threads: workflow.cores
+    threads: ALL_CORES
+    resources:
+        **RESOURCES,
     params:
         python=run_python,
         origin=run_origin,

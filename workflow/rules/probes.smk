@@ -8,7 +8,9 @@ rule probe:
         f"{RESULTS}/logs/probes/{{framework}}/{{probe}}.log",
     conda:
         run_conda
-    threads: workflow.cores
+    threads: ALL_CORES
+    resources:
+        **RESOURCES,
     params:
         python=run_python,
         origin=run_origin,

@@ -7,10 +7,14 @@ rule benchmark:
     log:
         RUN_LOG,
     priority: run_priority
+    group:
+        allocation
     conda:
         run_conda
     # All cores: no other job of the workflow runs beside a benchmark.
-    threads: workflow.cores
+    threads: ALL_CORES
+    resources:
+        **RESOURCES,
     params:
         attempts=run_attempts,
         python=run_python,
@@ -39,7 +43,9 @@ rule largest_batch:
     priority: PLAN.places + 1
     conda:
         run_conda
-    threads: workflow.cores
+    threads: ALL_CORES
+    resources:
+        **RESOURCES,
     params:
         framebench=FRAMEBENCH,
         bounds=search_bounds,
