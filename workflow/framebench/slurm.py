@@ -1,22 +1,17 @@
-"""Jobs in SLURM's queue that an earlier call left behind, and what became of those that failed."""
+"""Jobs in SLURM's queue that an earlier call left behind."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 _SECONDS = 60  # for a command of SLURM's
 _WAITING = ("PENDING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 _POLL_SECONDS = 5.0
-
-#: A failed job in Snakemake's log: the rule, then indented lines.
-_FAILED = re.compile(r"^Error in rule (?P<rule>\S+):\n(?P<lines>(?: {4}.*\n)*)", re.MULTILINE)
-_STATUS = re.compile(r"SLURM-job '?(?P<job>\d+)'? failed, SLURM status is: '?(?P<status>\w+)'?")
 
 
 class SlurmError(RuntimeError):
@@ -28,15 +23,6 @@ class Job(NamedTuple):
 
     id: str
     state: str
-
-
-class Failure(NamedTuple):
-    """A job that ended without what it was to make. ``output``: its first; ``status``: what SLURM
-    says of it, "" where it says nothing."""
-
-    output: str
-    job: str
-    status: str
 
 
 def prefix(results: Path) -> str:
@@ -68,15 +54,6 @@ def settle(name: str, say: Callable[[str], None], poll: float = _POLL_SECONDS) -
     while jobs(name):
         time.sleep(poll)
     return len(found)
-
-
-def failures(log: str) -> Iterator[Failure]:
-    """The jobs that failed, from the text of Snakemake's log."""
-    statuses = {found["job"]: found["status"] for found in _STATUS.finditer(log)}
-    for failed in _FAILED.finditer(log):
-        told = dict(re.findall(r"^ {4}(\w+): (.*)$", failed["lines"], re.MULTILINE))
-        job = told.get("external_jobid", "")
-        yield Failure(told.get("output", "").split(",")[0].strip(), job, statuses.get(job, ""))
 
 
 def _told(*command: str) -> str:
