@@ -38,3 +38,7 @@ onstart:
 
 onsuccess:
     bench.onsuccess()
+
+
+onerror:
+    bench.onerror()

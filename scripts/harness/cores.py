@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Iterable, List, Tuple
+from typing import Callable, Iterable, List, Sequence, Tuple
 
 #: What the numeric libraries underneath the frameworks read to size their thread pools.
 THREAD_VARIABLES = (
@@ -74,3 +74,29 @@ def _physical_first(
 def share(cores: List[int], local_rank: int, per_device: int) -> List[int]:
     """The cores of one rank out of the ordered ``cores`` of its node."""
     return sorted(cores[local_rank * per_device : (local_rank + 1) * per_device])
+
+
+def near_gpus(
+    addresses: Sequence[str], usable: Sequence[int], root: str = "/sys/bus/pci/devices"
+) -> List[List[int]]:
+    """For each GPU, by its PCI address, cores of its own among those that the kernel calls local to
+    it; those that several are near to are dealt out evenly. Empty lists where the kernel does not
+    tell, or where a GPU would be left without one."""
+    local = [sorted(set(usable).intersection(_local(address, root))) for address in addresses]
+    found: List[List[int]] = []
+    for place, cores in enumerate(local):
+        same = [other for other, others in enumerate(local) if others == cores]
+        count = len(cores) // len(same)
+        first = same.index(place) * count
+        found.append(cores[first : first + count])
+    return found if all(found) else [[] for _ in addresses]
+
+
+def _local(address: str, root: str) -> List[int]:
+    # nvidia-smi writes the domain with eight digits, the kernel with four.
+    domain, _, rest = address.lower().partition(":")
+    try:
+        with open(os.path.join(root, f"{domain[-4:]}:{rest}", "local_cpulist")) as file:
+            return parse_list(file.read())
+    except (OSError, ValueError):
+        return []

@@ -9,7 +9,7 @@ import re
 import socket
 import subprocess
 import sys
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import harness
 
@@ -60,25 +60,47 @@ def _after_colon(path: str, key: str) -> Optional[str]:
 
 
 def gpus() -> List[Dict[str, Any]]:
-    """Name, memory in bytes, driver and uuid of every NVIDIA GPU; empty where there is none."""
-    query = "--query-gpu=name,memory.total,driver_version,uuid"
+    """Name, memory in bytes, driver, uuid and PCI address of every NVIDIA GPU, in the order of
+    these; empty where there is none."""
+    query = "--query-gpu=name,memory.total,driver_version,uuid,pci.bus_id"
     lines = _output(["nvidia-smi", query, "--format=csv,noheader,nounits"]) or ""
     found = []
     for line in lines.splitlines():
         parts = [part.strip() for part in line.split(",")]
-        if len(parts) == 4:
-            name, mebibytes, driver, uuid = parts
+        if len(parts) == 5:
+            name, mebibytes, driver, uuid, address = parts
             memory = int(mebibytes) * 2**20 if mebibytes.isdigit() else None
-            found.append({"name": name, "memory_bytes": memory, "driver": driver, "uuid": uuid})
+            found.append(
+                {
+                    "name": name,
+                    "memory_bytes": memory,
+                    "driver": driver,
+                    "uuid": uuid,
+                    "pci_address": address,
+                }
+            )
     return found
 
 
 def visible_gpus(variables: Mapping[str, str]) -> List[str]:
-    """The GPUs that a process with these variables may use, as CUDA names them."""
+    """The GPUs that a process with these variables may use, as CUDA names them: numbers, or the
+    beginnings of their uuids."""
     given = variables.get("CUDA_VISIBLE_DEVICES")
     if given is None:
-        return [gpu["uuid"] for gpu in gpus()]
+        return [str(number) for number in range(len(gpus()))]
     return [part.strip() for part in given.split(",") if part.strip() not in ("", "-1")]
+
+
+def gpu_addresses(visible: Sequence[str]) -> List[str]:
+    """PCI addresses of these GPUs, "" for one that is not found."""
+    known = gpus()
+
+    def address(name: str) -> str:
+        if name.isdigit():
+            return str(known[int(name)]["pci_address"]) if int(name) < len(known) else ""
+        return next((g["pci_address"] for g in known if g["uuid"].startswith(name)), "")
+
+    return [address(name) for name in visible]
 
 
 def hardware(cores: int) -> Dict[str, Any]:
@@ -118,9 +140,12 @@ def _numbers(folder: str, name: str) -> List[int]:
 
 
 def memory_bytes() -> int:
-    """What there is for this process: the machine's, or the tightest control group's limit."""
+    """What there is for this process: the machine's, the tightest control group's limit, or what
+    SLURM has given to its job, which not every cluster enforces by control groups."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(total, _memory_limit() or total)
+    given = os.environ.get("SLURM_MEM_PER_NODE", "")
+    of_job = int(given) * 2**20 if given.isdigit() and int(given) else total
+    return min(total, _memory_limit() or total, of_job)
 
 
 def _memory_limit() -> Optional[int]:
@@ -181,6 +206,18 @@ def _files() -> List[str]:
     return sorted(found)
 
 
+def scheduler(variables: Mapping[str, str]) -> Optional[Dict[str, str]]:
+    """The job of the scheduler that this process belongs to, as that names it; None without."""
+    if "SLURM_JOB_ID" not in variables:
+        return None
+    told = {"name": "slurm"}
+    for key in ("job_id", "job_partition", "job_nodelist", "cluster_name"):
+        value = variables.get(f"SLURM_{key.upper()}")
+        if value:
+            told[key.replace("job_id", "job").replace("job_", "")] = value
+    return told
+
+
 def code() -> Dict[str, Any]:
     """Version of the harness, sha256 over ``scripts/``, and where git knows it the commit and
     whether ``scripts/`` differs from it."""
@@ -213,6 +250,7 @@ def capture(
         "packages": dict(packages),
         "hardware": hardware(cores),
         "system": system(),
+        "scheduler": scheduler(os.environ),
         "variables": variables(rank_environment),
         "code": code(),
     }

@@ -55,6 +55,23 @@ def name() -> str:
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
+def _cores_of_ranks(
+    request: Request, case: Case, cores: List[int], common: Dict[str, str]
+) -> List[List[int]]:
+    """Those that each rank is pinned to: on a CPU they are its device; the rank of a GPU gets some
+    that are near to it."""
+    if request.cores_per_device:
+        return [
+            cores_of.share(cores, number, request.cores_per_device)
+            for number in range(case.devices_per_node)
+        ]
+    visible = environment.visible_gpus(common)[: case.devices_per_node]
+    addresses = environment.gpu_addresses(visible)
+    if len(addresses) < case.devices_per_node:
+        return [[] for _ in range(case.devices_per_node)]
+    return cores_of.near_gpus(addresses, cores)
+
+
 def run_ranks(
     task: Task,
     share: Share,
@@ -69,12 +86,14 @@ def run_ranks(
     request, case = task.request, task.case
     cores = cores_of.allowed()
     per_device = request.cores_per_device
+    pinned = _cores_of_ranks(request, case, cores, common)
+    fewest = min(len(own) for own in pinned) or max(1, len(cores) // case.devices_per_node)
     spec = {
         "framework_folder": task.framework.folder,
         "facts": task.facts,
         "case": asdict(case),
         "accelerator": request.accelerator,
-        "threads": per_device or max(1, len(cores) // case.devices_per_node),
+        "threads": per_device or fewest,
         "seed": request.seed,
         "warmup_steps": request.warmup_steps,
         "warmup_limit": request.warmup_limit,
@@ -95,8 +114,7 @@ def run_ranks(
             spec,
             range(share.first_rank, share.first_rank + case.devices_per_node),
             share.addresses,
-            [cores_of.share(cores, n, per_device) if per_device else []
-             for n in range(case.devices_per_node)],
+            pinned,
             common,
             share.run,
             request.log,

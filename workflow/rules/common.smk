@@ -18,6 +18,7 @@ from framebench import (
     cli,
     cluster,
     commands,
+    interruptions,
     machine,
     plan as planning,
     plan_text,
@@ -25,12 +26,50 @@ from framebench import (
     progress,
     records,
     searches,
+    slurm,
 )
 from framebench.config import load_settings
 from framebench.validation import ConfigError
 
+TARGETS_THAT_MEASURE_NOTHING = ("plan", "report", "compare", "lint")
 STARTED = time.time()
 FRAMEBENCH = [sys.executable, str(WORKFLOW / "framebench")]
+
+
+def place(settings):
+    """Where runs are measured: a node of the cluster, or this machine."""
+    return settings.cluster.machine if settings.cluster else machine.detect()
+
+
+def check_place(settings):
+    """Raises ConfigError where a cluster is described and nothing would be submitted to it."""
+    if settings.cluster and workflow.is_main_process and workflow.local_exec:
+        raise ConfigError(
+            "config: cluster: found, but jobs would run on this machine; allowed with "
+            "--workflow-profile profiles/slurm"
+        )
+
+
+def submits():
+    """Whether jobs of this call go to SLURM: not those of a job of its own, nor of a dry run."""
+    return (
+        workflow.is_main_process
+        and not workflow.local_exec
+        and not workflow.output_settings.dryrun
+        and not set(workflow.dag_settings.targets) & set(TARGETS_THAT_MEASURE_NOTHING)
+    )
+
+
+def settle_queue(results):
+    """Before the plan is made, what a killed call has left in the queue is over: its records count,
+    and nothing runs twice at the same time."""
+    lock_results(results)
+    name = slurm.prefix(results)
+    workflow.executor_settings.jobname_prefix = name
+    try:
+        slurm.settle(name, lambda text: print(text, file=sys.stderr, flush=True))
+    except slurm.SlurmError as error:
+        raise WorkflowError(f"SLURM does not answer: {error}")
 
 
 def make_plan():
@@ -38,12 +77,41 @@ def make_plan():
     try:
         known = catalog.load_catalog(PROJECT)
         settings = load_settings(config, known)
+        check_place(settings)
+        if submits():
+            settle_queue(settings.results)
         measured = settings.results / "runs"
         cached = records.load(measured) if measured.is_dir() else None
-        plan = planning.make_plan(settings, known, machine.detect(), cached)
+        plan = planning.make_plan(settings, known, place(settings), cached)
     except (ConfigError, records.RecordsError) as error:
         raise WorkflowError(str(error)) from None
     return known, plan, cached
+
+
+LOCK = None
+
+
+def lock_results(results):
+    """Only one workflow may measure into a results folder. The lock goes with the process, however
+    that ends, so that nothing has to be unlocked after a kill."""
+    global LOCK
+    if LOCK is not None:
+        return
+    another = "give another folder: --config results=DIR"
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        LOCK = (results / ".lock").open("a")
+    except OSError as error:
+        raise WorkflowError(
+            f"{results}: cannot be written ({error.strerror}). Make it writable, or {another}"
+        )
+    try:
+        fcntl.flock(LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise WorkflowError(
+            f"{results}: another Framebench is measuring into this folder. Wait until it ends, or "
+            + another
+        )
 
 
 CATALOG, PLAN, CACHED = make_plan()
@@ -103,28 +171,6 @@ def measures():
     """Whether a job that must have the machine for itself is among those to run."""
     alone = ("benchmark", "comparison", "largest_batch", "probe")
     return any(job.rule.name in alone for job in workflow.dag.needrun_jobs())
-
-
-def lock_results():
-    """Only one workflow may measure into a results folder. The lock goes with the process, however
-    that ends, so that nothing has to be unlocked after a kill."""
-    global LOCK
-    path = Path(RESULTS, ".lock")
-    another = "give another folder: --config results=DIR"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        LOCK = path.open("a")
-    except OSError as error:
-        raise WorkflowError(
-            f"{RESULTS}: cannot be written ({error.strerror}). Make it writable, or {another}"
-        )
-    try:
-        fcntl.flock(LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise WorkflowError(
-            f"{RESULTS}: another Framebench is measuring into this folder. Wait until it ends, or "
-            + another
-        )
 
 
 def measured_shape(wildcards):
@@ -241,7 +287,7 @@ def runs_with_largest():
     """The runs of the cases whose batch was not known before; the plan has them from now on."""
     global PLAN
     before = {run.name for run in [*PLAN.runs, *PLAN.reserve]}
-    PLAN = planning.with_found(PLAN, CATALOG, machine.detect())
+    PLAN = planning.with_found(PLAN, CATALOG, place(PLAN.settings))
     runs = [run for run in PLAN.pending if run.name not in before]
     reserve = [run for run in PLAN.reserve if run.name not in before]
     POSSIBLE.update((run.name, run) for run in [*runs, *reserve])
@@ -391,10 +437,15 @@ def rest_while_measuring():
 
 onstart:
     if measures():
-        lock_results()
+        lock_results(PLAN.settings.results)
         rest_while_measuring()
 
 
 onsuccess:
     if SUMMARY.exists() and SUMMARY.stat().st_mtime >= STARTED:
         print(SUMMARY.read_text(), file=sys.stderr)
+
+
+onerror:
+    if not workflow.output_settings.dryrun:
+        interruptions.note(Path(log), PLAN.settings.results)

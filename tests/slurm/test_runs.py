@@ -1,0 +1,188 @@
+"""Suites on a real SLURM cluster: several nodes, shared allocations, devices, a scaling table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from ..frameworks.models import RESNET, small
+from ..workflow.conftest import ROOT, SUITE, Project, make_project
+from .cluster import Cluster
+
+#: Of the test cluster's nodes. Jobs are looked at often, because tests wait for them.
+OPTIONS = (
+    "--workflow-profile",
+    "profiles/slurm",
+    "--slurm-init-seconds-before-status-checks",
+    "2",
+    "--seconds-between-status-checks",
+    "1",
+    "--latency-wait",
+    "10",
+)
+FRAMEWORKS = ("pytorch", "tensorflow", "tensorflow1", "mxnet", "paddle", "oneflow", "jax")
+
+
+class OnCluster:
+    """A project whose suites run on the cluster."""
+
+    def __init__(self, project: Project, cluster: Cluster) -> None:
+        self.project, self.cluster = project, cluster
+
+    @property
+    def folder(self) -> Path:
+        return self.project.folder
+
+    def describe(self, **other: Any) -> None:
+        """The cluster, as its user would."""
+        given = {"nodes": 4, "gpus_per_node": 0, "cores_per_node": 2, "memory_gib": 3, **other}
+        path = self.folder / "profiles" / "slurm" / "cluster.yaml"
+        path.write_text(yaml.safe_dump({"cluster": given}))
+
+    def suite(self, **axes: Any) -> None:
+        self.project.write_suite({**SUITE, "axes": {**SUITE["axes"], "mode": ["train"], **axes}})
+
+    def start(self, *arguments: str, toy: str = "", **more: str) -> Any:
+        variables = {**self.cluster.environment, **more}
+        return self.project.start(*OPTIONS, *arguments, toy=toy, **variables)
+
+    def run(self, *arguments: str, toy: str = "", **more: str) -> Any:
+        variables = {**self.cluster.environment, **more}
+        return self.project.run(*OPTIONS, *arguments, toy=toy, **variables)
+
+    def records(self) -> list[dict[str, Any]]:
+        """In the order in which they were started."""
+        found = [json.loads(text) for text in self.project.records().values()]
+        return sorted(found, key=lambda record: record["started"])
+
+    def table(self, name: str) -> pd.DataFrame:
+        path = self.folder / "results" / "tables" / f"{name}.csv"
+        return pd.read_csv(path, keep_default_na=False)
+
+
+@pytest.fixture
+def slurm_project(cluster: Cluster, tmp_path: Path) -> Iterator[OnCluster]:
+    made = OnCluster(make_project(tmp_path / "a project"), cluster)
+    made.describe()
+    yield made
+    made.project.kill_all()
+
+
+def span(record: dict[str, Any]) -> tuple[float, float]:
+    """From when to when it ran, in seconds of the epoch."""
+    start = datetime.fromisoformat(record["started"]).timestamp()
+    return start, start + record["wall_seconds"]
+
+
+def hosts(record: dict[str, Any]) -> set[str]:
+    return {rank["host"] for rank in record["ranks"]}
+
+
+def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    (start, end), (from_, to) = span(one), span(other)
+    return start < to and from_ < end
+
+
+def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
+    slurm_project.suite(nodes=[1, 2, 4], devices_per_node=[1, 2])
+    plan = slurm_project.run("plan")
+    assert "12" in plan.stdout, plan.stdout
+    ran = slurm_project.run("all", toy="sleep=0.05")
+    assert ran.returncode == 0, ran.stdout
+    records = slurm_project.records()
+    assert [record["status"] for record in records] == ["ok"] * 12, records
+    for record in records:
+        case = record["case"]
+        devices = case["nodes"] * case["devices_per_node"]
+        assert [rank["rank"] for rank in record["ranks"]] == list(range(devices))
+        assert len(hosts(record)) == case["nodes"]
+        assert hosts(record) <= {"n1", "n2", "n3", "n4"}
+        if devices > 1:
+            assert {rank["processes"] for rank in record["ranks"]} == {devices}
+    for one, other in combinations(records, 2):
+        if hosts(one) & hosts(other):
+            assert not overlap(one, other), "two runs at once on a node"
+    weak = slurm_project.table("weak_scaling").set_index(["nodes", "devices_per_node"])
+    assert float(weak.loc[(1, 1), "speedup"]) == 1
+    assert 2 < float(weak.loc[(4, 2), "speedup"]) <= 8.5
+    again = slurm_project.run("all")
+    assert "Nothing to be done" in again.stdout, again.stdout
+
+
+def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:
+    slurm_project.describe(runs_per_allocation=3)
+    slurm_project.suite(nodes=[1, 2], batch_per_device=[1, 2, 3])
+    ran = slurm_project.run("all")
+    assert ran.returncode == 0, ran.stdout
+    records = slurm_project.records()
+    assert [record["status"] for record in records] == ["ok"] * 12
+    jobs: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        jobs.setdefault(record["environment"]["scheduler"]["job"], []).append(record)
+    assert sorted(len(shared) for shared in jobs.values()) == [3] * 4, "no allocation was shared"
+    for shared in jobs.values():
+        assert len({record["case"]["nodes"] for record in shared}) == 1
+        assert len({record["case"]["batch_per_device"] for record in shared}) == 3, (
+            "repeats of a case followed each other"
+        )
+        for one, other in combinations(shared, 2):
+            assert not overlap(one, other)
+
+
+def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
+    slurm_project.describe(nodes=2, gpus_per_node=2, exclusive=False)
+    slurm_project.suite(devices_per_node=[1, 2], batch_per_device=[1, 2, 3])
+    ran = slurm_project.run("all", "--config", "accelerator=cuda", toy="sleep=0.3")
+    assert ran.returncode == 0, ran.stdout
+    records = slurm_project.records()
+    assert [record["status"] for record in records] == ["ok"] * 12
+    ids = {
+        id(record): {
+            (host, gpu)
+            for host in hosts(record)
+            for gpu in record["environment"]["variables"]["CUDA_VISIBLE_DEVICES"].split(",")
+        }
+        for record in records
+    }
+    for record in records:
+        assert len(ids[id(record)]) == record["case"]["devices_per_node"]
+    at_once = [pair for pair in combinations(records, 2) if overlap(*pair)]
+    assert at_once, "nothing ran at the same time"
+    for one, other in at_once:
+        assert not ids[id(one)] & ids[id(other)], "two runs had the same GPU"
+
+
+def test_all_frameworks_on_two_nodes_with_two_devices(
+    slurm_project: OnCluster, all_environments: None
+) -> None:
+    folder = slurm_project.folder
+    (folder / ".venvs").symlink_to(ROOT / ".venvs")
+    (folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))
+    common = {"model": RESNET, "nodes": [2], "devices_per_node": [2], "batch_per_device": [2]}
+    slurm_project.project.write_suite(
+        {
+            "steps": {"warmup": 1, "timed": 2},
+            "repeats": 1,
+            "axes": {**common, "framework": list(FRAMEWORKS)},
+            "exclude": [{"framework": ["jax"], "compiler": ["none"]}],
+            "include": [{"framework": ["jax"], "compiler": ["jit"]}],
+        }
+    )
+    ran = slurm_project.run("all")
+    assert ran.returncode == 0, ran.stdout
+    records = {record["case"]["framework"]: record for record in slurm_project.records()}
+    assert set(records) == set(FRAMEWORKS)
+    for framework, record in records.items():
+        assert record["status"] == "ok", f"{framework}: {record['reason']}"
+        assert len(hosts(record)) == 2
+        assert {rank["processes"] for rank in record["ranks"]} == {4}
+        assert len({rank["weights_checksum"] for rank in record["ranks"]}) <= 2
+        assert all(len(rank["preflight"]) == 2 for rank in record["ranks"])
