@@ -83,9 +83,7 @@ def take_part(task: node.Task, link: wire.Connection) -> None:
             return
         # Moments of this machine's clock mean nothing on another.
         now, here = time.time(), time.monotonic()
-        outcomes = [
-            judged._replace(ended=now - (here - judged.ended)) for judged in found.outcomes
-        ]
+        outcomes = [judged._replace(ended=now - (here - judged.ended)) for judged in found.outcomes]
     link.send({"outcomes": outcomes, "watch": found.watch, "memory": found.memory})
 
 

@@ -7,8 +7,8 @@ import socket
 from dataclasses import asdict
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from harness import declaration, environment, memory, outcome, processes, watch_summary
 from harness import cores as cores_of
+from harness import declaration, environment, memory, outcome, processes, watch_summary
 from harness.adapter import Case
 from harness.command_line import Request
 from harness.watcher import Watcher

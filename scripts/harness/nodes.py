@@ -80,7 +80,9 @@ def run_ranks(
                 for node in called:
                     node.link.close()
     entries = [_entry(node) for node in nodes]
-    return [judged for place, node in enumerate(nodes) for judged in _outcomes(task, node, place)], entries
+    return [
+        judged for place, node in enumerate(nodes) for judged in _outcomes(task, node, place)
+    ], entries
 
 
 @contextlib.contextmanager
@@ -184,7 +186,10 @@ def _expected_nodes() -> List[str]:
 
 def _in_order(called: Sequence[Node]) -> List[Node]:
     """By the scheduler's number of the node, which follows the network; else by name."""
-    return sorted(called, key=lambda n: (n.introduction["index"] is None, n.introduction["index"] or 0, n.name))
+    return sorted(
+        called,
+        key=lambda n: (n.introduction["index"] is None, n.introduction["index"] or 0, n.name),
+    )
 
 
 def check(task: Task, nodes: Sequence[Node]) -> None:
@@ -226,7 +231,11 @@ _COMPARED = {
 def _shown(one: Any, other: Any) -> str:
     """What ``one`` has that ``other`` has not."""
     if isinstance(one, dict):
-        own = [f"{name} {version}" for name, version in sorted(one.items()) if other.get(name) != version]
+        own = [
+            f"{name} {version}"
+            for name, version in sorted(one.items())
+            if other.get(name) != version
+        ]
         return shorten(", ".join(own) or "none of these")
     if isinstance(one, list):
         return ", ".join(one) or "none"

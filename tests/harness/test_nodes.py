@@ -124,9 +124,7 @@ def test_a_lost_node_ends_the_run(toy: Bench) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_end_of_the_launcher_is_that_of_all_nodes(
-    toy: Bench, number: signal.Signals
-) -> None:
+def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal.Signals) -> None:
     launcher = begin(toy, "hang,grandchild")
     toy.wait_for_phase("warm-up", 4)
     launcher.send_signal(number)
@@ -158,7 +156,6 @@ def test_several_nodes_need_a_way_to_start_them(toy: Bench) -> None:
     assert done.status == 2
     assert "--nodes 2 needs --start-nodes" in done.stderr
     assert done.record is None
-
 
 
 def introduced(name: str, **other: Any) -> nodes.Node:

@@ -43,7 +43,7 @@ def found(log: str, results: Path, noticed: str) -> Iterator[Interruption]:
 
 
 def note(log: Path, results: Path) -> list[Interruption]:
-    """Add those in Snakemake's log to the results' file. A run may be interrupted more than once."""
+    """Add those in Snakemake's log to the results' file, where a run may stand more than once."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     new = list(dict.fromkeys(found(log.read_text(errors="replace"), results, now)))
     path = results / FILE

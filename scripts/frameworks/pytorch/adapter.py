@@ -155,9 +155,7 @@ class PyTorchAdapter(Adapter):
 
     def exchange(self, array: Any) -> Exchange:
         tensor = self._torch.from_numpy(array).to(self._device)
-        return Exchange(
-            lambda: self._parallel.sum_in_place(tensor), lambda: tensor.cpu().numpy()
-        )
+        return Exchange(lambda: self._parallel.sum_in_place(tensor), lambda: tensor.cpu().numpy())
 
     def weights_checksum(self) -> float:
         parameters = [p.detach() for p in self._model.parameters() if p.requires_grad]
