@@ -156,8 +156,11 @@ class TensorFlow1Adapter(Adapter):
         tf, graph = self._tf, self._tf.Graph()
         with graph.as_default(), tf.device(self._devices.device_name(self.place)):
             given = tf.placeholder(tf.float32, array.shape)
-            held = tf.get_local_variable("exchanged", initializer=given)
-            total = self._devices.all_reduce(held, self.place, 1, mean=False)
+            # A server keeps a variable by its name, and a collective's shape by its key, whatever
+            # graph they are in; the keys of the gradients are below.
+            held = tf.get_local_variable(f"exchanged_{array.size}", initializer=given)
+            key = self._devices.EXCHANGE_KEY + array.size
+            total = self._devices.all_reduce(held, self.place, key, mean=False)
             update = tf.assign(held, total).op
         run = self._session(graph)
         run.run(held.initializer, {given: array})

@@ -11,6 +11,7 @@ from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
 
 GROUP = 1  # the key of the one group of ranks
+EXCHANGE_KEY = 10**6  # of a collective before training
 
 
 def take(place: Place, config: tf.ConfigProto) -> None:
