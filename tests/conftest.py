@@ -16,10 +16,12 @@ sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What is built once for several tests is built in one process: a group is the tests of a
-    file, or those of one framework in it."""
+    file, or those of one framework in it, or all that use the cluster."""
     for item in items:
         framework = item.callspec.params.get("framework") if hasattr(item, "callspec") else None
         group = f"{item.path.name} {Path(framework).name}" if framework else item.path.name
+        if item.path.parent.name == "slurm":
+            group = "slurm"
         item.add_marker(pytest.mark.xdist_group(group))
 
 

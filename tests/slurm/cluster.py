@@ -1,0 +1,316 @@
+"""A real SLURM cluster of four nodes on this host, which a test session starts and stops.
+
+Debian's SLURM and munge, with nothing of the host's own configuration: all files are in a folder of
+the cluster's own, and no service manager is asked. Where the host allows it, each node has a
+network, a host name and processes of its own, so that killing a node is what a power cut is;
+elsewhere the nodes differ by port, and :attr:`Cluster.shared` says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from ..debian import install_debian_packages
+from ..processes import wait_for
+from . import configuration, isolation
+from .place import NODES, Place, claim, give_up
+
+#: Each program that is needed, and Debian's package that has it.
+PROGRAMS = {
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "sbatch": "slurm-client",
+    "munged": "munge",
+    "ip": "iproute2",
+}
+
+HOST = "host"  # where daemons of nodes are marked with these, the others
+
+
+#: Parts of a node's state, as scontrol shows it: IDLE+DRAIN, DOWN*.
+_OUT_OF_SERVICE = {"DOWN", "DRAIN", "UNKNOWN", "NOT_RESPONDING", "*"}
+
+
+class ClusterError(Exception):
+    """A daemon ended, or a command of SLURM failed; the message has its last words."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """``state``, ``reason``, ``nodes``: as squeue shows them: ``RUNNING``, ``None``, ``n[1-2]``."""
+
+    number: int
+    name: str
+    state: str
+    nodes: str
+    reason: str
+
+
+def missing() -> str:
+    """Install what is missing; why that was not possible, and what to do, else nothing."""
+    lacking = [p for p in PROGRAMS if shutil.which(p, path=isolation.SEARCHED) is None]
+    return install_debian_packages(*(PROGRAMS[p] for p in lacking)) if lacking else ""
+
+
+class Cluster:
+    """Nodes n1 to n4, each with the host's cores, a fifth of its memory and two GPUs that are none.
+    Jobs run as whoever started it."""
+
+    def __init__(self, isolated: bool = True) -> None:
+        """``isolated``: False to have the nodes differ by port even where more is possible."""
+        self._wanted = isolated
+        self.shared = ""
+        self.place = Place(0)
+        self._lock: int | None = None
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Cluster:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """From nothing to four idle nodes; first, what killed sessions left is removed."""
+        self.place, self._lock = claim()
+        try:
+            began = time.time()
+            self._isolate()
+            configuration.write(self.place)
+            self._start_munged()
+            self._start_controller()
+            for name in NODES:
+                self._start_daemon_of(name)
+            self._wait(lambda: self._registered(NODES, began), "all nodes to register")
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Nothing stays: no process, file, network link or mount."""
+        if self._lock is None:
+            return
+        self.place.clear()
+        for daemon in self._daemons.values():
+            daemon.wait()
+        self._daemons.clear()
+        give_up(self.place, self._lock)
+        self._lock = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a client needs, besides the usual variables."""
+        return {"SLURM_CONF": str(self.place.configuration)}
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of SLURM on the host, whatever its exit status."""
+        return subprocess.run(
+            arguments,
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    def submit(self, script: str, *options: str) -> int:
+        """The number of a new job that runs ``script`` with sh; sbatch's ``options``."""
+        told = self._told("sbatch", "--parsable", *options, f"--wrap={script}")
+        return int(told.split(";")[0])
+
+    def queue(self) -> list[Job]:
+        """All jobs of this cluster, also those that have ended (for five minutes)."""
+        told = self._told("squeue", "--noheader", "--states=all", "--format=%A|%j|%T|%N|%r")
+        rows = [line.split("|") for line in told.splitlines()]
+        return [Job(int(row[0]), *row[1:]) for row in rows]
+
+    def job(self, number: int) -> Job:
+        return next(job for job in self.queue() if job.number == number)
+
+    def nodes(self) -> dict[str, str]:
+        """State of each node, as sinfo shows it: ``idle``; with a ``*`` where it is silent."""
+        told = self._told("sinfo", "--noheader", "--Node", "--format=%N %T")
+        return dict(line.split() for line in told.splitlines())  # type: ignore[misc]
+
+    def down(self, name: str) -> None:
+        """Take a node out of service, as an administrator does; its jobs end."""
+        self._told("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=test")
+
+    def up(self, name: str) -> None:
+        self._told("scontrol", "update", f"NodeName={name}", "State=RESUME")
+
+    def kill_node(self, name: str) -> None:
+        """End all of a node at once, jobs too, as if its power was cut. The controller has to
+        notice by itself."""
+        self.place.kill(name)
+        self._daemons.pop(name).wait()
+        isolation.delete_links(self.place.link(name))
+
+    def start_node(self, name: str) -> None:
+        """Start a node that was killed; back when the controller has it in service."""
+        began = time.time()
+        self._start_daemon_of(name)
+        self._wait(lambda: self._registered([name], began), f"{name} to register")
+
+    def restart_controller(self) -> None:
+        """Kill slurmctld as soon as it has saved what jobs and nodes are at, which it does only
+        every few seconds, and start it again; back when it has heard from the nodes."""
+        mark = uuid.uuid4().hex
+        self._saved("node_state", mark, f"NodeName={NODES[0]}", f"Comment={mark}")
+        active = self._told("squeue", "--noheader", "--format=%A").split()
+        if active:
+            self._saved("job_state", mark, f"JobId={active[0]}", f"AdminComment={mark}")
+        daemon = self._daemons.pop("slurmctld")
+        daemon.kill()
+        daemon.wait()
+        self._start_controller()
+        self._wait(
+            lambda: (
+                not any(
+                    state.startswith("unknown")
+                    for name, state in self.nodes().items()
+                    if name in self._daemons
+                )
+            ),
+            "the nodes to be known",
+        )
+
+    def cancel_all(self) -> None:
+        """Cancel every job, and wait until none is left on a node."""
+
+        def none_left() -> bool:
+            active = self._told("squeue", "--noheader", "--format=%A").split()
+            if active:
+                self.command("scancel", *active)
+            return not active
+
+        self._wait(none_left, "all jobs to be gone")
+
+    def reset(self) -> None:
+        """As after the start: four idle nodes, also those killed or taken down, and no job."""
+        for name in NODES:
+            if name not in self._daemons:
+                self.start_node(name)
+        self.cancel_all()
+        for name, state in self.nodes().items():
+            if state.startswith(("down", "drain")):
+                self.up(name)
+        self._wait(lambda: set(self.nodes().values()) == {"idle"}, "all nodes to be idle")
+
+    def _isolate(self) -> None:
+        """Make the network, or find out why there can be none."""
+        place, hosts, empty = self.place, self.place.folder / "hosts", self.place.folder / "empty"
+        empty.mkdir()
+        hosts.write_text(configuration.hosts(place))
+        self.shared = "as asked for"
+        if self._wanted:
+            self.shared = isolation.why_not(place.bridge, empty, hosts)
+        if self.shared:
+            self.place = replace(place, isolated=False)
+        else:
+            isolation.make_bridge(place.bridge, place.address())
+
+    def _start_munged(self) -> None:
+        folder = self.place.folder / "munge"
+        files = {"socket": "socket", "key-file": "key", "pid-file": "pid", "seed-file": "seed"}
+        options = [f"--{option}={folder / name}" for option, name in files.items()]
+        options.append(f"--log-file={self.place.folder / 'log' / 'munged'}")
+        self._start_daemon(HOST, "munged", "--foreground", "--force", *options)
+        self._wait((folder / "socket").exists, "munged to listen")
+
+    def _start_controller(self) -> None:
+        self._start_daemon(HOST, "slurmctld", "-D")
+        self._wait(lambda: "is UP" in self.command("scontrol", "ping").stdout, "slurmctld to be up")
+
+    def _start_daemon_of(self, name: str) -> None:
+        slurmd = ("slurmd", "-D", "-N", name)
+        if not self.place.isolated:
+            self._start_daemon(name, *slurmd)
+            return
+        place = self.place
+        become = (name, str(place.folder / "empty"), str(place.folder / "hosts"))
+        script = isolation.BECOME + isolation.RUN
+        shell = ("sh", "-c", script, "sh", *become, place.address(name), *slurmd)
+        daemon = self._start_daemon(name, *isolation.UNSHARE, *shell, streams=subprocess.PIPE)
+        assert daemon.stdin
+        assert daemon.stdout
+        with daemon.stdin, daemon.stdout:
+            self._wait(lambda: daemon.stdout.readline() == b"ready\n", f"{name} to be there")
+            isolation.plug_in(place.bridge, place.link(name), daemon.pid)
+            daemon.stdin.write(b"\n")
+
+    def _start_daemon(
+        self, node: str, *command: str, streams: int = subprocess.DEVNULL
+    ) -> subprocess.Popen[bytes]:
+        name = node if node in NODES else command[0]
+        program = shutil.which(command[0], path=isolation.SEARCHED)
+        with (self.place.folder / "log" / f"{name}.stderr").open("ab") as log:
+            daemon = subprocess.Popen(
+                [str(program), *command[1:]],
+                # What marks the cluster's processes; of the environment of the tests, nothing.
+                env={**self.environment, "SLURMD_NODENAME": node, "PATH": isolation.SEARCHED},
+                cwd="/",
+                stdin=streams,
+                stdout=streams,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._daemons[name] = daemon
+        return daemon
+
+    def _registered(self, names: Iterable[str], since: float) -> bool:
+        """Whether these nodes serve, by daemons started after ``since`` (seconds of the epoch)."""
+        for name in names:
+            told = self._told("scontrol", "--oneliner", "show", "node", name)
+            fields = dict(word.split("=", 1) for word in told.split() if "=" in word)
+            with contextlib.suppress(ValueError):  # "None", before it has registered
+                started = datetime.fromisoformat(fields["SlurmdStartTime"]).timestamp()
+                serves = _OUT_OF_SERVICE.isdisjoint(re.split(r"(\W)", fields["State"]))
+                if started >= int(since) and serves:
+                    continue
+            return False
+        return True
+
+    def _saved(self, file: str, mark: str, *change: str) -> None:
+        """Wait until a file of slurmctld's has ``change``, told by its ``mark``, and thus all that
+        was before it."""
+        self._told("scontrol", "update", *change)
+        path = self.place.folder / "state" / file
+        self._wait(lambda: path.exists() and mark.encode() in path.read_bytes(), f"{file} saved")
+
+    def _told(self, *arguments: str) -> str:
+        ran = self.command(*arguments)
+        if ran.returncode != 0:
+            raise ClusterError(f"{' '.join(arguments)}: {ran.stderr.strip()}")
+        return ran.stdout
+
+    def _wait(self, condition: Callable[[], object], what: str) -> None:
+        """As long as all daemons live. Raises ClusterError."""
+
+        def met() -> object:
+            for name, daemon in self._daemons.items():
+                if daemon.poll() is not None:
+                    raise ClusterError(f"{name} ended with status {daemon.poll()}: {self._log()}")
+            return condition()
+
+        wait_for(met, what)
+
+    def _log(self) -> str:
+        """The last lines that the daemons wrote."""
+        files = sorted((self.place.folder / "log").iterdir(), key=lambda file: file.stat().st_mtime)
+        return "\n".join(f"{file.name}: {_end(file)}" for file in files if file.stat().st_size)
+
+
+def _end(file: Path) -> str:
+    return "\n".join(file.read_text(errors="replace").splitlines()[-5:])

@@ -1,0 +1,33 @@
+"""One cluster for all tests here: they are one group, and so run in one process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import pytest
+
+from .cluster import Cluster, missing
+
+
+@pytest.fixture(scope="session")
+def slurm() -> None:
+    """SLURM's programs are there."""
+    problem = missing()
+    if problem:
+        pytest.skip(f"needs a SLURM cluster of its own. {problem}")
+
+
+@pytest.fixture(scope="session")
+def shared_cluster(slurm: None) -> Iterator[Cluster]:
+    with Cluster() as started:
+        if started.shared:
+            warnings.warn(f"the nodes of the SLURM cluster share {started.shared}", stacklevel=1)
+        yield started
+
+
+@pytest.fixture
+def cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
+    """Four idle nodes and no job, whatever the test before did."""
+    yield shared_cluster
+    shared_cluster.reset()

@@ -1,0 +1,150 @@
+"""Where a test cluster lives: one of ten numbered places, each with a folder, ports, addresses and
+network links of its own, so that several test sessions have one each.
+
+A folder is locked by the process that holds the place, and so free as soon as that has ended,
+however it did. What is found in a free place was left by one that was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..processes import wait_for
+from . import isolation
+
+PLACES = 10
+NODES = ("n1", "n2", "n3", "n4")
+
+
+@dataclass(frozen=True)
+class Place:
+    """``isolated``: each node has a network of its own; else they differ by port."""
+
+    number: int
+    isolated: bool = True
+
+    @property
+    def folder(self) -> Path:
+        return Path(tempfile.gettempdir()) / f"framebench-slurm-{self.number}"
+
+    @property
+    def configuration(self) -> Path:
+        return self.folder / "slurm.conf"
+
+    @property
+    def bridge(self) -> str:
+        """The bridge of the nodes' network; names of its links begin with it."""
+        return f"fbslurm{self.number}"
+
+    def link(self, node: str) -> str:
+        return self.bridge + node
+
+    def port(self, node: str | None = None) -> int:
+        """Of a node's daemon; of the controller where none is given. Below those that Linux hands
+        out by itself."""
+        return 21000 + 10 * self.number + (0 if node is None else 1 + NODES.index(node))
+
+    def address(self, node: str | None = None) -> str:
+        """Of a node; of the host, as the nodes see it, where none is given."""
+        if not self.isolated:
+            return "127.0.0.1"
+        return f"10.213.{self.number}.{254 if node is None else 1 + NODES.index(node)}"
+
+    def processes(self, node: str | None = None) -> list[int]:
+        """Daemons and jobs of this cluster, or of one of its nodes: SLURM and we set both of these
+        variables for them. Those of a client lack the second."""
+        mine = f"SLURM_CONF={self.configuration}"
+        named = f"SLURMD_NODENAME={node or ''}"
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                held = path.read_bytes().decode("utf-8", "replace").split("\0")
+            except OSError:
+                continue
+            if mine in held and any(
+                variable == named if node else variable.startswith(named) for variable in held
+            ):
+                found.append(int(path.parent.name))
+        return found
+
+    def kill(self, node: str | None = None) -> None:
+        """Kill all of a node, or of the cluster, and wait until it is gone."""
+
+        def gone() -> bool:
+            found = self.processes(node)
+            for process in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            return not found
+
+        wait_for(gone, f"the processes of {node or self.folder} to be gone")
+
+    def clear(self) -> None:
+        """Remove everything but the folder itself."""
+        self.kill()
+        isolation.delete_links(self.bridge)
+        for path in self.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    def ports_are_free(self) -> bool:
+        for port in (self.port(), *map(self.port, NODES)):
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind(("", port))
+                except OSError:
+                    return False
+        return True
+
+
+def claim() -> tuple[Place, int]:
+    """A free place, and the lock that holds it, until :func:`give_up`. All that others left in any
+    place is removed."""
+    taken = None
+    for place in map(Place, range(PLACES)):
+        if taken and not place.folder.exists():
+            continue
+        lock = _lock(place.folder)
+        if lock is None:
+            continue
+        place.clear()
+        if not taken and place.ports_are_free():
+            taken = place, lock
+        else:
+            give_up(place, lock)
+    assert taken, f"all {PLACES} places for a test cluster are taken"
+    return taken
+
+
+def give_up(place: Place, lock: int) -> None:
+    place.folder.rmdir()
+    os.close(lock)
+
+
+def _lock(folder: Path) -> int | None:
+    """The locked folder, made where there is none; None where somebody else holds it."""
+    folder.mkdir(exist_ok=True)
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:  # gone again
+        return None
+    held = os.fstat(lock)
+    if held.st_uid == os.geteuid():
+        with contextlib.suppress(BlockingIOError, FileNotFoundError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held it may have removed it since it was opened.
+            if folder.stat().st_ino == held.st_ino:
+                return lock
+    os.close(lock)
+    return None
