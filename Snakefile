@@ -33,12 +33,12 @@ use rule * from bench
 
 # A module's own handlers are not called for it.
 onstart:
-    bench.onstart()
+    bench.onstart(log=log)
 
 
 onsuccess:
-    bench.onsuccess()
+    bench.onsuccess(log=log)
 
 
 onerror:
-    bench.onerror()
+    bench.onerror(log=log)

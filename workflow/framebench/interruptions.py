@@ -42,10 +42,10 @@ def found(log: str, results: Path, noticed: str) -> Iterator[Interruption]:
             yield Interruption(noticed, run, job, statuses.get(job, ""))
 
 
-def note(log: Path, results: Path) -> list[Interruption]:
-    """Add those in Snakemake's log to the results' file, where a run may stand more than once."""
+def note(log: str, results: Path) -> list[Interruption]:
+    """Add those in the text of Snakemake's log to the results' file, where a run may stand more than once."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    new = list(dict.fromkeys(found(log.read_text(errors="replace"), results, now)))
+    new = list(dict.fromkeys(found(log, results, now)))
     path = results / FILE
     if new:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,6 +12,10 @@ from typing import NamedTuple
 _SECONDS = 60  # for a command of SLURM's
 _WAITING = ("PENDING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 _POLL_SECONDS = 5.0
+
+#: In the results: names of jobs that are, or may be, in the queue.
+FILE = ".slurm-jobs"
+_NAME = re.compile(r"SLURM run ID: (\S+)")
 
 
 class SlurmError(RuntimeError):
@@ -25,22 +29,29 @@ class Job(NamedTuple):
     state: str
 
 
-def prefix(results: Path) -> str:
-    """What the names of all jobs begin with that measure into a folder."""
-    return f"framebench-{hashlib.sha256(str(results.absolute()).encode()).hexdigest()[:12]}"
+def note(log: str, results: Path) -> None:
+    """Keep the name that all jobs of this call have, which the text of Snakemake's log tells, so
+    that the next call knows them should this one be killed."""
+    with (results / FILE).open("a") as file:
+        file.writelines(f"{name}\n" for name in _NAME.findall(log))
 
 
-def jobs(name: str) -> list[Job]:
-    """This user's jobs in the queue whose names begin with ``name``. Raises SlurmError."""
-    listed = _told("squeue", "--me", "--noheader", "--format=%i|%T|%j")
-    rows = [line.split("|", 2) for line in listed.splitlines()]
-    return [Job(row[0], row[1]) for row in rows if len(row) == 3 and row[2].startswith(name)]
+def jobs(results: Path) -> list[Job]:
+    """Jobs of earlier calls that measured into this folder, still in the queue. Raises SlurmError."""
+    try:
+        names = (results / FILE).read_text().split()
+    except FileNotFoundError:
+        return []
+    if not names:
+        return []
+    listed = _told("squeue", "--me", "--noheader", "--format=%i|%T", f"--name={','.join(names)}")
+    return [Job(*line.split("|", 1)) for line in listed.splitlines() if "|" in line]
 
 
-def settle(name: str, say: Callable[[str], None], poll: float = _POLL_SECONDS) -> int:
-    """Of the jobs that a call left which was killed: cancel those that wait, and wait for those
-    that run, whose records will count. Returns how many there were. Raises SlurmError."""
-    found = jobs(name)
+def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECONDS) -> int:
+    """Of the jobs that a killed call left: cancel those that wait, and wait for those that run,
+    whose records will count. Returns how many there were. Raises SlurmError."""
+    found = jobs(results)
     waiting = [job.id for job in found if job.state in _WAITING]
     if waiting:
         _told("scancel", *waiting)
@@ -51,8 +62,9 @@ def settle(name: str, say: Callable[[str], None], poll: float = _POLL_SECONDS) -
             f"An earlier call was killed: waiting for {len(running)} of its jobs that still run "
             f"({', '.join(running)}). To end them: scancel {' '.join(running)}"
         )
-    while jobs(name):
+    while jobs(results):
         time.sleep(poll)
+    (results / FILE).unlink(missing_ok=True)
     return len(found)
 
 

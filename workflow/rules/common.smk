@@ -2,6 +2,7 @@
 import fcntl
 import hashlib
 import itertools
+import os
 import sys
 import time
 from pathlib import Path
@@ -31,7 +32,6 @@ from framebench import (
 from framebench.config import load_settings
 from framebench.validation import ConfigError
 
-TARGETS_THAT_MEASURE_NOTHING = ("plan", "report", "compare", "lint")
 STARTED = time.time()
 FRAMEBENCH = [sys.executable, str(WORKFLOW / "framebench")]
 
@@ -41,33 +41,19 @@ def place(settings):
     return settings.cluster.machine if settings.cluster else machine.detect()
 
 
-def check_place(settings):
-    """Raises ConfigError where a cluster is described and nothing would be submitted to it."""
-    if settings.cluster and workflow.is_main_process and workflow.local_exec:
-        raise ConfigError(
-            "config: cluster: found, but jobs would run on this machine; allowed with "
-            "--workflow-profile profiles/slurm"
-        )
-
-
-def submits():
-    """Whether jobs of this call go to SLURM: not those of a job of its own, nor of a dry run."""
-    return (
-        workflow.is_main_process
-        and not workflow.local_exec
-        and not workflow.output_settings.dryrun
-        and not set(workflow.dag_settings.targets) & set(TARGETS_THAT_MEASURE_NOTHING)
-    )
-
-
-def settle_queue(results):
+def settle_queue(settings):
     """Before the plan is made, what a killed call has left in the queue is over: its records count,
     and nothing runs twice at the same time."""
-    lock_results(results)
-    name = slurm.prefix(results)
-    workflow.executor_settings.jobname_prefix = name
+    # While rules are read, Snakemake itself does not know its targets.
+    idle = set(sys.argv) & {"plan", "report", "compare", "lint"}
+    dryrun = workflow.output_settings.dryrun
+    if idle or dryrun or not (settings.cluster and workflow.is_main_process):
+        return
+    lock_results(settings.results)
     try:
-        slurm.settle(name, lambda text: print(text, file=sys.stderr, flush=True))
+        slurm.settle(
+            settings.results, lambda text: print(text, file=sys.stderr, flush=True)
+        )
     except slurm.SlurmError as error:
         raise WorkflowError(f"SLURM does not answer: {error}")
 
@@ -77,9 +63,7 @@ def make_plan():
     try:
         known = catalog.load_catalog(PROJECT)
         settings = load_settings(config, known)
-        check_place(settings)
-        if submits():
-            settle_queue(settings.results)
+        settle_queue(settings)
         measured = settings.results / "runs"
         cached = records.load(measured) if measured.is_dir() else None
         plan = planning.make_plan(settings, known, place(settings), cached)
@@ -130,7 +114,8 @@ CONDA = any(
 
 CLUSTER = PLAN.settings.cluster
 # All that a node has: no other job of the workflow runs beside one that measures.
-ALL_CORES = CLUSTER.cores_per_node if CLUSTER else workflow.cores
+CORES_HERE = len(os.sched_getaffinity(0)) if CLUSTER else workflow.cores
+ALL_CORES = CLUSTER.cores_per_node if CLUSTER else CORES_HERE
 
 RESULTS = str(PLAN.settings.results)
 RECORD = f"{RESULTS}/runs/{{framework}}/{{model}}/{{case}}/{{run}}.json"
@@ -435,9 +420,21 @@ def rest_while_measuring():
         workflow.scheduler.job_rate_limiter = None
 
 
+def text_of(logs):
+    """What Snakemake has logged by now."""
+    return "".join(Path(path).read_text(errors="replace") for path in logs)
+
+
 onstart:
     if measures():
         lock_results(PLAN.settings.results)
+        if CLUSTER and workflow.local_exec:
+            raise WorkflowError(
+                "config: cluster: found, but jobs would run on this machine; allowed with "
+                "--workflow-profile profiles/slurm"
+            )
+        if CLUSTER:
+            slurm.note(text_of(log), PLAN.settings.results)
         rest_while_measuring()
 
 
@@ -448,4 +445,4 @@ onsuccess:
 
 onerror:
     if not workflow.output_settings.dryrun:
-        interruptions.note(Path(log), PLAN.settings.results)
+        interruptions.note(text_of(log), PLAN.settings.results)

@@ -7,7 +7,7 @@ rule reference:
     wildcard_constraints:
         digest="[0-9a-f]{8}",
     handover: True
-    threads: workflow.cores or 1
+    threads: CORES_HERE
     params:
         python=sys.executable,
         arguments=reference_arguments,
