@@ -167,21 +167,26 @@ def _who_is_missing(task: Task, called: Sequence[Node]) -> str:
 
 
 def _expected_nodes() -> List[str]:
-    """The names of the allocation's nodes; empty where SLURM does not tell."""
-    listed = os.environ.get("SLURM_JOB_NODELIST")
-    if not listed:
+    """The names of the allocation's nodes; empty where SLURM does not tell. Asked by the job's
+    number, because Snakemake takes most of SLURM's variables away."""
+    job = os.environ.get("SLURM_JOB_ID")
+    if not job:
         return []
+    listed = _told("squeue", "--noheader", "--format=%N", f"--jobs={job}")
+    return _told("scontrol", "show", "hostnames", listed.strip()).split() if listed else []
+
+
+def _told(*command: str) -> str:
     try:
-        told = subprocess.run(
-            ["scontrol", "show", "hostnames", listed],
+        return subprocess.run(
+            command,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=10,
             universal_newlines=True,
-        )
+        ).stdout
     except (OSError, subprocess.SubprocessError):
-        return []
-    return told.stdout.split()
+        return ""
 
 
 def _in_order(called: Sequence[Node]) -> List[Node]:
