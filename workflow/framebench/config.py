@@ -28,7 +28,9 @@ DEFAULT_AXES: Axes = {
 }
 DEFAULT_STEPS = {"warmup": 20, "timed": 100}
 DEFAULT_BOUNDS = Bounds(multiple_of=8, at_most=4096)
-AXES = (*DEFAULT_AXES, "batch_per_device")
+#: Samples of one device, or of all devices together. The axes of a case have one of them.
+BATCHES = ("batch_per_device", "batch_total")
+AXES = (*DEFAULT_AXES, *BATCHES)
 #: Where a configuration comes from, for messages.
 SOURCE = "config (config/config.yaml or --config)"
 LISTS = ("frameworks", "models", "retry")
@@ -48,9 +50,9 @@ class Variant:
 class Suite:
     """A named matrix. ``warmup_limit``: warm-up goes on until the step time has settled or this
     many steps are done (None: ``warmup_steps`` and no more). ``variants``: every case is run in
-    each of them, by name; {} for the usual alone. ``axes`` holds a list for each axis
-    (``batch_per_device``: also a mapping from model to list); ``include`` blocks replace some of
-    them; ``exclude`` patterns remove. ``largest_batch``: where the batch ``max`` is looked for."""
+    each of them, by name; {} for the usual alone. ``axes`` holds a list for each axis,
+    of BATCHES for one (or a mapping from model to list); ``include`` blocks replace some of them;
+    ``exclude`` patterns remove. ``largest_batch``: where the batch ``max`` is looked for."""
 
     name: str
     path: Path
@@ -194,6 +196,7 @@ def load_suite(name: str, catalog: Catalog) -> Suite:
     data = _listed(read_yaml(path))
     shown = str(path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path)
     check(data, load_schema("suite.schema.yaml", _choices(catalog)), shown)
+    _check_batches(data, shown)
     steps = data.get("steps", DEFAULT_STEPS)
     warmup_steps, warmup_limit = _bounds(steps["warmup"], f"{shown}: steps.warmup")
     axes = {**DEFAULT_AXES, **data["axes"]}
@@ -213,6 +216,22 @@ def load_suite(name: str, catalog: Catalog) -> Suite:
         include=data.get("include", []),
         exclude=data.get("exclude", []),
     )
+
+
+def _check_batches(data: Mapping[str, Any], shown: str) -> None:
+    """The axes have one of BATCHES; an include block may have one, which takes its place."""
+    included = enumerate(data.get("include", []))
+    blocks = {"axes": data["axes"], **{f"include[{n}]": block for n, block in included}}
+    for place, block in blocks.items():
+        if all(batch in block for batch in BATCHES):
+            raise ConfigError(
+                f"{shown}: {place}: found batch_per_device and batch_total; allowed: one of them "
+                "(the other in an include block of its own)"
+            )
+    if not any(batch in data["axes"] for batch in BATCHES):
+        raise ConfigError(
+            f"{shown}: key axes.batch_per_device is missing; allowed: this, or axes.batch_total"
+        )
 
 
 def _bounds(value: Any, place: str) -> tuple[int, int | None]:
@@ -309,7 +328,7 @@ def _listed(data: Any) -> Any:
 
 
 def _listed_axis(axis: str, value: Any) -> Any:
-    if axis == "batch_per_device" and isinstance(value, dict):
+    if axis in BATCHES and isinstance(value, dict):
         return {model: _listed_axis("", counts) for model, counts in value.items()}
     if isinstance(value, (str, int, float)) and value != "all":
         return [value]

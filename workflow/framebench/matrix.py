@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .catalog import Catalog
-from .config import AXES, Axes, Settings, Suite
+from .config import AXES, BATCHES, Axes, Settings, Suite
 from .machine import Machine
 from .validation import ConfigError
 
@@ -20,9 +20,9 @@ MAX = "max"
 
 
 class Case(NamedTuple):
-    """One point of the matrix. ``batch_per_device`` in samples, or MAX; ``sequence_length`` in
-    tokens, None for a model without sequences; ``variant``: of an A/B test, "" where there is
-    none."""
+    """One point of the matrix. ``batch_per_device`` in samples, MAX, or TOTAL/DEVICES where a
+    total batch has no whole number for each of them; ``sequence_length`` in tokens, None for a
+    model without sequences; ``variant``: of an A/B test, "" where there is none."""
 
     framework: str
     model: str
@@ -40,9 +40,27 @@ class Case(NamedTuple):
         """DLPerf's name for it: nodes x devices per node, e.g. 2n8g."""
         return f"{self.nodes}n{self.devices_per_node}g"
 
+    @property
+    def devices(self) -> int:
+        return self.nodes * self.devices_per_node
+
+    @property
+    def divides(self) -> bool:
+        """Whether every device has a whole number of samples."""
+        return "/" not in str(self.batch_per_device)
+
+    @property
+    def batch_total(self) -> int | None:
+        """Samples of all devices together; None while the batch is still to be found."""
+        if self.batch_per_device == MAX:
+            return None
+        total, _, devices = str(self.batch_per_device).partition("/")
+        return int(total) if devices else int(total) * self.devices
+
     def __str__(self) -> str:
         words = [self.framework, self.model, self.mode, self.precision, self.compiler]
         words += [self.topology, f"batch {self.batch_per_device}"]
+        words += [f"(total {self.batch_total})"] if self.devices > 1 and self.batch_total else []
         words += [f"seq {self.sequence_length}"] if self.sequence_length else []
         words += [f"variant {self.variant}"] if self.variant else []
         return " ".join(words)
@@ -87,8 +105,8 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
             )
         return Capacity("cuda", machine.gpus, machine.nodes, None)
     if settings.cores_per_device == "auto":
-        wanted = [c.devices_per_node for c in cases if c.devices_per_node <= machine.cores]
-        cores = machine.cores // max(wanted, default=1)
+        possible = [c for c in cases if c.divides and c.devices_per_node <= machine.cores]
+        cores = machine.cores // max((c.devices_per_node for c in possible), default=1)
     else:
         cores = int(settings.cores_per_device)
         if cores > machine.cores:
@@ -102,7 +120,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
 def cases(suite: Suite, catalog: Catalog) -> list[Case]:
     """All cases of a suite in a stable order, each once: the axes, and the axes with each include
     block's values put in, less what an exclude pattern matches."""
-    blocks = [suite.axes, *({**suite.axes, **block} for block in suite.include)]
+    blocks = [suite.axes, *(_replaced(suite.axes, block) for block in suite.include)]
     found = dict.fromkeys(
         case._replace(variant=variant)
         for block in blocks
@@ -171,6 +189,12 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
     )
 
 
+def _replaced(axes: Axes, block: Axes) -> Axes:
+    """The axes with the values of a block put in. Of BATCHES its own takes the place of either."""
+    taken = BATCHES if any(batch in block for batch in BATCHES) else ()
+    return {**{axis: values for axis, values in axes.items() if axis not in taken}, **block}
+
+
 def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:
     frameworks = catalog.frameworks if block["framework"] == "all" else block["framework"]
     models = catalog.models if block["model"] == "all" else block["model"]
@@ -181,14 +205,7 @@ def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:
 def _of_model(
     suite: Suite, block: Axes, framework: str, model: str, catalog: Catalog
 ) -> Iterator[Case]:
-    batches = block["batch_per_device"]
-    if isinstance(batches, dict):
-        if model not in batches:
-            raise ConfigError(
-                f"{suite.path}: batch_per_device: found no entry for model {model}; "
-                f"allowed: a list of batches for each model ({', '.join(batches)} have one)"
-            )
-        batches = batches[model]
+    axis, batches = _batches(suite, block, model)
     lengths: list[int | None] = list(block["sequence_length"])
     limits = catalog.models[model]["sequence_lengths"]
     if not limits:
@@ -209,8 +226,36 @@ def _of_model(
         lengths,
     ):
         name = catalog.native_compiler(framework) if compiler == "native" else compiler
-        size = MAX if batch == MAX else int(batch)
+        size = _each(batch, int(nodes) * int(devices)) if axis == "batch_total" else batch
         yield Case(framework, model, mode, int(nodes), int(devices), size, precision, name, length)
+
+
+def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
+    """The one of BATCHES that a block has, and its values for a model. Raises ConfigError for a
+    total batch of which every case would be left out."""
+    axis = next(batch for batch in BATCHES if batch in block)
+    batches = block[axis]
+    if isinstance(batches, dict):
+        if model not in batches:
+            raise ConfigError(
+                f"{suite.path}: {axis}: found no entry for model {model}; "
+                f"allowed: a list of batches for each model ({', '.join(batches)} have one)"
+            )
+        batches = batches[model]
+    batches = [MAX if batch == MAX else int(batch) for batch in batches]
+    counts = sorted({int(n) * int(d) for n in block["nodes"] for d in block["devices_per_node"]})
+    for batch in batches if axis == "batch_total" else ():
+        if all(batch % count for count in counts):
+            raise ConfigError(
+                f"{suite.path}: {axis}: found {batch}, of which no device gets a whole number; "
+                f"allowed: multiples of a number of devices ({', '.join(map(str, counts))})"
+            )
+    return axis, batches
+
+
+def _each(total: int, devices: int) -> int | str:
+    """What each device has of a total batch."""
+    return f"{total}/{devices}" if total % devices else total // devices
 
 
 def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:
@@ -226,6 +271,8 @@ def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:
 
 
 def _misfit(case: Case, place: Capacity) -> str:
+    if not case.divides:
+        return f"a total batch of {case.batch_total} is no multiple of {case.devices} devices"
     if case.nodes > place.nodes:
         return f"needs {case.nodes} nodes, here is {place.nodes}"
     if case.devices_per_node > place.devices_per_node:
