@@ -15,6 +15,7 @@ from typing import Any
 import fastjsonschema
 
 from . import by_node, doubts
+from .communication import all_reduce_of
 from .run import NO_REASON, Problem, Run, cause
 from .step_parts import split_of
 
@@ -154,6 +155,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         peak_host_memory=_most(record["ranks"], "peak_host_memory_bytes") if is_ok else None,
         joules_per_sample=_joules_per_sample(record) if is_ok else None,
         split=split_of(slowest) if is_ok else None,
+        all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .communication import AllReduce
 from .step_parts import Split
 
 STATUSES = ("ok", "oom", "unsupported", "timeout", "failed")
@@ -34,7 +35,8 @@ class Run:
     and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
     not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
     are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
-    all its samples; `split` is that of the slowest rank, None where none was asked for.
+    all its samples; `split` is that of the slowest rank, None where none was asked for;
+    `all_reduce` is None where none was timed.
     `largest`: its batch is the largest that fits, found by a search.
     """
 
@@ -66,6 +68,7 @@ class Run:
     peak_host_memory: int | None = None
     joules_per_sample: float | None = None
     split: Split | None = None
+    all_reduce: AllReduce | None = None
     largest: bool = False
 
 
