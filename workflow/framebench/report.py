@@ -6,7 +6,6 @@ The file is a pure function of the records and the tables: it holds no time of i
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -14,27 +13,25 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from . import html_tables, memory_curves, panels, parity, searches
+from . import failures, html_tables, memory_curves, panels, parity, searches
 from .efficiency import OPTIONAL
 from .files import write_whole
 from .html_tables import Link, Table
 from .markdown import MARKS
 from .panels import Cases
 from .plots import Look, Plot
+from .record_links import Links, RecordLinks, to_record
 from .records import RecordSet, load_record
 from .run import RecordsError, Run
 
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_SETUPS = 12
-MAX_FAILURES = 300
-MAX_TRACEBACKS = 10
 MAX_PROBLEMS = 200
 
 #: What names a published cell and what became of it; tables/published.csv has its other keys.
@@ -42,7 +39,6 @@ PUBLISHED_COLUMNS = ("place", "column", "framework", "nodes", "devices_per_node"
                      "printed", "recomputed", "agrees", "note")  # fmt: skip
 
 Pairs = list[tuple[str, str]]
-RecordLinks = Sequence[tuple[str, Sequence[Link]]]
 
 
 @dataclass(frozen=True)
@@ -59,19 +55,6 @@ class Setup:
     facts: Sequence[tuple[str, str]]
     details: Sequence[tuple[str, Sequence[tuple[str, str]]]]
     record: Sequence[Link]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The repeats of one case that ended alike."""
-
-    case: str
-    framework: str
-    status: str
-    reason: str
-    count: int
-    links: Sequence[Link]
-    traceback: str
 
 
 def write(
@@ -125,13 +108,12 @@ def render(
     cases = panels.by_case(runs)
     searched = tables.get("largest_batch", pd.DataFrame(columns=["framework"]))["framework"]
     look = Look(sorted({run.framework for run in runs}.union(searched)))
-    link = partial(_link, record_set.root, folder)
-    links = _Links(cases, link)
-    made = _tables(tables, links)
+    link = partial(to_record, record_set.root, folder)
+    made = _tables(tables, Links(cases, link))
     setups = _setups(runs, look, link)
     known = [setup.facts for setup in setups if setup.facts]
     machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
-    failures, failures_left_out = _failures(cases, link)
+    failed, failed_left_out = failures.by_status(cases, link)
     statuses = Counter(run.status for run in runs)
     return (
         _environment()
@@ -143,7 +125,7 @@ def render(
             runs=len(runs),
             cases=len(cases),
             superseded=record_set.superseded,
-            statuses=[(status, statuses[status]) for status in _ordered(statuses)],
+            statuses=[(status, statuses[status]) for status in failures.ordered(statuses)],
             status_words=panels.STATUS_WORDS,
             frameworks=[(name, look.variable(name)) for name in look.frameworks],
             models=sorted({run.model for run in runs}),
@@ -154,8 +136,8 @@ def render(
             plots=_plots(cases, tables, look, link),
             tables=made,
             marks=_legend(tables),
-            failures=failures,
-            failures_left_out=failures_left_out,
+            failures=failed,
+            failures_left_out=failed_left_out,
             problems=record_set.problems[:MAX_PROBLEMS],
             problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
             published=None if published is None else _published(published),
@@ -181,24 +163,6 @@ def _page() -> dict[str, Markup]:
     return {k: Markup((TEMPLATES / file).read_text(encoding="utf-8")) for k, file in files.items()}
 
 
-class _Links:
-    """Record links of a row, for each kind of table."""
-
-    def __init__(self, cases: Cases, link: Callable[[Run, str], Link]) -> None:
-        self.cases = cases
-        self.link = link
-
-    def case(self, row: Mapping[str, Any], label: str = "", **other: Any) -> RecordLinks:
-        runs = self.cases.get(html_tables.key_of(row, **other), ())
-        return [(label, _numbered(runs, self.link))] if runs else []
-
-    def amp(self, row: Mapping[str, Any]) -> RecordLinks:
-        return [link for p in ("fp32", "amp") for link in self.case(row, p, precision=p)]
-
-    def compiler(self, row: Mapping[str, Any]) -> RecordLinks:
-        return [link for c in ("none", row["compiler"]) for link in self.case(row, c, compiler=c)]
-
-
 def _legend(tables: Mapping[str, pd.DataFrame]) -> list[tuple[str, str]]:
     """The marks that stand in a table, and what they mean."""
     cells = [cell for table in tables.values() if "marks" in table for cell in table["marks"]]
@@ -206,7 +170,7 @@ def _legend(tables: Mapping[str, pd.DataFrame]) -> list[tuple[str, str]]:
     return [(mark, meaning) for mark, meaning in MARKS.items() if mark in used]
 
 
-def _tables(tables: Mapping[str, pd.DataFrame], links: _Links) -> dict[str, Table]:
+def _tables(tables: Mapping[str, pd.DataFrame], links: Links) -> dict[str, Table]:
     kinds: dict[str, tuple[str, Callable[[Mapping[str, Any]], RecordLinks]]] = {
         "summary": ("Summary", links.case),
         "weak_scaling": ("Speed-up and efficiency", links.case),
@@ -220,9 +184,7 @@ def _tables(tables: Mapping[str, pd.DataFrame], links: _Links) -> dict[str, Tabl
     }
     certificates = parity.overview(tables["parity"] if "parity" in tables else parity.table([]))
     if "efficiency" in tables:
-        told = tables["efficiency"].drop(
-            columns=[name for name in OPTIONAL if tables["efficiency"][name].isna().all()]
-        )
+        told = _told(tables["efficiency"], OPTIONAL)
         made["efficiency"] = html_tables.of_frame("efficiency", "Efficiency", told, links.case)
     if "split" in tables and tables["split"]["step_ms"].notna().any():
         made["split"] = html_tables.of_frame(
@@ -232,10 +194,14 @@ def _tables(tables: Mapping[str, pd.DataFrame], links: _Links) -> dict[str, Tabl
     searched = {**searches.tables([]), **tables}
     for name, title in (("largest_batch", "Largest batches"), ("largest_batch_attempts", "Tried")):
         # Of a CPU there is no device's memory.
-        frame = searched[name]
-        unknown = [column for column in searches.MEMORY if frame[column].isna().all()]
-        made[name] = html_tables.of_frame(name, title, frame.drop(columns=unknown))
+        made[name] = html_tables.of_frame(name, title, _told(searched[name], searches.MEMORY))
     return made
+
+
+def _told(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Without those of ``columns`` of which nothing is known in any row."""
+    there = [name for name in columns if name in frame]
+    return frame.drop(columns=[name for name in there if frame[name].isna().all()])
 
 
 def _plots(
@@ -269,27 +235,6 @@ def _plots(
             for plot, run in panels.step_times(cases, look, load)
         ],
     }
-
-
-def _link(root: Path, folder: Path, run: Run, text: str) -> Link:
-    """To the run's record, or to the CSV file whose line it is."""
-    target = run.record or root / run.origin.rpartition(":")[0]
-    href = quote(os.path.relpath(target, folder).replace(os.sep, "/"))
-    if run.record is None:
-        return Link(run.origin, href, run.origin)
-    return Link(text, href, f"record of repeat {run.repeat}")
-
-
-def _numbered(runs: Sequence[Run], link: Callable[[Run, str], Link]) -> list[Link]:
-    """A link for each repeat; of lines of one CSV file, only the first says the file's name."""
-    links = [link(run, str(run.repeat)) for run in runs]
-    named = ""
-    for place, (run, one) in enumerate(zip(runs, links, strict=True)):
-        name, _, line = run.origin.rpartition(":")
-        if run.record is None and name == named:
-            links[place] = Link(f":{line}", one.href, one.label)
-        named = name
-    return links
 
 
 def _hardware(runs: Sequence[Run]) -> list[tuple[str, int]]:
@@ -390,56 +335,6 @@ def _flat(value: Any, name: str = "") -> Pairs:
     return [] if value in (None, "") else [(name, str(value))]
 
 
-def _failures(
-    cases: Cases, link: Callable[[Run, str], Link]
-) -> tuple[dict[str, list[Failure]], dict[str, int]]:
-    """By status, and how many are left out of each."""
-    grouped: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
-    for key, runs in cases.items():
-        for run in runs:
-            if run.status != "ok":
-                grouped[(run.status, run.reason, *key)].append(run)
-    found: dict[str, list[Failure]] = defaultdict(list)
-    left_out: Counter[str] = Counter()
-    read = 0
-    for runs in grouped.values():
-        run = runs[0]
-        if len(found[run.status]) >= MAX_FAILURES:
-            left_out[run.status] += 1
-            continue
-        traceback = ""
-        if run.status == "failed" and run.record is not None and read < MAX_TRACEBACKS:
-            traceback = _traceback(run.record)
-            read += 1
-        found[run.status].append(
-            Failure(
-                case=", ".join(
-                    part
-                    for part in (
-                        run.model, run.mode, panels.scale(run), f"batch {run.batch_per_device}",
-                        run.precision, "" if run.compiler == "none" else run.compiler,
-                    )
-                    if part
-                ),
-                framework=f"{run.framework} {run.framework_version}".strip(),
-                status=run.status,
-                reason=run.reason,
-                count=len(runs),
-                links=_numbered(runs, link),
-                traceback=traceback,
-            )
-        )  # fmt: skip
-    return {status: found[status] for status in _ordered(found) if found[status]}, dict(left_out)
-
-
-def _traceback(path: Path) -> str:
-    try:
-        ranks = load_record(path)["ranks"]
-    except RecordsError:
-        return ""
-    return next((rank["traceback"] for rank in ranks if rank.get("traceback")), "")
-
-
 def _published(frame: pd.DataFrame) -> dict[str, Any]:
     agrees = [None if pd.isna(value) else bool(value) for value in frame["agrees"]]
     order = {False: 0, None: 2, True: 1}
@@ -453,8 +348,3 @@ def _published(frame: pd.DataFrame) -> dict[str, Any]:
         "differ": agrees.count(False),
         "without": agrees.count(None),
     }
-
-
-def _ordered(statuses: Any) -> list[str]:
-    known = ("ok", "failed", "oom", "timeout", "unsupported")
-    return sorted(statuses, key=lambda status: known.index(status) if status in known else 9)
