@@ -12,6 +12,10 @@ from typing import Any
 EVIL = "<script>document.title = 'owned'</script> & \"quotes\""
 COMPILERS = {"pytorch": "inductor", "tensorflow": "xla", "jax": "jit"}
 SPEED = {"pytorch": 1.0, "tensorflow": 0.83, "jax": 1.12}
+#: An all-reduce over 1.6 GB/s, with 50 microseconds of latency.
+PREFLIGHT = [
+    {"bytes": size, "seconds": [5e-5 + size / 1.6e9] * 3 + [0.2]} for size in (2**12, 2**24)
+]
 
 
 def steps_of(rng: random.Random, mean: float, timed: int) -> list[float]:
@@ -42,6 +46,8 @@ def record_of(
                 "reason": other.get("reason", ""),
                 **({} if ok else {"traceback": f"Traceback\n  step()\nError: {EVIL}"}),
                 "settings": {"threads": 1, "memory_layout": "channels_last"},
+                "trainable_parameters": 25_557_032 if resnet else 110_106_428,
+                **({"preflight": PREFLIGHT} if devices > 1 else {}),
                 "warmup_step_seconds": [mean * 30, *steps_of(rng, mean * 1.1, warmup - 1)],
                 "step_seconds": steps if ok else [],
                 **({"window_seconds": sum(steps)} if ok else {}),

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import pandas as pd
 import pytest
-from framebench import html_tables, panels, records, report, tables
+from framebench import html_tables, panels, records, report, scaling_curves, tables
 from framebench.html_tables import DASH
 from framebench.svg import FONT
 from selenium import webdriver
@@ -291,7 +291,7 @@ def test_a_large_set_stays_bounded_and_says_so(
     source = write_records(tmp_path / "runs", repeats=1)
     monkeypatch.setattr(panels, "MAX_ROWS", 6)
     monkeypatch.setattr(panels, "MAX_PANELS", 1)
-    monkeypatch.setattr(panels, "MAX_LINES", 2)
+    monkeypatch.setattr(scaling_curves, "MAX_LINES", 2)
     monkeypatch.setattr(panels, "MAX_STEP_PLOTS", 2)
     monkeypatch.setattr(html_tables, "MAX_ROWS", 10)
     text = make(source, tmp_path / "report.html")

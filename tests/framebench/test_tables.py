@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench import markdown, tables
+from framebench import markdown, scaling, tables
 from framebench.run import Doubt, Run
 
 
@@ -68,7 +68,8 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
     empty, full = tables.build([]), tables.build([run()])
     expected = {
         "summary": tables.SUMMARY_COLUMNS,
-        "weak_scaling": tables.WEAK_SCALING_COLUMNS,
+        "weak_scaling": scaling.WEAK_COLUMNS,
+        "strong_scaling": scaling.STRONG_COLUMNS,
         "amp_speedup": tables.AMP_SPEEDUP_COLUMNS,
         "compiler_speedup": tables.COMPILER_SPEEDUP_COLUMNS,
         "latency": tables.LATENCY_COLUMNS,
@@ -323,7 +324,14 @@ def test_the_order_of_runs_does_not_matter(tmp_path: Path) -> None:
     assert all(files == written[0] for files in written)
     assert set(written[0]) == {
         f"{name}.{kind}"
-        for name in ("summary", "weak_scaling", "amp_speedup", "compiler_speedup", "latency")
+        for name in (
+            "summary",
+            "weak_scaling",
+            "strong_scaling",
+            "amp_speedup",
+            "compiler_speedup",
+            "latency",
+        )
         for kind in ("csv", "md")
     }
 

@@ -84,6 +84,30 @@ def test_plan_runs_nothing(project: Project) -> None:
     assert not (project.folder / "results").exists(), "plan wrote something"
 
 
+def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
+    axes = {**SUITE["axes"], "mode": "train", "devices_per_node": [1, 2], "batch_per_device": 4}
+    project.write_suite({**SUITE, "axes": axes, "include": [{"batch_total": [4, 3]}]})
+    plan = project.run("--cores", "1", "plan")
+    assert "4 cases x 2 repeats = 8 runs" in plan.stdout, plan.stdout
+    assert "a total batch of 3 is no multiple of 2 devices" in plan.stdout
+    ran = project.all(toy="sleep=0.01")
+    assert ran.returncode == 0, ran.stdout
+    measured = [json.loads(text)["case"] for text in project.records().values()]
+    found = sorted((case["devices_per_node"], case["batch_per_device"]) for case in measured)
+    assert found == [(1, 3)] * 2 + [(1, 4)] * 2 + [(2, 2)] * 2 + [(2, 4)] * 2
+    tables = project.folder / "results" / "tables"
+    series = {
+        name: [
+            (row["devices"], row["batch_per_device"])
+            for row in rows(tables / f"{name}_scaling.csv")
+            if row["speedup"]
+        ]
+        for name in ("weak", "strong")
+    }
+    assert series["weak"] == [("1", "3"), ("1", "4"), ("2", "4")]
+    assert series["strong"] == [("1", "4"), ("2", "2")]
+
+
 def test_plan_of_what_is_measured(measured: Project) -> None:
     plan = measured.run("--cores", "1", "plan")
     assert "to do: 0 runs" in plan.stdout, plan.stdout

@@ -10,9 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from . import intervals, panels, parity
+from . import intervals, parity, scaling
 from .cases import KEYS
 from .panels import Key
+from .selection import shared_tokens
 from .step_parts import PARTS
 
 MAX_ROWS = 600
@@ -29,7 +30,10 @@ TITLES = {
     "throughput_none": "not compiled",
     "throughput_compiled": "compiled",
     "speedup": "speed-up",
+    "total_batch": "total batch",
     "efficiency": "efficiency %",
+    "communication_share": "communication \N{LESS-THAN OR EQUAL TO} %",
+    "all_reduce_gbytes_per_second": "all-reduce GB/s",
     "mean_ms": "mean ms",
     "p50_ms": "p50 ms",
     "p90_ms": "p90 ms",
@@ -57,6 +61,8 @@ TITLES = {
 #: What a column is multiplied by where it is not shown as it is.
 FACTORS = {
     "efficiency": 100.0,
+    "efficiency_ci_low": 100.0,
+    "communication_share": 100.0,
     "throughput_spread": 100.0,
     "mfu": 100.0,
     **{f"{part}_share": 100.0 for part in PARTS},
@@ -69,17 +75,18 @@ RANGES = {
     ("throughput_min", "throughput_max"): f"min {DASH} max",
     ("throughput_ci_low", "throughput_ci_high"): "95 % interval",
     ("speedup_ci_low", "speedup_ci_high"): "95 % interval",
+    ("efficiency_ci_low", "efficiency_ci_high"): "interval %",
     ("ratio_ci_low", "ratio_ci_high"): "95 % interval",
 }
 #: Columns worth a place only where rows differ in them.
 HOISTED = ("framework_version", "source", "model", "mode", "precision", "compiler", "unit",
-           "status", "batch_per_device", "peak_by", "data")  # fmt: skip
+           "status", "batch_per_device", "total_batch", "peak_by", "data")  # fmt: skip
 #: Columns that need no place where another one decides them.
 FOLLOWING = (("framework_version", "framework"), ("source", "framework"), ("unit", "model"),
              ("peak_by", "precision"))  # fmt: skip
 #: Columns that another one already shows.
 HIDDEN = ("nodes", "devices", "throughput_max", "throughput_ci_high", "speedup_ci_high",
-          "ratio_ci_high", "marks")  # fmt: skip
+          "efficiency_ci_high", "ratio_ci_high", "marks")  # fmt: skip
 #: Figures that carry the marks of their row.
 MARKED = (
     "throughput_median",
@@ -201,7 +208,7 @@ def _shared(values: Mapping[str, list[Any]], count: int) -> tuple[list[tuple[str
             dropped.add(column)
     if "variant" in values:
         variants = [str(value or "") for value in values["variant"]]
-        tokens = panels.shared_tokens(variants)
+        tokens = shared_tokens(variants)
         if tokens:
             shared.append(("variant", ", ".join(tokens)))
         values["variant"][:] = [
@@ -237,11 +244,16 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
         ]
     for (low, high), _ in RANGES.items():
         if column == low and high in values:
-            digits = _digits([*mine, *values[high]])
+            factor = FACTORS.get(column, 1.0)
+            digits = 1 if factor > 1 else _digits([*mine, *values[high]])
             return [
-                Cell(f"{a:.{digits}f} {DASH} {b:.{digits}f}", "number", repr(float(a)))
+                Cell(
+                    f"{a * factor:.{digits}f} {DASH} {b * factor:.{digits}f}",
+                    "number",
+                    repr(float(a)),
+                )
                 if a is not None and b is not None
-                else _missing(values, place, low.endswith("_ci_low"))
+                else _missing(values, place, _needed(values, place, low))
                 for place, (a, b) in enumerate(zip(mine, values[high], strict=True))
             ]
     if column == "status":
@@ -269,7 +281,7 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
         whole = factor == 1 and all(value is None or isinstance(value, int) for value in mine)
         digits = 0 if whole else 1 if factor > 1 else 2 if factor < 1 else _digits(mine)
         return [
-            _missing(values, place)
+            (_untold if column in scaling.COMMUNICATION else _missing)(values, place)
             if value is None
             else Cell(
                 f"{value * factor:.{digits}f}",
@@ -284,14 +296,33 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
     return [Cell(text, kind) for text in texts]
 
 
-def _missing(values: Mapping[str, list[Any]], place: int, interval: bool = False) -> Cell:
-    """A dash, and words where neither the status nor a note of the row says why."""
+def _missing(values: Mapping[str, list[Any]], place: int, repeats: int = 0) -> Cell:
+    """A dash, and words where neither the status nor a note of the row says why: how many
+    ``repeats`` it takes."""
     noted = any(values[column][place] for column in NOTES if column in values)
     status = values["status"][place] if "status" in values else "ok"
-    if status != "ok" or (noted and not interval):
+    if status != "ok" or (noted and not repeats):
         return Cell(DASH, "number missing", "")
-    words = f"needs {intervals.repeats_for_interval()} repeats" if interval else "not known"
-    return Cell(DASH, "number missing", "", words)
+    return Cell(DASH, "number missing", "", f"needs {repeats} repeats" if repeats else "not known")
+
+
+def _needed(values: Mapping[str, list[Any]], place: int, low: str) -> int:
+    """The repeats that an interval which is not there takes; 0 where it lacks its figure too.
+    ``low``: the column of its lower end."""
+    figure, is_interval, _ = low.partition("_ci_low")
+    if not is_interval:
+        return 0
+    if figure == "throughput":
+        return intervals.repeats_for_interval()
+    return 0 if values[figure][place] is None else intervals.repeats_for_comparison()
+
+
+def _untold(values: Mapping[str, list[Any]], place: int) -> Cell:
+    """A dash where a figure of communication is missing, and why. A note of the row is about its
+    ratio, but where there is no throughput either."""
+    known = values["throughput_median"][place] is not None
+    row = {key: values[key][place] for key in ("devices", "mode")}
+    return Cell(DASH, "number missing", "", scaling.why_none(row) if known else "")
 
 
 def _digits(values: Sequence[Any]) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import figures, tables
+from . import figures, scaling, tables
 from .cases import KEYS
 from .findings import Finding, Linted
 from .parity import Marks
@@ -182,6 +182,8 @@ def _check(column: str) -> str:
         return "ratio"
     if column.startswith("throughput"):
         return "throughput"
+    if column in scaling.COMMUNICATION:
+        return "communication"
     if column in tables.PERCENTILES:
         return "percentiles"
     return {"mean_ms": "mean", "repeats": "repeats", "samples": "repeats"}.get(column, "text")

@@ -6,17 +6,18 @@ A missing number is "-" with a footnote that says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
-from . import efficiency_cells, intervals, parity, split_table
+from . import efficiency_cells, intervals, markdown_scaling, parity, scaling, split_table
 from .markdown_cells import MISSING, Cell, Footnotes, Row, escape, grid, marked, number
+from .markdown_sections import interval, sections, speedup, topology
 
 TITLES = {
     "summary": "Throughput",
-    "weak_scaling": "Weak scaling",
+    **{name: kind.title for name, kind in scaling.KINDS.items()},
     "amp_speedup": "Speed-up by mixed precision",
     "compiler_speedup": "Speed-up by the framework's compiler",
     "latency": "Inference latency",
@@ -36,8 +37,7 @@ EXPLANATIONS = {
     "compare": "Candidate over base: the ratio of the medians, its 95 % interval, the p-value of a "
     "rank sum test adjusted for the number of cases, and the verdict. No difference is shown where "
     "the interval excludes every one above the threshold.",
-    "weak_scaling": "Throughput, and in brackets its ratio to one device (1n1g) at the same batch "
-    "size per device. Ratios come from unrounded medians.",
+    **{name: kind.explanation for name, kind in scaling.KINDS.items()},
     "amp_speedup": "The framework's own mixed precision against fp32, at the same batch size per "
     "device. Ratios come from unrounded medians.",
     "compiler_speedup": "The framework's graph compiler against no compiler, everything else "
@@ -81,16 +81,16 @@ def render(name: str, table: pd.DataFrame) -> str:
     if not rows:
         none = "Nothing was found." if name == "lint" else "There is no such case among these runs."
         lines += [none, ""]
-    elif name == "weak_scaling":
-        lines += _scaling(rows, notes)
+    elif name in scaling.KINDS:
+        lines += markdown_scaling.render(scaling.KINDS[name], rows, notes)
     elif name == "published":
         lines += _published(rows)
     elif name == "parity":
         lines += _parity(table, notes)
     elif name == "efficiency":
-        lines += _sections(rows, efficiency_cells.values(notes, rows), notes)
+        lines += sections(rows, efficiency_cells.values(notes, rows))
     elif name in _VALUES:
-        lines += _sections(rows, _VALUES[name](notes), notes)
+        lines += sections(rows, _VALUES[name](notes))
     else:
         lines += [*grid(list(table.columns), (map(_plain, row.values()) for row in rows)), ""]
     for note in notes.lines():
@@ -116,51 +116,7 @@ def hoist(rows: Sequence[Row]) -> list[str]:
     return [*(f"source {source}" for source in sources if len(sources) == 1), *common]
 
 
-def topology(row: Row) -> str:
-    """DLPerf's name: 2n8g is 2 nodes with 8 devices each."""
-    return f"{row['nodes']}n{row['devices_per_node']}g"
-
-
 # ---- one section per model and mode -------------------------------------------------------------
-
-
-def _sections(
-    rows: Sequence[Row], values: Sequence[tuple[str, Cell]], notes: Footnotes
-) -> Iterator[str]:
-    labels = _labels(rows)
-    for title, part in _grouped(rows, lambda row: f"{row['model']}, {row['mode']}{_unit(row)}"):
-        yield f"## {title}"
-        yield ""
-        cells = [*labels, *values]
-        yield from grid([h for h, _ in cells], ([cell(row) for _, cell in cells] for row in part))
-        yield ""
-
-
-def _grouped(rows: Iterable[Row], title: Callable[[Row], str]) -> list[tuple[str, list[Row]]]:
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(title(row), []).append(row)
-    return sorted(groups.items())
-
-
-def _unit(row: Row) -> str:
-    return f" ({row['unit']})" if "unit" in row else ""
-
-
-def _labels(rows: Sequence[Row]) -> list[tuple[str, Cell]]:
-    """The columns that name a case, without those that say nothing in this table."""
-
-    def text(key: str) -> Cell:
-        return lambda row: escape(str(row[key])) or MISSING
-
-    optional = (("Source", "source"), ("Precision", "precision"), ("Compiler", "compiler"))
-    found = [("Framework", text("framework")), ("Version", text("framework_version"))]
-    for header, key in (*optional, ("Variant", "variant")):
-        if key in rows[0] and len({row[key] for row in rows}) > (key == "source"):
-            found.append((header, text(key)))
-    if not any(row["variant"] for row in rows):
-        found = [(header, cell) for header, cell in found if header != "Variant"]
-    return [*found, ("Devices", topology), ("bsz", text("batch_per_device"))]
 
 
 def _summary_values(notes: Footnotes) -> list[tuple[str, Cell]]:
@@ -175,18 +131,18 @@ def _summary_values(notes: Footnotes) -> list[tuple[str, Cell]]:
             return number(row["throughput_median"]) + marked(row) + noted
         return f"{MISSING} {row['status']}{notes.mark(row['reason'])}"
 
-    def interval(row: Row) -> str:
+    def of_median(row: Row) -> str:
         if row["status"] != "ok":
             return MISSING
         if pd.isna(row["throughput_ci_low"]):
             return MISSING + notes.mark(few)
-        return _interval(row, "throughput_ci_low", "throughput_ci_high")
+        return interval(row, "throughput")
 
     return [
         ("Throughput", median),
         ("Min", lambda row: number(row["throughput_min"])),
         ("Max", lambda row: number(row["throughput_max"])),
-        ("95 % interval", interval),
+        ("95 % interval", of_median),
         ("Repeats", lambda row: str(row["repeats"])),
     ]
 
@@ -196,25 +152,11 @@ def _speedup_values(new: str, base: str) -> Callable[[Footnotes], list[tuple[str
         return [
             (f"Throughput, {new}", lambda row: number(row[f"throughput_{new}"])),
             (f"Throughput, {base}", lambda row: number(row[f"throughput_{base}"])),
-            ("Speed-up", lambda row: _speedup(row, notes)),
-            ("95 % interval", _speedup_interval),
+            ("Speed-up", lambda row: speedup(row, notes)),
+            ("95 % interval", lambda row: interval(row, "speedup")),
         ]
 
     return values
-
-
-def _speedup(row: Row, notes: Footnotes) -> str:
-    marks: str = "" if pd.isna(row["speedup"]) else marked(row)
-    return number(row["speedup"]) + marks + notes.mark(row["reason"])
-
-
-def _interval(row: Row, low: str, high: str) -> str:
-    """Both ends; "-" where there are none."""
-    return MISSING if pd.isna(row[low]) else f"{number(row[low])} .. {number(row[high])}"
-
-
-def _speedup_interval(row: Row) -> str:
-    return _interval(row, "speedup_ci_low", "speedup_ci_high")
 
 
 def _latency_values(notes: Footnotes) -> list[tuple[str, Cell]]:
@@ -240,7 +182,7 @@ def _compare_values(notes: Footnotes) -> list[tuple[str, Cell]]:
     def ratio(row: Row) -> str:
         return number(row["ratio"], 3) + marked(row)
 
-    def interval(row: Row) -> str:
+    def of_ratio(row: Row) -> str:
         low, high = row["ratio_ci_low"], row["ratio_ci_high"]
         return MISSING if pd.isna(low) else f"{number(low, 3)} .. {number(high, 3)}"
 
@@ -248,7 +190,7 @@ def _compare_values(notes: Footnotes) -> list[tuple[str, Cell]]:
         ("Base", lambda row: number(row["base_median"])),
         ("Candidate", lambda row: number(row["candidate_median"])),
         ("Ratio", ratio),
-        ("95 % interval", interval),
+        ("95 % interval", of_ratio),
         ("p, adjusted", lambda row: number(row["p_adjusted"], 4)),
         ("Verdict", lambda row: row["verdict"] + notes.mark(row["reason"])),
         ("Differences", lambda row: notes.mark(row["differences"]).strip() or MISSING),
@@ -263,71 +205,6 @@ _VALUES: dict[str, Callable[[Footnotes], list[tuple[str, Cell]]]] = {
     "compare": _compare_values,
     "split": split_table.values,
 }
-
-
-# ---- weak scaling: nodes and devices down, frameworks across --------------------------------
-
-
-def _scaling(rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:
-    yield from _pivots(rows, notes)
-    yield "## Every case, with its efficiency"
-    yield ""
-    values: list[tuple[str, Cell]] = [
-        ("Throughput", lambda row: number(row["throughput_median"])),
-        ("Speed-up", lambda row: _speedup(row, notes)),
-        ("95 % interval", _speedup_interval),
-        ("Efficiency", lambda row: number(row["efficiency"])),
-    ]
-    cells = [("Model", _model), *_labels(rows), *values]
-    yield from grid([h for h, _ in cells], ([cell(row) for _, cell in cells] for row in rows))
-    yield ""
-
-
-def _model(row: Row) -> str:
-    return escape(f"{row['model']}, {row['mode']}{_unit(row)}")
-
-
-def _pivots(rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:
-    """DLPerf's form, a table for each precision and batch size. Throughput stands beside every
-    ratio, because a slow single device makes the ratio look good."""
-    sources = {row["source"] for row in rows}
-
-    def title(row: Row) -> str:
-        batch = f"bsz={row['batch_per_device']}"
-        return f"{row['model']}, {row['mode']}, {row['precision']}, {batch}{_unit(row)}"
-
-    def series(row: Row) -> str:
-        words = [row["framework"], row["framework_version"]]
-        words += [row["source"]] if len(sources) > 1 else []
-        words += [row["compiler"]] if row["compiler"] != "none" else []
-        words += [f"({row['variant']})"] if row["variant"] else []
-        return escape(" ".join(word for word in words if word))
-
-    for heading, part in _grouped(rows, title):
-        found = {(series(row), row["nodes"], row["devices_per_node"]): row for row in part}
-        columns = sorted({name for name, _, _ in found})
-        places = sorted({(nodes, devices) for _, nodes, devices in found})
-        if places == [(1, 1)]:
-            continue  # nothing scales here; the table of all cases has it
-        yield f"## {heading}"
-        yield ""
-        yield from grid(
-            ["node num", "device num", *columns],
-            (
-                [str(n), str(n * d), *(_pair(found.get((c, n, d)), notes) for c in columns)]
-                for n, d in places
-            ),
-        )
-        yield ""
-
-
-def _pair(row: Row | None, notes: Footnotes) -> str:
-    if row is None:
-        return "not run"
-    mark = notes.mark(row["reason"])
-    if pd.isna(row["throughput_median"]):
-        return MISSING + mark
-    return f"{number(row['throughput_median'])} ({number(row['speedup'])}{mark}){marked(row)}"
 
 
 # ---- parity: a row for each certificate ---------------------------------------------------------

@@ -6,7 +6,7 @@ and every caption states what lies beyond it and where that is to be found.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,14 +14,23 @@ import pandas as pd
 
 from . import plots, statistics
 from .cases import KEYS
-from .plots import Line, Look, Plot, Row
+from .plots import Look, Plot, Row
 from .run import RecordsError, Run
+from .selection import (
+    is_known,
+    labels,
+    left_out,
+    panels_left_out,
+    rows_of,
+    short,
+    spread,
+    training_first,
+    without_ratio,
+)
 
 MAX_PANELS = 6
 MAX_ROWS = 40
-MAX_LINES = 10
 MAX_STEP_PLOTS = 12
-MAX_LABEL = 36
 
 Key = tuple[Any, ...]
 Cases = Mapping[Key, Sequence[Run]]
@@ -50,9 +59,9 @@ def throughput(cases: Cases, look: Look) -> list[Plot]:
     for key, runs in cases.items():
         panels[runs[0].model, runs[0].mode].append(key)
     drawn = []
-    for model, mode in sorted(panels, key=_training_first)[:MAX_PANELS]:
+    for model, mode in sorted(panels, key=training_first)[:MAX_PANELS]:
         keys = panels[model, mode]
-        label = _labels([cases[key][0] for key in keys])
+        label = labels([cases[key][0] for key in keys])
         groups: dict[tuple[Any, ...], list[Key]] = defaultdict(list)
         for key in keys:
             run = cases[key][0]
@@ -81,60 +90,14 @@ def throughput(cases: Cases, look: Look) -> list[Plot]:
                 description=f"Throughput of {count} cases of {model}, {mode}: a dot for each "
                 "repeat, a tick at the median. The numbers stand in the table Summary.",
                 caption="Each repeat is a dot, the tick and the number are the median, the line "
-                f"runs from minimum to maximum. {_left_out(count, len(keys), 'cases')}"
+                f"runs from minimum to maximum. {left_out(count, len(keys), 'cases')}"
                 + (
                     " Shown are the settings that most frameworks have in common; all are in the "
                     "table Summary."
                     if count < len(keys)
                     else ""
                 )
-                + _panels_left_out(len(panels), "Summary"),
-            )
-        )
-    return drawn
-
-
-def weak_scaling(table: pd.DataFrame, look: Look) -> list[Plot]:
-    """A panel per model, mode and precision, with a line for every setting that has a speed-up
-    on more than one device."""
-    panels: dict[tuple[str, str, str], dict[Key, list[Any]]] = defaultdict(dict)
-    without: Counter[tuple[str, str, str]] = Counter()
-    for row in _rows(table):
-        if not _known(row.speedup):
-            without[row.model, row.mode, row.precision] += 1
-            continue
-        line = (row.framework, row.framework_version, row.source, row.compiler, row.variant)
-        lines = panels[row.model, row.mode, row.precision]
-        lines.setdefault((*line, row.batch_per_device), []).append(row)
-    full = {
-        panel: {key: rows for key, rows in lines.items() if len({r.devices for r in rows}) > 1}
-        for panel, lines in panels.items()
-    }
-    full = {panel: lines for panel, lines in full.items() if lines}
-    drawn = []
-    for panel in sorted(full, key=_training_first)[:MAX_PANELS]:
-        lines = full[panel]
-        label = _labels([rows[0] for rows in lines.values()], batch=True)
-        chosen = _spread(sorted(lines), lambda key: key[0], MAX_LINES)
-        made = [
-            Line(
-                label(lines[key][0]),
-                key[0],
-                sorted((int(row.devices), float(row.speedup)) for row in lines[key]),
-            )
-            for key in sorted(chosen)
-        ]
-        drawn.append(
-            Plot(
-                title=", ".join(panel),
-                svg=plots.scaling(made, look),
-                description=f"Weak scaling of {', '.join(panel)}: speed-up against one device and "
-                f"efficiency of {len(made)} settings. The numbers stand in the table below.",
-                caption="Weak scaling: the batch per device stays the same. Grey is the ideal. A "
-                "slow single device makes a speed-up look good: read it beside the throughput. "
-                + _left_out(len(made), len(lines), "settings with more than one device count")
-                + _without(without[panel])
-                + _panels_left_out(len(full), "Speed-up and efficiency"),
+                + panels_left_out(len(panels), MAX_PANELS, "Summary"),
             )
         )
     return drawn
@@ -167,24 +130,24 @@ def comparison(table: pd.DataFrame, look: Look) -> list[Plot]:
 def _ratios(
     table: pd.DataFrame, look: Look, name: str, column: str, axis: str, caption: str
 ) -> list[Plot]:
-    rows = _rows(table)
-    with_ratio = [row for row in rows if _known(getattr(row, column))]
+    rows = rows_of(table)
+    with_ratio = [row for row in rows if is_known(getattr(row, column))]
     if not with_ratio:
         return []
     groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-    for row in _spread(with_ratio, lambda row: (row.model, row.mode, row.framework), MAX_ROWS):
+    for row in spread(with_ratio, lambda row: (row.model, row.mode, row.framework), MAX_ROWS):
         precision = getattr(row, "precision", "")
         groups[row.model, row.mode, row.nodes * row.devices_per_node, row.nodes, precision,
                row.batch_per_device].append(row)  # fmt: skip
     drawn: list[Row] = []
-    for group in sorted(groups, key=_training_first):
+    for group in sorted(groups, key=training_first):
         first = groups[group][0]
         parts = [f"{first.model}, {first.mode}", scale(first), getattr(first, "precision", "")]
         drawn.append(Row(" · ".join(filter(None, [*parts, f"batch {first.batch_per_device}"]))))
-        label = _labels(groups[group])
+        label = labels(groups[group])
         for row in sorted(groups[group], key=label):
             low, high = (float(getattr(row, f"{column}_ci_{end}")) for end in ("low", "high"))
-            interval = (low, high) if _known(low) else None
+            interval = (low, high) if is_known(low) else None
             value = float(getattr(row, column))
             drawn.append(Row(label(row), row.framework, [value], interval=interval))
     shown = sum(map(len, groups.values()))
@@ -196,8 +159,8 @@ def _ratios(
             description=f"{name}: {shown} ratios of medians against the line at 1. The numbers "
             "stand in the table below.",
             caption=f"{caption} The bar is the 95 % interval, where there are repeats enough. "
-            + _left_out(shown, len(with_ratio), "ratios")
-            + _without(len(rows) - len(with_ratio)),
+            + left_out(shown, len(with_ratio), "ratios")
+            + without_ratio(len(rows) - len(with_ratio)),
         )
     ]
 
@@ -216,12 +179,12 @@ def step_times(
     models: dict[str, list[Run]] = defaultdict(list)
     for run in with_steps.values():
         models[run.model].append(run)
-    labels = {model: _labels(runs, batch=True) for model, runs in models.items()}
-    chosen = _spread(
+    names = {model: labels(runs, "batch_per_device") for model, runs in models.items()}
+    chosen = spread(
         list(with_steps.values()), lambda run: (run.framework, run.model, run.mode), MAX_STEP_PLOTS
     )
     drawn = []
-    for run in sorted(chosen, key=lambda run: _training_first((run.model, run.mode))):
+    for run in sorted(chosen, key=lambda run: training_first((run.model, run.mode))):
         try:
             warmup = _warmup(load(run), run)
             about_warmup = f"{len(warmup)} warm-up steps in grey."
@@ -236,23 +199,17 @@ def step_times(
             + (f"), the slowest {plots.number(1000 * max(slow))} ms" if slow else ")")
         )
         setting = f"{run.precision}, {scale(run)}"
-        name = f"{run.model}, {run.mode}: {labels[run.model](run)}, {setting}"
+        name = f"{run.model}, {run.mode}: {names[run.model](run)}, {setting}"
         plot = Plot(
             title=name,
             svg=plots.steps(warmup, run.step_seconds, look.colour(run.framework)),
             description=f"Step times of {name}, repeat {run.repeat}: {words}.",
             caption=f"Repeat {run.repeat}: {words}. {about_warmup} "
-            + _left_out(len(chosen), len(with_steps), "cases"),
+            + left_out(len(chosen), len(with_steps), "cases"),
             wide=False,
         )
         drawn.append((plot, run))
     return drawn
-
-
-def _training_first(key: Sequence[Any]) -> tuple[Any, ...]:
-    """Sorts by model, training before inference, then by the rest."""
-    model, mode, *rest = key
-    return (model, mode != "train", mode, *rest)
 
 
 def scale(row: Any) -> str:
@@ -265,7 +222,7 @@ def _throughput_row(runs: Sequence[Run], label: str) -> Row:
     bad = sorted({run.status for run in runs if run.status != "ok"})
     words = ", ".join(STATUS_WORDS.get(status, status) for status in bad)
     if values and bad:
-        label = _short(f"{label} ({len(runs) - len(values)} of {len(runs)} {words})")
+        label = short(f"{label} ({len(runs) - len(values)} of {len(runs)} {words})")
     return Row(label, runs[0].framework, values, words)
 
 
@@ -276,54 +233,6 @@ def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:
         if tuple(rank["step_seconds"]) == run.step_seconds:
             return list(rank.get("warmup_step_seconds", []))
     return []
-
-
-def _labels(rows: Sequence[Any], batch: bool = False) -> Callable[[Any], str]:
-    """Names as short as they can be among ``rows``: the framework, and of version, source,
-    variant (and batch) only what tells rows of one framework apart."""
-    shared = shared_tokens([row.variant for row in rows])
-    parts: dict[str, Callable[[Any], str]] = {
-        "version": lambda row: row.framework_version,
-        "source": lambda row: row.source,
-        "variant": lambda row: ", ".join(t for t in row.variant.split(";") if t not in shared),
-        "batch": lambda row: f"batch {row.batch_per_device}",
-    }
-    if not batch:
-        del parts["batch"]
-    of_framework: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for row in rows:
-        of_framework[row.framework].add(tuple(part(row) for part in parts.values()))
-    wanted = {name: _telling(values) for name, values in of_framework.items()}
-
-    def name(row: Any) -> str:
-        said = [row.framework]
-        if getattr(row, "compiler", "none") != "none":
-            said[0] += f" + {row.compiler}"
-        values = [part(row) for part in parts.values()]
-        said += [values[place] for place in wanted[row.framework] if values[place]]
-        return _short(", ".join(said))
-
-    return name
-
-
-def _telling(values: set[tuple[str, ...]]) -> list[int]:
-    """The first places that together tell all tuples apart."""
-    chosen: list[int] = []
-    apart = 1
-    for place in range(len(next(iter(values)))):
-        if (more := len({tuple(v[p] for p in (*chosen, place)) for v in values})) > apart:
-            chosen.append(place)
-            apart = more
-    return chosen
-
-
-def shared_tokens(variants: Sequence[str]) -> list[str]:
-    """The tokens that all variants have, in their order."""
-    distinct = list(dict.fromkeys(variants))
-    if not distinct:
-        return []
-    rest = [set(variant.split(";")) for variant in distinct[1:]]
-    return [t for t in distinct[0].split(";") if t and all(t in others for others in rest)]
 
 
 def _most_shared(groups: Mapping[tuple[Any, ...], list[Key]], cases: Cases) -> dict[Key, list[Key]]:
@@ -337,43 +246,3 @@ def _most_shared(groups: Mapping[tuple[Any, ...], list[Key]], cases: Cases) -> d
             chosen[group] = groups[group][:room]
             room -= len(chosen[group])
     return chosen
-
-
-def _spread(items: Sequence[Any], kind: Callable[[Any], Any], limit: int) -> list[Any]:
-    """Up to ``limit`` items, taken in turn from each kind, so that none crowds out another."""
-    kinds: dict[Any, list[Any]] = defaultdict(list)
-    for item in items:
-        kinds[kind(item)].append(item)
-    chosen: list[Any] = []
-    for turn in range(max(map(len, kinds.values()), default=0)):
-        chosen += [kinds[name][turn] for name in kinds if turn < len(kinds[name])]
-    return chosen[:limit]
-
-
-def _rows(table: pd.DataFrame) -> list[Any]:
-    """Rows with the columns as attributes."""
-    return list(table.itertuples(index=False))
-
-
-def _known(value: float | None) -> bool:
-    return value is not None and value == value
-
-
-def _without(count: int) -> str:
-    return f" {count} cases have no ratio; the table says why." if count else ""
-
-
-def _left_out(shown: int, there: int, what: str) -> str:
-    if shown == there:
-        return f"Nothing is left out ({what}: {there})."
-    return f"Left out: {there - shown} of {there} {what}."
-
-
-def _panels_left_out(panels: int, table: str) -> str:
-    if panels <= MAX_PANELS:
-        return ""
-    return f" {panels - MAX_PANELS} of {panels} panels are not drawn; see the table {table}."
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"

@@ -1,4 +1,4 @@
-"""The report's plots, drawn from plain values: strips of dots, scaling lines, step times."""
+"""The report's plots, drawn from plain values: strips of dots, step times."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from . import statistics
-from .svg import ACCENT, ALARM, FONT, INK, MUTED, SERIES, VARIABLES, svg
+from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, VARIABLES, svg
 
 WIDTH = 760  # drawing units of a wide plot: CSS pixels at its natural size
 NARROW = 344  # of its twin for a phone
@@ -47,15 +47,6 @@ class Row:
     values: Sequence[float] = ()
     note: str = ""
     interval: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Line:
-    """A weak-scaling line: (devices, speed-up against one device), devices rising."""
-
-    label: str
-    framework: str
-    points: Sequence[tuple[int, float]]
 
 
 @dataclass(frozen=True)
@@ -187,56 +178,6 @@ def _x_axis(
     else:
         axes.set_xlim(0, 1.04 * max(*values, reference or 0))
         axes.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
-
-
-def scaling(lines: Sequence[Line], look: Look) -> Markup:
-    """Speed-up against devices with the ideal line, and beside it what is left of the ideal."""
-    devices = sorted({count for line in lines for count, _ in line.points} | {1})
-    legend = ROW * ((len(lines) + 2) // 2)
-    height = 300 + legend
-
-    def draw(figure: Figure) -> None:
-        size = (0.4, 226 / height)
-        speed = figure.add_axes((56 / WIDTH, (46 + legend) / height, *size))
-        efficiency = figure.add_axes((0.58, (46 + legend) / height, *size))
-        ideal = speed.plot(devices, devices, color=MUTED, linewidth=1.4, label="ideal")
-        efficiency.axhline(100, color=MUTED, linewidth=1.4)
-        handles: list[Any] = list(ideal)
-        seen: dict[str, int] = {}
-        for line in lines:
-            dash = DASHES[seen.setdefault(line.framework, 0) % len(DASHES)]
-            seen[line.framework] += 1
-            counts = [count for count, _ in line.points]
-            ratios = [ratio for _, ratio in line.points]
-            style: dict[str, Any] = {
-                "color": look.colour(line.framework), "marker": look.marker(line.framework),
-                "linestyle": dash, "markersize": 6, "markeredgewidth": 0,
-            }  # fmt: skip
-            handles += speed.plot(counts, ratios, label=line.label, **style)
-            percent = [100 * ratio / count for count, ratio in line.points]
-            efficiency.plot(counts, percent, **style)
-        for axes, title in ((speed, "Speed-up"), (efficiency, "Efficiency, % of ideal")):
-            axes.set_xscale("log", base=2)
-            axes.set_xticks(devices, [str(count) for count in devices])
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.set_xlabel("devices")
-            axes.set_title(title, loc="left", fontsize=FONT, color=INK)
-        speed.set_yscale("log", base=2)
-        speed.set_yticks(devices, [str(count) for count in devices])
-        speed.yaxis.set_minor_formatter(NullFormatter())
-        efficiency.set_ylim(0, max(105.0, efficiency.get_ylim()[1]))
-        figure.legend(
-            handles=handles,
-            loc="lower left",
-            bbox_to_anchor=(0.02, 0),
-            ncols=2,
-            fontsize=FONT - 1,
-            handlelength=2.6,
-            columnspacing=2,
-            labelspacing=0.45,
-        )
-
-    return svg(draw, WIDTH, height)
 
 
 def steps(warmup: Sequence[float], window: Sequence[float], colour: str) -> Markup:

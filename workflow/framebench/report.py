@@ -18,7 +18,16 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from . import failures, html_tables, memory_curves, panels, parity, searches
+from . import (
+    failures,
+    html_tables,
+    memory_curves,
+    panels,
+    parity,
+    scaling,
+    scaling_curves,
+    searches,
+)
 from .efficiency import OPTIONAL
 from .files import write_whole
 from .html_tables import Link, Table
@@ -135,6 +144,8 @@ def render(
             setups_left_out=max(0, len(_setup_groups(runs)) - MAX_SETUPS),
             plots=_plots(cases, tables, look, link),
             tables=made,
+            scaling=scaling.KINDS,
+            communication=_communication(tables),
             marks=_legend(tables),
             failures=failed,
             failures_left_out=failed_left_out,
@@ -173,13 +184,16 @@ def _legend(tables: Mapping[str, pd.DataFrame]) -> list[tuple[str, str]]:
 def _tables(tables: Mapping[str, pd.DataFrame], links: Links) -> dict[str, Table]:
     kinds: dict[str, tuple[str, Callable[[Mapping[str, Any]], RecordLinks]]] = {
         "summary": ("Summary", links.case),
-        "weak_scaling": ("Speed-up and efficiency", links.case),
+        **{
+            name: (f"{kind.name}: speed-up and efficiency", links.case)
+            for name, kind in scaling.KINDS.items()
+        },
         "amp_speedup": ("Mixed-precision speed-up", links.amp),
         "compiler_speedup": ("Compiler speed-up", links.compiler),
         "latency": ("Latency", links.case),
     }
     made = {
-        name: html_tables.of_frame(name, title, tables[name], rows)
+        name: html_tables.of_frame(name, title, _told(tables[name], scaling.COMMUNICATION), rows)
         for name, (title, rows) in kinds.items()
     }
     certificates = parity.overview(tables["parity"] if "parity" in tables else parity.table([]))
@@ -204,6 +218,15 @@ def _told(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return frame.drop(columns=[name for name in there if frame[name].isna().all()])
 
 
+def _communication(tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
+    """What is to be known of the tables that say something of communication."""
+    return {
+        name: scaling.COMMUNICATION_EXPLANATION
+        for name in scaling.KINDS
+        if tables[name][[*scaling.COMMUNICATION]].notna().any(axis=None)
+    }
+
+
 def _plots(
     cases: Cases,
     tables: Mapping[str, pd.DataFrame],
@@ -220,7 +243,10 @@ def _plots(
 
     return {
         "throughput": alone(panels.throughput(cases, look)),
-        "weak_scaling": alone(panels.weak_scaling(tables["weak_scaling"], look)),
+        **{
+            name: alone(scaling_curves.panels(tables[name], look, kind))
+            for name, kind in scaling.KINDS.items()
+        },
         "amp_speedup": alone(panels.ratios(tables["amp_speedup"], look, "amp against fp32")),
         "compiler_speedup": alone(
             panels.ratios(tables["compiler_speedup"], look, "compiled against not compiled")

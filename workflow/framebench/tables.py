@@ -1,4 +1,4 @@
-"""From runs to tables: medians, weak scaling, speed-ups and latencies as data frames and files.
+"""From runs to tables: medians, scaling, speed-ups and latencies as data frames and files.
 
 Nothing is rounded here; a missing number is missing (NaN in the frame, an empty cell in the
 CSV), never zero, and `reason` or `note` says why.
@@ -13,10 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from . import intervals, markdown, shape, statistics
+from . import intervals, markdown, scaling, shape, statistics
 from .cases import KEYS, Case, Place, group, marks_of
 from .files import write_whole
 from .parity import Marks
+from .ratios import ratio
 from .run import Run
 
 SUMMARY_COLUMNS = (
@@ -38,19 +39,6 @@ SUMMARY_COLUMNS = (
 #: Of the interval that :func:`intervals.repeats_for_width` tells the repeats for: from end to end,
 #: as a part of the median.
 WIDTH = 0.01
-# A row for every case of the summary.
-WEAK_SCALING_COLUMNS = (
-    *KEYS,
-    "devices",
-    "throughput_median",
-    "unit",
-    "speedup",
-    "speedup_ci_low",
-    "speedup_ci_high",
-    "efficiency",
-    "reason",
-    "marks",
-)
 # A row for every case with precision amp.
 AMP_SPEEDUP_COLUMNS = (
     *(key for key in KEYS if key != "precision"),
@@ -97,7 +85,8 @@ def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataF
     1. Runs with the same keys and unit are the repeats of a case.
     2. summary: median, extremes, interval and spread, (max - min) / median, over its ok repeats;
        how many repeats an interval of WIDTH takes; what is odd about them.
-    3. weak_scaling: its median / the median of 1n1g with the same other keys.
+    3. weak_scaling, strong_scaling: its median / the median of 1n1g with the same other keys, or
+       with the same total batch instead of the same batch per device.
     4. amp_speedup, compiler_speedup: its median / that of fp32, or of compiler none.
     5. Each ratio with its interval.
     6. latency: mean and percentiles over the steps of all ok repeats of an inference case.
@@ -106,9 +95,8 @@ def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataF
     cases = group(runs, marks or Marks())
     return {
         "summary": _frame(SUMMARY_COLUMNS, map(_summary_row, cases.values())),
-        "weak_scaling": _frame(
-            WEAK_SCALING_COLUMNS, (_weak_scaling_row(case, cases) for case in cases.values())
-        ),
+        "weak_scaling": _frame(scaling.WEAK_COLUMNS, scaling.weak(cases)),
+        "strong_scaling": _frame(scaling.STRONG_COLUMNS, scaling.strong(cases)),
         "amp_speedup": _frame(
             AMP_SPEEDUP_COLUMNS,
             (_amp_row(case, cases) for case in cases.values() if case.get("precision") == "amp"),
@@ -156,43 +144,19 @@ def _summary_row(case: Case) -> list[Any]:
     ]
 
 
-def _ratio(case: Case, base: Case | None, name: str, at: str = "") -> list[Any]:
-    """Median over median, neither rounded, its interval, and why one of them is missing."""
-    if case.throughput is None:
-        return [None, None, None, f"{case.status}: {case.reason}"]
-    if base is None:
-        return [None, None, None, f"no {name} run{at}"]
-    if base.throughput is None:
-        return [None, None, None, f"{name} is {base.status}: {base.reason}"]
-    ratio = case.throughput / base.throughput
-    if base is case:
-        return [ratio, ratio, ratio, ""]
-    low, high = intervals.ratio_interval(base.values, case.values) or (None, None)
-    return [ratio, low, high, ""]
-
-
-def _weak_scaling_row(case: Case, cases: Mapping[Place, Case]) -> list[Any]:
-    devices = case.get("nodes") * case.get("devices_per_node")
-    base = cases.get(case.at(nodes=1, devices_per_node=1))
-    *ratios, reason = _ratio(case, base, "1n1g")
-    efficiency = None if ratios[0] is None else ratios[0] / devices
-    marks = marks_of(case, base)
-    return [*case.key, devices, case.throughput, case.unit, *ratios, efficiency, reason, marks]
-
-
 def _amp_row(case: Case, cases: Mapping[Place, Case]) -> list[Any]:
     base = cases.get(case.at(precision="fp32"))
-    ratio = _ratio(case, base, "fp32", f" at batch {case.get('batch_per_device')}")
+    found = ratio(case, base, "fp32", f" at batch {case.get('batch_per_device')}")
     keys = [value for key, value in zip(KEYS, case.key, strict=True) if key != "precision"]
     throughputs = [base and base.throughput, case.throughput]
-    return [*keys, *throughputs, case.unit, *ratio, marks_of(case, base)]
+    return [*keys, *throughputs, case.unit, *found, marks_of(case, base)]
 
 
 def _compiler_row(case: Case, cases: Mapping[Place, Case]) -> list[Any]:
     base = cases.get(case.at(compiler="none"))
-    ratio = _ratio(case, base, "uncompiled")
+    found = ratio(case, base, "uncompiled")
     throughputs = [base and base.throughput, case.throughput]
-    return [*case.key, *throughputs, case.unit, *ratio, marks_of(case, base)]
+    return [*case.key, *throughputs, case.unit, *found, marks_of(case, base)]
 
 
 def _latency_row(case: Case) -> list[Any]:
@@ -214,7 +178,9 @@ def _latency_row(case: Case) -> list[Any]:
     return [*case.key, case.status, len(steps), average, *found.values(), note, marks_of(case)]
 
 
-_INTEGERS = ("nodes", "devices_per_node", "batch_per_device", "devices", "repeats", "samples")
+_INTEGERS = ("nodes", "devices_per_node", "batch_per_device", "devices", "total_batch", "repeats",
+             "samples")  # fmt: skip
+_FLOATS = ("throughput", "speedup", "efficiency", *scaling.COMMUNICATION)
 
 
 def _type(column: str) -> str:
@@ -222,9 +188,7 @@ def _type(column: str) -> str:
         return "int64"
     if column == "repeats_needed":  # not known of fewer than two repeats
         return "Int64"
-    if column == "efficiency" or column.startswith(("throughput", "speedup")):
-        return "float64"
-    return "float64" if column.endswith("_ms") else "str"
+    return "float64" if column.startswith(_FLOATS) or column.endswith("_ms") else "str"
 
 
 def _frame(columns: Sequence[str], rows: Iterable[list[Any]]) -> pd.DataFrame:

@@ -132,6 +132,7 @@ TABLES = [
     for table in (
         "summary",
         "weak_scaling",
+        "strong_scaling",
         "amp_speedup",
         "compiler_speedup",
         "latency",

@@ -1,0 +1,73 @@
+"""Rows of a table under headings, the columns that name a case, and cells that tables share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import pandas as pd
+
+from .markdown_cells import MISSING, Cell, Footnotes, Row, escape, grid, marked, number
+
+
+def topology(row: Row) -> str:
+    """DLPerf's name: 2n8g is 2 nodes with 8 devices each."""
+    return f"{row['nodes']}n{row['devices_per_node']}g"
+
+
+def task(row: Row) -> str:
+    """Model, mode and unit."""
+    return f"{row['model']}, {row['mode']}{unit(row)}"
+
+
+def unit(row: Row) -> str:
+    return f" ({row['unit']})" if "unit" in row else ""
+
+
+def sections(rows: Sequence[Row], values: Sequence[tuple[str, Cell]]) -> Iterator[str]:
+    """One for each model and mode. ``values``: header and cell of what stands behind the names."""
+    columns = [*labels(rows), *values]
+    for title, part in grouped(rows, task):
+        yield f"## {title}"
+        yield ""
+        yield from grid_of(columns, part)
+        yield ""
+
+
+def grid_of(columns: Sequence[tuple[str, Cell]], rows: Iterable[Row]) -> list[str]:
+    """``columns``: header and cell of each."""
+    return grid([h for h, _ in columns], ([cell(row) for _, cell in columns] for row in rows))
+
+
+def grouped(rows: Iterable[Row], title: Callable[[Row], str]) -> list[tuple[str, list[Row]]]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(title(row), []).append(row)
+    return sorted(groups.items())
+
+
+def labels(rows: Sequence[Row]) -> list[tuple[str, Cell]]:
+    """The columns that name a case, without those that say nothing in this table."""
+
+    def text(key: str) -> Cell:
+        return lambda row: escape(str(row[key])) or MISSING
+
+    optional = (("Source", "source"), ("Precision", "precision"), ("Compiler", "compiler"))
+    found = [("Framework", text("framework")), ("Version", text("framework_version"))]
+    for header, key in (*optional, ("Variant", "variant")):
+        if key in rows[0] and len({row[key] for row in rows}) > (key == "source"):
+            found.append((header, text(key)))
+    if not any(row["variant"] for row in rows):
+        found = [(header, cell) for header, cell in found if header != "Variant"]
+    return [*found, ("Devices", topology), ("bsz", text("batch_per_device"))]
+
+
+def interval(row: Row, figure: str) -> str:
+    """Both ends of a figure's interval; "-" where there are none."""
+    low, high = row[f"{figure}_ci_low"], row[f"{figure}_ci_high"]
+    return MISSING if pd.isna(low) else f"{number(low)} .. {number(high)}"
+
+
+def speedup(row: Row, notes: Footnotes) -> str:
+    """With its marks, and why it is missing where it is."""
+    marks: str = "" if pd.isna(row["speedup"]) else marked(row)
+    return number(row["speedup"]) + marks + notes.mark(row["reason"])

@@ -1,0 +1,112 @@
+"""Which of many rows a plot shows, what it calls them, and what it says of those it leaves out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+MAX_LABEL = 36
+#: What a label calls a batch, by the column that it is in.
+_BATCHES = {"batch_per_device": "batch", "total_batch": "total batch"}
+
+
+def rows_of(table: pd.DataFrame) -> list[Any]:
+    """Rows with the columns as attributes."""
+    return list(table.itertuples(index=False))
+
+
+def is_known(value: float | None) -> bool:
+    return value is not None and value == value
+
+
+def training_first(key: Sequence[Any]) -> tuple[Any, ...]:
+    """Sorts by model, training before inference, then by the rest."""
+    model, mode, *rest = key
+    return (model, mode != "train", mode, *rest)
+
+
+def spread(items: Sequence[Any], kind: Callable[[Any], Any], limit: int) -> list[Any]:
+    """Up to ``limit`` items, taken in turn from each kind, so that none crowds out another."""
+    kinds: dict[Any, list[Any]] = defaultdict(list)
+    for item in items:
+        kinds[kind(item)].append(item)
+    chosen: list[Any] = []
+    for turn in range(max(map(len, kinds.values()), default=0)):
+        chosen += [kinds[name][turn] for name in kinds if turn < len(kinds[name])]
+    return chosen[:limit]
+
+
+# ---- names --------------------------------------------------------------------------------------
+
+
+def labels(rows: Sequence[Any], batch: str = "") -> Callable[[Any], str]:
+    """Names as short as they can be among ``rows``: the framework, and of version, source,
+    variant (and the column ``batch``) only what tells rows of one framework apart."""
+    shared = shared_tokens([row.variant for row in rows])
+    parts: dict[str, Callable[[Any], str]] = {
+        "version": lambda row: row.framework_version,
+        "source": lambda row: row.source,
+        "variant": lambda row: ", ".join(t for t in row.variant.split(";") if t not in shared),
+    }
+    if batch:
+        parts["batch"] = lambda row: f"{_BATCHES[batch]} {getattr(row, batch)}"
+    of_framework: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for row in rows:
+        of_framework[row.framework].add(tuple(part(row) for part in parts.values()))
+    wanted = {name: _telling(values) for name, values in of_framework.items()}
+
+    def name(row: Any) -> str:
+        said = [row.framework]
+        if getattr(row, "compiler", "none") != "none":
+            said[0] += f" + {row.compiler}"
+        values = [part(row) for part in parts.values()]
+        said += [values[place] for place in wanted[row.framework] if values[place]]
+        return short(", ".join(said))
+
+    return name
+
+
+def _telling(values: set[tuple[str, ...]]) -> list[int]:
+    """The first places that together tell all tuples apart."""
+    chosen: list[int] = []
+    apart = 1
+    for place in range(len(next(iter(values)))):
+        if (more := len({tuple(v[p] for p in (*chosen, place)) for v in values})) > apart:
+            chosen.append(place)
+            apart = more
+    return chosen
+
+
+def shared_tokens(variants: Sequence[str]) -> list[str]:
+    """The tokens that all variants have, in their order."""
+    distinct = list(dict.fromkeys(variants))
+    if not distinct:
+        return []
+    rest = [set(variant.split(";")) for variant in distinct[1:]]
+    return [t for t in distinct[0].split(";") if t and all(t in others for others in rest)]
+
+
+def short(text: str) -> str:
+    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
+
+
+# ---- words --------------------------------------------------------------------------------------
+
+
+def without_ratio(count: int) -> str:
+    return f" {count} cases have no ratio; the table says why." if count else ""
+
+
+def left_out(shown: int, there: int, what: str) -> str:
+    if shown == there:
+        return f"Nothing is left out ({what}: {there})."
+    return f"Left out: {there - shown} of {there} {what}."
+
+
+def panels_left_out(there: int, most: int, table: str) -> str:
+    if there <= most:
+        return ""
+    return f" {there - most} of {there} panels are not drawn; see the table {table}."
