@@ -37,7 +37,7 @@ class Place:
 
     @property
     def configuration(self) -> Path:
-        return self.folder / "etc" / "slurm.conf"
+        return self.folder / "slurm.conf"
 
     @property
     def bridge(self) -> str:
@@ -60,30 +60,20 @@ class Place:
 
     def processes(self, node: str | None = None) -> list[int]:
         """Daemons and jobs of this cluster, or of one of its nodes: SLURM and we set both of these
-        variables for them, and what has lost them has a parent that has not. Clients lack the
-        second."""
+        variables for them. Those of a client lack the second."""
         mine = f"SLURM_CONF={self.configuration}"
         named = f"SLURMD_NODENAME={node or ''}"
-        found, parents = set(), {}
-        for path in Path("/proc").glob("[0-9]*"):
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
             try:
-                held = (path / "environ").read_bytes().decode("utf-8", "replace").split("\0")
-                state, parent = (path / "stat").read_text().rpartition(")")[2].split()[:2]
+                held = path.read_bytes().decode("utf-8", "replace").split("\0")
             except OSError:
                 continue
-            if state == "Z":
-                continue
-            parents[int(path.name)] = int(parent)
             if mine in held and any(
                 variable == named if node else variable.startswith(named) for variable in held
             ):
-                found.add(int(path.name))
-        children: set[int] = found
-        while children:
-            children = {process for process, parent in parents.items() if parent in children}
-            children -= found
-            found |= children
-        return sorted(found)
+                found.append(int(path.parent.name))
+        return found
 
     def kill(self, node: str | None = None) -> None:
         """Kill all of a node, or of the cluster, and wait until it is gone."""
@@ -99,6 +89,7 @@ class Place:
 
     def clear(self) -> None:
         """Remove everything but the folder itself."""
+        self.kill()
         isolation.delete_links(self.bridge)
         for path in self.folder.iterdir():
             if path.is_dir() and not path.is_symlink():
