@@ -86,6 +86,7 @@ class Cluster:
         self.place, self._lock = claim()
         try:
             began = time.time()
+            configuration.make_folders(self.place)
             self._isolate()
             configuration.write(self.place)
             self._start_munged()
@@ -111,7 +112,11 @@ class Cluster:
     @property
     def environment(self) -> dict[str, str]:
         """What a client needs, besides the usual variables."""
-        return {"SLURM_CONF": str(self.place.configuration)}
+        needed = {"SLURM_CONF": str(self.place.configuration)}
+        if self.shared:
+            # Not all that runs in a job keeps SLURM_CONF: these commands need none.
+            needed["PATH"] = f"{self.place.folder / 'bin'}{os.pathsep}{isolation.SEARCHED}"
+        return needed
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of SLURM on the host, whatever its exit status."""
@@ -210,12 +215,10 @@ class Cluster:
 
     def _isolate(self) -> None:
         """Make the network, or find out why there can be none."""
-        place, hosts, empty = self.place, self.place.folder / "hosts", self.place.folder / "empty"
-        empty.mkdir()
-        hosts.write_text(configuration.hosts(place))
+        place = self.place
         self.shared = "as asked for"
         if self._wanted:
-            self.shared = isolation.why_not(place.bridge, empty, hosts)
+            self.shared = isolation.why_not(place.bridge, place.folder)
         if self.shared:
             self.place = replace(place, isolated=False)
         else:
@@ -239,9 +242,8 @@ class Cluster:
             self._start_daemon(name, *slurmd)
             return
         place = self.place
-        become = (name, str(place.folder / "empty"), str(place.folder / "hosts"))
         script = isolation.BECOME + isolation.RUN
-        shell = ("sh", "-c", script, "sh", *become, place.address(name), *slurmd)
+        shell = ("sh", "-c", script, "sh", name, str(place.folder), place.address(name), *slurmd)
         daemon = self._start_daemon(name, *isolation.UNSHARE, *shell, streams=subprocess.PIPE)
         assert daemon.stdin
         assert daemon.stdout
@@ -259,7 +261,7 @@ class Cluster:
             daemon = subprocess.Popen(
                 [str(program), *command[1:]],
                 # What marks the cluster's processes; of the environment of the tests, nothing.
-                env={**self.environment, "SLURMD_NODENAME": node, "PATH": isolation.SEARCHED},
+                env={"PATH": isolation.SEARCHED, **self.environment, "SLURMD_NODENAME": node},
                 cwd="/",
                 stdin=streams,
                 stdout=streams,

@@ -1,10 +1,11 @@
-"""What the daemons of a test cluster are told: the files of its folder."""
+"""The files of a test cluster's folder: what its daemons are told."""
 
 from __future__ import annotations
 
 import os
 import pwd
 import secrets
+import shutil
 import socket
 
 from .place import NODES, Place
@@ -62,23 +63,38 @@ NODE = (
 )
 
 
+#: The commands of SLURM that may be used in a job.
+CLIENTS = ("sacct", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
+
+
+def make_folders(place: Place) -> None:
+    """And what must be there before it is known whether nodes can be isolated."""
+    for name in ("munge", "state", "log", "etc", "empty", "bin"):
+        (place.folder / name).mkdir()
+    for name in NODES:
+        (place.folder / "spool" / name).mkdir(parents=True)
+        (place.folder / "gpu" / name).mkdir(parents=True)
+    (place.folder / "hosts").write_text(hosts(place))
+
+
 def write(place: Place) -> None:
-    """All files that the daemons need; the folder is there and empty but for hosts."""
+    """All files that the daemons need."""
     folder = place.folder
-    for name in ("munge", "state", "log", "spool", "gpu"):
-        (folder / name).mkdir()
     (folder / "munge" / "key").write_bytes(secrets.token_bytes(128))
     (folder / "munge" / "key").chmod(0o600)
     gpus = []
     for name in NODES:
-        (folder / "spool" / name).mkdir()
-        (folder / "gpu" / name).mkdir()
         for number in range(GPUS):
             # SLURM takes a character device for a GPU, and nothing else.
             (folder / "gpu" / name / f"gpu{number}").symlink_to("/dev/null")
         gpus.append(f"NodeName={name} Name=gpu File={folder}/gpu/{name}/gpu[0-{GPUS - 1}]\n")
-    (folder / "gres.conf").write_text("".join(gpus))
+    (folder / "etc" / "gres.conf").write_text("".join(gpus))
     place.configuration.write_text(slurm_conf(place))
+    for name in CLIENTS:
+        file = folder / "bin" / name
+        program = shutil.which(name)
+        file.write_text(f'#!/bin/sh\nSLURM_CONF={place.configuration} exec {program} "$@"\n')
+        file.chmod(0o755)
 
 
 def slurm_conf(place: Place) -> str:

@@ -17,27 +17,29 @@ SEARCHED = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/s
 
 UNSHARE = ("unshare", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount", "--mount-proc")
 
-# $1: host name, $2: a folder, empty, $3: the names and addresses of all. The network shows in a
-# file system that must be mounted anew; what the host has mounted in it is kept.
+# $1: host name, $2: the cluster's folder. SLURM's configuration is where a cluster has it, because
+# not all that runs in a job keeps SLURM_CONF. The network shows in a file system that must be
+# mounted anew; what the host has mounted in it is kept.
 BECOME = """\
 set -e
 echo "$1" > /proc/sys/kernel/hostname
-mount --rbind /sys/fs/cgroup "$2"
+mount --bind "$2/hosts" /etc/hosts
+mount --bind "$2/etc" /etc/slurm
+mount --rbind /sys/fs/cgroup "$2/empty"
 mount -t sysfs sysfs /sys
-mount --move "$2" /sys/fs/cgroup
-mount --bind "$3" /etc/hosts
+mount --move "$2/empty" /sys/fs/cgroup
 ip link set lo up
 """
 
 # Says that the namespaces are there, and waits until the host has plugged in the network.
-# $4: own address; then the program. The shell stays, as the process that all others end with and
+# $3: own address; then the program. The shell stays, as the process that all others end with and
 # that takes in orphans.
 RUN = """\
 echo ready
 read -r plugged_in
-ip address add "$4"/24 dev eth0
+ip address add "$3"/24 dev eth0
 ip link set eth0 up
-shift 4
+shift 3
 "$@" < /dev/null > /dev/null &
 wait
 """
@@ -49,7 +51,7 @@ def ip(*arguments: str) -> None:
     subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
 
 
-def why_not(bridge: str, empty: Path, hosts: Path) -> str:
+def why_not(bridge: str, folder: Path) -> str:
     """Why this process cannot isolate others; empty where it can."""
     if os.geteuid() != 0:
         return "only root can make network namespaces and a bridge"
@@ -57,7 +59,7 @@ def why_not(bridge: str, empty: Path, hosts: Path) -> str:
         ip("link", "add", bridge, "type", "bridge")
         ip("link", "delete", bridge)
         subprocess.run(
-            [*UNSHARE, "sh", "-c", BECOME, "sh", "tried", str(empty), str(hosts)],
+            [*UNSHARE, "sh", "-c", BECOME, "sh", "tried", str(folder)],
             check=True,
             capture_output=True,
             text=True,

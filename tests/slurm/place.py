@@ -37,7 +37,7 @@ class Place:
 
     @property
     def configuration(self) -> Path:
-        return self.folder / "slurm.conf"
+        return self.folder / "etc" / "slurm.conf"
 
     @property
     def bridge(self) -> str:
@@ -60,20 +60,30 @@ class Place:
 
     def processes(self, node: str | None = None) -> list[int]:
         """Daemons and jobs of this cluster, or of one of its nodes: SLURM and we set both of these
-        variables for them. Those of a client lack the second."""
+        variables for them, and what has lost them has a parent that has not. Clients lack the
+        second."""
         mine = f"SLURM_CONF={self.configuration}"
         named = f"SLURMD_NODENAME={node or ''}"
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
+        found, parents = set(), {}
+        for path in Path("/proc").glob("[0-9]*"):
             try:
-                held = path.read_bytes().decode("utf-8", "replace").split("\0")
+                held = (path / "environ").read_bytes().decode("utf-8", "replace").split("\0")
+                state, parent = (path / "stat").read_text().rpartition(")")[2].split()[:2]
             except OSError:
                 continue
+            if state == "Z":
+                continue
+            parents[int(path.name)] = int(parent)
             if mine in held and any(
                 variable == named if node else variable.startswith(named) for variable in held
             ):
-                found.append(int(path.parent.name))
-        return found
+                found.add(int(path.name))
+        children: set[int] = found
+        while children:
+            children = {process for process, parent in parents.items() if parent in children}
+            children -= found
+            found |= children
+        return sorted(found)
 
     def kill(self, node: str | None = None) -> None:
         """Kill all of a node, or of the cluster, and wait until it is gone."""

@@ -22,6 +22,8 @@ from .place import PLACES, Place
 ROOT = Path(__file__).parents[2]
 SOON = 60.0  # seconds; generous, because others may use the machine
 
+MARK = "FRAMEBENCH_TEST_ON_A_NODE"  # in the environment of what a killed node must take along
+
 SERVE = """\
 import os, socket, sys
 with socket.create_server(("", 0)) as server:
@@ -109,6 +111,19 @@ def traces(place: Place) -> list[str]:
             continue
         if mine in words:
             found.append(words.replace(b"\0", b" ").decode("utf-8", "replace")[:200])
+    return found
+
+
+def marked(variable: str) -> list[str]:
+    """Processes of `sleep` in whose environment `variable` is set."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if (path / "comm").read_text() == "sleep\n":
+                held = (path / "environ").read_bytes()
+                found += [path.name] if f"{variable}=1".encode() in held else []
+        except OSError:
+            continue
     return found
 
 
@@ -204,36 +219,23 @@ def test_tcp_from_a_node_to_the_host(jobs: Jobs) -> None:
 
 
 def test_a_killed_node_is_noticed_and_its_job_ends(jobs: Jobs) -> None:
-    cluster, mark = jobs.cluster, "FRAMEBENCH_TEST_KILLED"
-    script = f"srun env {mark}=1 sleep 9999"
+    cluster = jobs.cluster
+    script = f"srun env {MARK}=1 sleep 9999"
     job = jobs.submit(script, "--nodelist=n2,n3", "--ntasks-per-node=1")
     other = jobs.submit(jobs.waiting, "--nodelist=n4")
-    wait_for(lambda: len(marked(mark)) == 2, "both nodes to run their part")
+    wait_for(lambda: len(marked(MARK)) == 2, "both nodes to run their part")
     jobs.wait(other, "RUNNING")
     cluster.kill_node("n3")
     killed = time.monotonic()
-    assert len(marked(mark)) <= 1
+    assert len(marked(MARK)) <= 1
     wait_for(lambda: cluster.nodes()["n3"].startswith("down"), "the node's death to be noticed")
     assert time.monotonic() - killed < SOON
     jobs.wait(job, "NODE_FAIL")
-    wait_for(lambda: not marked(mark), "the rest of the job to end")
+    wait_for(lambda: not marked(MARK), "the rest of the job to end")
     assert jobs.state(other) == "RUNNING"
     cluster.start_node("n3")
     assert cluster.nodes()["n3"] == "idle"
     assert jobs.completed(jobs.submit("echo back", "--nodelist=n3")) == "back\n"
-
-
-def marked(variable: str) -> list[str]:
-    """Processes of `sleep` in whose environment `variable` is set."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if (path / "comm").read_text() == "sleep\n":
-                held = (path / "environ").read_bytes()
-                found += [path.name] if f"{variable}=1".encode() in held else []
-        except OSError:
-            continue
-    return found
 
 
 def test_a_job_that_may_be_requeued_outlives_its_node(jobs: Jobs) -> None:
@@ -289,11 +291,16 @@ def test_a_second_cluster_runs_beside_it_and_leaves_nothing(
         assert second.place.isolated == (isolated and not cluster.shared)
         assert second.nodes() == dict.fromkeys(NODES, "idle")
         jobs = Jobs(second, tmp_path)
-        job = jobs.submit("srun -n4 printenv SLURMD_NODENAME; sleep 9999 & srun sleep 9999", "-N4")
-        wait_for(lambda: len(jobs.output(job).split()) == 4, "a job to run")
-        second.kill_node("n4")
-        assert traces(second.place)
-        assert not second.place.processes("n4")
+        # As Snakemake's jobs: without most of SLURM's variables.
+        without = f"env --unset=SLURM_CONF --unset=SLURMD_NODENAME {MARK}=1"
+        script = f"{without} srun printenv SLURMD_NODENAME; {without} sleep 9999"
+        job = jobs.submit(script, "--nodes=4", "--ntasks=4", "--nodelist=n1,n2,n3,n4")
+        wait_for(lambda: sorted(jobs.output(job).split()) == list(NODES), "all nodes to run it")
+        wait_for(lambda: marked(MARK), "the job to go on")
+        second.kill_node("n1")
+        assert not marked(MARK)
+        assert not second.place.processes("n1")
+        assert second.place.processes("n2")
     assert traces(second.place) == []
     assert cluster.nodes() == dict.fromkeys(NODES, "idle")
 
