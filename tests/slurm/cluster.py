@@ -36,6 +36,8 @@ PROGRAMS = {
 
 HOST = "host"  # where daemons of nodes are marked with these, the others
 
+_PATIENCE = 60.0  # seconds, for what was killed to be gone
+
 
 #: Parts of a node's state, as scontrol shows it: IDLE+DRAIN, DOWN*.
 _OUT_OF_SERVICE = {"DOWN", "DRAIN", "UNKNOWN", "NOT_RESPONDING", "*"}
@@ -104,7 +106,7 @@ class Cluster:
             return
         self.place.clear()
         for daemon in self._daemons.values():
-            daemon.wait()
+            daemon.wait(_PATIENCE)
         self._daemons.clear()
         give_up(self.place, self._lock)
         self._lock = None
@@ -159,7 +161,7 @@ class Cluster:
         """End all of a node at once, jobs too, as if its power was cut. The controller has to
         notice by itself."""
         self.place.kill(name)
-        self._daemons.pop(name).wait()
+        self._daemons.pop(name).wait(_PATIENCE)
         isolation.delete_links(self.place.link(name))
 
     def start_node(self, name: str) -> None:
@@ -178,7 +180,7 @@ class Cluster:
             self._saved("job_state", mark, f"JobId={active[0]}", f"AdminComment={mark}")
         daemon = self._daemons.pop("slurmctld")
         daemon.kill()
-        daemon.wait()
+        daemon.wait(_PATIENCE)
         self._start_controller()
         self._wait(
             lambda: (
