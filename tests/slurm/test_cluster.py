@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -21,8 +22,6 @@ from .place import PLACES, Place
 
 ROOT = Path(__file__).parents[2]
 SOON = 60.0  # seconds; generous, because others may use the machine
-
-MARK = "FRAMEBENCH_TEST_ON_A_NODE"  # in the environment of what a killed node must take along
 
 SERVE = """\
 import os, socket, sys
@@ -54,6 +53,21 @@ class Jobs:
     def waiting(self) -> str:
         """What holds a job until :meth:`let_go`."""
         return f"while [ ! -e {self.go} ]; do sleep 0.2; done"
+
+    @property
+    def mark(self) -> str:
+        """A variable for what a killed node must take along."""
+        return f"FRAMEBENCH_TEST={self.folder}"
+
+    def marked(self) -> list[str]:
+        """Processes of `sleep` that have it."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                variables = (path / "environ").read_bytes().split(b"\0")
+                if (path / "comm").read_text() == "sleep\n" and self.mark.encode() in variables:
+                    found.append(path.name)
+        return found
 
     def let_go(self) -> None:
         self.go.touch()
@@ -111,19 +125,6 @@ def traces(place: Place) -> list[str]:
             continue
         if mine in words:
             found.append(words.replace(b"\0", b" ").decode("utf-8", "replace")[:200])
-    return found
-
-
-def marked(variable: str) -> list[str]:
-    """Processes of `sleep` in whose environment `variable` is set."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if (path / "comm").read_text() == "sleep\n":
-                held = (path / "environ").read_bytes()
-                found += [path.name] if f"{variable}=1".encode() in held else []
-        except OSError:
-            continue
     return found
 
 
@@ -220,18 +221,18 @@ def test_tcp_from_a_node_to_the_host(jobs: Jobs) -> None:
 
 def test_a_killed_node_is_noticed_and_its_job_ends(jobs: Jobs) -> None:
     cluster = jobs.cluster
-    script = f"srun env {MARK}=1 sleep 9999"
+    script = f"srun env {jobs.mark} sleep 9999"
     job = jobs.submit(script, "--nodelist=n2,n3", "--ntasks-per-node=1")
     other = jobs.submit(jobs.waiting, "--nodelist=n4")
-    wait_for(lambda: len(marked(MARK)) == 2, "both nodes to run their part")
+    wait_for(lambda: len(jobs.marked()) == 2, "both nodes to run their part")
     jobs.wait(other, "RUNNING")
     cluster.kill_node("n3")
     killed = time.monotonic()
-    assert len(marked(MARK)) <= 1
+    assert len(jobs.marked()) <= 1
     wait_for(lambda: cluster.nodes()["n3"].startswith("down"), "the node's death to be noticed")
     assert time.monotonic() - killed < SOON
     jobs.wait(job, "NODE_FAIL")
-    wait_for(lambda: not marked(MARK), "the rest of the job to end")
+    wait_for(lambda: not jobs.marked(), "the rest of the job to end")
     assert jobs.state(other) == "RUNNING"
     cluster.start_node("n3")
     assert cluster.nodes()["n3"] == "idle"
@@ -292,13 +293,13 @@ def test_a_second_cluster_runs_beside_it_and_leaves_nothing(
         assert second.nodes() == dict.fromkeys(NODES, "idle")
         jobs = Jobs(second, tmp_path)
         # As Snakemake's jobs: without most of SLURM's variables.
-        without = f"env --unset=SLURM_CONF --unset=SLURMD_NODENAME {MARK}=1"
+        without = f"env --unset=SLURM_CONF --unset=SLURMD_NODENAME {jobs.mark}"
         script = f"{without} srun printenv SLURMD_NODENAME; {without} sleep 9999"
         job = jobs.submit(script, "--nodes=4", "--ntasks=4", "--nodelist=n1,n2,n3,n4")
         wait_for(lambda: sorted(jobs.output(job).split()) == list(NODES), "all nodes to run it")
-        wait_for(lambda: marked(MARK), "the job to go on")
+        wait_for(lambda: jobs.marked(), "the job to go on")
         second.kill_node("n1")
-        assert not marked(MARK)
+        assert not jobs.marked()
         assert not second.place.processes("n1")
         assert second.place.processes("n2")
     assert traces(second.place) == []
