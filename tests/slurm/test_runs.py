@@ -47,8 +47,9 @@ class OnCluster:
         path = self.folder / "profiles" / "slurm" / "cluster.yaml"
         path.write_text(yaml.safe_dump({"cluster": given}))
 
-    def suite(self, **axes: Any) -> None:
-        self.project.write_suite({**SUITE, "axes": {**SUITE["axes"], "mode": ["train"], **axes}})
+    def suite(self, repeats: int, **axes: Any) -> None:
+        axes = {**SUITE["axes"], "mode": ["train"], **axes}
+        self.project.write_suite({**SUITE, "repeats": repeats, "axes": axes})
 
     def start(self, *arguments: str, toy: str = "", **more: str) -> Any:
         variables = {**self.cluster.environment, **more}
@@ -92,13 +93,14 @@ def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
-    slurm_project.suite(nodes=[1, 2, 4], devices_per_node=[1, 2])
+    slurm_project.suite(1, nodes=[1, 2, 4], devices_per_node=[1, 2])
     plan = slurm_project.run("plan")
-    assert "12" in plan.stdout, plan.stdout
-    ran = slurm_project.run("all", toy="sleep=0.05")
+    assert "4n2g" in plan.stdout, plan.stdout
+    assert "Left out" not in plan.stdout
+    ran = slurm_project.run("all", toy="sleep=0.3")
     assert ran.returncode == 0, ran.stdout
     records = slurm_project.records()
-    assert [record["status"] for record in records] == ["ok"] * 12, records
+    assert [record["status"] for record in records] == ["ok"] * 6, records
     for record in records:
         case = record["case"]
         devices = case["nodes"] * case["devices_per_node"]
@@ -119,7 +121,7 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
 
 def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:
     slurm_project.describe(runs_per_allocation=3)
-    slurm_project.suite(nodes=[1, 2], batch_per_device=[1, 2, 3])
+    slurm_project.suite(2, nodes=[1, 2], batch_per_device=[1, 2, 3])
     ran = slurm_project.run("all")
     assert ran.returncode == 0, ran.stdout
     records = slurm_project.records()
@@ -139,7 +141,7 @@ def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:
 
 def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     slurm_project.describe(nodes=2, gpus_per_node=2, exclusive=False)
-    slurm_project.suite(devices_per_node=[1, 2], batch_per_device=[1, 2, 3])
+    slurm_project.suite(2, devices_per_node=[1, 2], batch_per_device=[1, 2, 3])
     ran = slurm_project.run("all", "--config", "accelerator=cuda", toy="sleep=0.3")
     assert ran.returncode == 0, ran.stdout
     records = slurm_project.records()

@@ -43,7 +43,7 @@ def found(log: str, results: Path, noticed: str) -> Iterator[Interruption]:
 
 
 def note(log: str, results: Path) -> list[Interruption]:
-    """Add those in the text of Snakemake's log to the results' file, where a run may stand more than once."""
+    """Add those in the text of Snakemake's log to the results' file, which may name a run twice."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     new = list(dict.fromkeys(found(log, results, now)))
     path = results / FILE

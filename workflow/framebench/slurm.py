@@ -37,7 +37,7 @@ def note(log: str, results: Path) -> None:
 
 
 def jobs(results: Path) -> list[Job]:
-    """Jobs of earlier calls that measured into this folder, still in the queue. Raises SlurmError."""
+    """Those of earlier calls for this folder that are still in the queue. Raises SlurmError."""
     try:
         names = (results / FILE).read_text().split()
     except FileNotFoundError:

@@ -114,6 +114,9 @@ CONDA = any(
 
 CLUSTER = PLAN.settings.cluster
 # All that a node has: no other job of the workflow runs beside one that measures.
+if CLUSTER:
+    # What one job takes at most; of several that share one, the runs follow each other.
+    workflow.global_resources["_cores"] = CLUSTER.cores_per_node
 CORES_HERE = len(os.sched_getaffinity(0)) if CLUSTER else workflow.cores
 ALL_CORES = CLUSTER.cores_per_node if CLUSTER else CORES_HERE
 
