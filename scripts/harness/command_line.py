@@ -46,6 +46,9 @@ class Request:
     way: str
     prefix: Optional[str]
     pins: Tuple[Tuple[str, str], ...]
+    image: Optional[str]
+    image_digest: Optional[str]
+    modules: Tuple[str, ...]
     output: str
     log: str
 
@@ -173,11 +176,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     environment = parser.add_argument_group("environment")
     environment.add_argument(
-        "--way", choices=["venv", "conda", "interpreter", "hand"], default="hand"
+        "--way",
+        choices=["venv", "conda", "interpreter", "modules", "container", "hand"],
+        default="hand",
     )
     environment.add_argument("--prefix", metavar="DIR", help="sys.prefix there must be")
     environment.add_argument(
         "--pin", dest="pins", action="append", default=[], type=_pin, metavar="NAME==VERSION"
+    )
+    environment.add_argument("--image", metavar="NAME", help="path or URI of the container's")
+    environment.add_argument("--image-digest", metavar="HEX", help="which build of it that is")
+    environment.add_argument(
+        "--module",
+        dest="modules",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="environment module that must be loaded",
     )
     left = parser.add_argument_group("what it leaves")
     left.add_argument("--output", required=True, metavar="PATH.json", type=os.path.abspath)
@@ -191,6 +206,7 @@ def parse(arguments: Sequence[str]) -> Request:
     parsed = vars(parser.parse_args(list(arguments)))
     parsed["pins"] = tuple(parsed["pins"])
     parsed["variables"] = tuple(parsed["variables"])
+    parsed["modules"] = tuple(parsed["modules"])
     limit = parsed["warmup_limit"]
     fewest = max(FEWEST, parsed["warmup_steps"])
     if limit is not None and limit < fewest:

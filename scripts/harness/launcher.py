@@ -22,6 +22,7 @@ from harness import (
     processes,
     record,
     reservation,
+    software,
 )
 from harness.adapter import Mismatch
 from harness.cleanup import Interrupted, signals_raise, temporary_folder
@@ -85,10 +86,12 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     common.update(request.variables)
     installed = packages.installed(packages.search_path(common, setup.folder))
     where = environment.capture(request.way, len(cores), installed, common)
+    where.update(software.fields(request, common))
     refused = declaration.unsupported(
         case, task.framework, task.facts, len(cores), request.cores_per_device
     )
     wrong = packages.wrong_environment(request.prefix, request.pins, installed)
+    wrong = wrong or software.missing(request, common)
     if refused:
         measured = record.Measured("unsupported", refused, [])
     elif wrong:

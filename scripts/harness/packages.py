@@ -16,9 +16,9 @@ def normal(name: str) -> str:
 
 
 def keeps_user_paths(way: str) -> bool:
-    """Whether PYTHONPATH and the user's site-packages count. They do where the user brought the
-    interpreter (a cluster's modules are made of PYTHONPATH), not in environments made for us."""
-    return way in ("interpreter", "hand")
+    """Whether PYTHONPATH and the user's site-packages count. They do in what the user brought (a
+    cluster's modules are made of PYTHONPATH), not in environments made for us."""
+    return way not in ("venv", "conda")
 
 
 def search_path(environment: Mapping[str, str], folder: str) -> List[str]:

@@ -133,3 +133,45 @@ def test_packages_are_found_as_the_interpreter_finds_them() -> None:
     assert found["pytest"] == PYTEST
     assert list(found) == sorted(found)
     assert (ROOT / "scripts/harness").is_dir()
+
+
+MODULES = {"LOADEDMODULES": "gcc/12.2:toy/1.0-cuda"}
+
+
+def test_what_was_brought_is_recorded(toy: Bench) -> None:
+    image = ["--image", "/images/toy.sif", "--image-digest", "0123456789ab"]
+    inside = {"APPTAINER_CONTAINER": "/data/images/toy.sif"}
+    where = toy.run("", *image, way="container", variables=inside).record["environment"]
+    assert (where["way"], where["image"]) == ("container", "/images/toy.sif")
+    assert where["image_digest"] == "0123456789ab"
+    assert "modules" not in where
+    toy.output.unlink()
+    done = toy.run("", "--module", "toy", "--module", "gcc/12.2", way="modules", variables=MODULES)
+    where = done.record["environment"]
+    assert done.record["status"] == "ok", done.record["reason"]
+    assert (where["way"], where["modules"]) == ("modules", ["gcc/12.2", "toy/1.0-cuda"])
+    assert "image" not in where
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "words"),
+    [
+        (["--image", "/i/toy.sif"], {}, ["image /i/toy.sif", "not in a container"]),
+        (
+            ["--image", "/i/toy.sif"],
+            {"SINGULARITY_CONTAINER": "/i/other.sif"},
+            ["image /i/toy.sif", "/i/other.sif"],
+        ),
+        (["--image", "docker://toy:1"], {}, ["image docker://toy:1", "not in a container"]),
+        (["--module", "toy/1.0"], MODULES, ["module toy/1.0", "gcc/12.2, toy/1.0-cuda"]),
+        (["--module", "toy"], {"LOADEDMODULES": ""}, ["module toy", "none"]),
+    ],
+)
+def test_what_was_brought_without_effect_is_not_ok(
+    toy: Bench, arguments: list[str], variables: dict[str, str], words: list[str]
+) -> None:
+    record = toy.run("", *arguments, variables=variables).record
+    assert record["status"] == "failed"
+    assert record["ranks"] == [], "ranks were started in the wrong software"
+    for word in words:
+        assert word in record["reason"], "the reason must name what was asked and what is there"

@@ -22,6 +22,8 @@ from .step_parts import split_of
 _FORMAT = "framebench-record-1"
 _SCHEMA = Path(__file__).parents[1] / "schemas" / "record.schema.json"
 VARIANT = "variant"
+# Of an environment: more than packages, what they are built on.
+_BROUGHT = ("image", "image_digest", "modules")
 _NAME = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?\.json")
 # A record states its throughput and what it follows from; the two are written by one program from
 # the same floats, so anything beyond rounding error is another definition of throughput.
@@ -244,11 +246,13 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _environment_digest(environment: Mapping[str, Any]) -> str:
-    """Twelve hex digits of Python, packages and what is set for NCCL (that it reports more does not
-    count); "" where no package was captured."""
+    """Twelve hex digits of Python, packages, image or modules, and what is set for NCCL (that it
+    reports more does not count); "" where no package was captured."""
     if not environment["packages"]:
         return ""
     known = repr((environment["python"], sorted(environment["packages"].items())))
+    if brought := [environment[key] for key in _BROUGHT if environment.get(key)]:
+        known += repr(brought)
     if nccl := sorted(
         (name, value)
         for name, value in environment["variables"].items()

@@ -319,9 +319,13 @@ def _facts(record: Mapping[str, Any]) -> tuple[str, Pairs, list[tuple[str, Pairs
         "venv": "a venv that the workflow built",
         "conda": "a conda environment that Snakemake built",
         "interpreter": "an interpreter named in the config",
+        "modules": "environment modules",
+        "container": "a container",
         "hand": "by hand, outside the workflow",
     }
-    made = f"{ways[environment['way']]}, Python {environment['python']}"
+    brought = " ".join([environment.get("image", ""), *environment.get("modules", [])]).strip()
+    way = ways[environment["way"]] + (f" ({brought})" if brought else "")
+    made = f"{way}, Python {environment['python']}"
     facts = [*_flat(environment["hardware"]), *_flat(environment["system"])]
     details: list[tuple[str, Pairs]] = [
         ("Command of one run", [("", shlex.join(record["command"]))]),
