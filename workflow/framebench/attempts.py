@@ -96,7 +96,7 @@ def run(command: Sequence[str], caught: list[int]) -> int:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(number)
 
-    before = [signal.signal(number, leave) for number in _SIGNALS]
+    before = {number: signal.signal(number, leave) for number in _SIGNALS}
     try:
         if caught:
             return 0
@@ -105,5 +105,5 @@ def run(command: Sequence[str], caught: list[int]) -> int:
             process.send_signal(caught[0])
         return process.wait()
     finally:
-        for number, handler in zip(_SIGNALS, before, strict=True):
+        for number, handler in before.items():
             signal.signal(number, handler)

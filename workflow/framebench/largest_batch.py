@@ -71,8 +71,10 @@ def outcome(tried: Sequence[Tried]) -> Tried:
 def simulate(fits: Callable[[int], bool], bounds: Bounds) -> list[Tried]:
     """All tries of a search, where a batch fits or does not as ``fits`` says."""
     tried: list[Tried] = []
-    while (batch := next_batch(tried, bounds)) is not None:
+    batch = next_batch(tried, bounds)
+    while batch is not None:
         tried.append(Tried(batch, "ok" if fits(batch) else "oom"))
+        batch = next_batch(tried, bounds)
     return tried
 
 
@@ -94,7 +96,8 @@ def main(arguments: list[str]) -> int:
     tried: list[Tried] = []
     given.log.parent.mkdir(parents=True, exist_ok=True)
     with given.log.open("w", encoding="utf-8") as log:
-        while (batch := next_batch(tried, bounds)) is not None:
+        batch = next_batch(tried, bounds)
+        while batch is not None:
             path, record = _made(given.output.with_suffix(""), batch)
             if record is None:
                 logs = given.log.with_suffix("") / f"{path.stem}.log"
@@ -107,6 +110,7 @@ def main(arguments: list[str]) -> int:
             records.append((path, record))
             tried.append(Tried(batch, record["status"]))
             print(f"batch {batch}: {record['status']}  {record['reason']}", file=log, flush=True)
+            batch = next_batch(tried, bounds)
         result = _result(records, tried, bounds, given.output.parent)
         write_whole(given.output, json.dumps(result, indent=1) + "\n")
         print(f"{result['status']}: {result['batch_per_device']} {result['reason']}", file=log)
@@ -141,7 +145,7 @@ def _result(
     folder: Path,
 ) -> dict[str, Any]:
     found = outcome(tried)
-    record = next(record for (_, record), one in zip(records, tried, strict=True) if one == found)
+    _, record = records[tried.index(found)]
     is_ok = found.status == "ok"
     at_bound = is_ok and found.batch == bounds.largest
     reason = f"the bound of the suite: {bounds.at_most}" if at_bound else ""
