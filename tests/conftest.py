@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import subprocess
 import sys
 from pathlib import Path
@@ -28,17 +27,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def build_environment(framework: str) -> str:
     """The interpreter of ``envs/FRAMEWORK.yaml``, in the folder where the workflow looks for it,
     so that it is built once for all tests and for ``snakemake`` itself."""
-    from framebench.environments import read_environment_file
+    from framebench.environments import MARKER, read_environment_file
 
     file = read_environment_file(ROOT / "envs" / f"{framework}.yaml")
-    marker = ROOT / file.marker
-    marker.parent.parent.mkdir(exist_ok=True)
-    with marker.parent.with_suffix(".lock").open("w") as lock:  # tests run in several processes
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not marker.exists():
-            command = [sys.executable, str(ROOT / "workflow" / "framebench"), "environment"]
-            arguments = ["--file", str(file.path), "--marker", str(marker)]
-            subprocess.run([*command, *arguments], check=True)
+    marker = ROOT / ".venvs" / file.name / MARKER
+    command = [sys.executable, str(ROOT / "workflow" / "framebench"), "environment"]
+    # Not twice, though tests run in several processes.
+    subprocess.run([*command, "--file", str(file.path), "--marker", str(marker)], check=True)
     return str(marker.parent / "bin" / "python")
 
 

@@ -74,6 +74,39 @@ BAD_CONFIG = {
     "results with braces": ({"results": "a{b}"}, ["results: found 'a{b}'", "without {"]),
     "results is a file": ({"results": str(ROOT / "Snakefile")}, ["results: found", "a folder"]),
     "records missing": ({"records": "no/such"}, ["records: found 'no/such'", "folder of records"]),
+    "images list": ({"images": ["x"]}, ["images: found ['x']", "a mapping"]),
+    "image of unknown": ({"images": {"torch": "x"}}, ["found 'torch'", "pytorch"]),
+    "image as number": (
+        {"images": {"pytorch": 3}},
+        ["images.pytorch: found 3", "the path or URI of an image or {image: .., python: ..}"],
+    ),
+    "image without one": (
+        {"images": {"pytorch": {"python": "p"}}},
+        ["key images.pytorch.image is missing"],
+    ),
+    "modules as text": (
+        {"modules": {"pytorch": "gcc pytorch"}},
+        ["modules.pytorch: found 'gcc pytorch'", "a list of names of modules"],
+    ),
+    "no modules": ({"modules": {"pytorch": []}}, ["modules.pytorch: found []", "at least 1"]),
+    "two modules in one": (
+        {"modules": {"pytorch": ["gcc pytorch"]}},
+        ["modules.pytorch[0]: found 'gcc pytorch'", "module load NAME", "without blanks"],
+    ),
+    "a module that is an option": (
+        {"modules": {"pytorch": {"load": ["--force"]}}},
+        ["modules.pytorch.load[0]: found '--force'"],
+    ),
+    "environments with braces": ({"environments": "a{b}"}, ["environments: found", "without {"]),
+    "environments is a file": (
+        {"environments": str(ROOT / "Snakefile")},
+        ["environments: found", "a folder"],
+    ),
+    "node_local as text": ({"node_local": "yes"}, ["node_local: found 'yes'", "true or false"]),
+    "node_local in the project": (
+        {"node_local": True},
+        ["environments: found '.venvs'", "node_local", "absolute path"],
+    ),
     "interpreters list": ({"interpreters": ["x"]}, ["interpreters: found ['x']", "a mapping"]),
     "interpreter of unknown": ({"interpreters": {"torch": "/x"}}, ["found 'torch'", "pytorch"]),
     "interpreter missing": (
@@ -232,7 +265,7 @@ def test_the_suite_quick_plans_every_framework_everywhere(machine: Machine) -> N
     found = make_plan(load_settings({**CONFIG, "suite": "quick"}, CATALOG), CATALOG, machine, None)
     assert {case.framework for case in found.folders} == set(CATALOG.frameworks)
     assert not found.left_out
-    files = {name: file.path.name for name, file in found.environments.items()}
+    files = {name: one.file.path.name for name, one in found.software.items()}
     wanted = "pytorch-cuda.yaml" if machine.gpus else "pytorch.yaml"
     assert (files["pytorch"], files["paddle"]) == (wanted, "paddle.yaml")
 
@@ -267,8 +300,8 @@ def test_variants_bring_environments_of_their_own(tmp_path: Path) -> None:
     sides = {"new": None, "old": {"environments": {"pytorch": str(file)}}}
     made = plan(tmp_path, {**SUITE, "variants": sides})
     assert [case.variant for case in made.folders] == ["new", "old"]
-    assert set(made.environments) == {"pytorch", "pytorch@old"}
-    assert made.environments["pytorch@old"].path == file
+    assert set(made.software) == {"pytorch", "pytorch@old"}
+    assert made.software["pytorch@old"].file.path == file
     assert len(set(made.folders.values())) == 2
     usual = plan(tmp_path)
     assert not set(usual.folders.values()) & set(made.folders.values())

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -66,13 +67,22 @@ class Project:
     def all(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
         return self.run("--cores", "all", *(["--config", *config] if config else []), toy=toy)
 
+    def configure(self, **values: object) -> None:
+        """Other values in the config file."""
+        path = self.folder / "config" / "config.yaml"
+        path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **values}))
+
     def records(self) -> dict[str, str]:
         """Text of every record, by path below results/runs."""
         runs = self.folder / "results" / "runs"
         return {str(p.relative_to(runs)): p.read_text() for p in sorted(runs.rglob("*.json"))}
 
+    def parsed(self) -> list[dict[str, Any]]:
+        """Every record."""
+        return [json.loads(text) for text in self.records().values()]
+
     def statuses(self) -> list[str]:
-        return sorted(json.loads(text)["status"] for text in self.records().values())
+        return sorted(record["status"] for record in self.parsed())
 
     def processes(self) -> dict[int, str]:
         """Processes that this project's runs have left: their command or environment names it."""
@@ -123,9 +133,7 @@ def make_project(folder: Path) -> Project:
     shutil.copy(ROOT / "tests" / "models" / "toy.json", folder / "scripts" / "models")
     made = Project(folder)
     made.write_suite(SUITE)
-    config = yaml.safe_load((folder / "config" / "config.yaml").read_text())
-    config |= {"suite": "toy", "interpreters": {"toy": sys.executable}}
-    (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config))
+    made.configure(suite="toy", interpreters={"toy": sys.executable})
     return made
 
 

@@ -54,9 +54,7 @@ def conda(project: Project) -> Path:
     dependencies = [f"python={version}", {"pip": ["toy==1.0"]}]
     environment = {"name": "toy", "channels": ["conda-forge"], "dependencies": dependencies}
     (project.folder / "envs" / "toy.yaml").write_text(yaml.safe_dump(environment))
-    config = yaml.safe_load((project.folder / "config" / "config.yaml").read_text())
-    config |= {"interpreters": {}}
-    (project.folder / "config" / "config.yaml").write_text(yaml.safe_dump(config))
+    project.configure(interpreters={})
     return base
 
 

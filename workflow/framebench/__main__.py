@@ -1,5 +1,7 @@
 """``python workflow/framebench COMMAND``: the steps of the workflow, each also usable by hand."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
 
@@ -10,7 +12,8 @@ sys.path[0] = str(Path(__file__).parent.parent)
 
 def main(arguments: list[str]) -> int:
     """The exit status."""
-    # These two wait beside a benchmark, without the libraries that the other commands load.
+    # These run beside a benchmark: without the libraries that the other commands load, and on any
+    # Python that the harness runs on, because in a container there is no other.
     if arguments[:1] == ["attempts"]:
         from framebench import attempts
 
@@ -19,6 +22,10 @@ def main(arguments: list[str]) -> int:
         from framebench import largest_batch
 
         return largest_batch.main(arguments[1:])
+    if arguments[:1] == ["environment"]:
+        from framebench import ensure_environment
+
+        return ensure_environment.main(arguments[1:])
     from framebench import cli
 
     return cli.main(arguments)

@@ -83,7 +83,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
             *_files(catalog.root / "scripts" / "harness"),
             *_files(catalog.root / "scripts" / "frameworks" / one.framework),
         ]
-        asked = request(one.framework, plan.settings, plan.place, plan.environments)
+        asked = request(one.framework, plan.settings, plan.place, plan.software)
         reference = reference_digest(catalog, one.model, plan.settings.seed)
         about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import catalog, environments, records, searches
+from . import catalog, records, searches
 from .config import Source
 from .validation import ConfigError
 
@@ -56,18 +55,11 @@ def main(arguments: list[str] | None = None) -> int:
     linting.add_argument("--sources", type=Path, nargs="+", required=True, help=SOURCES)
     linting.add_argument("--results", type=Path, required=True, help="folder to write to")
     linting.set_defaults(command=lambda given: make_lint(given.sources, given.results))
-    building = commands.add_parser("environment", help="venv from an environment file")
-    building.add_argument("--file", type=Path, required=True, help="envs/NAME.yaml")
-    building.add_argument("--marker", type=Path, required=True, help="file that says it is built")
-    building.set_defaults(command=lambda given: environments.build(given.file, given.marker))
     given = parser.parse_args(arguments)
     try:
         given.command(given)
     except (ConfigError, records.RecordsError, Disagreement, Regression, Faulty) as error:
         print(f"framebench: {error}", file=sys.stderr)
-        return 1
-    except subprocess.CalledProcessError as error:
-        print(f"framebench: {error.cmd[0]!s} ended with {error.returncode}", file=sys.stderr)
         return 1
     except OSError as error:
         print(f"framebench: cannot write: {error}", file=sys.stderr)
@@ -117,7 +109,7 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
 def make_report(source: Path, results: Path) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
     print the summary. The fingerprint is written last: it vouches for all the rest."""
-    # pandas and Matplotlib take their time; building an environment needs neither.
+    # pandas and Matplotlib take their time; other commands need neither.
     from . import efficiency, parity, probes, published, report, split_table, tables
 
     found = records.load(source)

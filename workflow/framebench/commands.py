@@ -21,44 +21,68 @@ from .searches import Search
 SPLIT_STEPS = 3
 
 
-def environment_marker(plan: Plan, name: str, conda: bool) -> list[str]:
-    """What a run must wait for: the venv's marker; nothing where conda or the user brings the
-    interpreter."""
-    if conda or name in plan.interpreters:
-        return []
-    return [plan.environments[name].marker]
+def environment_marker(plan: Plan, name: str) -> list[str]:
+    """What a run must wait for: the marker of the venv that is built once for all nodes, where it
+    needs one."""
+    marker = plan.software[name].marker
+    return [] if marker is None or plan.settings.node_local else [str(marker)]
 
 
 def conda_file(plan: Plan, name: str) -> Path | None:
-    """The environment file for ``--sdm conda``; None where the user brings the interpreter."""
-    if name in plan.interpreters:
-        return None
-    return plan.environments[name].path
+    """The environment file for ``--sdm conda``; None where none is needed."""
+    file = plan.software[name].file
+    return file.path if file else None
 
 
-def interpreter(plan: Plan, name: str, conda: bool) -> str:
-    """The Python to start: the user's, that of the activated conda environment, or the venv's."""
-    if name in plan.interpreters:
-        return plan.interpreters[name]
-    return "python" if conda else f"{plan.environments[name].folder}/bin/python"
+def image(plan: Plan, name: str) -> str | None:
+    """The image for ``--sdm apptainer``; None where none is needed."""
+    found = plan.software[name].image
+    return found.name if found else None
 
 
-def origin(plan: Plan, catalog: Catalog, name: str, conda: bool) -> str:
+def preparation(plan: Plan, name: str, framebench: list[str]) -> list[str]:
+    """What a run's command stands behind: what builds its environment on the node that it is on,
+    where each has its own."""
+    software = plan.software[name]
+    if not (plan.settings.node_local and software.file and software.marker):
+        return []
+    places = ["--file", str(software.file.path), "--marker", str(software.marker)]
+    return [*framebench, "environment", *places, "--"]
+
+
+def beside(plan: Plan, name: str, framebench: list[str]) -> list[str]:
+    """What starts a command of ours beside a run. In a container that is the Python of the image:
+    there is no other."""
+    software = plan.software[name]
+    return [*software.python, framebench[-1]] if software.image else framebench
+
+
+def interpreter(plan: Plan, name: str) -> list[str]:
+    """The words that start the run's Python."""
+    return list(plan.software[name].python)
+
+
+def origin(plan: Plan, catalog: Catalog, name: str) -> str:
     """Arguments, quoted for the shell, by which the harness checks that it runs where it should."""
-    if name in plan.interpreters:
-        return "--way interpreter"
-    file = plan.environments[name]
-    pin = shlex.quote(file.pin(catalog.frameworks[name.partition("@")[0]]["package"]))
-    if conda:
-        # Only the shell that activated it knows the prefix.
-        return f'--way conda --prefix "$CONDA_PREFIX" --pin {pin}'
-    return f"--way venv --prefix {shlex.quote(file.folder)} --pin {pin}"
+    software = plan.software[name]
+    way = ["--way", software.way]
+    if software.image:
+        digest = ["--image-digest", software.image.digest] if software.image.digest else []
+        return shlex.join([*way, "--image", software.image.name, *digest])
+    if software.modules:
+        return shlex.join([*way, *(word for one in software.modules for word in ("--module", one))])
+    if software.file is None:
+        return shlex.join(way)
+    pin = software.file.pin(catalog.frameworks[name.partition("@")[0]]["package"])
+    # Only the shell that activated a conda environment knows its prefix.
+    prefix = shlex.quote(str(software.folder)) if software.folder else '"$CONDA_PREFIX"'
+    return f"{shlex.join(way)} --prefix {prefix} --pin {shlex.quote(pin)}"
 
 
-def attempts(plan: Plan, framebench: list[str]) -> list[str]:
+def attempts(plan: Plan, name: str, framebench: list[str]) -> list[str]:
     """What runs the harness again where the run was disturbed; nothing if that is not wanted."""
     most = plan.settings.rerun_disturbed
-    return [*framebench, "attempts", "--most", str(most), "--"] if most else []
+    return [*beside(plan, name, framebench), "attempts", "--most", str(most), "--"] if most else []
 
 
 def arguments(plan: Plan, run: PlannedRun) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import brought
+from .brought import Image, Modules
 from .catalog import Catalog
 from .cluster import Cluster
 from .largest_batch import Bounds
@@ -90,7 +92,9 @@ class Source:
 class Settings:
     """The checked configuration. ``accelerator`` and ``cores_per_device`` may still be ``auto``;
     ``time_limit`` is in seconds per run, ``memory_limit`` as the harness takes it, None for its
-    own default. ``fail_on`` is a part (0.05 for 5 %)."""
+    own default. ``fail_on`` is a part (0.05 for 5 %). ``deployment``: what ``--sdm`` asks for, ""
+    where it is not given; without it what it needs (``images``, ``modules``) is empty.
+    ``environments``: where environments are built, with ``node_local`` on each node."""
 
     suite: Suite
     results: Path
@@ -109,21 +113,27 @@ class Settings:
     seed: int
     interpreters: dict[str, str]
     cluster: Cluster | None
+    images: dict[str, Image]
+    modules: dict[str, Modules]
+    environments: Path
+    node_local: bool
+    deployment: str
 
 
-def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
-    """Check Snakemake's merged ``config`` and read the suite that it names.
+def load_settings(
+    config: Mapping[str, Any], catalog: Catalog, methods: Collection[str] = ()
+) -> Settings:
+    """Check Snakemake's merged ``config`` and read the suite that it names. ``methods``: what was
+    given with ``--sdm``.
 
     Raises :class:`ConfigError` naming the file, the key, what was found and what is allowed.
     """
     values = {key: _split(value) if key in LISTS else value for key, value in dict(config).items()}
     check(values, load_schema("config.schema.yaml", _choices(catalog)), SOURCE)
-    results = Path(values["results"])
-    if any(part.exists() and not part.is_dir() for part in (results, *results.parents)):
-        raise ConfigError(f"{SOURCE}: results: found {str(results)!r}; allowed: a folder")
+    deployment = _deployment(methods)
     return Settings(
         suite=load_suite(values["suite"], catalog),
-        results=results,
+        results=_folder(values, "results"),
         records=_source(values, "records", values.get("records")),
         base=_side(values, "base"),
         candidate=_side(values, "candidate"),
@@ -138,11 +148,51 @@ def load_settings(config: Mapping[str, Any], catalog: Catalog) -> Settings:
         memory_limit=_memory_limit(values["memory_limit"]),
         seed=int(values["seed"]),
         interpreters={
-            name: _interpreter(f"{SOURCE}: interpreters.{name}", path)
+            name: brought.interpreter(f"{SOURCE}: interpreters.{name}", path)
             for name, path in values["interpreters"].items()
         },
         cluster=Cluster.of(values["cluster"]) if values.get("cluster") else None,
+        images={
+            name: brought.image(f"{SOURCE}: images.{name}", value)
+            for name, value in values["images"].items()
+            if deployment == "apptainer"
+        },
+        modules={
+            name: brought.modules(value)
+            for name, value in values["modules"].items()
+            if deployment == "env-modules"
+        },
+        environments=_environments(values),
+        node_local=values["node_local"],
+        deployment=deployment,
     )
+
+
+def _deployment(methods: Collection[str]) -> str:
+    """The only one; "" for none."""
+    if len(methods) > 1:
+        raise ConfigError(
+            f"--sdm: found {' '.join(sorted(methods))}; allowed: one of apptainer, conda, "
+            "env-modules"
+        )
+    return "".join(methods)
+
+
+def _folder(values: Mapping[str, Any], key: str) -> Path:
+    folder = Path(values[key]).expanduser()
+    if any(part.exists() and not part.is_dir() for part in (folder, *folder.parents)):
+        raise ConfigError(f"{SOURCE}: {key}: found {str(folder)!r}; allowed: a folder")
+    return folder
+
+
+def _environments(values: Mapping[str, Any]) -> Path:
+    folder = _folder(values, "environments")
+    if values["node_local"] and not folder.is_absolute():
+        raise ConfigError(
+            f"{SOURCE}: environments: found {str(folder)!r}; allowed with node_local: the absolute "
+            "path of a folder on a disk that every node has"
+        )
+    return folder
 
 
 def _side(values: Mapping[str, Any], key: str) -> Source | None:
@@ -294,18 +344,11 @@ def _variant(value: Mapping[str, Any], place: str) -> Variant:
                 "allowed: the path of an environment file like those in envs/"
             )
     interpreters = {
-        name: _interpreter(f"{place}.interpreters.{name}", path)
+        name: brought.interpreter(f"{place}.interpreters.{name}", path)
         for name, path in value.get("interpreters", {}).items()
     }
     variables = {name: str(text) for name, text in value.get("variables", {}).items()}
     return Variant(files, interpreters, variables)
-
-
-def _interpreter(place: str, path: str) -> str:
-    if not Path(path).expanduser().is_file():
-        raise ConfigError(f"{place}: found {path!r}; allowed: the path of a Python that exists")
-    # Not resolved: the python of a virtual environment is a link that must stay one.
-    return str(Path(path).expanduser().absolute())
 
 
 def _listed(data: Any) -> Any:

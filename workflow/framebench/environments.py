@@ -21,6 +21,9 @@ from pathlib import Path
 from . import uv
 from .validation import ConfigError, read_yaml
 
+#: The file in a venv that says that it is whole.
+MARKER = "environment.json"
+
 
 @dataclass(frozen=True)
 class EnvironmentFile:
@@ -36,15 +39,9 @@ class EnvironmentFile:
         return hashlib.sha256(self.path.read_bytes()).hexdigest()[:8]
 
     @property
-    def folder(self) -> str:
-        """Of the venv, in the project: named after the file's content, so that other pins are
-        another folder."""
-        return f".venvs/{self.path.stem}-{self.digest}"
-
-    @property
-    def marker(self) -> str:
-        """The file in it that says that it is whole."""
-        return f"{self.folder}/environment.json"
+    def name(self) -> str:
+        """Of the venv's folder: after the file's content, so that other pins are another folder."""
+        return f"{self.path.stem}-{self.digest}"
 
     def pin(self, package: str) -> str:
         """The requirement that pins ``package`` or a build of it (``tensorflow-cpu``), without
@@ -87,7 +84,7 @@ def read_environment_file(path: Path) -> EnvironmentFile:
 
 
 def build(file: Path, marker: Path) -> None:
-    """Build the venv around ``marker`` (its ``environment.json``), which is written last: a folder
+    """Build the venv around ``marker`` (its :data:`MARKER`), which is written last: a folder
     without it is not an environment and is built anew.
 
     Raises :class:`subprocess.CalledProcessError` when uv fails (its own message is on stderr) and

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from . import disturbance, estimates, matrix, record_files, records, repeats, searches
 from .catalog import Catalog
 from .config import Settings, Suite
-from .environments import EnvironmentFile, read_environment_file
 from .machine import Machine
 from .matrix import Capacity, Case, LeftOut
 from .records import RecordSet
 from .run import Run
 from .searches import Search
+from .software import Software, choose
 
 RECORD_NAME = re.compile(r"r(\d+)(?:-retry(\d+))?\.json")
 
@@ -50,9 +50,8 @@ class Plan:
     reserve: list[PlannedRun]
     """Repeats that are run only if those before them do not make an interval narrow enough."""
     left_out: list[LeftOut]
-    environments: dict[str, EnvironmentFile]
-    """By software (see :func:`software`); what has none has an interpreter of the user's."""
-    interpreters: dict[str, str]
+    software: dict[str, Software]
+    """What the cases run in, by its name (see :func:`software`)."""
     cached: int
     """Number of cached records behind the estimates."""
     places: int
@@ -87,10 +86,12 @@ def make_plan(
     wanted = matrix.narrow(everything, settings)
     place = matrix.capacity(settings, machine, everything)
     cases, left_out = matrix.fit(wanted, place)
-    environments, interpreters = _software(cases, settings, catalog, place.accelerator)
+    # A framework's usual software is known too where only variants run: certificates are of it.
+    names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
+    runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator)
     requests = {
         case: {
-            **request(software(case, settings.suite), settings, place, environments),
+            **request(software(case, settings.suite), settings, place, runs_in),
             **_variables(case, settings.suite),
         }
         for case in cases
@@ -129,7 +130,7 @@ def make_plan(
             reserve[case, repeat] = run
     return Plan(
         settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
-        environments, interpreters, len(latest), most * len(cases),
+        runs_in, len(latest), most * len(cases),
         [(one, estimates.of_search(one.case, settings, place, catalog)) for one in needs.values()],
     )  # fmt: skip
 
@@ -162,28 +163,6 @@ def software(case: Case, suite: Suite) -> str:
     return f"{case.framework}@{case.variant}" if own else case.framework
 
 
-def _software(
-    cases: Iterable[Case], settings: Settings, catalog: Catalog, accelerator: str
-) -> tuple[dict[str, EnvironmentFile], dict[str, str]]:
-    """Environment files and interpreters of all software that the cases need."""
-    environments: dict[str, EnvironmentFile] = {}
-    interpreters = dict(settings.interpreters)
-    # A framework's usual software is known too where only variants run: certificates are of it.
-    for name in dict.fromkeys(
-        name for case in cases for name in (case.framework, software(case, settings.suite))
-    ):
-        framework, _, variant = name.partition("@")
-        own = settings.suite.variants.get(variant)
-        if own and framework in own.interpreters:
-            interpreters[name] = own.interpreters[framework]
-        elif own and framework in own.environments:
-            environments[name] = read_environment_file(own.environments[framework])
-        elif name not in interpreters:
-            file = catalog.environment_file(framework, accelerator)
-            environments[name] = read_environment_file(file)
-    return environments, interpreters
-
-
 def _variables(case: Case, suite: Suite) -> dict[str, Any]:
     variant = suite.variants.get(case.variant)
     return {"variables": variant.variables} if variant and variant.variables else {}
@@ -204,19 +183,11 @@ def further(plan: Plan) -> list[PlannedRun]:
 
 
 def request(
-    name: str,
-    settings: Settings,
-    place: Capacity,
-    environments: dict[str, EnvironmentFile],
+    name: str, settings: Settings, place: Capacity, known: Mapping[str, Software]
 ) -> dict[str, Any]:
-    """Everything besides the case that decides what is measured in the software ``name``. An
-    environment is known by the content of its file, an existing interpreter by its path."""
-    if name in environments:
-        environment = environments[name].digest
-    else:
-        framework, _, variant = name.partition("@")
-        own = settings.suite.variants.get(variant)
-        environment = (own.interpreters if own else settings.interpreters)[framework]
+    """Everything besides the case that decides what is measured in the software ``name``, one of
+    those ``known``."""
+    environment = known[name].identity
     return {**_measuring(settings, place), "seed": settings.seed, "environment": environment}
 
 

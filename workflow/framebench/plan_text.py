@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 
 from . import estimates
 from .matrix import Case
@@ -36,6 +35,7 @@ def describe(plan: Plan, description: str = "") -> str:
             else "(a rough guess: nothing has been measured here yet)"
         ),
         *_at_most(plan),
+        *_brought(plan),
         *_to_find(plan),
         "",
         *_table(
@@ -55,9 +55,10 @@ def describe(plan: Plan, description: str = "") -> str:
         lines += ["", f"Left out: {len(plan.left_out)} cases"]
         lines += _table(["case", "why"], [[str(case), why] for case, why in plan.left_out])
     to_do = [run.case for run in plan.pending] + [search.case for search in plan.unsearched]
-    needed = {software(case, suite) for case in to_do} & set(plan.environments)
-    files = [plan.environments[name] for name in sorted(needed)]
-    missing = [file.path.name for file in files if not Path(file.marker).exists()]
+    needed = [plan.software[name] for name in sorted({software(case, suite) for case in to_do})]
+    missing = [
+        one.file.path.name for one in needed if one.file and one.marker and not one.marker.exists()
+    ]
     if missing:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
         lines += ["", f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
@@ -86,6 +87,11 @@ def _at_most(plan: Plan) -> list[str]:
     most = remaining(plan) + sum(run.seconds for run in plan.reserve)
     runs = len(plan.pending) + len(plan.reserve)
     return [f"  and at most {runs} runs, {duration(most)}, if no interval gets narrow"]
+
+
+def _brought(plan: Plan) -> list[str]:
+    """What is not made from a file of ours."""
+    return [f"  {name}: {one}" for name, one in sorted(plan.software.items()) if not one.file]
 
 
 def _table(header: list[str], rows: Iterable[list[str]]) -> list[str]:

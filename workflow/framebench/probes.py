@@ -100,7 +100,7 @@ def names(plan: Plan) -> dict[str, Probe]:
     found = {}
     folder = plan.settings.results / "probes"
     for one in wanted(plan):
-        asked = request(one.framework, plan.settings, plan.place, plan.environments)
+        asked = request(one.framework, plan.settings, plan.place, plan.software)
         about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
         name = f"{one.framework}/{one.precision}-{digest}"

@@ -129,6 +129,8 @@ def _allowed(error: ValidationError) -> str:
 
 
 def _schema_words(part: dict[str, Any]) -> str:
+    if "title" in part:
+        return str(part["title"])
     if "const" in part:
         return str(part["const"])
     if "$ref" in part:

@@ -3,6 +3,7 @@ import fcntl
 import hashlib
 import itertools
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from framebench import (
     cli,
     cluster,
     commands,
+    environments,
     interruptions,
     machine,
     plan as planning,
@@ -34,6 +36,10 @@ from framebench.validation import ConfigError
 
 STARTED = time.time()
 FRAMEBENCH = [sys.executable, str(WORKFLOW / "framebench")]
+METHODS = sorted(
+    method.name.lower().replace("_", "-")
+    for method in workflow.deployment_settings.deployment_method
+)
 
 
 def place(settings):
@@ -62,7 +68,7 @@ def make_plan():
     """The checked configuration, expanded and compared with the records that are there."""
     try:
         known = catalog.load_catalog(PROJECT)
-        settings = load_settings(config, known)
+        settings = load_settings(config, known, METHODS)
         settle_queue(settings)
         measured = settings.results / "runs"
         cached = records.load(measured) if measured.is_dir() else None
@@ -108,9 +114,7 @@ STATE = hashlib.sha256(
     ).encode()
 ).hexdigest()[:12]
 PROGRESS = progress.Progress(PLAN, measures=not workflow.output_settings.dryrun)
-CONDA = any(
-    method.name == "CONDA" for method in workflow.deployment_settings.deployment_method
-)
+ENVIRONMENTS = str(PLAN.settings.environments)
 
 CLUSTER = PLAN.settings.cluster
 # All that a node has: no other job of the workflow runs beside one that measures.
@@ -204,10 +208,9 @@ def allocation(wildcards):
 
 
 def environment_source(wildcards):
-    wanted = f".venvs/{wildcards.name}-{wildcards.digest}"
-    return next(
-        str(file.path) for file in PLAN.environments.values() if file.folder == wanted
-    )
+    wanted = f"{wildcards.name}-{wildcards.digest}"
+    files = [software.file for software in PLAN.software.values() if software.file]
+    return next(str(file.path) for file in files if file.name == wanted)
 
 
 def results_folder(wildcards):
@@ -329,7 +332,7 @@ def run_software(wildcards):
 
 
 def run_environment(wildcards):
-    return commands.environment_marker(PLAN, run_software(wildcards), CONDA)
+    return commands.environment_marker(PLAN, run_software(wildcards))
 
 
 def run_conda(wildcards):
@@ -337,16 +340,37 @@ def run_conda(wildcards):
     return None if file is None else str(file)
 
 
+def container_image(wildcards):
+    """Of a dry run without Apptainer none: Snakemake would ask for it, though it starts nothing."""
+    if workflow.output_settings.dryrun and not any(
+        shutil.which(tool) for tool in ("apptainer", "singularity")
+    ):
+        return None
+    return commands.image(PLAN, run_software(wildcards))
+
+
+# Asked for each job of the DAG, so not where there can be none.
+run_container = container_image if METHODS == ["apptainer"] else None
+
+
+def run_preparation(wildcards):
+    return commands.preparation(PLAN, run_software(wildcards), FRAMEBENCH)
+
+
+def run_framebench(wildcards):
+    return commands.beside(PLAN, run_software(wildcards), FRAMEBENCH)
+
+
 def run_python(wildcards):
-    return commands.interpreter(PLAN, run_software(wildcards), CONDA)
+    return commands.interpreter(PLAN, run_software(wildcards))
 
 
 def run_origin(wildcards):
-    return commands.origin(PLAN, CATALOG, run_software(wildcards), CONDA)
+    return commands.origin(PLAN, CATALOG, run_software(wildcards))
 
 
 def run_attempts(wildcards):
-    return commands.attempts(PLAN, FRAMEBENCH)
+    return commands.attempts(PLAN, run_software(wildcards), FRAMEBENCH)
 
 
 def run_arguments(wildcards):
@@ -411,6 +435,28 @@ def comparison_progress(wildcards):
     name, one = compared(wildcards)
     return f"[{list(COMPARISONS).index(name) + 1}/{len(COMPARISONS)}] compare {one}"
 
+
+def prepare_containers():
+    """Let them see the GPUs, and not where the host has Python packages: what an image itself says
+    of PYTHONPATH counts."""
+    settings = workflow.deployment_settings
+    folder = str(Path(settings.apptainer_prefix or ".snakemake").absolute())
+    names = [one.image.name for one in PLAN.software.values() if one.image]
+    if any("://" in name for name in names) and len(folder.split()) > 1:
+        raise WorkflowError(
+            f"--apptainer-prefix: found {folder!r} for images that are pulled; allowed: a path "
+            "without blanks, which Snakemake cannot take"
+        )
+    if (
+        PLAN.place.accelerator == "cuda"
+        and "--nv" not in settings.apptainer_args.split()
+    ):
+        settings.apptainer_args += " --nv"
+    os.environ.pop("PYTHONPATH", None)
+
+
+if METHODS == ["apptainer"]:
+    prepare_containers()
 
 if workflow.is_main_process and not workflow.output_settings.dryrun:
     drop_stale_fingerprint()

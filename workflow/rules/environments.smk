@@ -1,9 +1,10 @@
-# One environment per framework and accelerator, from the file that --sdm conda would use too.
+# One environment per framework and accelerator, from the file that --sdm conda would use too, for
+# all nodes. With node_local it is part of the runs.
 rule environment:
     output:
-        ".venvs/{name}-{digest}/environment.json",
+        f"{ENVIRONMENTS}/{{name}}-{{digest}}/{environments.MARKER}",
     log:
-        ".venvs/{name}-{digest}.log",
+        f"{ENVIRONMENTS}/{{name}}-{{digest}}.log",
     wildcard_constraints:
         name="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",

@@ -29,10 +29,13 @@ rule comparison:
     priority: comparison_priority
     conda:
         run_conda
+    container:
+        run_container
     threads: ALL_CORES
     resources:
         **RESOURCES,
     params:
+        preparation=run_preparation,
         python=run_python,
         origin=run_origin,
         arguments=comparison_arguments,
@@ -40,8 +43,8 @@ rule comparison:
     message:
         "{params.progress}"
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.python:q} scripts/harness {params.arguments:q}"
-        " {params.origin} --output {output:q} --log {log:q}"
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.preparation:q} {params.python:q} scripts/harness"
+        " {params.arguments:q} {params.origin} --output {output:q} --log {log:q}"
 
 
 rule parity:

@@ -8,10 +8,13 @@ rule probe:
         f"{RESULTS}/logs/probes/{{framework}}/{{probe}}.log",
     conda:
         run_conda
+    container:
+        run_container
     threads: ALL_CORES
     resources:
         **RESOURCES,
     params:
+        preparation=run_preparation,
         python=run_python,
         origin=run_origin,
         arguments=probe_arguments,
@@ -19,5 +22,5 @@ rule probe:
     message:
         "{params.progress}"
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.python:q} scripts/harness {params.arguments:q}"
-        " {params.origin} --output {output:q} --log {log:q}"
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.preparation:q} {params.python:q} scripts/harness"
+        " {params.arguments:q} {params.origin} --output {output:q} --log {log:q}"

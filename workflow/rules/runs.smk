@@ -11,11 +11,14 @@ rule benchmark:
         allocation
     conda:
         run_conda
+    container:
+        run_container
     # All cores: no other job of the workflow runs beside a benchmark.
     threads: ALL_CORES
     resources:
         **RESOURCES,
     params:
+        preparation=run_preparation,
         attempts=run_attempts,
         python=run_python,
         origin=run_origin,
@@ -25,7 +28,8 @@ rule benchmark:
         "{params.progress:{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}}"
     # exec: the harness is then a child of Snakemake itself and ends with it.
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.attempts:q} {params.python:q} scripts/harness"
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.preparation:q} {params.attempts:q}"
+        " {params.python:q} scripts/harness"
         " {params.arguments:q} {params.origin} --output {output:q} --log {log:q}"
 
 
@@ -43,11 +47,14 @@ rule largest_batch:
     priority: PLAN.places + 1
     conda:
         run_conda
+    container:
+        run_container
     threads: ALL_CORES
     resources:
         **RESOURCES,
     params:
-        framebench=FRAMEBENCH,
+        preparation=run_preparation,
+        framebench=run_framebench,
         bounds=search_bounds,
         python=run_python,
         origin=run_origin,
@@ -56,7 +63,8 @@ rule largest_batch:
     message:
         "{params.progress}"
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.framebench:q} largest-batch {params.bounds:q}"
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.preparation:q} {params.framebench:q} largest-batch"
+        " {params.bounds:q}"
         " --output {output:q} --log {log:q} -- {params.python:q} scripts/harness"
         " {params.arguments:q} {params.origin}"
 

@@ -1,0 +1,152 @@
+"""``--sdm apptainer``: what Snakemake is told to start, and what measures inside.
+
+Apptainer cannot be had from Debian 12, so a stand-in with its command line starts the command: it
+changes where programs are looked for, the home folder and the variables as Apptainer does, and
+shuts nothing off. Snakemake's own code for containers and the harness's checks are the real ones.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..harness.test_environment import interpreter
+from .conftest import RUNS, SUITE, Project
+
+# An image is a file with the path of its root folder in it.
+APPTAINER = """#!/usr/bin/env bash
+set -eu
+here=$(dirname "$0")
+case "$1" in
+  --version) echo "apptainer version 1.3.4" ;;
+  pull) cp "$here/toy.sif" "$3"; echo "pull $4" >> "$here/log" ;;
+  exec)
+    printf '%s\\n' "$*" >> "$here/log"
+    shift
+    while [[ $1 == --* ]]; do
+      case "$1" in
+        --home) HOME=$2; shift ;;
+        --bind) shift ;;
+        --nv) ;;
+        *) echo "the stand-in does not know: apptainer exec $1" >&2; exit 1 ;;
+      esac
+      shift
+    done
+    export HOME APPTAINER_CONTAINER=$(realpath "$1")
+    export PATH=$(cat "$1")/bin:/usr/bin:/bin
+    shift
+    exec "$@"
+    ;;
+  *) echo "the stand-in does not know: apptainer $*" >&2; exit 1 ;;
+esac
+"""
+SDM = ("--sdm", "apptainer")
+
+
+@pytest.fixture
+def host(project: Project) -> Path:
+    """The folder of the stand-in and of an image with the oldest Python that may measure."""
+    folder = project.folder.parent / "host"
+    (folder / "root" / "bin").mkdir(parents=True)
+    python = interpreter("3.7") or sys.executable
+    (folder / "root" / "bin" / "python3").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
+    (folder / "root" / "bin" / "python3").chmod(0o755)
+    (folder / "apptainer").write_text(APPTAINER)
+    (folder / "apptainer").chmod(0o755)
+    (folder / "toy.sif").write_text(str(folder / "root"))
+    project.configure(interpreters={}, images={"toy": str(folder / "toy.sif")})
+    return folder
+
+
+def path_with(host: Path) -> str:
+    return f"{host}:{os.environ['PATH']}"
+
+
+def test_the_image_measures(project: Project, host: Path) -> None:
+    """Runs, a search and probes, all of them by the image's Python."""
+    axes = {**SUITE["axes"], "batch_per_device": [1, "max"]}
+    bounds = {"multiple_of": 2, "at_most": 4}
+    project.write_suite({**SUITE, "axes": axes, "largest_batch": bounds})
+    project.configure(rerun_disturbed=1)
+    leak = host / "leak" / "leaked-1.dist-info"
+    leak.mkdir(parents=True)
+    (leak / "METADATA").write_text("Name: leaked\nVersion: 1\n")
+    ran = project.run("--cores", "all", *SDM, PATH=path_with(host), PYTHONPATH=str(leak.parent))
+    assert ran.returncode == 0, ran.stdout
+    assert not (project.folder / ".venvs").exists(), "a venv was built besides"
+    found = project.parsed()
+    assert {record["case"]["batch_per_device"] for record in found} == {1, 4}, ran.stdout
+    for record in found:
+        where = record["environment"]
+        assert record["status"] == "ok", record["reason"]
+        assert (where["way"], where["image"]) == ("container", str(host / "toy.sif"))
+        assert len(where["image_digest"]) == 12
+        assert where["python"].startswith("3.7") or not interpreter("3.7")
+        assert "leaked" not in where["packages"], "the host's PYTHONPATH is in the container"
+    inner = (host / "log").read_text()
+    assert len(list((project.folder / "results" / "probes").rglob("*.json"))) == 1
+    assert "attempts --most 1" in inner
+    assert "largest-batch" in inner
+    assert sys.executable not in inner, "a Python of the host, which is not in the container"
+    assert "a container" in (project.folder / "results" / "report.html").read_text()
+    assert "Nothing to be done" in project.run("--cores", "all", *SDM, PATH=path_with(host)).stdout
+
+
+def test_an_image_is_pulled_once(project: Project, host: Path) -> None:
+    project.configure(images={"toy": "docker://toy:1.0"})
+    refused = project.run("--cores", "all", *SDM, PATH=path_with(host))
+    assert refused.returncode != 0
+    assert "--apptainer-prefix: found" in refused.stdout, "the project's path has a blank"
+    prefix = ("--apptainer-prefix", str(host / "pulled"))
+    ran = project.run("--cores", "all", *SDM, *prefix, PATH=path_with(host))
+    assert ran.returncode == 0, ran.stdout
+    assert [record["status"] for record in project.parsed()] == ["ok"] * RUNS
+    assert {record["environment"]["image"] for record in project.parsed()} == {"docker://toy:1.0"}
+    assert (host / "log").read_text().count("pull docker://toy:1.0") == 1
+
+
+def test_a_container_without_effect_is_no_measurement(project: Project, host: Path) -> None:
+    (host / "apptainer").write_text(APPTAINER.replace("APPTAINER_CONTAINER=", "NOTHING="))
+    project.run("--cores", "all", *SDM, PATH=path_with(host))
+    found = project.parsed()
+    assert [record["status"] for record in found] == ["failed"] * RUNS
+    assert "not in a container" in found[0]["reason"]
+
+
+def test_containers_see_the_gpus(project: Project, host: Path) -> None:
+    gpu = '#!/bin/sh\n[ "$1" = -L ] && echo "GPU 0: Example (UUID: GPU-0)"\n'
+    (host / "nvidia-smi").write_text(gpu)
+    (host / "nvidia-smi").chmod(0o755)
+    for number, arguments in enumerate(((), ("--apptainer-args=--nv",))):
+        results = f"results=gpus{number}"
+        project.run("--cores", "all", *SDM, *arguments, "--config", results, PATH=path_with(host))
+        lines = (host / "log").read_text().splitlines()
+        started = [line for line in lines if line.startswith("exec ")]
+        assert started
+        assert all(line.count("--nv ") == 1 for line in started), started[0]
+        (host / "log").unlink()
+
+
+def test_a_dry_run_needs_no_apptainer(project: Project, host: Path) -> None:
+    (host / "apptainer").unlink()
+    dry = project.run("--cores", "all", *SDM, "-n", "-p")
+    assert dry.returncode == 0, dry.stdout
+    assert f"--way container --image {host}/toy.sif --image-digest" in dry.stdout
+    assert "rule environment" not in dry.stdout
+    plan = project.run("--cores", "1", "plan", *SDM)
+    assert f"toy: image {host}/toy.sif" in plan.stdout, plan.stdout
+    ran = project.run("--cores", "all", *SDM)
+    assert ran.returncode != 0
+    assert "apptainer or singularity command has to be available" in ran.stdout, ran.stdout
+
+
+def test_a_framework_without_an_image_is_refused(project: Project, host: Path) -> None:
+    project.configure(images={})
+    refused = project.run("--cores", "all", *SDM, PATH=path_with(host))
+    assert refused.returncode != 0
+    assert "images: found none for toy" in refused.stdout, refused.stdout
+    assert "rule benchmark" not in refused.stdout
+    assert "Traceback" not in refused.stdout

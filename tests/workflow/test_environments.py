@@ -1,0 +1,96 @@
+"""Environments that the workflow builds: once for all nodes, or once on each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+
+import pytest
+import yaml
+
+from .conftest import RUNS, Project
+
+
+@pytest.fixture
+def offline(project: Project) -> dict[str, str]:
+    """Variables by which the toy is found as a package, in ``envs/toy.yaml`` and nowhere else."""
+    wheels = project.folder.parent / "wheels"
+    wheels.mkdir()
+    about = "toy-1.0.dist-info"
+    with zipfile.ZipFile(wheels / "toy-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
+        tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        wheel.writestr(f"{about}/WHEEL", tags)
+        names = [f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD")]
+        wheel.writestr(f"{about}/RECORD", "".join(f"{name},,\n" for name in names))
+    version = f"python={sys.version_info.major}.{sys.version_info.minor}"
+    file = {"name": "toy", "channels": [], "dependencies": [version, {"pip": ["toy==1.0"]}]}
+    (project.folder / "envs" / "toy.yaml").write_text(yaml.safe_dump(file))
+    project.configure(interpreters={})
+    return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+
+
+def all_of(project: Project, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    ran = project.run("--cores", "all", **variables)
+    assert ran.returncode == 0, ran.stdout
+    return ran
+
+
+def test_on_a_shared_file_system(project: Project, offline: dict[str, str]) -> None:
+    shared = project.folder.parent / "shared"
+    project.configure(environments=str(shared))
+    ran = all_of(project, offline)
+    assert "Building the environment toy" in ran.stdout
+    (folder,) = shared.glob("toy-????????")
+    assert not (project.folder / ".venvs").exists()
+    for record in project.parsed():
+        assert record["environment"]["prefix"] == str(folder)
+        assert record["environment"]["packages"] == {"toy": "1.0"}
+        assert record["environment"]["way"] == "venv"
+
+
+def test_on_the_disk_of_each_node(project: Project, offline: dict[str, str]) -> None:
+    local = project.folder.parent / "local"
+    project.configure(environments=str(local), node_local=True, rerun_disturbed=1)
+    dry = project.run("--cores", "all", "-n")
+    assert "rule environment" not in dry.stdout, "it would be built here, where nothing may run"
+    all_of(project, offline)
+    (folder,) = local.glob("toy-????????")
+    assert set(project.statuses()) == {"ok"}
+    assert {record["environment"]["prefix"] for record in project.parsed()} == {str(folder)}
+    assert "Nothing to be done" in all_of(project, offline).stdout
+
+    built = os.stat(folder).st_ino  # another, were it built again
+    project.configure(seed=1)
+    all_of(project, offline)
+    assert len([name for name in project.records() if "-retry" not in name]) == 2 * RUNS
+    assert os.stat(folder).st_ino == built
+
+
+def test_what_cannot_be_built_on_a_node_is_said(project: Project, offline: dict[str, str]) -> None:
+    project.configure(environments=str(project.folder.parent / "local"), node_local=True)
+    ran = project.run("--cores", "all", **{**offline, "PIP_FIND_LINKS": "/nowhere"})
+    assert ran.returncode != 0
+    assert "framebench: " in ran.stdout
+    assert not project.records()
+
+
+def test_a_command_takes_the_place_of_what_built(project: Project, offline: dict[str, str]) -> None:
+    marker = project.folder.parent / "local" / "toy-0" / "environment.json"
+    framebench = [sys.executable, str(project.folder / "workflow" / "framebench"), "environment"]
+    places = ["--file", str(project.folder / "envs" / "toy.yaml"), "--marker", str(marker)]
+    inner = ["sh", "-c", 'echo "$PPID" "$@"', "sh", "--", "x"]
+    for _ in range(2):
+        ran = subprocess.run(
+            [*framebench, *places, "--", *inner],
+            env={**os.environ, **offline},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ran.stdout.split() == [str(os.getpid()), "--", "x"]
+    python = marker.parent / "bin" / "python"
+    code = "import importlib.metadata as found; print(found.version('toy'))"
+    assert subprocess.check_output([python, "-c", code], text=True).strip() == "1.0"

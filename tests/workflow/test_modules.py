@@ -1,0 +1,119 @@
+"""``--sdm env-modules``, with the environment modules of Debian."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..debian import install_debian_packages
+from .conftest import RUNS, Project
+
+INIT = Path("/usr/share/modules/init/bash")
+SDM = ("--sdm", "env-modules")
+
+
+@pytest.fixture(scope="module")
+def environment_modules() -> None:
+    if not INIT.exists():
+        problem = install_debian_packages("environment-modules")
+        if problem:
+            pytest.skip(problem)
+
+
+@pytest.fixture
+def modules(project: Project) -> Path:
+    """A folder of modules: two versions of one that brings Python and a package, and another that
+    it needs. Loaded before, as a user may have it: one that must not count."""
+    folder = project.folder.parent / "modules"
+    software = project.folder.parent / "software"
+    for version in ("1.0", "2.0"):
+        packages = software / version / "packages" / "brought-0.dist-info"
+        packages.mkdir(parents=True)
+        (packages / "METADATA").write_text(f"Name: brought\nVersion: {version}\n")
+        (software / version / "bin").mkdir()
+        # A link would be taken for a part of the environment that it leads to.
+        python = software / version / "bin" / "python3"
+        python.write_text(f'#!/bin/sh\nexec "{Path(sys.executable).resolve()}" "$@"\n')
+        python.chmod(0o755)
+        write(
+            folder / "toy" / version,
+            f"prepend-path PATH {{{software / version / 'bin'}}}",
+            f"prepend-path PYTHONPATH {{{packages.parent}}}",
+        )
+    write(folder / "base" / "1", "setenv OMP_PROC_BIND close")
+    project.configure(interpreters={}, modules={"toy": ["base", "toy/1.0"]})
+    return folder
+
+
+def write(path: Path, *lines: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(["#%Module1.0", *lines, ""]))
+
+
+def test_the_modules_measure(project: Project, modules: Path, environment_modules: None) -> None:
+    project.configure(rerun_disturbed=1)
+    ran = project.run("--cores", "all", *SDM, MODULEPATH=str(modules))
+    assert ran.returncode == 0, ran.stdout
+    assert not (project.folder / ".venvs").exists(), "a venv was built besides"
+    found = project.parsed()
+    assert len(found) >= RUNS
+    for record in found:
+        where = record["environment"]
+        assert record["status"] == "ok", record["reason"]
+        assert (where["way"], where["modules"]) == ("modules", ["base/1", "toy/1.0"])
+        assert where["packages"]["brought"] == "1.0"
+        assert where["variables"]["OMP_PROC_BIND"] == "close"
+    report = (project.folder / "results" / "report.html").read_text()
+    assert "environment modules (base/1 toy/1.0)" in report
+    again = project.run("--cores", "all", *SDM, MODULEPATH=str(modules))
+    assert "Nothing to be done" in again.stdout, again.stdout
+
+    project.configure(modules={"toy": ["base", "toy/2.0"]}, rerun_disturbed=0)
+    assert project.run("--cores", "all", *SDM, MODULEPATH=str(modules)).returncode == 0
+    versions = [record["environment"]["packages"]["brought"] for record in project.parsed()]
+    assert versions.count("2.0") == RUNS, "those with the other version were taken for them"
+
+
+def test_a_module_that_does_not_load_is_no_measurement(
+    project: Project, modules: Path, environment_modules: None
+) -> None:
+    project.configure(modules={"toy": ["base", "toy/3.0"]})
+    ran = project.run("--cores", "all", *SDM, MODULEPATH=str(modules))
+    assert ran.returncode == 0, ran.stdout
+    found = project.parsed()
+    assert [record["status"] for record in found] == ["failed"] * RUNS
+    assert "module toy/3.0 was asked for; loaded are: base/1" in found[0]["reason"]
+
+
+def test_what_was_loaded_before_does_not_count(
+    project: Project, modules: Path, environment_modules: None
+) -> None:
+    other = modules / "other" / "1"
+    write(other, "setenv OMP_WAIT_POLICY ACTIVE")
+    loaded = {"LOADEDMODULES": "other/1", "_LMFILES_": str(other), "OMP_WAIT_POLICY": "ACTIVE"}
+    ran = project.run("--cores", "all", *SDM, MODULEPATH=str(modules), **loaded)
+    assert ran.returncode == 0, ran.stdout
+    assert project.statuses() == ["ok"] * RUNS
+    for record in project.parsed():
+        assert record["environment"]["modules"] == ["base/1", "toy/1.0"]
+        assert "OMP_WAIT_POLICY" not in record["environment"]["variables"]
+
+
+def test_a_dry_run_needs_no_modules(project: Project, modules: Path) -> None:
+    dry = project.run("--cores", "all", *SDM, "-n", "-p")
+    assert dry.returncode == 0, dry.stdout
+    assert "--way modules --module base --module toy/1.0" in dry.stdout
+    assert "rule environment" not in dry.stdout
+    plan = project.run("--cores", "1", "plan", *SDM)
+    assert "toy: modules base toy/1.0" in plan.stdout, plan.stdout
+
+
+def test_a_framework_without_modules_is_refused(project: Project, modules: Path) -> None:
+    project.configure(modules={})
+    refused = project.run("--cores", "all", *SDM)
+    assert refused.returncode != 0
+    assert "modules: found none for toy" in refused.stdout, refused.stdout
+    assert "rule benchmark" not in refused.stdout
+    assert "Traceback" not in refused.stdout
