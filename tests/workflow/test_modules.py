@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from ..debian import install_debian_packages
-from .conftest import RUNS, Project
+from .conftest import ROOT, RUNS, Project
 
-INIT = Path("/usr/share/modules/init/bash")
+INSTALLED = (Path("/usr/share/modules/init/bash"), Path("/usr/share/lmod/lmod/init/bash"))
 SDM = ("--sdm", "env-modules")
 
 
 @pytest.fixture(scope="module")
 def environment_modules() -> None:
-    if not INIT.exists():
+    if not any(path.exists() for path in INSTALLED):
         problem = install_debian_packages("environment-modules")
         if problem:
             pytest.skip(problem)
@@ -90,10 +92,13 @@ def test_a_module_that_does_not_load_is_no_measurement(
 def test_what_was_loaded_before_does_not_count(
     project: Project, modules: Path, environment_modules: None
 ) -> None:
-    other = modules / "other" / "1"
-    write(other, "setenv OMP_WAIT_POLICY ACTIVE")
-    loaded = {"LOADEDMODULES": "other/1", "_LMFILES_": str(other), "OMP_WAIT_POLICY": "ACTIVE"}
-    ran = project.run("--cores", "all", *SDM, MODULEPATH=str(modules), **loaded)
+    write(modules / "other" / "1", "setenv OMP_WAIT_POLICY ACTIVE")
+    with_other = ["bash", str(ROOT / "workflow" / "with_modules.sh"), "other", "env", "-0"]
+    variables = {**os.environ, "MODULEPATH": str(modules)}
+    shown = subprocess.check_output(with_other, env=variables, text=True).split("\0")
+    loaded = dict(line.split("=", 1) for line in shown if line)
+    assert (loaded["LOADEDMODULES"], loaded["OMP_WAIT_POLICY"]) == ("other/1", "ACTIVE")
+    ran = project.run("--cores", "all", *SDM, **loaded)
     assert ran.returncode == 0, ran.stdout
     assert project.statuses() == ["ok"] * RUNS
     for record in project.parsed():
