@@ -14,7 +14,7 @@ import time
 from typing import Any, Dict, Optional, Sequence
 
 from harness import cores as cores_of
-from harness import environment, interfaces, node, packages, processes, wire
+from harness import environment, interfaces, node, packages, processes, software, wire
 from harness.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.command_line import parse
 from harness.report import first_line
@@ -46,6 +46,8 @@ def introduction(task: node.Task, link: wire.Connection, common: Dict[str, str])
     """What the launcher must know of this node before it gives it a share."""
     cores = cores_of.allowed()
     installed = packages.installed(packages.search_path(common, "/"))
+    wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
+    wrong = wrong or software.missing(task.request, common)
     index = os.environ.get("SLURM_NODEID", "")
     return {
         "token": os.environ.get(TOKEN_VARIABLE, ""),
@@ -58,7 +60,7 @@ def introduction(task: node.Task, link: wire.Connection, common: Dict[str, str])
         "packages": installed,
         "hardware": environment.hardware(len(cores)),
         "devices": environment.visible_gpus(common),
-        "wrong": packages.wrong_environment(task.request.prefix, task.request.pins, installed),
+        "wrong": wrong,
     }
 
 

@@ -179,11 +179,15 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     assert commands.environment_marker(usual, "pytorch") == [f".venvs/{name}/{MARKER}"]
     marker = f"{folder}/{name}/{MARKER}"
     assert commands.environment_marker(shared, "pytorch") == [marker]
-    assert commands.preparation(shared, "pytorch", ["F"]) == []
+    assert commands.preparation(shared, "pytorch", ["F"], 1) == []
     assert commands.environment_marker(local, "pytorch") == [], "built before the jobs"
     file = str(ROOT / "envs" / "pytorch.yaml")
     words = ["F", "environment", "--file", file, "--marker", marker, "--"]
-    assert commands.preparation(local, "pytorch", ["F"]) == words
+    assert commands.preparation(local, "pytorch", ["F"], 1) == words
+    several = commands.preparation(local, "pytorch", ["F"], 3)
+    assert several[:-3] == words[:-1]
+    assert several[-3] == "--start-nodes"
+    assert "--nodes=3 " in several[-2]
     for made in (shared, local):
         assert commands.interpreter(made, "pytorch") == [f"{folder}/{name}/bin/python"]
         assert f"--prefix {folder}/{name} " in commands.origin(made, CATALOG, "pytorch")

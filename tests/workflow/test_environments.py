@@ -94,3 +94,28 @@ def test_a_command_takes_the_place_of_what_built(project: Project, offline: dict
     python = marker.parent / "bin" / "python"
     code = "import importlib.metadata as found; print(found.version('toy'))"
     assert subprocess.check_output([python, "-c", code], text=True).strip() == "1.0"
+
+
+def test_all_nodes_of_a_run_build_before_it_starts(
+    project: Project, offline: dict[str, str]
+) -> None:
+    """Two nodes, each with a disk of its own: here a folder that is a link to it."""
+    local = project.folder.parent / "local"
+    starter = project.folder.parent / "start"
+    starter.write_text(
+        "#!/bin/sh\nset -e\nfor node in 1 2; do\n"
+        f'  mkdir -p "{local}$node"; ln -sfn "{local}$node" "{local}"; "$@"\ndone\n'
+    )
+    starter.chmod(0o755)
+    marker = local / "toy-0" / "environment.json"
+    framebench = [sys.executable, str(project.folder / "workflow" / "framebench"), "environment"]
+    places = ["--file", str(project.folder / "envs" / "toy.yaml"), "--marker", str(marker)]
+    command = [*framebench, *places, "--start-nodes", str(starter), "--", "echo", "started"]
+    settings = {"env": {**os.environ, **offline}, "capture_output": True, "text": True}
+    ran = subprocess.run(command, check=True, **settings)
+    assert ran.stdout == "started\n"
+    for node in (1, 2):
+        assert (project.folder.parent / f"local{node}" / "toy-0" / "environment.json").exists()
+    starter.write_text("#!/bin/sh\necho node 2 is down >&2; exit 7\n")
+    ran = subprocess.run(command, check=False, **settings)
+    assert (ran.returncode, ran.stdout) == (7, "")

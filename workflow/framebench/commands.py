@@ -40,13 +40,14 @@ def image(plan: Plan, name: str) -> str | None:
     return found.name if found else None
 
 
-def preparation(plan: Plan, name: str, framebench: list[str]) -> list[str]:
-    """What a run's command stands behind: what builds its environment on the node that it is on,
-    where each has its own."""
+def preparation(plan: Plan, name: str, framebench: list[str], nodes: int) -> list[str]:
+    """What a run's command stands behind: what builds its environment on its ``nodes``, where each
+    has its own."""
     software = plan.software[name]
     if not (plan.settings.node_local and software.file and software.marker):
         return []
     places = ["--file", str(software.file.path), "--marker", str(software.marker)]
+    places += ["--start-nodes", START_NODES.format(nodes=nodes)] if nodes > 1 else []
     return [*framebench, "environment", *places, "--"]
 
 

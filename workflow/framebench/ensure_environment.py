@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-from .attempts import end_with_parent
+from .attempts import end_with_parent, run
 
 
 def main(arguments: list[str]) -> int:
@@ -22,17 +23,33 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="framebench environment", description=__doc__)
     parser.add_argument("--file", type=Path, required=True, help="envs/NAME.yaml")
     parser.add_argument("--marker", type=Path, required=True, help="file that says it is built")
+    parser.add_argument(
+        "--start-nodes",
+        metavar="COMMAND",
+        help="what starts a command once on each node of a run that has several: all build it",
+    )
     split = arguments.index("--") if "--" in arguments else len(arguments)
     given = parser.parse_args(arguments[:split])
     command = arguments[split + 1 :]
     end_with_parent()
-    if not given.marker.exists():
+    status = 0
+    if given.start_nodes:
+        status = _build_on_nodes(given.start_nodes, given.file, given.marker)
+    elif not given.marker.exists():
         status = _build(given.file, given.marker)
-        if status:
-            return status
+    if status:
+        return status
     if command:
         os.execvp(command[0], command)
     return 0
+
+
+def _build_on_nodes(start: str, file: Path, marker: Path) -> int:
+    own = [sys.executable, str(Path(__file__).parent), "environment"]
+    caught: list[int] = []
+    places = ["--file", str(file), "--marker", str(marker)]
+    status = run([*shlex.split(start), *own, *places], caught)
+    return 128 + caught[0] if caught else status
 
 
 def _build(file: Path, marker: Path) -> int:

@@ -354,7 +354,8 @@ run_container = container_image if METHODS == ["apptainer"] else None
 
 
 def run_preparation(wildcards):
-    return commands.preparation(PLAN, run_software(wildcards), FRAMEBENCH)
+    nodes = measured_shape(wildcards)[0]
+    return commands.preparation(PLAN, run_software(wildcards), FRAMEBENCH, nodes)
 
 
 def run_framebench(wildcards):
