@@ -150,10 +150,21 @@ def test_energy_is_the_median_and_memory_the_most_of_the_repeats() -> None:
 
 
 def test_energy_of_a_record_is_that_of_all_its_sources() -> None:
-    record = {"samples": 50, "watch": {"energy_joules": {"package-0": 90.0, "GPU 0": 10.0}}}
+    watch = {"energy_joules": {"package-0": 90.0, "GPU 0": 10.0}}
+    record = {"samples": 50, "case": {"nodes": 1}, "watch": watch}
     assert record_files._joules_per_sample(record) == 2.0
-    assert record_files._joules_per_sample({"samples": 50}) is None
-    assert record_files._joules_per_sample({"samples": 50, "watch": {"energy_joules": {}}}) is None
+    assert record_files._joules_per_sample({**record, "watch": {"energy_joules": {}}}) is None
+
+
+def test_energy_of_several_nodes_is_that_of_all_or_none() -> None:
+    nodes = [
+        {"node": "n1", "watch": {"energy_joules": {"package-0": 30.0}}},
+        {"node": "n2", "watch": {"energy_joules": {"package-0": 20.0}}},
+    ]
+    record = {"samples": 50, "case": {"nodes": 2}, "nodes": nodes}
+    assert record_files._joules_per_sample(record) == 1.0
+    nodes[1]["watch"] = {"energy_joules": {}}
+    assert record_files._joules_per_sample(record) is None, "half of it passed for all"
 
 
 def test_columns_and_types_hold_without_runs() -> None:
