@@ -40,7 +40,7 @@ def test_the_harness_runs_on(toy: Bench, version: str) -> None:
     if python is None:
         pytest.skip(f"no Python {version} here: `uv python install {version}` brings one")
     toy.python = python
-    done = toy.run("grandchild", devices_per_node=2)
+    done = toy.run("grandchild")  # several ranks need numpy
     assert done.status == 0, done.stderr
     assert done.record["status"] == "ok", done.record["reason"]
     assert done.record["environment"]["python"].startswith(version)

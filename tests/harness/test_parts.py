@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness import cores, outcome, processes, rank, report, schema, synthetic, window
-from harness.adapter import Adapter, Case, Mismatch, Place, Product
+from harness.adapter import Adapter, Case, Exchange, Mismatch, Place, Product
 from harness.parts import Part
 
 from ..conftest import ROOT
@@ -65,6 +65,9 @@ class Recorder(Adapter):
 
     def all_reduce(self, value: float) -> float:
         return self._note("all_reduce", value)
+
+    def exchange(self, array: object) -> Exchange:
+        raise NotImplementedError
 
     def weights_checksum(self) -> float:
         return 0.0

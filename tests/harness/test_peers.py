@@ -398,7 +398,7 @@ def test_all_throttle_reasons_are_told() -> None:
     assert set(watch["gpus"][0]["throttle_reasons"]) == {
         "sw_power_cap", "hw_thermal_slowdown", "hw_power_brake_slowdown"
     }  # fmt: skip
-    assert "hw_thermal_slowdown in 100%" in disturbed(watch)
+    assert "hw_thermal_slowdown in 100%" in disturbed({"watch": watch})
 
 
 # ---- every peer ---------------------------------------------------------------------------------

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import socket
 import time
-from collections.abc import Sequence
-
-import numpy as np
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any
 
 
 class Ring:
@@ -37,27 +38,39 @@ class Ring:
                 time.sleep(0.02)
 
     @staticmethod
-    def _receive(peer: socket.socket, count: int) -> np.ndarray:
+    def _receive(peer: socket.socket, size: int) -> bytearray:
         content = bytearray()
-        while len(content) < 8 * count:
-            part = peer.recv(8 * count - len(content))
+        while len(content) < size:
+            part = peer.recv(size - len(content))
             if not part:
                 raise ConnectionResetError("connection closed by peer")
             content += part
-        return np.frombuffer(content)
+        return content
 
     def all_reduce(self, values: Sequence[float]) -> list[float]:
         """The sums over all ranks."""
-        return self.sum(np.array(values, dtype=float)).tolist()
 
-    def sum(self, array: np.ndarray) -> np.ndarray:
-        """The same of an array of float64."""
+        def added(content: bytes, other: bytes) -> bytes:
+            return array("d", map(operator.add, array("d", content), array("d", other))).tobytes()
+
+        return list(array("d", self._reduce(array("d", values).tobytes(), added)))
+
+    def sum(self, values: Any) -> Any:
+        """The same of a numpy array of float64."""
+        import numpy as np
+
+        def added(content: bytes, other: bytes) -> bytes:
+            return (np.frombuffer(content) + np.frombuffer(other)).tobytes()
+
+        return np.frombuffer(self._reduce(values.tobytes(), added))
+
+    def _reduce(self, content: bytes, added: Callable[[bytes, bytes], bytes]) -> bytes:
         if self.rank == 0:
             for peer in self._peers:
-                array = array + self._receive(peer, array.size)
+                content = added(content, self._receive(peer, len(content)))
         for peer in self._peers:
-            peer.sendall(array.tobytes())
-        return array if self.rank == 0 else self._receive(self._peers[0], array.size)
+            peer.sendall(content)
+        return content if self.rank == 0 else bytes(self._receive(self._peers[0], len(content)))
 
     def close(self) -> None:
         for peer in self._peers:
