@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from ..workflow.conftest import make_project
 from .cluster import Cluster, missing
+from .project import OnCluster
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +34,11 @@ def cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
     """Four idle nodes and no job, whatever the test before did."""
     yield shared_cluster
     shared_cluster.reset()
+
+
+@pytest.fixture
+def slurm_project(cluster: Cluster, tmp_path: Path) -> Iterator[OnCluster]:
+    made = OnCluster(make_project(tmp_path / "a project"), cluster)
+    made.describe()
+    yield made
+    made.project.kill_all()

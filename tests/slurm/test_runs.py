@@ -3,93 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from datetime import datetime
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pytest
-import yaml
-
 from ..frameworks.models import RESNET, small
-from ..workflow.conftest import ROOT, SUITE, Project, make_project
-from .cluster import Cluster
+from ..workflow.conftest import ROOT
+from .project import OnCluster, hosts, overlap
 
-#: Of the test cluster's nodes. Jobs are looked at often, because tests wait for them.
-OPTIONS = (
-    "--workflow-profile",
-    "profiles/slurm",
-    "--slurm-init-seconds-before-status-checks",
-    "2",
-    "--seconds-between-status-checks",
-    "1",
-    "--latency-wait",
-    "10",
-)
 FRAMEWORKS = ("pytorch", "tensorflow", "tensorflow1", "mxnet", "paddle", "oneflow", "jax")
-
-
-class OnCluster:
-    """A project whose suites run on the cluster."""
-
-    def __init__(self, project: Project, cluster: Cluster) -> None:
-        self.project, self.cluster = project, cluster
-
-    @property
-    def folder(self) -> Path:
-        return self.project.folder
-
-    def describe(self, **other: Any) -> None:
-        """The cluster, as its user would."""
-        given = {"nodes": 4, "gpus_per_node": 0, "cores_per_node": 2, "memory_gib": 3, **other}
-        path = self.folder / "profiles" / "slurm" / "cluster.yaml"
-        path.write_text(yaml.safe_dump({"cluster": given}))
-
-    def suite(self, repeats: int, **axes: Any) -> None:
-        axes = {**SUITE["axes"], "mode": ["train"], **axes}
-        self.project.write_suite({**SUITE, "repeats": repeats, "axes": axes})
-
-    def start(self, *arguments: str, toy: str = "", **more: str) -> Any:
-        variables = {**self.cluster.environment, **more}
-        return self.project.start(*OPTIONS, *arguments, toy=toy, **variables)
-
-    def run(self, *arguments: str, toy: str = "", **more: str) -> Any:
-        variables = {**self.cluster.environment, **more}
-        return self.project.run(*OPTIONS, *arguments, toy=toy, **variables)
-
-    def records(self) -> list[dict[str, Any]]:
-        """In the order in which they were started."""
-        found = [json.loads(text) for text in self.project.records().values()]
-        return sorted(found, key=lambda record: record["started"])
-
-    def table(self, name: str) -> pd.DataFrame:
-        path = self.folder / "results" / "tables" / f"{name}.csv"
-        return pd.read_csv(path, keep_default_na=False)
-
-
-@pytest.fixture
-def slurm_project(cluster: Cluster, tmp_path: Path) -> Iterator[OnCluster]:
-    made = OnCluster(make_project(tmp_path / "a project"), cluster)
-    made.describe()
-    yield made
-    made.project.kill_all()
-
-
-def span(record: dict[str, Any]) -> tuple[float, float]:
-    """From when to when it ran, in seconds of the epoch."""
-    start = datetime.fromisoformat(record["started"]).timestamp()
-    return start, start + record["wall_seconds"]
-
-
-def hosts(record: dict[str, Any]) -> set[str]:
-    return {rank["host"] for rank in record["ranks"]}
-
-
-def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    (start, end), (from_, to) = span(one), span(other)
-    return start < to and from_ < end
 
 
 def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:

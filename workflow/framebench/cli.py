@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import catalog, records, searches
+from . import catalog, interruptions, records, searches
 from .config import Source
 from .validation import ConfigError
 
@@ -145,7 +145,14 @@ def make_report(source: Path, results: Path) -> None:
         compared = published.compare_published(found.runs, reference)
         tables.write({"published": compared}, folder)
     tables.write(made, folder)
-    report.write(found, made, results / "report.html", "Framebench report", compared)
+    report.write(
+        found,
+        made,
+        results / "report.html",
+        "Framebench report",
+        compared,
+        interruptions.load(source.parent),
+    )
     (folder / FINGERPRINT).write_text(fingerprint(found, source) + "\n")
     print(summary_text(made["summary"]))
     print(f"\ntables: {folder}\nreport: {results / 'report.html'}")
@@ -166,7 +173,9 @@ def fingerprint(found: records.RecordSet, source: Path) -> str:
     beside = [certificates_of(source), probes_of(source)]
     files = [path for folder in beside for path in sorted(folder.rglob("*.json"))]
     digest = hashlib.sha256(records.fingerprint(found).encode())
-    for path in [*files, *searches.files(source.parent / searches.FOLDER)]:
+    files += searches.files(source.parent / searches.FOLDER)
+    interrupted = source.parent / interruptions.FILE
+    for path in [*files, *[interrupted] * interrupted.is_file()]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 FILE = "interruptions.csv"
 
 #: A failed job in Snakemake's log: its rule, then indented lines.
-_FAILED = re.compile(r"^ *Error in (?:rule|checkpoint) \S+:\n(?P<lines>(?:  +.*\n)*)", re.MULTILINE)
+_FAILED = re.compile(r"^Error in (?:rule|checkpoint) \S+:\n(?P<lines>(?:  +.*\n)*)", re.MULTILINE)
 _LINE = re.compile(r"^ +(\w+): (.*)$", re.MULTILINE)
 _STATUS = re.compile(r"SLURM-job '?(?P<job>\d+)'? failed, SLURM status is: '?(?P<status>\w+)'?")
 
@@ -45,7 +45,9 @@ def found(log: str, results: Path, noticed: str) -> Iterator[Interruption]:
 def note(log: str, results: Path) -> list[Interruption]:
     """Add those in the text of Snakemake's log to the results' file, which may name a run twice."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    new = list(dict.fromkeys(found(log, results, now)))
+    # Of a group of jobs that failed together, some may have finished.
+    begun = dict.fromkeys(found(log, results, now))
+    new = [one for one in begun if not (results / "runs" / f"{one.run}.json").exists()]
     path = results / FILE
     if new:
         path.parent.mkdir(parents=True, exist_ok=True)

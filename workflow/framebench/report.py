@@ -31,6 +31,7 @@ from . import (
 from .efficiency import OPTIONAL
 from .files import write_whole
 from .html_tables import Link, Table
+from .interruptions import Interruption
 from .markdown import MARKS
 from .panels import Cases
 from .plots import Look, Plot
@@ -72,10 +73,11 @@ def write(
     path: Path,
     title: str,
     published: pd.DataFrame | None = None,
+    interrupted: Sequence[Interruption] = (),
 ) -> None:
     """Write the report to ``path``, whole or not at all. Links to records are relative to its
     folder. Raises OSError when it cannot be written."""
-    write_whole(path, render(record_set, tables, path.parent, title, published))
+    write_whole(path, render(record_set, tables, path.parent, title, published, interrupted))
 
 
 def write_comparison(
@@ -111,6 +113,7 @@ def render(
     folder: Path,
     title: str,
     published: pd.DataFrame | None = None,
+    interrupted: Sequence[Interruption] = (),
 ) -> str:
     """The report as text, with links relative to ``folder``."""
     runs = record_set.runs
@@ -149,6 +152,11 @@ def render(
             marks=_legend(tables),
             failures=failed,
             failures_left_out=failed_left_out,
+            interrupted=[
+                (one, Path(record_set.root, f"{one.run}.json").is_file())
+                for one in interrupted[-MAX_PROBLEMS:]
+            ],
+            interrupted_left_out=max(0, len(interrupted) - MAX_PROBLEMS),
             problems=record_set.problems[:MAX_PROBLEMS],
             problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
             published=None if published is None else _published(published),

@@ -92,7 +92,8 @@ class ToyAdapter(Adapter):
         sleep = self.does.get("sleep", 0.0)
         if self.does.get("slow_rank") == self.place.rank:
             sleep *= 5
-        if self.steps <= self.does.get("slow_until", 0) + 4 * self.place.rank:
+        slow_until = self.does.get("slow_until")
+        if slow_until and self.steps <= slow_until + 4 * self.place.rank:
             sleep *= 5
         sleep *= self.does.get("growth", 1.0) ** self.steps
         self.done_at = max(self.done_at, time.perf_counter()) + sleep

@@ -1,0 +1,138 @@
+"""What goes wrong on a cluster: it ends, nothing hangs, nothing runs twice at a time, records of
+finished runs stay, the next call runs the rest, and the report says what happened."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from ..processes import PATIENCE, wait_for
+from .project import OnCluster, hosts, overlap
+
+SLOW = "sleep=1.5"  # four steps a run
+RUNS = 4
+
+
+def begin(project: OnCluster, **more: Any) -> subprocess.Popen[str]:
+    """A workflow of two-node runs, two at a time, with one finished and others running."""
+    project.suite(2, nodes=[2], devices_per_node=[1], batch_per_device=[1, 2], **more)
+    workflow = project.start("all", toy=SLOW)
+    wait_for(lambda: project.project.records(), "a run to finish")
+    running(project)
+    return workflow
+
+
+def running(project: OnCluster) -> list[int]:
+    """Numbers of the jobs that run, of which there must be one."""
+
+    def found() -> list[int]:
+        return [job.number for job in project.cluster.queue() if job.state == "RUNNING"]
+
+    numbers: list[int] = wait_for(found, "a job to run")
+    return numbers
+
+
+def ended(workflow: subprocess.Popen[str]) -> str:
+    """What a workflow printed that must fail, and must not hang."""
+    output, _ = workflow.communicate(timeout=PATIENCE)
+    assert workflow.returncode != 0, output
+    return output
+
+
+def interruptions(project: OnCluster) -> list[dict[str, str]]:
+    with (project.folder / "results" / "interruptions.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def assert_continues(project: OnCluster, before: dict[str, str]) -> None:
+    """The next call runs what is missing, and leaves what was there as it was."""
+    again = project.run("all", toy=SLOW)
+    assert again.returncode == 0, again.stdout
+    after = project.project.records()
+    assert len(after) == RUNS
+    assert all(after[name] == text for name, text in before.items()), "a record was touched"
+    records = project.records()
+    for one, other in combinations(records, 2):
+        if hosts(one) & hosts(other):
+            assert not overlap(one, other), "two runs at once on a node"
+
+
+def test_a_cancelled_job(slurm_project: OnCluster) -> None:
+    workflow = begin(slurm_project)
+    number = running(slurm_project)[0]
+    slurm_project.cluster.command("scancel", str(number))
+    output = ended(workflow)
+    before = slurm_project.project.records()
+    assert len(before) == RUNS - 1, f"the other runs did not go on: {output}"
+    (told,) = interruptions(slurm_project)
+    assert told["job"] == str(number)
+    assert told["status"] == "CANCELLED"
+    assert_continues(slurm_project, before)
+    report = (slurm_project.folder / "results" / "report.html").read_text()
+    assert "Interrupted" in report
+    assert told["run"] in report
+    assert "CANCELLED" in report
+
+
+def test_a_node_that_fails(slurm_project: OnCluster) -> None:
+    workflow = begin(slurm_project)
+    number = running(slurm_project)[0]
+    node = slurm_project.cluster.job(number).nodes.removeprefix("n[")[-2]
+    slurm_project.cluster.kill_node(f"n{node}")
+    workflow.communicate(timeout=PATIENCE)
+    before = slurm_project.project.records()
+    slurm_project.cluster.reset()
+    statuses = [record["status"] for record in slurm_project.records()]
+    # The launcher outlives the other node and says so; else SLURM ends the job with it.
+    if "failed" in statuses:
+        failed = next(r for r in slurm_project.records() if r["status"] == "failed")
+        assert f"n{node}" in failed["reason"]
+    else:
+        assert interruptions(slurm_project)
+    assert_continues(slurm_project, before)
+
+
+def test_a_run_that_takes_too_long_ends_before_slurm_ends_it(slurm_project: OnCluster) -> None:
+    slurm_project.suite(1, nodes=[2], devices_per_node=[1])
+    ran = slurm_project.run("all", "--config", "time_limit=10", toy="hang")
+    assert ran.returncode == 0, ran.stdout
+    (record,) = slurm_project.records()
+    assert record["status"] == "timeout"
+    assert "the time limit of 10 s was reached" in record["reason"]
+    assert not slurm_project.cluster.command("squeue", "--noheader").stdout
+
+
+def test_a_run_that_takes_too_much_memory(slurm_project: OnCluster) -> None:
+    slurm_project.describe(memory_gib=1)
+    slurm_project.suite(1, nodes=[2], devices_per_node=[1])
+    ran = slurm_project.run("all", toy="eat")
+    assert ran.returncode == 0, ran.stdout
+    (record,) = slurm_project.records()
+    assert record["status"] == "oom", record["reason"]
+    assert "out of memory" in record["reason"]
+
+
+def test_a_controller_that_is_restarted(slurm_project: OnCluster) -> None:
+    workflow = begin(slurm_project)
+    slurm_project.cluster.restart_controller()
+    output, _ = workflow.communicate(timeout=PATIENCE)
+    assert workflow.returncode == 0, output
+    assert [record["status"] for record in slurm_project.records()] == ["ok"] * RUNS
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_the_end_of_the_submitting_process(
+    slurm_project: OnCluster, number: signal.Signals
+) -> None:
+    workflow = begin(slurm_project)
+    os.killpg(workflow.pid, number)
+    ended(workflow)
+    before = slurm_project.project.records()
+    assert_continues(slurm_project, before)
+    assert not slurm_project.cluster.command("squeue", "--noheader").stdout
