@@ -197,10 +197,8 @@ RESOURCES = {name: resource(name) for name in cluster.RESOURCES} if CLUSTER else
 ALLOCATIONS = {}
 if CLUSTER and CLUSTER.runs_per_allocation > 1:
     ALLOCATIONS = cluster.allocations(PLAN, CLUSTER.runs_per_allocation)
-    # Snakemake makes a job of each unless it is told how many go together.
-    workflow.group_settings.group_components = dict.fromkeys(
-        ALLOCATIONS.values(), CLUSTER.runs_per_allocation
-    )
+    # By this name the profile says that unconnected jobs of a group belong together.
+    workflow.parent_groupids.update(dict.fromkeys(ALLOCATIONS.values(), "allocation"))
 
 
 def allocation(wildcards):
