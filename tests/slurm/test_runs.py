@@ -6,6 +6,7 @@ import json
 from itertools import combinations
 from typing import Any
 
+from ..conftest import build_environment
 from ..frameworks.models import RESNET, small
 from ..workflow.conftest import ROOT
 from .project import OnCluster, hosts, overlap
@@ -84,8 +85,10 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
 
 
 def test_all_frameworks_on_two_nodes_with_two_devices(
-    slurm_project: OnCluster, all_environments: None
+    slurm_project: OnCluster,
 ) -> None:
+    for framework in FRAMEWORKS:
+        build_environment(framework)
     folder = slurm_project.folder
     (folder / ".venvs").symlink_to(ROOT / ".venvs")
     (folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))

@@ -21,6 +21,7 @@ from framebench import (
     cluster,
     commands,
     environments,
+    estimates,
     interruptions,
     machine,
     plan as planning,
