@@ -185,9 +185,11 @@ def resource(name):
     """What a job that measures asks of the cluster."""
 
     def asked(wildcards):
-        return CLUSTER.resources(
-            *measured_shape(wildcards), cuda=PLAN.place.accelerator == "cuda"
-        )[name]
+        nodes, devices, seconds = measured_shape(wildcards)
+        # The first job on each node builds the environment there.
+        seconds += estimates.ENVIRONMENT_SECONDS * PLAN.settings.node_local
+        cuda = PLAN.place.accelerator == "cuda"
+        return CLUSTER.resources(nodes, devices, seconds, cuda)[name]
 
     return asked
 

@@ -1,0 +1,108 @@
+"""What a run asks of a cluster, and which runs share an allocation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench import cluster, slurm
+from framebench.cluster import Cluster
+from framebench.matrix import Case
+from framebench.plan import PlannedRun
+
+GIVEN = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
+
+
+def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> dict[str, Any]:
+    found = Cluster.of({**GIVEN, **other}).resources(nodes, devices, 120.0, cuda)
+    assert tuple(found) == cluster.RESOURCES
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def test_one_node_with_gpus() -> None:
+    assert asked() == {
+        "nodes": 1,
+        "tasks": 1,
+        "gres": "gpu:8",
+        "tasks_per_gpu": 0,
+        "mem_mb": 512000,
+        "runtime": 11,  # 3 x 120 s, and 5 minutes
+        "slurm_extra": "'--exclusive'",
+    }
+
+
+def test_several_nodes_start_their_own() -> None:
+    found = asked(nodes=4, devices=2)
+    assert (found["nodes"], found["tasks"], found["mpi"]) == (4, 4, "srun")
+    assert found["gres"] == "gpu:2", "is per node"
+
+
+def test_without_gpus_none_are_asked_for() -> None:
+    assert {"gres", "tasks_per_gpu"}.isdisjoint(asked(cuda=False))
+
+
+def test_what_the_user_says_is_passed_on() -> None:
+    given = {"partition": "gpu", "account": "me", "constraint": "a100", "extra": "--qos=high"}
+    found = asked(**given)
+    assert found["slurm_partition"] == "gpu"
+    assert found["slurm_account"] == "me"
+    assert found["constraint"] == "a100"
+    assert found["slurm_extra"] == "'--exclusive --qos=high'"
+    assert "slurm_extra" not in asked(exclusive=False)
+
+
+def test_no_more_time_is_asked_for_than_the_partition_gives() -> None:
+    assert asked(time_limit=6)["runtime"] == 6
+
+
+@pytest.mark.parametrize("time_limit", [None, 6, 1])
+def test_a_run_ends_before_its_job(time_limit: int | None) -> None:
+    described = Cluster.of({**GIVEN, "time_limit": time_limit})
+    assert 0 < described.run_limit(120.0) < 60 * described.minutes(120.0)
+
+
+def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> None:
+    def case(nodes: int, batch: int) -> Case:
+        return Case("toy", "toy", "train", nodes, 1, batch, "fp32", "none", None)
+
+    cases = [case(nodes, batch) for nodes in (1, 2) for batch in (1, 2, 3)]
+    runs = [
+        PlannedRun(one, repeat, f"{one}/r{repeat}", "", 1.0, 0)
+        for repeat in (1, 2)
+        for one in cases
+    ]
+
+    class Plan:
+        pending = runs
+        reserve: tuple[PlannedRun, ...] = ()
+
+    found = cluster.allocations(Plan, 3)  # type: ignore[arg-type]
+    assert set(Counter(found.values()).values()) == {3}
+    for name in set(found.values()):
+        shared = [run.case for run in runs if found[run.name] == name]
+        assert len({one.nodes for one in shared}) == 1
+        assert len(set(shared)) == 3, "a case stands twice in an allocation"
+
+
+def test_jobs_of_a_call_are_known_by_the_name_in_its_log(tmp_path: Path) -> None:
+    slurm.note("Using shell: /usr/bin/bash\nSLURM run ID: 57-cd\nProvided\n", tmp_path)
+    slurm.note("SLURM run ID: 58-ce\n", tmp_path)
+    assert (tmp_path / slurm.FILE).read_text().split() == ["57-cd", "58-ce"]
+
+
+def test_where_no_call_was_there_is_nothing_to_settle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # SLURM is not even asked
+    assert slurm.settle(tmp_path, print) == 0
+
+
+def test_slurm_that_does_not_answer_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm.note("SLURM run ID: 57-cd\n", tmp_path)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(slurm.SlurmError, match="squeue"):
+        slurm.settle(tmp_path, print)
