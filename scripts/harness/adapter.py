@@ -5,7 +5,8 @@ statistics, the record, the launching and the error handling live in the harness
 
 The harness calls, in this order and in every rank of a run::
 
-    start() -> build(batch) -> product_dtypes() -> step() * warm-up -> compiled()
+    start() -> exchange(array) on several ranks -> build(batch) -> product_dtypes()
+    -> step() * warm-up -> compiled()
     -> synchronize(), step(), mark() * window, synchronize() -> read(..), weights_checksum(), ..
     -> parts() in training, where they are wanted
 
