@@ -110,5 +110,4 @@ def test_all_frameworks_on_two_nodes_with_two_devices(
         assert record["status"] == "ok", f"{framework}: {record['reason']}"
         assert len(hosts(record)) == 2
         assert {rank["processes"] for rank in record["ranks"]} == {4}
-        assert len({rank["weights_checksum"] for rank in record["ranks"]}) <= 2
         assert all(len(rank["preflight"]) == 2 for rank in record["ranks"])
