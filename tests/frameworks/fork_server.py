@@ -84,7 +84,7 @@ class ForkServer:
         request = {
             "script": f"{self.prelude}\n{script}",
             "places": [
-                {**names, **place_variables(rank, addresses, run="test", cores=())}
+                {**names, **place_variables(rank, rank, addresses, run="test", cores=())}
                 for rank in range(ranks)
             ],
             "seconds": SECONDS,
