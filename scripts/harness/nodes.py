@@ -148,7 +148,8 @@ def _wait_for_calls(
             except (wire.Closed, ValueError):
                 link.close()
                 continue
-            if hmac.compare_digest(str(introduction.pop("token", "")), token):
+            told = str(introduction.pop("token", ""))
+            if hmac.compare_digest(told.encode(), token.encode()):
                 called.append(Node(link, introduction))
             else:
                 link.close()

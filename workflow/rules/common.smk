@@ -48,11 +48,18 @@ def place(settings):
     return settings.cluster.machine if settings.cluster else machine.detect()
 
 
+MEASURE_NOTHING = {
+    *("plan", "report", "compare", "lint"),
+    *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),
+    *("--rulegraph", "--filegraph", "--d3dag", "--unlock", "--help", "-h"),
+}
+
+
 def settle_queue(settings):
     """Before the plan is made, what a killed call has left in the queue is over: its records count,
     and nothing runs twice at the same time."""
     # While rules are read, Snakemake itself does not know its targets.
-    idle = set(sys.argv) & {"plan", "report", "compare", "lint"}
+    idle = set(sys.argv) & MEASURE_NOTHING
     dryrun = workflow.output_settings.dryrun
     if idle or dryrun or not (settings.cluster and workflow.is_main_process):
         return
