@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Sequence
 
 from harness import processes, reservation
 from harness.guard import sweep
@@ -43,17 +43,17 @@ def signals_raise() -> Iterator[None]:
 
 
 @contextmanager
-def temporary_folder(run: str, reserved: str = "") -> Iterator[str]:
+def temporary_folder(run: str, reserved: str = "", files: Sequence[int] = ()) -> Iterator[str]:
     """The temporary folder of the processes marked ``run`` on this node and the guard that outlives
-    this process, which removes the ``reserved`` file too. On the way out, no process of the run is
-    left and the folder is gone."""
+    this process, which removes the ``reserved`` file too and keeps the ``files`` open as long. On
+    the way out, no process of the run is left and the folder is gone."""
     try:
         folder = tempfile.mkdtemp(prefix="framebench-")
     except OSError as error:
         raise reservation.ReservationError(f"{error}; set TMPDIR to another folder") from error
     guard: Optional["subprocess.Popen[bytes]"] = None
     try:
-        guard = processes.start_guard(run, folder, reserved)
+        guard = processes.start_guard(run, folder, reserved, files)
         yield folder
     finally:
         sweep(run)

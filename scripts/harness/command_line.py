@@ -43,6 +43,7 @@ class Request:
     probe: bool
     split_steps: int
     start_nodes: Optional[str]
+    lease: Optional[str]
     way: str
     prefix: Optional[str]
     pins: Tuple[Tuple[str, str], ...]
@@ -174,6 +175,13 @@ def _parser() -> argparse.ArgumentParser:
         help="what starts a command once on each of several nodes, with the number of nodes in "
         "place of {nodes}: 'srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1'",
     )
+    measuring.add_argument(
+        "--lease",
+        metavar="DIR",
+        type=os.path.abspath,
+        help="on devices that no other run with this folder of locks has; waits for them at most "
+        "--time-limit",
+    )
     environment = parser.add_argument_group("environment")
     environment.add_argument(
         "--way",
@@ -215,6 +223,8 @@ def parse(arguments: Sequence[str]) -> Request:
         parsed["cores_per_device"] = 1
     if parsed["nodes"] > 1 and parsed["start_nodes"] is None:
         parser.error(f"--nodes {parsed['nodes']} needs --start-nodes")
+    if parsed["nodes"] > 1 and parsed["lease"] is not None:
+        parser.error("--lease is for runs on one node; the devices of several are the scheduler's")
     return Request(**parsed)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -9,11 +10,12 @@ import time
 import traceback
 import uuid
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from harness import cores as cores_of
 from harness import (
     declaration,
+    devices,
     environment,
     node,
     nodes,
@@ -28,6 +30,7 @@ from harness.adapter import Mismatch
 from harness.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.command_line import Request, as_typed, parse
 from harness.guard import sweep
+from harness.lease import Lease, leased
 from harness.parent_death import signal_when_parent_dies
 from harness.report import first_line
 from harness.schema import SchemaError, record_schema
@@ -46,9 +49,12 @@ class Setup:
     folder: str  # temporary, for the ranks
     deadline: float  # monotonic seconds
     command: List[str]
+    cores: List[int]  # that this process might use when it started
+    common: Dict[str, str]  # variables of all ranks
+    lease: Optional[Lease]  # None: no devices of its own were asked for
 
 
-def run_ranks(setup: Setup, common: Dict[str, str], arguments: Sequence[str]) -> record.Measured:
+def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     """Start the ranks, wait for them, judge them."""
     task = setup.task
     request, case = task.request, task.case
@@ -57,7 +63,9 @@ def run_ranks(setup: Setup, common: Dict[str, str], arguments: Sequence[str]) ->
     if case.nodes == 1:
         addresses = processes.free_addresses(case.devices)
         share = node.Share(setup.run, 0, addresses, setup.deadline - time.monotonic())
-        found = node.run_ranks(task, share, setup.folder, setup.deadline, common)
+        found = node.run_ranks(
+            task, share, setup.folder, setup.deadline, setup.common, lease=setup.lease
+        )
         outcomes = found.outcomes
     else:
         log = processes.beside(request.log, "nodes")
@@ -79,26 +87,26 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     """The record of this run, whatever happens to it except a signal."""
     task = setup.task
     request, case = task.request, task.case
-    cores = cores_of.allowed()
-    common = processes.common_environment(
-        os.environ, request.way, request.accelerator, request.cores_per_device
-    )
-    common.update(request.variables)
-    installed = packages.installed(packages.search_path(common, setup.folder))
-    where = environment.capture(request.way, len(cores), installed, common)
-    where.update(software.fields(request, common))
+    installed = packages.installed(packages.search_path(setup.common, setup.folder))
+    where = environment.capture(request.way, len(setup.cores), installed, setup.common)
+    where.update(software.fields(request, setup.common))
+    if setup.lease and setup.lease.devices and request.accelerator == "cuda":
+        hardware = where["hardware"]
+        hardware["gpus"] = devices.among(hardware["gpus"], setup.lease.devices)
     refused = declaration.unsupported(
-        case, task.framework, task.facts, len(cores), request.cores_per_device
+        case, task.framework, task.facts, len(setup.cores), request.cores_per_device
     )
     wrong = packages.wrong_environment(request.prefix, request.pins, installed)
-    wrong = wrong or software.missing(request, common)
+    wrong = wrong or software.missing(request, setup.common)
     if refused:
         measured = record.Measured("unsupported", refused, [])
     elif wrong:
         measured = record.Measured("failed", wrong, [])
+    elif setup.lease and setup.lease.refused:
+        measured = record.Measured(*setup.lease.refused, [])
     else:
         try:
-            measured = run_ranks(setup, common, arguments)
+            measured = run_ranks(setup, arguments)
         except (nodes.Missing, Mismatch) as error:
             measured = record.Measured("failed", first_line(error), [])
         except Exception as error:
@@ -110,12 +118,37 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     made = record.assemble(
         request, case, task.facts["unit"], measured, where, setup.command, started, version
     )
+    if setup.lease:
+        made["lease"] = setup.lease.fields()
     return record.checked(made, setup.schema)
+
+
+@contextlib.contextmanager
+def devices_for(
+    request: Request, cores: List[int], common: Dict[str, str]
+) -> Iterator[Optional[Lease]]:
+    """The devices that the run has for itself until the end of the context; None where none were
+    asked for. ``cores``: that this process may use; ``common``: variables of all ranks, which
+    see these GPUs alone from now on."""
+    if request.lease is None:
+        yield None
+        return
+    wanted = request.devices_per_node
+    try:
+        available = devices.available(request.accelerator, request.cores_per_device, cores, common)
+    except Mismatch as error:
+        yield Lease([], 0, [], 0.0, ("failed", first_line(error)))
+        return
+    with leased(request.lease, wanted, available, request.time_limit) as lease:
+        if lease.cores:
+            os.sched_setaffinity(0, lease.cores)  # not where the neighbours are timed
+        if lease.devices and request.accelerator == "cuda":
+            common["CUDA_VISIBLE_DEVICES"] = ",".join(device.name for device in lease.devices)
+        yield lease
 
 
 def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
     """Measure and write the record. Returns the exit status."""
-    started = record.Started.now()
     try:
         task = node.task_of(request)
         schema = record_schema()
@@ -125,17 +158,26 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
     identity = uuid.uuid4().hex
     steps = (request.warmup_limit or request.warmup_steps) + request.timed_steps
     size = reservation.record_bytes(task.case.devices, steps)
-    place = reservation.Reservation(request.output, identity, size)
-    try:
-        reservation.make_log(request.log)
-        with temporary_folder(identity, place.path) as folder:
-            deadline = started.monotonic + request.time_limit
-            result = measure(
-                Setup(task, schema, identity, folder, deadline, command), started, arguments
-            )
-            place.write(record.encode(result))
-    finally:
-        place.discard()
+    cores = cores_of.allowed()
+    common = processes.common_environment(
+        os.environ, request.way, request.accelerator, request.cores_per_device
+    )
+    common.update(request.variables)
+    with devices_for(request, cores, common) as lease:
+        started = record.Started.now()  # with its devices: to wait for them is not its own time
+        place = reservation.Reservation(request.output, identity, size)
+        try:
+            reservation.make_log(request.log)
+            files = lease.files if lease else []
+            with temporary_folder(identity, place.path, files) as folder:
+                deadline = started.monotonic + request.time_limit
+                setup = Setup(
+                    task, schema, identity, folder, deadline, command, cores, common, lease
+                )
+                result = measure(setup, started, arguments)
+                place.write(record.encode(result))
+        finally:
+            place.discard()
     print(record.summary(result, request.output))
     return 0
 

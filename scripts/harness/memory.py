@@ -67,12 +67,13 @@ class Allowed(NamedTuple):
     reserve: int
 
 
-def allowed(limit: Limit, spare: bool) -> Allowed:
+def allowed(limit: Limit, spare: bool, part: float = 1.0) -> Allowed:
     """What a run that starts now may take. With ``spare``, some of it is kept for later runs, and
-    what others have already taken is not counted on."""
+    what others have already taken is not counted on. ``part``: of the machine, where others run
+    beside it; a limit in percent is of that part."""
     total = environment.memory_bytes()
     reserve = total // _RESERVED
-    most = min(limit.bytes_of(total), total - reserve)
+    most = min(limit.bytes_of(int(part * total)), total - reserve)
     if not spare:
         return Allowed(most, reserve)
     most = int(most * (1 - _SPARE))

@@ -11,6 +11,7 @@ from harness import cores as cores_of
 from harness import declaration, environment, memory, outcome, processes, watch_summary
 from harness.adapter import Case
 from harness.command_line import Request
+from harness.lease import Lease
 from harness.watcher import Watcher
 from harness.wire import Connection
 
@@ -79,15 +80,18 @@ def run_ranks(
     deadline: float,
     common: Dict[str, str],
     link: Optional[Connection] = None,
+    lease: Optional[Lease] = None,
 ) -> Found:
     """Start the ranks of ``share``, wait for them, judge them. ``folder``: temporary; ``deadline``
     in monotonic seconds; ``common``: the variables of all ranks; ``link``: to whoever tells this
-    node that a rank has failed on another, None where there is no other."""
+    node that a rank has failed on another, None where there is no other; ``lease``: the devices of
+    the ranks, None for the first of the node."""
     request, case = task.request, task.case
     cores = cores_of.allowed()
     per_device = request.cores_per_device
-    pinned = _cores_of_ranks(request, case, cores, common)
-    fewest = min(len(own) for own in pinned) or max(1, len(cores) // case.devices_per_node)
+    pinned = lease.places if lease else _cores_of_ranks(request, case, cores, common)
+    all_devices = lease.of if lease else case.devices_per_node
+    fewest = min(len(own) for own in pinned) or max(1, len(cores) // all_devices)
     spec = {
         "framework_folder": task.framework.folder,
         "facts": task.facts,
@@ -105,9 +109,11 @@ def run_ranks(
         "node": name(),
     }
     kills_before = environment.oom_kills()
-    used = cores[: case.devices_per_node * per_device] if per_device else cores
+    own = lease.cores if lease else cores[: case.devices_per_node * (per_device or 0)]
+    used = own or cores
+    part = case.devices_per_node / all_devices
     gpus = case.devices_per_node if request.accelerator == "cuda" else 0
-    may = memory.allowed(request.memory_limit, request.spare_memory)
+    may = memory.allowed(request.memory_limit, request.spare_memory, part)
     held = memory.Memory(share.run, os.getpid(), may, len(used), request.spare_memory)
     with Watcher(share.run, used, common, gpus) as watcher:
         ranks = processes.start_ranks(
@@ -118,7 +124,8 @@ def run_ranks(
             common,
             share.run,
             request.log,
-        )  # fmt: skip
+            lease.files if lease else (),
+        )
         processes.watch(ranks, folder, deadline, held, link)
     out_of_memory = environment.oom_kills() != kills_before
     outcomes = [

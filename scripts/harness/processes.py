@@ -103,8 +103,10 @@ def place_variables(
     }
 
 
-def start_guard(run: str, folder: str, file: str) -> "subprocess.Popen[bytes]":
-    """The process that cleans up after this one; see :mod:`harness.guard`."""
+def start_guard(
+    run: str, folder: str, file: str, files: Sequence[int] = ()
+) -> "subprocess.Popen[bytes]":
+    """The process that cleans up after this one, see :mod:`harness.guard`; inherits ``files``."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", _GUARD, run, folder, file],
         stdin=subprocess.PIPE,
@@ -112,6 +114,7 @@ def start_guard(run: str, folder: str, file: str) -> "subprocess.Popen[bytes]":
         stderr=subprocess.DEVNULL,
         cwd="/",
         start_new_session=True,
+        pass_fds=files,
     )
 
 
@@ -123,9 +126,11 @@ def start_ranks(
     common: Mapping[str, str],
     run: str,
     log: str,
+    files: Sequence[int] = (),
 ) -> List[RankProcess]:
     """Start the ``ranks`` of ``spec`` that belong on this node, of all those at ``addresses``.
-    ``cores``: of each of them, empty where it is not to be pinned. Raises OSError."""
+    ``cores``: of each of them, empty where it is not to be pinned; ``files``: that they inherit.
+    Raises OSError."""
     folder = spec["folder"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
@@ -147,6 +152,7 @@ def start_ranks(
                 cwd=here,
                 env=variables,
                 start_new_session=True,
+                pass_fds=files,
             )
         started.append(RankProcess(rank, process, path))
     return started

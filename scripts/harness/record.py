@@ -56,6 +56,7 @@ def _settings(request: Request) -> Dict[str, Any]:
         "time_limit": request.time_limit,
         "seed": request.seed,
         "variant": request.variant,
+        "side_by_side": request.lease is not None,
         "variables": dict(request.variables),
     }
 

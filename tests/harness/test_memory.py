@@ -45,6 +45,15 @@ def test_what_is_allowed_leaves_the_machine_its_reserve() -> None:
     assert memory.allowed(memory.parse_limit("64MiB"), spare=True).limit < 64 * MIB
 
 
+def test_who_has_a_part_of_the_machine_has_that_part_of_its_memory() -> None:
+    share, size = memory.parse_limit("40%"), memory.parse_limit("64MiB")
+    whole = memory.allowed(share, spare=False)
+    quarter = memory.allowed(share, spare=False, part=0.25)
+    assert quarter.limit == pytest.approx(whole.limit / 4, rel=1e-6)
+    assert quarter.reserve == whole.reserve, "what must stay free is everybody's"
+    assert memory.allowed(size, spare=False, part=0.25).limit == 64 * MIB, "a size is a size"
+
+
 class Processes:
     """A made-up /proc with one process of the run, R, that was not there before it."""
 
