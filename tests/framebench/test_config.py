@@ -56,6 +56,10 @@ BAD_CONFIG = {
         {"rerun_disturbed": "yes"},
         ["rerun_disturbed: found 'yes'", "whole number"],
     ),
+    "side by side as text": (
+        {"side_by_side": "perhaps"},
+        ["side_by_side: found 'perhaps'", "true or false"],
+    ),
     "unknown accelerator": ({"accelerator": "tpu"}, ["accelerator: found", "auto, cpu, cuda"]),
     "zero cores": ({"cores_per_device": 0}, ["cores_per_device: found 0", "at least 1"]),
     "cores as text": ({"cores_per_device": "two"}, ["cores_per_device: found 'two'", "auto"]),

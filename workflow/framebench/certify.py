@@ -12,6 +12,7 @@ from . import parity
 from .catalog import Catalog
 from .plan import Plan, request
 from .record_files import parse
+from .side_by_side import lease_folder
 
 
 class Comparison(NamedTuple):
@@ -111,6 +112,7 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "cores-per-device": plan.place.cores_per_device,
         "time-limit": plan.settings.time_limit,
         "seed": plan.settings.seed,
+        "lease": lease_folder(plan.settings),
         "parity": reference,
     }
     given = {key: value for key, value in words.items() if value is not None}

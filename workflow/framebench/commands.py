@@ -15,6 +15,7 @@ from .cluster import START_NODES
 from .matrix import Case
 from .plan import Plan, PlannedRun
 from .searches import Search
+from .side_by_side import lease_folder
 
 #: Steps that are timed part by part behind the window of a training run's first repeat: what a step
 #: consists of does not change from repeat to repeat.
@@ -144,6 +145,7 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
         "time-limit": plan.settings.time_limit,
         "memory-limit": plan.settings.memory_limit,
         "start-nodes": START_NODES if case.nodes > 1 else None,
+        "lease": lease_folder(plan.settings),
         "seed": plan.settings.seed,
         **({"variant": case.variant} if case.variant else {}),
     }

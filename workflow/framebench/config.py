@@ -36,6 +36,7 @@ AXES = (*DEFAULT_AXES, *BATCHES)
 #: Where a configuration comes from, for messages.
 SOURCE = "config (config/config.yaml or --config)"
 LISTS = ("frameworks", "models", "retry")
+SWITCHES = ("side_by_side",)
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ class Settings:
     models: list[str]
     retry: frozenset[str]
     rerun_disturbed: int
+    side_by_side: bool
     accelerator: str
     cores_per_device: int | str
     time_limit: float
@@ -128,9 +130,14 @@ def load_settings(
 
     Raises :class:`ConfigError` naming the file, the key, what was found and what is allowed.
     """
-    values = {key: _split(value) if key in LISTS else value for key, value in dict(config).items()}
+    values = {key: _typed(key, value) for key, value in dict(config).items()}
     check(values, load_schema("config.schema.yaml", _choices(catalog)), SOURCE)
     deployment = _deployment(methods)
+    if values["side_by_side"] and values.get("cluster"):
+        raise ConfigError(
+            f"{SOURCE}: side_by_side: found True beside cluster; allowed there: false, because the "
+            "scheduler shares devices out"
+        )
     return Settings(
         suite=load_suite(values["suite"], catalog),
         results=_folder(values, "results"),
@@ -142,6 +149,7 @@ def load_settings(
         models=_all(values["models"], catalog.models),
         retry=frozenset(values["retry"]),
         rerun_disturbed=int(values["rerun_disturbed"]),
+        side_by_side=values["side_by_side"],
         accelerator=values["accelerator"],
         cores_per_device=values["cores_per_device"],
         time_limit=float(values["time_limit"]),
@@ -324,10 +332,12 @@ def _choices(catalog: Catalog) -> dict[str, list[str]]:
     }
 
 
-def _split(value: Any) -> Any:
-    """``a,b`` from the command line is the list [a, b]."""
-    if isinstance(value, str) and value != "all":
+def _typed(key: str, value: Any) -> Any:
+    """From the command line ``a,b`` is the list [a, b], and ``true`` is no text."""
+    if key in LISTS and isinstance(value, str) and value != "all":
         return [part.strip() for part in value.split(",")]
+    if key in SWITCHES and value in ("true", "false"):
+        return value == "true"
     return value
 
 

@@ -5,7 +5,7 @@ Standard library only: it is asked between two attempts of a run, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from . import by_node
@@ -46,15 +46,28 @@ THROTTLED = (
 
 def disturbed(record: Mapping[str, Any]) -> str:
     """Why the figure of an ok record is not that of the machines at rest, in words; "" where
-    nothing speaks against it, or nothing is known."""
+    nothing speaks against it, or nothing is known.
+
+    Of a run with others of ours beside it, it is the devices that must be at rest. Load elsewhere
+    is what such a run is measured with, as its variant says, and no more than a neighbour makes; on
+    GPUs that is all load. It stays in the record.
+    """
     return "; ".join(
         f"node {node}: {why}" if node else why
         for node, watch in by_node.found(record, "watch")
-        for why in (*_load(watch), *_host(watch), *_gpus(watch))
+        for why in (*_load(watch, _quiet(record)), *_host(watch), *_gpus(watch))
     )
 
 
-def _load(watch: Mapping[str, Any]) -> Iterator[str]:
+def _quiet(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where others may not work while a run is timed."""
+    settings = record.get("settings", {})
+    if not settings.get("side_by_side"):
+        return ("foreign_load", "machine_foreign_load")
+    return ("foreign_load",) if settings["cores_per_device"] else ()
+
+
+def _load(watch: Mapping[str, Any], quiet: Collection[str]) -> Iterator[str]:
     rounding = ROUNDING_SECONDS / _seconds(watch)
     used, machine = len(watch["cores"]), watch["machine_cores"]
     kinds = (
@@ -62,7 +75,7 @@ def _load(watch: Mapping[str, Any]) -> Iterator[str]:
         ("machine_foreign_load", "the machine's cores", machine, MACHINE_FOREIGN_LOAD),
     )
     for name, whose, cores, limit in kinds:
-        load = watch[name]
+        load = watch[name] if name in quiet else None
         if load and cores and load["mean"] > (limit + rounding) * cores:
             yield (
                 f"others kept {load['mean']:.2f} of {whose} ({cores}) busy "

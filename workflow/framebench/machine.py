@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Machine:
     """``cores`` that this process may use; number of NVIDIA ``gpus``. ``memory`` says in words how
     much of it there is: that of the host in GiB, and the kinds of GPU. Of a cluster: one of its
-    nodes, and how many ``nodes`` a run may take."""
+    nodes, and how many ``nodes`` a run may take. ``threads_per_core``: the most of the ``cores``
+    that are threads of one physical core."""
 
     cores: int
     gpus: int
     memory: str = ""
     nodes: int = 1
+    threads_per_core: int = 1
 
 
 def detect() -> Machine:
@@ -27,7 +32,8 @@ def detect() -> Machine:
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     # Rounded: another kernel keeps another few MiB for itself.
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
-    return Machine(len(os.sched_getaffinity(0)), gpus, memory)
+    cores = os.sched_getaffinity(0)
+    return Machine(len(cores), gpus, memory, threads_per_core=_threads_per_core(cores))
 
 
 def _gpus() -> tuple[int, list[str]]:
@@ -45,3 +51,16 @@ def _gpus() -> tuple[int, list[str]]:
         return count, kinds
     shown = [part for part in visible.split(",") if part.strip() not in ("", "-1")]
     return min(count, len(shown)), kinds
+
+
+def _threads_per_core(cores: Iterable[int], sys: Path = Path("/sys")) -> int:
+    """The most of these logical cores that share a physical one; 1 where the kernel does not
+    tell."""
+    shared: Counter[str] = Counter()
+    for core in cores:
+        topology = sys / "devices" / "system" / "cpu" / f"cpu{core}" / "topology"
+        try:
+            shared[(topology / "thread_siblings_list").read_text()] += 1
+        except OSError:
+            continue
+    return max(shared.values(), default=1)

@@ -6,12 +6,20 @@ A missing number is "-" with a footnote that says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
-from . import efficiency_cells, intervals, markdown_scaling, parity, scaling, split_table
+from . import (
+    efficiency_cells,
+    intervals,
+    markdown_scaling,
+    parity,
+    scaling,
+    side_by_side,
+    split_table,
+)
 from .markdown_cells import MISSING, Cell, Footnotes, Row, escape, grid, marked, number
 from .markdown_sections import interval, sections, speedup, topology
 
@@ -68,11 +76,13 @@ MARKS = {
     "parity": "the framework computed something else than the reference (see the parity table): "
     "do not compare this figure",
 }
+WORDS = {**MARKS, side_by_side.TOKEN: side_by_side.MEANING}
 
 
 def render(name: str, table: pd.DataFrame) -> str:
     """The whole Markdown file of the table called `name`; any other frame gets its own columns."""
     rows: list[Row] = [dict(zip(table.columns, r, strict=True)) for r in table.itertuples(False)]
+    words = words_of([table])
     shared = hoist(rows)
     notes = Footnotes()
     lines = [f"# {TITLES.get(name, name)}", ""]
@@ -95,13 +105,18 @@ def render(name: str, table: pd.DataFrame) -> str:
         lines += [*grid(list(table.columns), (map(_plain, row.values()) for row in rows)), ""]
     for note in notes.lines():
         lines += [note, ""]
-    lines += [line for mark in MARKS for line in _legend(mark, rows)]
+    lines += [line for word, meaning in words for line in (f"*{word}*: {meaning}", "")]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _legend(mark: str, rows: Sequence[Row]) -> list[str]:
-    used = any(mark in row.get("marks", "").split() for row in rows)
-    return [f"*{mark}*: {MARKS[mark]}", ""] if used else []
+def words_of(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
+    """The marks and other words in the tables that need an explanation, and it."""
+    found = set()
+    for table in tables:
+        for column, separator in (("marks", " "), ("variant", ";")):
+            cells = table[column].unique() if column in table else ()
+            found |= {word for cell in cells for word in str(cell).split(separator)}
+    return [(word, meaning) for word, meaning in WORDS.items() if word in found]
 
 
 def hoist(rows: Sequence[Row]) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import disturbance, estimates, matrix, record_files, records, repeats, searches
+from . import disturbance, estimates, matrix, record_files, records, repeats, searches, side_by_side
 from .catalog import Catalog
 from .config import Settings, Suite
 from .machine import Machine
@@ -18,6 +18,7 @@ from .matrix import Capacity, Case, LeftOut
 from .records import RecordSet
 from .run import Run
 from .searches import Search
+from .side_by_side import Room
 from .software import Software, choose
 
 RECORD_NAME = re.compile(r"r(\d+)(?:-retry(\d+))?\.json")
@@ -58,6 +59,8 @@ class Plan:
     """How many the order of all runs has, with those of cases whose batch is still to be found."""
     searches: list[tuple[Search, float]]
     """Of the cases whose batch is ``max``, with the seconds that each is expected to take."""
+    room: Room | None
+    """What runs that go side by side share out; None where they follow each other."""
 
     @property
     def pending(self) -> list[PlannedRun]:
@@ -132,6 +135,7 @@ def make_plan(
         settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
         runs_in, len(latest), most * len(cases),
         [(one, estimates.of_search(one.case, settings, place, catalog)) for one in needs.values()],
+        Room.of(settings, place, machine),
     )  # fmt: skip
 
 
@@ -200,12 +204,24 @@ def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
         "warmup_steps": suite.warmup_steps,
         **({"warmup_limit": suite.warmup_limit} if suite.warmup_limit else {}),
         "timed_steps": suite.timed_steps,
+        **({"side_by_side": True} if settings.side_by_side else {}),
     }
 
 
 def remaining(plan: Plan) -> float:
-    """Expected seconds of the runs still to do."""
-    return sum(run.seconds for run in plan.pending)
+    """Expected seconds until the runs still to do are done."""
+    return seconds_for(plan, plan.pending)
+
+
+def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
+    """Expected seconds until so many ``runs`` of the plan are done."""
+    if plan.room is None:
+        return sum(run.seconds for run in runs)
+    jobs = [
+        side_by_side.Job(run.repeat, plan.room.taken(run.case.devices_per_node), run.seconds)
+        for run in sorted(runs, key=lambda run: run.place)
+    ]
+    return side_by_side.duration(jobs, plan.room.whole)
 
 
 def duration(seconds: float) -> str:

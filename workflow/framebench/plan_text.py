@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from . import estimates
 from .matrix import Case
-from .plan import Plan, duration, remaining, software
+from .plan import Plan, duration, remaining, seconds_for, software
 
 
 def describe(plan: Plan, description: str = "") -> str:
@@ -28,6 +28,7 @@ def describe(plan: Plan, description: str = "") -> str:
         f"  {len(cases)} cases x {suite.repeats} repeats{until} = {len(plan.runs)} runs, each "
         f"{warmup} warm-up and {suite.timed_steps} timed steps",
         f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}",
+        *_side_by_side(plan),
         f"  to do: {len(plan.pending)} runs, about {duration(remaining(plan))} "
         + (
             f"(from {plan.cached} cached records)"
@@ -65,6 +66,13 @@ def describe(plan: Plan, description: str = "") -> str:
     return "\n".join(lines)
 
 
+def _side_by_side(plan: Plan) -> list[str]:
+    """How many runs go at a time, where these may be several."""
+    if plan.room is None:
+        return []
+    return [f"  side by side: up to {plan.room.at_a_time} runs with one device, with --cores all"]
+
+
 def _to_find(plan: Plan) -> list[str]:
     """The searches, done and to do."""
     if not plan.searches:
@@ -84,7 +92,7 @@ def _to_find(plan: Plan) -> list[str]:
 def _at_most(plan: Plan) -> list[str]:
     if not plan.reserve:
         return []
-    most = remaining(plan) + sum(run.seconds for run in plan.reserve)
+    most = seconds_for(plan, [*plan.pending, *plan.reserve])
     runs = len(plan.pending) + len(plan.reserve)
     return [f"  and at most {runs} runs, {duration(most)}, if no interval gets narrow"]
 

@@ -17,6 +17,7 @@ from .certify import free_name
 from .plan import Plan, duration, request
 from .record_files import hardware_label, parse
 from .run import Problem, Run, cause
+from .side_by_side import lease_folder
 
 FORMAT = "framebench-probe-1"
 #: Rough wall time of one, most of it for the import.
@@ -130,6 +131,7 @@ def arguments(plan: Plan, one: Probe) -> list[str]:
         "cores-per-device": plan.place.cores_per_device,
         "time-limit": plan.settings.time_limit,
         "seed": plan.settings.seed,
+        "lease": lease_folder(plan.settings),
     }
     given = {key: value for key, value in words.items() if value is not None}
     return [*(word for key, value in given.items() for word in (f"--{key}", str(value))), "--probe"]

@@ -21,7 +21,9 @@ class Progress:
         self._asked = len(plan.pending)
         self._folder = plan.settings.results / "runs"
         self._measures = measures
-        self._left = self._all = remaining(plan)
+        self._left = self._all = sum(run.seconds for run in plan.pending)
+        # Runs side by side take less than the sum of their times.
+        self._pace = remaining(plan) / self._all if self._all else 1.0
         self._finished = 0
         self._positions: dict[str, int] = {}
         # Only what has been started can have finished: nobody asks the file system about the rest.
@@ -44,8 +46,8 @@ class Progress:
             self._note_finished()
             self._unfinished.add(name)
         left, expected = self._left, self._all - self._left
-        if self._finished >= 3 and expected > 0:
-            left *= (now - self._started) / expected
+        measured = self._finished >= 3 and expected > 0
+        left *= (now - self._started) / expected if measured else self._pace
         position = self._positions.setdefault(name, len(self._positions) + 1)
         run = self._runs[name]
         what = f"{run.case} repeat {run.repeat}"

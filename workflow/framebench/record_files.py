@@ -17,6 +17,7 @@ import fastjsonschema
 from . import by_node, doubts
 from .communication import all_reduce_of
 from .run import NO_REASON, Problem, Run, cause
+from .side_by_side import TOKEN as SIDE_BY_SIDE
 from .step_parts import split_of
 
 _FORMAT = "framebench-record-1"
@@ -182,6 +183,8 @@ def variant_of(settings: Mapping[str, Any], length: int | None) -> str:
     tokens = [str(settings["accelerator"])]
     if settings["accelerator"] == "cpu" and settings["cores_per_device"] is not None:
         tokens.append(f"cores={settings['cores_per_device']}")
+    if settings.get("side_by_side"):
+        tokens.append(SIDE_BY_SIDE)
     if length is not None:
         tokens.append(f"seq={length}")
     limit = f"..{settings['warmup_limit']}" if settings.get("warmup_limit") else ""

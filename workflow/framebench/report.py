@@ -32,7 +32,7 @@ from .efficiency import OPTIONAL
 from .files import write_whole
 from .html_tables import Link, Table
 from .interruptions import Interruption
-from .markdown import MARKS
+from .markdown import words_of
 from .panels import Cases
 from .plots import Look, Plot
 from .record_links import Links, RecordLinks, to_record
@@ -100,7 +100,7 @@ def write_comparison(
             ],
             plots=[(plot, ()) for plot in panels.comparison(frame, look)],
             table=html_tables.of_frame("compare", "Every case", frame),
-            marks=_legend({"compare": frame}),
+            marks=words_of([frame]),
             report=_beside(path.parent, REPORT_PAGE),
         )
     )
@@ -149,7 +149,7 @@ def render(
             tables=made,
             scaling=scaling.KINDS,
             communication=_communication(tables),
-            marks=_legend(tables),
+            marks=words_of(tables.values()),
             failures=failed,
             failures_left_out=failed_left_out,
             interrupted=[
@@ -180,13 +180,6 @@ def _page() -> dict[str, Markup]:
     """Style and script of every page."""
     files = {"style": "report.css", "script": "report.js"}
     return {k: Markup((TEMPLATES / file).read_text(encoding="utf-8")) for k, file in files.items()}
-
-
-def _legend(tables: Mapping[str, pd.DataFrame]) -> list[tuple[str, str]]:
-    """The marks that stand in a table, and what they mean."""
-    cells = [cell for table in tables.values() if "marks" in table for cell in table["marks"]]
-    used = {mark for cell in cells for mark in cell.split()}
-    return [(mark, meaning) for mark, meaning in MARKS.items() if mark in used]
 
 
 def _tables(tables: Mapping[str, pd.DataFrame], links: Links) -> dict[str, Table]:

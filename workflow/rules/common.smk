@@ -30,6 +30,7 @@ from framebench import (
     progress,
     records,
     searches,
+    side_by_side,
     slurm,
 )
 from framebench.config import load_settings
@@ -131,6 +132,12 @@ if CLUSTER:
     workflow.global_resources["_cores"] = CLUSTER.cores_per_node
 CORES_HERE = len(os.sched_getaffinity(0)) if CLUSTER else workflow.cores
 ALL_CORES = CLUSTER.cores_per_node if CLUSTER else CORES_HERE
+
+
+def cores_for(devices):
+    """Of those that Snakemake may use: all, unless runs go side by side."""
+    return PLAN.room.threads(devices, workflow.cores) if PLAN.room else ALL_CORES
+
 
 RESULTS = str(PLAN.settings.results)
 RECORD = f"{RESULTS}/runs/{{framework}}/{{model}}/{{case}}/{{run}}.json"
@@ -386,6 +393,10 @@ def run_arguments(wildcards):
     return commands.arguments(PLAN, POSSIBLE[run_name(wildcards)])
 
 
+def run_cores(wildcards):
+    return cores_for(POSSIBLE[run_name(wildcards)].case.devices_per_node)
+
+
 def search_bounds(wildcards):
     return commands.search_bounds(PLAN)
 
@@ -436,6 +447,10 @@ def comparison_arguments(wildcards, input):
     return certify.arguments(PLAN, compared(wildcards)[1], input.reference)
 
 
+def comparison_cores(wildcards):
+    return cores_for(compared(wildcards)[1].devices)
+
+
 def comparison_priority(wildcards):
     return len(COMPARISONS) - list(COMPARISONS).index(compared(wildcards)[0])
 
@@ -484,6 +499,23 @@ def text_of(logs):
     return "".join(Path(path).read_text(errors="replace") for path in logs)
 
 
+def round_of(job):
+    """The repeat that a benchmark job is for; None of other jobs."""
+    if job.rule.name != "benchmark":
+        return None
+    return POSSIBLE[run_name(job.wildcards)].repeat
+
+
+def start_round_by_round():
+    """Of several runs that wait Snakemake starts the first that fits, whatever waits before it."""
+    select = workflow.scheduler._job_selector
+
+    def selected(waiting, *others):
+        return select(side_by_side.of_first_round(waiting, round_of), *others)
+
+    workflow.scheduler._job_selector = selected
+
+
 onstart:
     if measures():
         lock_results(PLAN.settings.results)
@@ -495,6 +527,8 @@ onstart:
         if CLUSTER:
             slurm.note(text_of(log), PLAN.settings.results)
         rest_while_measuring()
+        if PLAN.room:
+            start_round_by_round()
 
 
 onsuccess:

@@ -31,7 +31,7 @@ rule comparison:
         run_conda
     container:
         run_container
-    threads: ALL_CORES
+    threads: comparison_cores
     resources:
         **RESOURCES,
     params:

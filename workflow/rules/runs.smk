@@ -13,8 +13,8 @@ rule benchmark:
         run_conda
     container:
         run_container
-    # All cores: no other job of the workflow runs beside a benchmark.
-    threads: ALL_CORES
+    # All cores, so that no other job runs beside it, or a share of them where that is allowed.
+    threads: run_cores
     resources:
         **RESOURCES,
     params:

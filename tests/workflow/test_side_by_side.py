@@ -1,0 +1,164 @@
+"""Whole workflows whose runs go side by side: on devices of their own, and round by round."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import cores
+
+from ..processes import wait_for
+from .conftest import SUITE, Project, make_project
+
+CONFIG = ("side_by_side=true", "cores_per_device=1")
+PHYSICAL = {min([core, *cores.siblings(core)]) for core in cores.allowed()}
+several = pytest.mark.skipif(len(PHYSICAL) < 2, reason="needs two physical cores")
+MIXED = {**SUITE, "axes": {**SUITE["axes"], "devices_per_node": [1, 2], "batch_per_device": [1, 2]}}
+RUNS = 16
+
+
+def measure(project: Project, *arguments: str, toy: str = "") -> Any:
+    """With a folder of locks that is the tests' own."""
+    return project.start(*arguments, toy=toy, TMPDIR=str(project.folder.parent))
+
+
+def finished(project: Project, *config: str, cores: str = "all", toy: str = "") -> str:
+    workflow = measure(project, "--cores", cores, "--config", *CONFIG, *config, toy=toy)
+    output, _ = workflow.communicate(timeout=1200)
+    assert workflow.returncode == 0, output
+    return str(output)
+
+
+def measured(*projects: Project) -> list[dict[str, Any]]:
+    """All records, in the order in which they got their devices."""
+    found = [json.loads(text) for project in projects for text in project.records().values()]
+    return sorted(found, key=lambda record: record["started"])
+
+
+def span(record: dict[str, Any]) -> tuple[float, float]:
+    start = datetime.fromisoformat(record["started"]).timestamp()
+    return start, start + record["wall_seconds"]
+
+
+def overlapping(found: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for one, other in itertools.combinations(found, 2):
+        if max(span(one)[0], span(other)[0]) < min(span(one)[1], span(other)[1]):
+            yield one, other
+
+
+def cores_of(record: dict[str, Any]) -> set[int]:
+    return {core for rank in record["ranks"] for core in rank["cores"]}
+
+
+def assert_no_core_is_shared(found: list[dict[str, Any]]) -> None:
+    assert {record["status"] for record in found} == {"ok"}
+    for one, other in overlapping(found):
+        shared = cores_of(one) & cores_of(other)
+        assert not shared, f"both had cores {shared}: {one['lease']}, {other['lease']}"
+
+
+@several
+def test_runs_go_side_by_side_on_devices_of_their_own(project: Project) -> None:
+    project.write_suite(MIXED)
+    finished(project, toy="sleep=0.1")
+    found = measured(project)
+    assert len(found) == RUNS
+    assert_no_core_is_shared(found)
+    small = [record for record in found if record["case"]["devices_per_node"] == 1]
+    assert any(True for _ in overlapping(small)), "they followed each other"
+    for record in found:
+        assert len(record["lease"]["devices"]) == record["case"]["devices_per_node"]
+    waited = sum(record["lease"]["waited_seconds"] for record in found)
+    spent = sum(record["wall_seconds"] for record in found)
+    assert waited < 0.1 * spent, f"more was started than fits: {waited} s of {spent} s waited"
+    # Repeats stay interleaved: none of a later round is over before all of the round before began.
+    first = max(span(record)[0] for record in found if record["repeat"] == 1)
+    second = min(span(record)[1] for record in found if record["repeat"] == 2)
+    assert first < second, "a run that needs more devices was overtaken by a later round"
+    with (project.folder / "results" / "tables" / "summary.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == RUNS // 2
+    assert all("side_by_side" in row["variant"].split(";") for row in rows)
+    again = finished(project)
+    assert "Nothing to be done" in again, again
+
+
+@several
+def test_two_workflows_of_one_machine_share_no_device(project: Project, tmp_path: Path) -> None:
+    another = make_project(tmp_path / "another project")
+    both = (project, another)
+    for one in both:
+        one.write_suite({**MIXED, "repeats": 1})
+    arguments = ("--cores", "all", "--config", *CONFIG)
+    workflows = [measure(one, *arguments, toy="sleep=0.1") for one in both]
+    try:
+        for workflow in workflows:
+            output, _ = workflow.communicate(timeout=1200)
+            assert workflow.returncode == 0, output
+    finally:
+        another.kill_all()
+    found = measured(*both)
+    assert len(found) == RUNS
+    assert_no_core_is_shared(found)
+    assert any(record["lease"]["waited_seconds"] > 0.1 for record in found), "nobody was in the way"
+
+
+def test_with_one_core_for_snakemake_runs_follow_each_other(project: Project) -> None:
+    """A run that needs more than that is run all the same, and alone."""
+    project.write_suite({**MIXED, "repeats": 1})
+    finished(project, cores="1")
+    found = measured(project)
+    assert len(found) == (8 if len(cores.allowed()) > 1 else 4)
+    assert not list(overlapping(found))
+    assert_no_core_is_shared(found)
+
+
+@several
+def test_kill_of_the_workflow_frees_the_devices(project: Project) -> None:
+    project.write_suite(MIXED)
+    workflow = measure(project, "--cores", "all", "--config", *CONFIG, toy="sleep=0.4")
+    wait_for(lambda: len(project.pids("start_rank")) >= 2, "two ranks to run")
+    os.kill(workflow.pid, signal.SIGKILL)
+    workflow.wait()
+    project.assert_nothing_left()
+    before = project.records()
+    finished(project, toy="sleep=0.1")
+    after = project.records()
+    assert len(after) == RUNS
+    assert all(after[name] == text for name, text in before.items())
+
+
+def test_searches_are_alone_and_their_batches_those_of_the_runs(project: Project) -> None:
+    axes = {**SUITE["axes"], "batch_per_device": ["max"]}
+    bounds = {"multiple_of": 2, "at_most": 4}
+    project.write_suite({**SUITE, "axes": axes, "largest_batch": bounds})
+    finished(project, toy="sleep=0.05")
+    folder = project.folder / "results" / "largest_batch"
+    tries = [json.loads(path.read_text()) for path in folder.rglob("b*.json")]
+    assert [record["status"] for record in tries] == ["ok"] * 4
+    found = measured(project)
+    assert not list(overlapping(tries)), "two searches shared the memory"
+    assert max(span(one)[1] for one in tries) < min(span(one)[0] for one in found)
+    limits = {record["memory"]["limit_bytes"] for record in found}
+    assert all(0 < one["memory"]["limit_bytes"] <= max(limits) for one in tries)
+    with (project.folder / "results" / "tables" / "summary.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["status"] for row in rows] == ["ok"] * 2
+    assert all("4 (max)" in row["remarks"] for row in rows), "nobody knows that it was searched for"
+
+
+def test_the_plan_tells(project: Project) -> None:
+    plan = project.run("--cores", "1", "plan", "--config", *CONFIG)
+    assert plan.returncode == 0, plan.stdout
+    assert f"side by side: up to {len(PHYSICAL)} runs with one device" in plan.stdout, plan.stdout
+    refused = project.run("--cores", "1", "plan", "--config", "side_by_side=perhaps")
+    assert refused.returncode != 0
+    assert "side_by_side: found 'perhaps'; allowed: true or false" in refused.stdout
