@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Iterable, List, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Sequence, Tuple
 
 #: What the numeric libraries underneath the frameworks read to size their thread pools.
 THREAD_VARIABLES = (
@@ -77,18 +77,25 @@ def share(cores: List[int], local_rank: int, per_device: int) -> List[int]:
 
 
 def near_gpus(
-    addresses: Sequence[str], usable: Sequence[int], root: str = "/sys/bus/pci/devices"
+    addresses: Sequence[str],
+    usable: Sequence[int],
+    root: str = "/sys/bus/pci/devices",
+    siblings: Callable[[int], List[int]] = siblings,
 ) -> List[List[int]]:
     """For each GPU, by its PCI address, cores of its own among those that the kernel calls local to
-    it; those that several are near to are dealt out evenly. Empty lists where the kernel does not
-    tell, or where a GPU would be left without one."""
+    it; those that several are near to are dealt out evenly, both threads of a physical core to the
+    same. Empty lists where the kernel does not tell, or where a GPU would be left without one."""
     local = [sorted(set(usable).intersection(_local(address, root))) for address in addresses]
     found: List[List[int]] = []
     for place, cores in enumerate(local):
         same = [other for other, others in enumerate(local) if others == cores]
-        count = len(cores) // len(same)
+        threads: Dict[Tuple[int, ...], List[int]] = {}
+        for core in cores:
+            threads.setdefault(tuple(siblings(core)), []).append(core)
+        physical = list(threads.values())
+        count = len(physical) // len(same)
         first = same.index(place) * count
-        found.append(cores[first : first + count])
+        found.append(sorted(core for pair in physical[first : first + count] for core in pair))
     return found if all(found) else [[] for _ in addresses]
 
 
