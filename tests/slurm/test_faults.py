@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 from itertools import combinations
-from typing import Any
 
 import pytest
 
@@ -19,26 +18,22 @@ SLOW = "sleep=1.5"  # four steps a run
 RUNS = 4
 
 
-def begin(project: OnCluster, **more: Any) -> subprocess.Popen[str]:
-    """A workflow of two-node runs, two at a time, with one finished and others running."""
-    project.suite(2, nodes=[2], devices_per_node=[1], batch_per_device=[1, 2], **more)
+def begin(project: OnCluster) -> tuple[subprocess.Popen[str], int]:
+    """A workflow of two-node runs, two at a time, of which one has finished, and the number of a
+    job that has not run for long: one that had to wait for another. It is a run's, for the probe of
+    the peak takes one node."""
+    project.suite(2, nodes=[2], devices_per_node=[1], batch_per_device=[1, 2])
+    others = {job.number for job in project.cluster.queue()}
     workflow = project.start("all", toy=SLOW)
     wait_for(lambda: project.project.records(), "a run to finish")
-    running(project)
-    return workflow
 
+    def begun() -> int:
+        jobs = [job for job in project.cluster.queue() if job.number not in others]
+        of_runs = sorted(job.number for job in jobs if "[" in job.nodes)
+        running = {job.number for job in jobs if job.state == "RUNNING"}
+        return next((number for number in of_runs[2:] if number in running), 0)
 
-def running(project: OnCluster) -> int:
-    """Number of a job that has not run for long: one that had to wait for another to end."""
-
-    def found() -> int:
-        jobs = project.cluster.queue()
-        first = min(job.number for job in jobs)
-        numbers = [job.number for job in jobs if job.state == "RUNNING"]
-        return max((number for number in numbers if number > first + 1), default=0)
-
-    number: int = wait_for(found, "another job to run")
-    return number
+    return workflow, wait_for(begun, "another job to run")
 
 
 def ended(workflow: subprocess.Popen[str]) -> str:
@@ -67,8 +62,7 @@ def assert_continues(project: OnCluster, before: dict[str, str]) -> None:
 
 
 def test_a_cancelled_job(slurm_project: OnCluster) -> None:
-    workflow = begin(slurm_project)
-    number = running(slurm_project)
+    workflow, number = begin(slurm_project)
     slurm_project.cluster.command("scancel", str(number))
     output = ended(workflow)
     before = slurm_project.project.records()
@@ -84,8 +78,7 @@ def test_a_cancelled_job(slurm_project: OnCluster) -> None:
 
 
 def test_a_node_that_fails(slurm_project: OnCluster) -> None:
-    workflow = begin(slurm_project)
-    number = running(slurm_project)
+    workflow, number = begin(slurm_project)
     node = slurm_project.cluster.job(number).nodes.removeprefix("n[")[-2]
     slurm_project.cluster.kill_node(f"n{node}")
     workflow.communicate(timeout=PATIENCE)
@@ -122,7 +115,7 @@ def test_a_run_that_takes_too_much_memory(slurm_project: OnCluster) -> None:
 
 
 def test_a_controller_that_is_restarted(slurm_project: OnCluster) -> None:
-    workflow = begin(slurm_project)
+    workflow, _ = begin(slurm_project)
     slurm_project.cluster.restart_controller()
     output, _ = workflow.communicate(timeout=PATIENCE)
     assert workflow.returncode == 0, output
@@ -133,7 +126,7 @@ def test_a_controller_that_is_restarted(slurm_project: OnCluster) -> None:
 def test_the_end_of_the_submitting_process(
     slurm_project: OnCluster, number: signal.Signals
 ) -> None:
-    workflow = begin(slurm_project)
+    workflow, _ = begin(slurm_project)
     os.killpg(workflow.pid, number)
     ended(workflow)
     before = slurm_project.project.records()
