@@ -135,11 +135,11 @@ def _wait_for_calls(
         if starter.poll() is not None:
             words = outcome.last_line(log)
             raise Missing(
-                f"the command that starts the nodes ended with status {starter.returncode}"
-                + (f"; its last words: {words}" if words else "")
+                f"{_who_answered(task, called)}; the command that starts them ended with status "
+                f"{starter.returncode}" + (f"; its last words: {words}" if words else "")
             )
         if time.monotonic() >= end:
-            raise Missing(_who_is_missing(task, called))
+            raise Missing(f"{_who_answered(task, called)} within {_CALL_SECONDS:g} s")
         readable, _, _ = select.select([listener], [], [], 0.5)
         if readable:
             link = wire.Connection(listener.accept()[0])
@@ -155,16 +155,12 @@ def _wait_for_calls(
                 link.close()
 
 
-def _who_is_missing(task: Task, called: Sequence[Node]) -> str:
-    """By name where the scheduler tells which nodes there should be."""
+def _who_answered(task: Task, called: Sequence[Node]) -> str:
+    """And who did not, where the scheduler tells which nodes there should be."""
     here = [node.name for node in called]
-    expected = _expected_nodes()
-    missing = [name for name in expected if name not in here]
-    which = f": {', '.join(missing)}" if missing else ""
-    return (
-        f"{len(here)} of {task.case.nodes} nodes answered ({', '.join(here) or 'none'}) within "
-        f"{_CALL_SECONDS:g} s; missing{which or ' is at least one'}"
-    )
+    missing = [name for name in _expected_nodes() if name not in here]
+    which = f", not {', '.join(missing)}" if missing else ""
+    return f"{len(here)} of {task.case.nodes} nodes answered ({', '.join(here) or 'none'}{which})"
 
 
 def _expected_nodes() -> List[str]:
