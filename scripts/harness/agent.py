@@ -67,10 +67,7 @@ def introduction(task: node.Task, link: wire.Connection, common: Dict[str, str])
 def take_part(task: node.Task, link: wire.Connection) -> None:
     """From the introduction to the result. Raises wire.Closed where the launcher is gone."""
     request = task.request
-    common = processes.common_environment(
-        os.environ, request.way, request.accelerator, request.cores_per_device
-    )
-    common.update(request.variables)
+    common = node.common_environment(request)
     for name in (LAUNCHER_VARIABLE, TOKEN_VARIABLE):
         common.pop(name, None)
     link.send(introduction(task, link, common))

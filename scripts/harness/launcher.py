@@ -159,10 +159,7 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
     steps = (request.warmup_limit or request.warmup_steps) + request.timed_steps
     size = reservation.record_bytes(task.case.devices, steps)
     cores = cores_of.allowed()
-    common = processes.common_environment(
-        os.environ, request.way, request.accelerator, request.cores_per_device
-    )
-    common.update(request.variables)
+    common = node.common_environment(request)
     with devices_for(request, cores, common) as lease:
         started = record.Started.now()  # with its devices: to wait for them is not its own time
         place = reservation.Reservation(request.output, identity, size)

@@ -56,6 +56,15 @@ def name() -> str:
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
+def common_environment(request: Request) -> Dict[str, str]:
+    """The variables that all ranks of this node share."""
+    common = processes.common_environment(
+        os.environ, request.way, request.accelerator, request.cores_per_device
+    )
+    common.update(request.variables)
+    return common
+
+
 def _cores_of_ranks(
     request: Request, case: Case, cores: List[int], common: Dict[str, str]
 ) -> List[List[int]]:

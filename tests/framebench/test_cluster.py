@@ -12,11 +12,11 @@ from framebench.cluster import Cluster
 from framebench.matrix import Case
 from framebench.plan import PlannedRun
 
-GIVEN = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
+GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
 
 
 def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> dict[str, Any]:
-    found = Cluster.of({**GIVEN, **other}).resources(nodes, devices, 120.0, cuda)
+    found = Cluster(**{**GIVEN, **other}).resources(nodes, devices, 120.0, cuda)
     assert tuple(found) == cluster.RESOURCES
     return {name: value for name, value in found.items() if value is not None}
 
@@ -59,7 +59,7 @@ def test_no_more_time_is_asked_for_than_the_partition_gives() -> None:
 
 @pytest.mark.parametrize("time_limit", [None, 6, 1])
 def test_a_run_ends_before_its_job(time_limit: int | None) -> None:
-    described = Cluster.of({**GIVEN, "time_limit": time_limit})
+    described = Cluster(**{**GIVEN, "time_limit": time_limit})
     assert 0 < described.run_limit(120.0) < 60 * described.minutes(120.0)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,21 +31,16 @@ class Cluster:
     that follow each other in one job; ``extra``: further options of ``sbatch``."""
 
     nodes: int
-    gpus_per_node: int
     cores_per_node: int
     memory_gib: float
-    partition: str | None
-    account: str | None
-    constraint: str | None
-    time_limit: int | None
-    exclusive: bool
-    runs_per_allocation: int
-    extra: str
-
-    @staticmethod
-    def of(given: Mapping[str, Any]) -> Cluster:
-        """From the checked configuration."""
-        return Cluster(**{**DEFAULTS, **given})
+    gpus_per_node: int = 0
+    partition: str | None = None
+    account: str | None = None
+    constraint: str | None = None
+    time_limit: int | None = None
+    exclusive: bool = True
+    runs_per_allocation: int = 1
+    extra: str = ""
 
     @property
     def machine(self) -> Machine:
@@ -100,17 +94,6 @@ RESOURCES = (
     "constraint",
     "slurm_extra",
 )
-
-DEFAULTS: dict[str, Any] = {
-    "gpus_per_node": 0,
-    "partition": None,
-    "account": None,
-    "constraint": None,
-    "time_limit": None,
-    "exclusive": True,
-    "runs_per_allocation": 1,
-    "extra": "",
-}
 
 
 def allocations(plan: Plan, size: int) -> dict[str, str]:

@@ -159,7 +159,7 @@ def load_settings(
             name: brought.interpreter(f"{SOURCE}: interpreters.{name}", path)
             for name, path in values["interpreters"].items()
         },
-        cluster=Cluster.of(values["cluster"]) if values.get("cluster") else None,
+        cluster=Cluster(**values["cluster"]) if values.get("cluster") else None,
         images={
             name: brought.image(f"{SOURCE}: images.{name}", value)
             for name, value in values["images"].items()
