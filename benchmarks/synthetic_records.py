@@ -49,7 +49,7 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
     noise = random.Random(0)
     for run in made.pending:
         record = copy.deepcopy(sample)
-        record["case"] = run.case._asdict()
+        record["case"] = {key: getattr(run.case, key) for key in sample["case"]}
         record["repeat"] = run.repeat
         record["settings"] |= {
             "accelerator": "cpu",

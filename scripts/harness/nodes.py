@@ -131,28 +131,44 @@ def _wait_for_calls(
     log: str,
 ) -> None:
     end = min(deadline, time.monotonic() + _CALL_SECONDS)
-    while len(called) < task.case.nodes:
-        if starter.poll() is not None:
-            words = outcome.last_line(log)
-            raise Missing(
-                f"{_who_answered(task, called)}; the command that starts them ended with status "
-                f"{starter.returncode}" + (f"; its last words: {words}" if words else "")
-            )
-        if time.monotonic() >= end:
-            raise Missing(f"{_who_answered(task, called)} within {_CALL_SECONDS:g} s")
-        readable, _, _ = select.select([listener], [], [], 0.5)
-        if readable:
-            link = wire.Connection(listener.accept()[0])
-            try:
-                introduction = link.first(_CALL_SECONDS)
-            except (wire.Closed, ValueError):
-                link.close()
-                continue
-            told = str(introduction.pop("token", ""))
-            if hmac.compare_digest(told.encode(), token.encode()):
-                called.append(Node(link, introduction))
-            else:
-                link.close()
+    calling: List[wire.Connection] = []  # they have not said yet who they are
+    try:
+        while len(called) < task.case.nodes:
+            if starter.poll() is not None:
+                words = outcome.last_line(log)
+                raise Missing(
+                    f"{_who_answered(task, called)}; the command that starts them ended with "
+                    f"status {starter.returncode}" + (f"; its last words: {words}" if words else "")
+                )
+            if time.monotonic() >= end:
+                raise Missing(f"{_who_answered(task, called)} within {_CALL_SECONDS:g} s")
+            readable, _, _ = select.select([listener, *calling], [], [], 0.5)
+            if listener in readable:
+                calling.append(wire.Connection(listener.accept()[0]))
+            for link in [link for link in calling if link in readable]:
+                _introduce(link, token, calling, called)
+    finally:
+        for link in calling:
+            link.close()
+
+
+def _introduce(
+    link: wire.Connection, token: str, calling: List[wire.Connection], called: List[Node]
+) -> None:
+    """Take in what one of those ``calling`` says: it is a node of this run, or a stranger."""
+    try:
+        messages = link.received()
+        if not messages:
+            return
+        introduction = messages[0]
+    except (wire.Closed, ValueError):
+        introduction = {}
+    calling.remove(link)
+    told = str(introduction.pop("token", ""))
+    if hmac.compare_digest(told.encode(), token.encode()):
+        called.append(Node(link, introduction))
+    else:
+        link.close()
 
 
 def _who_answered(task: Task, called: Sequence[Node]) -> str:

@@ -6,12 +6,12 @@ import json
 from itertools import combinations
 from typing import Any
 
+import pytest
+
 from ..conftest import build_environment
 from ..frameworks.models import RESNET, small
 from ..workflow.conftest import ROOT
 from .project import OnCluster, hosts, overlap
-
-FRAMEWORKS = ("pytorch", "tensorflow", "tensorflow1", "mxnet", "paddle", "oneflow", "jax")
 
 
 def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
@@ -84,30 +84,77 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
         assert not ids[id(one)] & ids[id(other)], "two runs had the same GPU"
 
 
-def test_all_frameworks_on_two_nodes_with_two_devices(
-    slurm_project: OnCluster,
-) -> None:
-    for framework in FRAMEWORKS:
+def run_real(project: OnCluster, frameworks: tuple[str, ...], **axes: Any) -> list[dict[str, Any]]:
+    """Records of real frameworks that train a small ResNet, one run of each case, all of them ok
+    and each of the ranks and on the nodes that it should be."""
+    for framework in frameworks:
         build_environment(framework)
-    folder = slurm_project.folder
-    (folder / ".venvs").symlink_to(ROOT / ".venvs")
-    (folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))
-    common = {"model": RESNET, "nodes": [2], "devices_per_node": [2], "batch_per_device": [2]}
-    slurm_project.project.write_suite(
+    (project.folder / ".venvs").symlink_to(ROOT / ".venvs")
+    (project.folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))
+    project.describe(runs_per_allocation=4)
+    project.project.write_suite(
         {
             "steps": {"warmup": 1, "timed": 2},
             "repeats": 1,
-            "axes": {**common, "framework": list(FRAMEWORKS)},
-            "exclude": [{"framework": ["jax"], "compiler": ["none"]}],
-            "include": [{"framework": ["jax"], "compiler": ["jit"]}],
+            "axes": {
+                "framework": list(frameworks),
+                "model": [RESNET],
+                "batch_per_device": [2],
+                **axes,
+            },
+            "exclude": [
+                {"framework": ["jax"], "compiler": ["none"]},
+                {"nodes": [2, 4], "devices_per_node": [1]},
+            ],
+            "include": [{"framework": ["jax"], "compiler": ["jit"]}] * ("jax" in frameworks),
         }
     )
-    ran = slurm_project.run("all")
+    ran = project.run("all")
     assert ran.returncode == 0, ran.stdout
-    records = {record["case"]["framework"]: record for record in slurm_project.records()}
-    assert set(records) == set(FRAMEWORKS)
-    for framework, record in records.items():
-        assert record["status"] == "ok", f"{framework}: {record['reason']}"
-        assert len(hosts(record)) == 2
-        assert {rank["processes"] for rank in record["ranks"]} == {4}
-        assert all(len(rank["preflight"]) == 2 for rank in record["ranks"])
+    records = project.records()
+    for record in records:
+        case = record["case"]
+        name = f"{case['framework']} {case['nodes']}n{case['devices_per_node']}g"
+        assert record["status"] == "ok", f"{name}: {record['reason']}"
+        devices = case["nodes"] * case["devices_per_node"]
+        assert [rank["rank"] for rank in record["ranks"]] == list(range(devices)), name
+        assert len(hosts(record)) == case["nodes"], name
+        assert hosts(record) <= {"n1", "n2", "n3", "n4"}, name
+        if devices > 1:
+            assert {rank["processes"] for rank in record["ranks"]} == {devices}, name
+            assert len({rank["weights_checksum"] for rank in record["ranks"]}) == 1, name
+            assert all(len(rank["preflight"]) == 2 for rank in record["ranks"]), name
+    return records
+
+
+def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> None:
+    frameworks = ("pytorch", "mxnet")
+    records = run_real(slurm_project, frameworks, nodes=[1, 2, 4], devices_per_node=[1, 2])
+    shapes = ["1n1g", "1n2g", "2n2g", "4n2g"]
+    assert len(records) == len(frameworks) * len(shapes)
+    table = slurm_project.table("weak_scaling")
+    for framework in frameworks:
+        rows = table[table["framework"] == framework].astype({"speedup": float})
+        topologies = [f"{row.nodes}n{row.devices_per_node}g" for row in rows.itertuples()]
+        assert sorted(topologies) == shapes
+        alone = next(r for r in records if r["case"]["framework"] == framework and is_one(r))
+        for row in rows.itertuples():
+            record = next(
+                record
+                for record in records
+                if record["case"]["framework"] == framework
+                and record["case"]["nodes"] == row.nodes
+                and record["case"]["devices_per_node"] == row.devices_per_node
+            )
+            expected = record["throughput"] / alone["throughput"]
+            assert row.speedup == pytest.approx(expected, rel=1e-3), "another baseline"
+
+
+def is_one(record: dict[str, Any]) -> bool:
+    return len(record["ranks"]) == 1
+
+
+def test_the_other_frameworks_on_two_nodes_with_two_devices(slurm_project: OnCluster) -> None:
+    frameworks = ("tensorflow", "tensorflow1", "paddle", "oneflow", "jax")
+    records = run_real(slurm_project, frameworks, nodes=[2], devices_per_node=[2])
+    assert sorted(record["case"]["framework"] for record in records) == sorted(frameworks)

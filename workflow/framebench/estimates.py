@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
 
 from . import searches
 from .catalog import Catalog, forward_multiply_adds
 from .config import Settings
+from .files import write_whole
 from .matrix import Capacity, Case
 from .run import Run
 
 #: Rough rates until something has been measured here: floating-point operations per second of
 #: one core and of one GPU, seconds to start a run and to build an environment.
 CORE_RATE, GPU_RATE, START_SECONDS, ENVIRONMENT_SECONDS = 5e10, 1e13, 10.0, 60.0
+
+#: In the results: what the call that measures expects.
+FILE = ".expected.json"
+
+
+def tell(results: Path, seconds: Mapping[str, float]) -> None:
+    """Leave the expected seconds of a run in each case's folder to the jobs of this call: what they
+    allow a run is then what was asked of the scheduler for it, and none of them has to read the
+    records of all others."""
+    write_whole(results / FILE, json.dumps(dict(seconds)))
+
+
+def told(results: Path) -> dict[str, float]:
+    """What the call that submitted this job has left. Raises OSError where it has not."""
+    found: dict[str, float] = json.loads((results / FILE).read_text())
+    return found
 
 
 def of_runs(
@@ -23,9 +43,11 @@ def of_runs(
     place: Capacity,
     catalog: Catalog,
     latest: dict[str, Run],
+    expected: Mapping[str, float],
 ) -> dict[Case, float]:
-    """Expected seconds of a run of each case: the median of its own records, else a guess from
-    the model's operations, scaled by how such guesses fared for the cases that have records."""
+    """Expected seconds of a run of each case: what was told for its folder, else the median of its
+    own records, else a guess from the model's operations, scaled by how such guesses fared for the
+    cases that have records."""
     measured: dict[str, list[float]] = defaultdict(list)
     for origin, run in latest.items():
         measured[os.path.dirname(origin)].append(run.wall_seconds or 0.0)
@@ -37,7 +59,10 @@ def of_runs(
         if folder in measured
     }
     factor = statistics.median([known[c] / guesses[c] for c in known]) if known else 1.0
-    return {case: known.get(case, guesses[case] * factor) for case in folders}
+    return {
+        case: expected.get(folder) or known.get(case, guesses[case] * factor)
+        for case, folder in folders.items()
+    }
 
 
 def _guess(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float:

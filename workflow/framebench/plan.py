@@ -71,15 +71,26 @@ class Plan:
         return [search for search, _ in self.searches if search.result is None]
 
     @property
+    def expected(self) -> dict[str, float]:
+        """Seconds of a run, by the case's folder."""
+        runs = [*self.runs, *self.reserve]
+        return {self.folders[run.case]: run.seconds for run in runs}
+
+    @property
     def cases(self) -> list[Case]:
         """Those that are run, and those whose batch is still to be found."""
         return [*self.folders, *(search.case for search in self.unsearched)]
 
 
 def make_plan(
-    settings: Settings, catalog: Catalog, machine: Machine, cached: RecordSet | None
+    settings: Settings,
+    catalog: Catalog,
+    machine: Machine,
+    cached: RecordSet | None,
+    expected: Mapping[str, float] | None = None,
 ) -> Plan:
-    """Expand the suite and compare it with the records that are there.
+    """Expand the suite and compare it with the records that are there. ``expected``: seconds of a
+    run, by the case's folder, where another process has looked at the records for this one.
 
     A record of another content than it should have (truncated, foreign, of another case or other
     settings) is left alone; its run is planned again under the next retry's name. So is one whose
@@ -114,7 +125,7 @@ def make_plan(
     once = {search.found for search in needs.values() if search.failed}.difference(cases)
     needed |= {case: 1 for case in folders if case in once}
     latest = {run.origin: run for run in runs}
-    seconds = estimates.of_runs(folders, settings, place, catalog, latest)
+    seconds = estimates.of_runs(folders, settings, place, catalog, latest, expected or {})
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
     planned: dict[tuple[Case, int], PlannedRun] = {}
     reserve: dict[tuple[Case, int], PlannedRun] = {}

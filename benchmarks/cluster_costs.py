@@ -1,0 +1,115 @@
+"""What a suite on a SLURM cluster costs beside its runs: by job, by look at the queue, by node.
+
+    .venv/bin/python benchmarks/cluster_costs.py
+
+The figures of docs/cluster.md. The cluster is the tests' own (slurmctld and four slurmd on this
+host), the nodes of a large run are processes of this machine, and jobs in the queue only wait.
+Goal: what a job does before its run begins takes at most twice as long with 10,000 runs in the plan
+as with 1,000, however many records there are.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from synthetic_records import ROOT, sample_record, write_records, write_suite
+
+sys.path.insert(0, str(ROOT))
+
+from framebench import estimates
+
+from tests.bench import Bench
+from tests.slurm.cluster import Cluster, missing
+
+GOAL_GROWTH = 2.0
+PLANS = (1000, 10000)
+QUEUES = (100, 1000)
+NODES = (1, 8, 32)
+START_NODES = f"{sys.executable} {ROOT / 'tests' / 'harness' / 'start_nodes.py'} {{nodes}}"
+
+
+def best(call: Callable[[], object], rounds: int = 3) -> float:
+    """Seconds of the fastest of so many calls."""
+    found = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def start_of_a_job(runs: int) -> float:
+    """Seconds that Snakemake takes, within a job, to get from its start to the run's. Of so many
+    runs half have their records."""
+    with tempfile.TemporaryDirectory() as name:
+        suite, results = Path(name, "large.yaml"), Path(name, "results")
+        write_suite(suite, runs)
+        write_records(suite, results, sample_record())
+        records = sorted((results / "runs").rglob("*.json"))
+        for record in records[::2]:
+            record.unlink()
+        estimates.tell(results, {})
+        framework, model, case, run = records[0].relative_to(results / "runs").parts
+        target = f"framework={framework},model={model},case={case},run={Path(run).stem}"
+        command = [
+            *(sys.executable, "-m", "snakemake", "--cores", "all", "--dry-run"),
+            *("--mode", "remote", "--allowed-rules", "benchmark"),
+            *("--target-jobs", f"benchmark:{target}"),
+            *("--config", f"suite={suite}", f"results={results}", "accelerator=cpu"),
+        ]
+        return best(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True))
+
+
+def queue_costs() -> None:
+    """Submissions and looks at the queue, on a real slurmctld."""
+    with Cluster() as cluster:
+        waiting, submitting = 0, 0.0
+        for size in QUEUES:
+            start = time.perf_counter()
+            for _ in range(size - waiting):
+                cluster.submit("true", "--hold")
+            submitting += time.perf_counter() - start
+            waiting = size
+            looking = best(cluster.queue)
+            print(f"a look at {size:,} jobs in the queue  {looking * 1e3:8.1f} ms")
+        print(f"a submission                     {submitting / waiting * 1e3:8.1f} ms")
+
+
+def node_costs() -> None:
+    """A run's own time, and the size of its record, by its number of nodes."""
+    found = []
+    for nodes in NODES:
+        with tempfile.TemporaryDirectory() as name:
+            several = {"start_nodes": START_NODES} if nodes > 1 else {}
+            record = Bench(Path(name)).run(nodes=nodes, timed_steps=100, **several).record
+        if record["status"] != "ok":
+            raise SystemExit(f"{nodes} nodes: {record['reason']}")
+        found.append((record["wall_seconds"], len(json.dumps(record))))
+        print(f"a run on {nodes:2} nodes: {found[-1][0]:8.2f} s {found[-1][1] / 1024:8.1f} KiB")
+    more = NODES[-1] - NODES[1]
+    seconds, size = ((found[-1][n] - found[1][n]) / more for n in (0, 1))
+    print(f"each node more: {seconds:8.2f} s {size / 1024:8.1f} KiB")
+
+
+def main() -> int:
+    problem = missing()
+    if problem:
+        raise SystemExit(f"needs a SLURM cluster of its own. {problem}")
+    starts = [start_of_a_job(runs) for runs in PLANS]
+    for runs, seconds in zip(PLANS, starts, strict=True):
+        print(f"Snakemake's start in a job, {runs:6,} runs in the plan {seconds:6.2f} s")
+    growth = starts[1] / starts[0]
+    print(f"growth: {growth:.2f} (goal: at most {GOAL_GROWTH})")
+    queue_costs()
+    node_costs()
+    return int(growth > GOAL_GROWTH)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+# Before the first job and behind the last.
+def measures():
+    """Whether a job that must have the machine for itself is among those to run."""
+    alone = ("benchmark", "comparison", "largest_batch", "probe")
+    return any(job.rule.name in alone for job in workflow.dag.needrun_jobs())
+
+
+def rest_while_measuring():
+    """By default Snakemake looks at every waiting job again once a second, in case its limit of
+    submissions allows more of them: with 10,000 jobs, a whole core beside the benchmark.
+    """
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
+
+
+def text_of(logs):
+    """What Snakemake has logged by now."""
+    return "".join(Path(path).read_text(errors="replace") for path in logs)
+
+
+def round_of(job):
+    """The repeat that a benchmark job is for; None of other jobs."""
+    if job.rule.name != "benchmark":
+        return None
+    return POSSIBLE[run_name(job.wildcards)].repeat
+
+
+def start_round_by_round():
+    """Of several runs that wait Snakemake starts the first that fits, whatever waits before it."""
+    select = workflow.scheduler._job_selector
+
+    def selected(waiting, *others):
+        return select(side_by_side.of_first_round(waiting, round_of), *others)
+
+    workflow.scheduler._job_selector = selected
+
+
+onstart:
+    if measures():
+        lock_results(PLAN.settings.results)
+        if CLUSTER and workflow.local_exec:
+            raise WorkflowError(
+                "config: cluster: found, but jobs would run on this machine; allowed with "
+                "--workflow-profile profiles/slurm"
+            )
+        if CLUSTER:
+            slurm.note(text_of(log), PLAN.settings.results)
+            estimates.tell(PLAN.settings.results, PLAN.expected)
+        rest_while_measuring()
+        if PLAN.room:
+            start_round_by_round()
+
+
+onsuccess:
+    if SUMMARY.exists() and SUMMARY.stat().st_mtime >= STARTED:
+        print(SUMMARY.read_text(), file=sys.stderr)
+
+
+onerror:
+    if not workflow.output_settings.dryrun:
+        interruptions.note(text_of(log), PLAN.settings.results)

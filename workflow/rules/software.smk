@@ -1,0 +1,76 @@
+# The software that a job runs in: an environment, an interpreter, modules or an image.
+def run_software(wildcards):
+    """A comparison is of the usual software, a run or a search perhaps of a variant's."""
+    if "run" in wildcards.keys():
+        case = POSSIBLE[run_name(wildcards)].case
+    elif "search" in wildcards.keys():
+        case = SEARCHES[search_name(wildcards)].case
+    else:
+        return wildcards.framework
+    return planning.software(case, PLAN.settings.suite)
+
+
+def run_environment(wildcards):
+    return commands.environment_marker(PLAN, run_software(wildcards))
+
+
+def run_conda(wildcards):
+    file = commands.conda_file(PLAN, run_software(wildcards))
+    return None if file is None else str(file)
+
+
+def container_image(wildcards):
+    """Of a dry run without Apptainer none: Snakemake would ask for it, though it starts nothing."""
+    if workflow.output_settings.dryrun and not any(
+        shutil.which(tool) for tool in ("apptainer", "singularity")
+    ):
+        return None
+    return commands.image(PLAN, run_software(wildcards))
+
+
+# Asked for each job of the DAG, so not where there can be none.
+run_container = container_image if METHODS == ["apptainer"] else None
+
+
+def run_preparation(wildcards):
+    nodes = measured_shape(wildcards)[0]
+    return commands.preparation(PLAN, run_software(wildcards), FRAMEBENCH, nodes)
+
+
+def run_framebench(wildcards):
+    return commands.beside(PLAN, run_software(wildcards), FRAMEBENCH)
+
+
+def run_python(wildcards):
+    return commands.interpreter(PLAN, run_software(wildcards))
+
+
+def run_origin(wildcards):
+    return commands.origin(PLAN, CATALOG, run_software(wildcards))
+
+
+def run_attempts(wildcards):
+    return commands.attempts(PLAN, run_software(wildcards), FRAMEBENCH)
+
+
+def prepare_containers():
+    """Let them see the GPUs, and not where the host has Python packages: what an image itself says
+    of PYTHONPATH counts."""
+    settings = workflow.deployment_settings
+    folder = str(Path(settings.apptainer_prefix or ".snakemake").absolute())
+    names = [one.image.name for one in PLAN.software.values() if one.image]
+    if any("://" in name for name in names) and len(folder.split()) > 1:
+        raise WorkflowError(
+            f"--apptainer-prefix: found {folder!r} for images that are pulled; allowed: a path "
+            "without blanks, which Snakemake cannot take"
+        )
+    if (
+        PLAN.place.accelerator == "cuda"
+        and "--nv" not in settings.apptainer_args.split()
+    ):
+        settings.apptainer_args += " --nv"
+    os.environ.pop("PYTHONPATH", None)
+
+
+if METHODS == ["apptainer"]:
+    prepare_containers()
