@@ -228,7 +228,8 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     known = set(SCHEMA["properties"])
     assert known - set(record) == {"nodes", "lease"}, "of several nodes, and of runs side by side"
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
-    assert known - set(rank) == {"traceback", "processes", "parity", "probe", "split"}, "a field"
+    elsewhere = {"traceback", "processes", "preflight", "parity", "probe", "split"}
+    assert known - set(rank) == elsewhere, "a field"
     assert record["framework_version"] == rank["framework_version"] != ""
     assert rank["device"] == "cpu"
     assert len(rank["cores"]) == 1

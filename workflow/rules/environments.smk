@@ -1,9 +1,3 @@
-def environment_source(wildcards):
-    wanted = f"{wildcards.name}-{wildcards.digest}"
-    files = [software.file for software in PLAN.software.values() if software.file]
-    return next(str(file.path) for file in files if file.name == wanted)
-
-
 # One environment per framework and accelerator, from the file that --sdm conda would use too, for
 # all nodes. With node_local it is part of the runs.
 rule environment:

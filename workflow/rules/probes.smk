@@ -1,21 +1,3 @@
-PROBES = probes.names(PLAN)
-PROBE_RECORDS = [f"{RESULTS}/probes/{name}.json" for name in PROBES]
-
-
-def probe_of(wildcards):
-    name = f"{wildcards.framework}/{wildcards.probe}"
-    return name, PROBES[name]
-
-
-def probe_arguments(wildcards):
-    return probes.arguments(PLAN, probe_of(wildcards)[1])
-
-
-def probe_progress(wildcards):
-    name, one = probe_of(wildcards)
-    return f"[{list(PROBES).index(name) + 1}/{len(PROBES)}] peak of the device: {one}"
-
-
 # The peak of the device: products of large matrices, in each framework and precision of the suite.
 rule probe:
     input:

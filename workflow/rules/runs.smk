@@ -1,25 +1,3 @@
-RECORD = f"{RESULTS}/runs/{{framework}}/{{model}}/{{case}}/{{run}}.json"
-RUN_LOG = f"{RESULTS}/logs/{{framework}}/{{model}}/{{case}}/{{run}}.log"
-PENDING_RECORDS = [f"{RESULTS}/runs/{run.name}.json" for run in PLAN.pending]
-
-
-def run_name(wildcards):
-    return f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
-
-
-def run_priority(wildcards):
-    """Rounds in order: the earlier in the plan, the higher."""
-    return PLAN.places - POSSIBLE[run_name(wildcards)].place
-
-
-def run_arguments(wildcards):
-    return commands.arguments(PLAN, POSSIBLE[run_name(wildcards)])
-
-
-def run_cores(wildcards):
-    return cores_for(POSSIBLE[run_name(wildcards)].case.devices_per_node)
-
-
 # A run: one repeat of one case in a process group of its own; it leaves one record.
 rule benchmark:
     input:
@@ -53,3 +31,55 @@ rule benchmark:
         "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.preparation:q} {params.attempts:q}"
         " {params.python:q} scripts/harness"
         " {params.arguments:q} {params.origin} --output {output:q} --log {log:q}"
+
+
+# The largest batch per device of a case: runs with few steps, one after the other.
+rule largest_batch:
+    input:
+        ancient(run_environment),
+    output:
+        LARGEST_BATCH,
+    log:
+        f"{RESULTS}/logs/{searches.FOLDER}/{{framework}}/{{model}}/{{search}}.log",
+    wildcard_constraints:
+        search="[^/]+",
+    # Before all runs, so that those with the largest batches are interleaved with the others.
+    priority: PLAN.places + 1
+    conda:
+        run_conda
+    container:
+        run_container
+    threads: ALL_CORES
+    resources:
+        **RESOURCES,
+    params:
+        preparation=run_preparation,
+        framebench=run_framebench,
+        bounds=search_bounds,
+        python=run_python,
+        origin=run_origin,
+        arguments=search_arguments,
+        progress=search_progress,
+    message:
+        "{params.progress}"
+    shell:
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.preparation:q} {params.framebench:q} largest-batch"
+        " {params.bounds:q}"
+        " --output {output:q} --log {log:q} -- {params.python:q} scripts/harness"
+        " {params.arguments:q} {params.origin}"
+
+
+# Looks at what is there when a round is done: batches that were found, and the intervals of the
+# repeats; that decides the next round.
+checkpoint round:
+    input:
+        round_records,
+    output:
+        touch(f"{RESULTS}/logs/rounds/{{state}}-{{number}}"),
+    wildcard_constraints:
+        state="[0-9a-f]{12}",
+        number="[0-9]+",
+    # A look costs nothing, and what it asks for may come before what else is to do.
+    priority: PLAN.places + 1
+    message:
+        "Round {wildcards.number}: what is to be measured next?"

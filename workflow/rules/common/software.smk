@@ -74,3 +74,9 @@ def prepare_containers():
 
 if METHODS == ["apptainer"]:
     prepare_containers()
+
+
+def environment_source(wildcards):
+    wanted = f"{wildcards.name}-{wildcards.digest}"
+    files = [software.file for software in PLAN.software.values() if software.file]
+    return next(str(file.path) for file in files if file.name == wanted)

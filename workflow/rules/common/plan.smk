@@ -10,7 +10,7 @@ from pathlib import Path
 
 from snakemake.exceptions import IncompleteCheckpointException, WorkflowError
 
-WORKFLOW = Path(workflow.current_basedir).parent
+WORKFLOW = Path(workflow.current_basedir).parent.parent
 PROJECT = WORKFLOW.parent
 sys.path.insert(0, str(WORKFLOW))
 

@@ -1,3 +1,48 @@
+# What is measured: runs, searches for the largest batch, and the rounds that decide what is next.
+RECORD = f"{RESULTS}/runs/{{framework}}/{{model}}/{{case}}/{{run}}.json"
+RUN_LOG = f"{RESULTS}/logs/{{framework}}/{{model}}/{{case}}/{{run}}.log"
+PENDING_RECORDS = [f"{RESULTS}/runs/{run.name}.json" for run in PLAN.pending]
+
+
+def run_name(wildcards):
+    return f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
+
+
+def run_priority(wildcards):
+    """Rounds in order: the earlier in the plan, the higher."""
+    return PLAN.places - POSSIBLE[run_name(wildcards)].place
+
+
+def run_arguments(wildcards):
+    return commands.arguments(PLAN, POSSIBLE[run_name(wildcards)])
+
+
+def run_cores(wildcards):
+    return cores_for(POSSIBLE[run_name(wildcards)].case.devices_per_node)
+
+
+LARGEST_BATCH = f"{RESULTS}/{searches.FOLDER}/{{framework}}/{{model}}/{{search}}.json"
+SEARCH_RESULTS = [f"{RESULTS}/{searches.FOLDER}/{name}.json" for name in SEARCHES]
+
+
+def search_name(wildcards):
+    return f"{wildcards.framework}/{wildcards.model}/{wildcards.search}"
+
+
+def search_bounds(wildcards):
+    return commands.search_bounds(PLAN)
+
+
+def search_arguments(wildcards):
+    return commands.search_arguments(PLAN, SEARCHES[search_name(wildcards)])
+
+
+def search_progress(wildcards):
+    name = search_name(wildcards)
+    number = list(SEARCHES).index(name) + 1
+    return f"[{number}/{len(SEARCHES)}] largest batch of {SEARCHES[name].case}"
+
+
 # The rounds of another state of the records are not these.
 STATE = hashlib.sha256(
     repr(
@@ -60,19 +105,3 @@ def all_records(wildcards):
         # Asked for beside what is known already, which need not wait for it.
         found.append(waiting.targetfile)
     return found
-
-
-# Looks at what is there when a round is done: batches that were found, and the intervals of the
-# repeats; that decides the next round.
-checkpoint round:
-    input:
-        round_records,
-    output:
-        touch(f"{RESULTS}/logs/rounds/{{state}}-{{number}}"),
-    wildcard_constraints:
-        state="[0-9a-f]{12}",
-        number="[0-9]+",
-    # A look costs nothing, and what it asks for may come before what else is to do.
-    priority: PLAN.places + 1
-    message:
-        "Round {wildcards.number}: what is to be measured next?"
