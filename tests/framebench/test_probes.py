@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from framebench import probes
+from framebench.catalog import load_catalog
+from framebench.config import load_settings
+from framebench.machine import Machine
+from framebench.plan import make_plan
+from harness import declaration
+from harness.command_line import parse
 
+from ..conftest import ROOT
 from .test_tables import run
 
 
@@ -142,3 +150,19 @@ def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: li
     found, problems = peaks(tmp_path, broken, record())
     assert [problem.origin for problem in problems] == ["0.json"]
     assert found.of(run(**HERE)) is not None
+
+
+@pytest.mark.parametrize("model", ["resnet50_v1.5", "bert_base"])
+def test_the_harness_takes_a_probe_of_a_suite_with_any_one_model(
+    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    catalog = load_catalog(ROOT)
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    config |= {"results": str(tmp_path), "models": model, "accelerator": "cpu"}
+    plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
+    for one in probes.wanted(plan):
+        where = ["--way", "hand", "--output", "record.json", "--log", "run.log"]
+        request = parse([*probes.arguments(plan, one), *where])
+        framework = declaration.read_framework(request.framework)
+        declaration.case_of(request, framework, declaration.read_model(request.model))

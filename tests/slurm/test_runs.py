@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ..conftest import build_environment
-from ..frameworks.models import RESNET, small
+from ..frameworks.models import BERT, small
 from ..workflow.conftest import ROOT
 from .project import OnCluster, hosts, overlap
 
@@ -85,15 +85,15 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
 
 
 def run_real(project: OnCluster, frameworks: tuple[str, ...], **given: Any) -> dict[Any, Any]:
-    """Records of real frameworks that train a small ResNet, by framework and topology: one run of
+    """Records of real frameworks that train a small BERT, by framework and topology: one run of
     each case, all of them ok, and each with the ranks and on the nodes that it should have.
     ``given``: parts of the suite beside its axes."""
     for framework in frameworks:
         build_environment(framework)
     (project.folder / ".venvs").symlink_to(ROOT / ".venvs")
-    (project.folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))
+    (project.folder / "scripts" / "models" / f"{BERT}.json").write_text(json.dumps(small(BERT)))
     project.describe(runs_per_allocation=4)
-    axes = {"framework": list(frameworks), "model": [RESNET], "batch_per_device": [2]}
+    axes = {"framework": list(frameworks), "model": [BERT], "batch_per_device": [2]}
     given["axes"] = {**axes, **given["axes"]}
     project.project.write_suite({"steps": {"warmup": 1, "timed": 2}, "repeats": 1, **given})
     ran = project.run("all")

@@ -31,6 +31,7 @@ class Probe(NamedTuple):
     framework: str
     precision: str
     model: str
+    sequence_length: int | None
 
     def __str__(self) -> str:
         return f"{self.framework} {self.precision}"
@@ -90,7 +91,7 @@ def wanted(plan: Plan) -> list[Probe]:
     """One for each framework and precision of the plan."""
     found: dict[tuple[str, str], Probe] = {}
     for case in plan.cases:
-        probe = Probe(case.framework, case.precision, case.model)
+        probe = Probe(case.framework, case.precision, case.model, case.sequence_length)
         found.setdefault((case.framework, case.precision), probe)
     return list(found.values())
 
@@ -126,6 +127,7 @@ def arguments(plan: Plan, one: Probe) -> list[str]:
         "model": f"scripts/models/{one.model}.json",
         "mode": "inference",
         "batch-per-device": 1,
+        "sequence-length": one.sequence_length,
         "precision": one.precision,
         "accelerator": plan.place.accelerator,
         "cores-per-device": plan.place.cores_per_device,
