@@ -12,10 +12,15 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
 
 
+#: Folders whose tests take longest: first, so that no process is left alone with them at the end.
+LONG = ("slurm", "frameworks", "workflow")
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What is built once for several tests is built in one process: a group is the tests of a
     file, or those of one framework in it, or all that use the cluster."""
+    items.sort(key=lambda item: [item.path.parent.name != name for name in LONG])
     for item in items:
         framework = item.callspec.params.get("framework") if hasattr(item, "callspec") else None
         group = f"{item.path.name} {Path(framework).name}" if framework else item.path.name
