@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import random
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -167,11 +168,20 @@ def fit(found: list[Case], place: Capacity) -> tuple[list[Case], list[LeftOut]]:
 
 def rounds(found: list[Case], repeats: int, seed: int) -> Iterator[RunKey]:
     """Runs in the order of execution: repeats of different cases interleaved, so that drift of
-    the machine hits all alike; each round is shuffled with a seed of its own."""
+    the machine hits all alike; each round is shuffled with a seed of its own. The variants of a
+    case follow each other directly, so that they see the same machine, in an order that is
+    shuffled anew in each round: that is what makes a comparison of the pairs exact (see
+    ``signed_rank``)."""
+    variants: dict[Case, list[Case]] = defaultdict(list)
+    for case in found:
+        variants[case._replace(variant="")].append(case)
     for repeat in range(1, repeats + 1):
-        order = list(found)
-        random.Random(f"{seed}/{repeat}").shuffle(order)
-        yield from (RunKey(case, repeat) for case in order)
+        shuffled = random.Random(f"{seed}/{repeat}")
+        order = [list(some) for some in variants.values()]
+        shuffled.shuffle(order)
+        for some in order:
+            shuffled.shuffle(some)
+            yield from (RunKey(case, repeat) for case in some)
 
 
 def case_folder(case: Case, request: dict[str, Any]) -> str:
