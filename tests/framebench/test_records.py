@@ -129,11 +129,22 @@ def test_a_record_becomes_a_run(tmp_path: Path) -> None:
     assert (run.nodes, run.devices_per_node, run.batch_per_device) == (1, 2, 4)
     assert (run.repeat, run.attempt, run.status, run.reason) == (3, 0, "ok", "")
     assert (run.throughput, run.unit, run.wall_seconds) == (16.0, "sentences/s", 9.5)
+    assert run.started == 1735689600.0
     assert run.step_seconds == (0.25, 0.75), "the slowest rank's steps count"
     assert run.variant == "cpu;cores=1;seq=128;steps=1+2"
     assert (run.origin, run.record) == ("pytorch/case/r3.json", path)
     assert run.hardware == "Xeon"
     assert records.load_record(path)["command"] == ["python"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("2025-01-01T01:00:00.500+01:00", 1735689600.5), ("yesterday", None), ("", None)],
+)
+def test_a_start_is_a_moment_or_not_known(tmp_path: Path, text: str, seconds: float | None) -> None:
+    save(tmp_path, "c/r1.json", record(started=text))
+    (run,) = records.load(tmp_path).runs
+    assert run.started == seconds
 
 
 def test_gpus_stand_in_the_label_and_cores_not_in_the_variant(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -159,7 +160,16 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         joules_per_sample=_joules_per_sample(record) if is_ok else None,
         split=split_of(slowest) if is_ok else None,
         all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
+        started=_moment(record["started"]),
     )
+
+
+def _moment(text: str) -> float | None:
+    """Seconds of the epoch; None for what is no time in ISO 8601."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _most(ranks: Sequence[Mapping[str, Any]], field: str) -> int | None:

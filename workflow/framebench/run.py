@@ -37,7 +37,8 @@ class Run:
     are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
     all its samples; `split` is that of the slowest rank, None where none was asked for;
     `all_reduce` is None where none was timed.
-    `largest`: its batch is the largest that fits, found by a search.
+    `largest`: its batch is the largest that fits, found by a search. `started`: when, in seconds of
+    the epoch, None where that is not known.
     """
 
     framework: str
@@ -70,6 +71,7 @@ class Run:
     split: Split | None = None
     all_reduce: AllReduce | None = None
     largest: bool = False
+    started: float | None = None
 
 
 @dataclass(frozen=True)
