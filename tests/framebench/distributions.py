@@ -34,6 +34,22 @@ def bimodal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return random.normal(100.0, 0.5, shape) - 5.0 * slow
 
 
+ROUND = 6  # runs: three cases in two variants, of which those of one case are looked at
+# Standard deviation, and correlation from one run to the next, about as on a virtual machine.
+DRIFT, RELATED = 0.05, 0.57
+
+
+def drifting(random: np.random.Generator, draws: int, pairs: int) -> np.ndarray:
+    """The machine's own factor in ``draws`` times so many pairs of runs, shape (draws, pairs, 2):
+    runs next to each other within rounds of ROUND, which of the two is first at random. Its
+    logarithm wanders (first order, RELATED) with a standard deviation of DRIFT."""
+    noise = random.normal(0.0, 1.0, (pairs * ROUND, draws))
+    for run in range(1, len(noise)):
+        noise[run] = RELATED * noise[run - 1] + np.sqrt(1 - RELATED**2) * noise[run]
+    rounds = noise.T.reshape(draws, pairs, ROUND)
+    return np.exp(DRIFT * random.permuted(rounds[..., :2], axis=-1))
+
+
 SAMPLERS: dict[str, Sampler] = {
     "normal": normal,
     "skewed": skewed,

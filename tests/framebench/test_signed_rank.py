@@ -1,0 +1,129 @@
+"""Ratios of pairs: against all signs counted one by one, against tables and SciPy, and by
+simulation against what is promised. At full size it is in benchmarks/statistical_promises.py."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from framebench import intervals, signed_rank
+from scipy import stats
+
+from .distributions import SAMPLERS, drifting
+
+DRAWS = 4000
+#: Two points, as promised, and three standard errors of DRAWS draws.
+MARGIN = 0.02 + 3 * (0.95 * 0.05 / DRAWS) ** 0.5
+NO_MORE = 0.05 + 3 * (0.95 * 0.05 / DRAWS) ** 0.5
+
+
+def by_enumeration(logarithms: list[float]) -> float:
+    """The two-sided p-value, with every choice of signs counted."""
+    ranks = stats.rankdata(np.abs(logarithms)) * (np.array(logarithms) != 0)
+    found = abs(float(ranks @ np.sign(logarithms)))
+    signs = itertools.product((-1, 1), repeat=len(ranks))
+    return float(np.mean([abs(ranks @ np.array(one)) >= found - 1e-9 for one in signs]))
+
+
+@pytest.mark.parametrize(
+    "logarithms",
+    [
+        [0.3, -0.1, 0.2, 0.5, 0.4, 0.6],
+        [0.3, -0.1, 0.2, 0.5, -0.4, 0.6, 0.05, -0.7, 0.8],
+        [0.1, 0.1, -0.1, 0.2, 0.2, 0.3, -0.3],  # ties
+        [0.0, 0.1, 0.2, -0.3, 0.0, 0.4, 0.5, 0.6],  # ratios of 1
+        [0.0, 0.0, 0.0],
+        [0.2],
+    ],
+)
+def test_the_p_value_is_that_of_all_signs(logarithms: list[float]) -> None:
+    expected = by_enumeration(logarithms)
+    assert signed_rank.p_value([math.exp(x) for x in logarithms]) == pytest.approx(expected)
+    assert signed_rank.p_value([math.exp(-x) for x in logarithms]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("count", [5, 6, 12, 30])
+def test_the_p_value_is_that_of_scipy_without_ties(count: int) -> None:
+    random = np.random.default_rng(0)
+    for shift in (0.0, 0.5, 1.0):
+        values = random.normal(shift, 1, count)
+        expected = stats.wilcoxon(values, method="exact").pvalue
+        assert signed_rank.p_value(np.exp(values).tolist()) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("count", "rank"),
+    # which Walsh averages are the ends at 95 %: from tables of critical values, and one more
+    [(6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (12, 14), (15, 26), (20, 53)],
+)
+def test_the_ends_are_those_of_the_tables(count: int, rank: int) -> None:
+    logarithms = [2.0**-place for place in range(count)]
+    averages = sorted((a + b) / 2 for n, a in enumerate(logarithms) for b in logarithms[n:])
+    low, high = signed_rank.interval([math.exp(x) for x in logarithms]) or (0, 0)
+    assert (low, high) == pytest.approx((math.exp(averages[rank - 1]), math.exp(averages[-rank])))
+
+
+def test_the_estimate_is_the_middle_of_the_averages_of_two() -> None:
+    assert signed_rank.estimate([1.0, 1.0, 8.0]) == pytest.approx(8**0.25)
+    assert signed_rank.estimate([1.05]) == pytest.approx(1.05)
+    disturbed = [1.05, 1.051, 1.049, 1.052, 1.048, 1.0505, 1.0495, 0.2]
+    assert signed_rank.estimate(disturbed) == pytest.approx(1.05, abs=0.002)
+
+
+def test_too_few_pairs_have_no_interval() -> None:
+    assert signed_rank.interval([]) is None
+    assert signed_rank.interval([1.1, 1.2, 1.3, 1.4, 1.5]) is None
+    assert signed_rank.interval([1.1, 1.2, 1.3, 1.4, 1.5, 1.6]) == pytest.approx((1.1, 1.6))
+
+
+@pytest.mark.parametrize(("cases", "pairs"), [(1, 6), (2, 7), (3, 7), (4, 8), (20, 10), (100, 12)])
+def test_more_cases_need_more_pairs_for_one_difference_to_be_shown(cases: int, pairs: int) -> None:
+    assert signed_rank.pairs_needed(cases) == pairs
+    for count, shown in ((pairs, True), (pairs - 1, False)):
+        ratios = [1.1 + place / 100 for place in range(count)]
+        p_values = [signed_rank.p_value(ratios)] + [1.0] * (cases - 1)
+        assert (intervals.adjusted(p_values)[0] <= 0.05) == shown
+
+
+def test_the_interval_and_the_test_agree() -> None:
+    random = np.random.default_rng(0)
+    excluded = 0
+    for count, shift in itertools.product((6, 7, 12), np.linspace(0, 1.5, 40)):
+        ratios = np.exp(random.normal(shift, 1, count)).tolist()
+        low, high = signed_rank.interval(ratios) or (0, 0)
+        assert low <= signed_rank.estimate(ratios) <= high
+        excluded += not low <= 1 <= high
+        assert (signed_rank.p_value(ratios) <= 0.05) == (not low <= 1 <= high)
+    assert 20 < excluded < 100
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("count", [6, 7, 12])
+def test_the_interval_covers_the_factor_as_often_as_it_says(name: str, count: int) -> None:
+    random = np.random.default_rng(0)
+    own = SAMPLERS[name](random, (DRAWS, count, 2))
+    runs = drifting(random, DRAWS, count) * own
+    ratios = (1.05 * runs[..., 1] / runs[..., 0]).tolist()
+    found = [signed_rank.interval(one) or (2, 0) for one in ratios]
+    held = sum(low <= 1.05 <= high for low, high in found) / DRAWS
+    assert abs(held - 0.95) <= MARGIN, f"{held:.3f}"
+
+
+@pytest.mark.parametrize("count", [7, 12])
+def test_a_drift_that_both_sides_share_is_not_called_a_difference(count: int) -> None:
+    runs = drifting(np.random.default_rng(0), DRAWS, count)
+    called = [signed_rank.p_value(one) <= 0.05 for one in (runs[..., 1] / runs[..., 0]).tolist()]
+    assert 0.02 <= sum(called) / DRAWS <= NO_MORE
+
+
+def test_pairs_find_in_drifting_runs_what_the_same_runs_as_two_sets_do_not_show() -> None:
+    """Five percent, where the machine's speed wanders by as much."""
+    runs = drifting(np.random.default_rng(0), DRAWS // 4, 12)
+    base, candidate = runs[..., 0].tolist(), (0.95 * runs[..., 1]).tolist()
+    both = list(zip(base, candidate, strict=True))
+    paired = [signed_rank.p_value(np.divide(c, b).tolist()) <= 0.05 for b, c in both]
+    as_sets = [intervals.rank_test(b, c) <= 0.05 for b, c in both]
+    assert np.mean(paired) > 0.85
+    assert np.mean(as_sets) < np.mean(paired) - 0.15
