@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +113,94 @@ def test_equals_show_no_difference_and_two_percent_is_found() -> None:
     assert false / 40 <= 0.05 + 3 * (0.05 * 0.95 / 40) ** 0.5
 
 
-def write_set(folder: Path, factor: float, **environment: Any) -> Path:
-    """Seven records of one case; ``environment`` replaces parts of theirs."""
+#: What the machine did to twelve pairs of runs.
+DRIFT = (1.0, 0.93, 1.06, 0.97, 1.02, 0.9, 1.09, 0.95, 1.03, 0.92, 1.07, 0.98)
+#: What each of two runs has for itself.
+OWN = (0.001, -0.002, 0.003, 0.0005, -0.001, 0.002, -0.003, 0.0015, 0.0025, -0.0005, 0.004, -0.004)
+ROUND = 60.0  # seconds
+
+
+def drifting(after: float, factor: float = 1.0, **changes: Any) -> list[Run]:
+    """Twelve repeats on a machine that drifts, ``after`` so many seconds of each round."""
+    values = [100 * drift * factor for drift in DRIFT]
+    made = repeats(*values, **changes)
+    return [replace(one, started=ROUND * one.repeat + after, wall_seconds=6.0) for one in made]
+
+
+def with_own_noise(runs: list[Run]) -> list[Run]:
+    return [
+        replace(one, throughput=(one.throughput or 0) * (1 + noise))
+        for one, noise in zip(runs, OWN, strict=True)
+    ]
+
+
+def test_pairs_show_what_the_drift_hides_from_two_sets() -> None:
+    base, candidate = drifting(0), with_own_noise(drifting(8, 0.97))
+    found = row(compare.compare(base, candidate))
+    assert (found["verdict"], found["pairs"], found["order"]) == ("slower", 12, "interleaved")
+    assert found["ratio"] == pytest.approx(0.97, abs=0.001)
+    assert 0.967 < found["ratio_ci_low"] < 0.97 < found["ratio_ci_high"] < 0.973
+    unknown = row(compare.compare(base, [replace(one, started=None) for one in candidate]))
+    assert (unknown["verdict"], unknown["pairs"], unknown["order"]) == ("cannot tell", 0, "")
+    assert unknown["base_median"] == found["base_median"]
+    assert unknown["ratio"] == found["candidate_median"] / found["base_median"] != found["ratio"]
+    same = row(compare.compare(base, with_own_noise(drifting(8))))
+    assert (same["verdict"], same["pairs"]) == ("no difference shown", 12)
+
+
+def test_pairs_of_which_one_side_has_no_figure_drop_out() -> None:
+    base, candidate = drifting(0), with_own_noise(drifting(8, 0.97))
+    candidate[3] = replace(candidate[3], status="failed", reason="broke", throughput=None)
+    found = row(compare.compare(base, candidate))
+    assert (found["verdict"], found["pairs"]) == ("slower", 11)
+    assert (found["base_repeats"], found["candidate_repeats"]) == (12, 11)
+
+
+def test_too_few_pairs_are_compared_as_sets() -> None:
+    base, candidate = drifting(0)[:5], with_own_noise(drifting(8, 0.5))[:5]
+    frame = compare.compare(base, candidate)
+    found = row(frame)
+    assert (found["verdict"], found["pairs"], found["order"]) == ("slower", 0, "interleaved")
+    (note,) = compare.order_notes(frame)
+    assert note == (
+        "Interleaved, but not compared in pairs (1 of 1 cases): for 1 it takes 6 pairs of runs "
+        "close in time."
+    )
+    assert row(compare.compare(drifting(0)[:6], candidate + drifting(8)[5:6]))["pairs"] == 6
+
+
+def test_of_many_cases_one_difference_is_still_found_with_few_repeats() -> None:
+    """Seven pairs could not: the least p-value of any is 1/64, and there are twenty cases."""
+    base, candidate = [], []
+    for batch in range(1, 21):
+        factor = 0.7 if batch == 5 else 1.0
+        base += drifting(0, batch_per_device=batch)[:7]
+        candidate += with_own_noise(drifting(8, factor, batch_per_device=batch))[:7]
+    frame = compare.compare(base, candidate)
+    assert set(frame["pairs"]) == {0}
+    assert frame.loc[frame["verdict"] == "slower", "batch_per_device"].tolist() == [5]
+    assert "(20 of 20 cases): for 20 it takes 10 pairs" in compare.summary_text(frame)
+
+
+def test_sets_that_were_measured_one_after_the_other_are_said_to_be() -> None:
+    hours = 3600.0
+    base = drifting(0) + drifting(8, batch_per_device=64)
+    later = with_own_noise(drifting(hours, 0.9)) + drifting(12, 0.99, batch_per_device=64)
+    frame = compare.compare(base, later)
+    after = row(frame, batch_per_device=32)
+    assert (after["pairs"], after["order"]) == (0, "one after the other")
+    text = compare.summary_text(frame)
+    assert text.count("one after the other") == 1
+    assert "Measured one after the other (1 of 2 cases)" in text
+    assert f"Their median ratio is {after['ratio']:.3f}." in text
+    assert "variants in config/README.md" in text
+    assert " 12 pairs" in text
+    few = compare.compare(drifting(0)[:3], drifting(hours)[:3])
+    assert compare.order_notes(few) == [], "nothing is said of it anyway"
+
+
+def write_set(folder: Path, factor: float, began: float = 0, **environment: Any) -> Path:
+    """Seven records of one case, one each ROUND; ``environment`` replaces parts of theirs."""
     case = {
         "framework": "pytorch", "model": "resnet50_v1.5", "mode": "train", "nodes": 1,
         "devices_per_node": 1, "batch_per_device": 4, "precision": "fp32", "compiler": "none",
@@ -126,6 +214,8 @@ def write_set(folder: Path, factor: float, **environment: Any) -> Path:
         record["throughput"] /= slower
         for part in (record, *record["ranks"]):
             part["window_seconds"] *= slower
+        moment = datetime.fromtimestamp(1.9e9 + began + ROUND * repeat, UTC)
+        record["started"] = moment.isoformat().replace("+00:00", "Z")
         record["environment"] |= environment
         (home / f"r{repeat}.json").write_text(json.dumps(record))
     return folder / "runs"
@@ -135,11 +225,12 @@ def test_the_command_writes_table_and_page_and_fails_on_a_regression(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = write_set(tmp_path / "base", 1.0)
-    slow = write_set(tmp_path / "slow", 0.9, packages={"numpy": "2.4.0", "pytorch": "1"})
+    slow = write_set(tmp_path / "slow", 0.9, 3600, packages={"numpy": "2.4.0", "pytorch": "1"})
     given = ["compare", "--base", str(base), "--results", str(tmp_path / "out")]
     assert cli.main([*given, "--candidate", str(base), "--fail-on", "0.05"]) == 0
     assert "1 no difference shown" in capsys.readouterr().out
     assert cli.main([*given, "--candidate", str(slow)]) == 0
+    assert "Measured one after the other (1 of 1 cases)" in capsys.readouterr().out
     assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.05"]) == 1
     assert "1 of 1 cases are shown to be more than 5.0% slower" in capsys.readouterr().err
     table = pd.read_csv(tmp_path / "out" / "tables" / "compare.csv")
@@ -148,7 +239,21 @@ def test_the_command_writes_table_and_page_and_fails_on_a_regression(
     page = (tmp_path / "out" / "compare.html").read_text()
     assert "slower" in page
     assert "packages.numpy 2.3.4 -&gt; 2.4.0" in page
+    assert "Measured one after the other (1 of 1 cases)" in page
     assert "packages.numpy" in (tmp_path / "out" / "tables" / "compare.md").read_text()
+
+
+def test_sets_that_were_measured_in_pairs_are_compared_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, close = write_set(tmp_path / "base", 1.0), write_set(tmp_path / "close", 0.9, 8)
+    given = ["--base", str(base), "--candidate", str(close), "--results", str(tmp_path / "out")]
+    assert cli.main(["compare", *given]) == 0
+    assert "7 pairs" in capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "out" / "tables" / "compare.csv")
+    assert (table["pairs"].tolist(), table["verdict"].tolist()) == ([7], ["slower"])
+    assert "one after the other" not in (tmp_path / "out" / "compare.html").read_text()
+    assert "| Pairs |" in (tmp_path / "out" / "tables" / "compare.md").read_text()
 
 
 def test_a_set_without_records_is_refused(tmp_path: Path) -> None:

@@ -203,14 +203,17 @@ def test_report_from_the_published_runs(project: Project, tmp_path: Path) -> Non
 def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: Path) -> None:
     """An A/B test: one variable differs, in which the toy takes half as long again."""
     sides = {"usual": None, "slow": {"variables": {"FRAMEBENCH_TOY": "sleep=0.03"}}}
-    project.write_suite({**SUITE, "repeats": 5, "variants": sides})
+    project.write_suite({**SUITE, "repeats": 8, "variants": sides})
     ran = project.all(toy="sleep=0.02")
     assert ran.returncode == 0, ran.stdout
     found = [json.loads(text) for text in project.records().values()]
     found.sort(key=lambda record: record["started"])
     names = [record["settings"]["variant"] for record in found]
     rounds = [names[start : start + 2 * CASES] for start in range(0, len(names), 2 * CASES)]
-    assert [sorted(one) for one in rounds] == [["slow"] * CASES + ["usual"] * CASES] * 5
+    assert [sorted(one) for one in rounds] == [["slow"] * CASES + ["usual"] * CASES] * 8
+    modes = [record["case"]["mode"] for record in found]
+    assert modes[::2] == modes[1::2], "variants of a case do not follow each other"
+    assert len({*zip(names[::2], names[1::2], strict=True)}) == 2, "always in the same order"
 
     results = project.folder / "results"
     sources = ["base=results@usual", "candidate=results@slow"]
@@ -221,6 +224,9 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     for row in table:
         assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
         assert "given.FRAMEBENCH_TOY none -> sleep=0.03" in row["differences"]
+        # Where something held up the machine between the two runs of one, it is no pair.
+        assert int(row["pairs"]) in (7, 8)
+        assert row["order"] == "interleaved"
     assert 'href="report.html"' in (results / "compare.html").read_text()
     assert project.run("--cores", "1", "report").returncode == 0
     assert 'href="compare.html"' in (results / "report.html").read_text()

@@ -2,9 +2,13 @@
 not the same.
 
 1. Cases with the same keys are matched; the framework's version may differ where each side has one.
-2. ratio: candidate's median over base's, with an interval (:func:`intervals.ratio_interval`).
-3. A rank sum test per case; p-values adjusted so that of all differences called 5 % are false.
-4. Verdict: ``faster`` or ``slower`` where the adjusted p-value is at most 5 %; else ``no difference
+2. Where enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs
+   are looked at (:mod:`signed_rank`): they do not have the drift of the machine. Enough is as many
+   as show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
+3. Else the repeats of each side are a set: the candidate's median over the base's, with an interval
+   (:func:`intervals.ratio_interval`), and a rank sum test.
+4. p-values are adjusted so that of all differences called 5 % are false.
+5. Verdict: ``faster`` or ``slower`` where the adjusted p-value is at most 5 %; else ``no difference
    shown`` where the interval excludes every difference above the threshold; else ``cannot tell``.
 """
 
@@ -17,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import intervals, statistics
+from . import intervals, pairs, signed_rank, statistics
 from .cases import KEYS, Case, Key, group, marks_of
 from .parity import Marks
 from .records import load_record
@@ -35,6 +39,8 @@ COLUMNS = (
     "verdict",
     "base_repeats",
     "candidate_repeats",
+    "pairs",
+    "order",
     "reason",
     "differences",
     "marks",
@@ -50,7 +56,7 @@ VERSION = KEYS.index("framework_version")
 
 
 @dataclass(frozen=True)
-class Pair:
+class Matched:
     """The same case in both sets; None where a set does not have it."""
 
     base: Case | None
@@ -64,13 +70,18 @@ class Pair:
         found = self.base.throughput is not None and self.candidate.throughput is not None
         return (self.base, self.candidate) if found else None
 
-    @property
-    def ratio(self) -> float | None:
-        """Candidate's median over base's."""
-        if self.both is None:
-            return None
-        base, candidate = self.both
-        return statistics.median(candidate.values) / statistics.median(base.values)
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the repeats of both sides say. ``interval`` and ``p_value`` are None with too few of
+    them; ``pairs`` is how many of these were compared, 0 where each side was a set; ``order``: see
+    :func:`pairs.order`."""
+
+    ratio: float
+    interval: intervals.Interval | None
+    p_value: float | None
+    pairs: int
+    order: str
 
 
 def compare(
@@ -82,27 +93,49 @@ def compare(
     """A row for every case of either set, COLUMNS; nothing is rounded. ``threshold``: a part.
 
     ``framework_version`` is the base's; another one of the candidate's is among the
-    ``differences``."""
-    pairs = list(match(group(base, marks[0]), group(candidate, marks[1])))
-    tested = [pair for pair in pairs if _interval(pair) is not None]
-    p_values = [
-        intervals.rank_test(both[0].values, both[1].values)
-        for both in (pair.both for pair in tested)
-        if both
+    ``differences``. ``pairs`` is 0 where each side was looked at as a set."""
+    cases = list(match(group(base, marks[0]), group(candidate, marks[1])))
+    count = sum(matched.both is not None for matched in cases)
+    found = [estimate(*matched.both, count) if matched.both else None for matched in cases]
+    p_values = {id(one): one.p_value for one in found if one and one.p_value is not None}
+    adjusted = dict(zip(p_values, intervals.adjusted(list(p_values.values())), strict=True))
+    rows = [
+        _row(matched, one, adjusted.get(id(one)), threshold)
+        for matched, one in zip(cases, found, strict=True)
     ]
-    adjusted = dict(zip(map(id, tested), intervals.adjusted(p_values), strict=True))
-    rows = [_row(pair, adjusted.get(id(pair)), threshold) for pair in pairs]
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     numbers = ("base_median", "candidate_median", "ratio", "ratio_ci_low", "ratio_ci_high",
                "p_adjusted")  # fmt: skip
     counts = ("nodes", "devices_per_node", "batch_per_device", "base_repeats",
-              "candidate_repeats")  # fmt: skip
+              "candidate_repeats", "pairs")  # fmt: skip
     types = {**dict.fromkeys(numbers, "float64"), **dict.fromkeys(counts, "int64")}
     return frame.astype({name: types.get(name, "str") for name in COLUMNS})
 
 
+def estimate(base: Case, candidate: Case, cases: int) -> Estimate:
+    """Of a case that has a throughput on both sides, one of so many ``cases`` compared."""
+    order = pairs.order(base.ok, candidate.ok)
+    ratios = pairs.ratios(base.ok, candidate.ok)
+    if len(ratios) >= signed_rank.pairs_needed(cases):
+        return Estimate(
+            signed_rank.estimate(ratios),
+            signed_rank.interval(ratios),
+            signed_rank.p_value(ratios),
+            len(ratios),
+            order,
+        )
+    interval = intervals.ratio_interval(base.values, candidate.values)
+    return Estimate(
+        statistics.median(candidate.values) / statistics.median(base.values),
+        interval,
+        intervals.rank_test(base.values, candidate.values) if interval else None,
+        0,
+        order,
+    )
+
+
 def summary_text(frame: pd.DataFrame) -> str:
-    """A line for each case, and how many have each verdict."""
+    """A line for each case, how many have each verdict, and what must be known of all."""
     lines = []
     row: Any
     for row in frame.itertuples():
@@ -113,11 +146,35 @@ def summary_text(frame: pd.DataFrame) -> str:
         ratio = "-" if pd.isna(row.ratio) else f"{row.ratio:.3f}"
         if not pd.isna(row.ratio_ci_low):
             ratio += f" [{row.ratio_ci_low:.3f} .. {row.ratio_ci_high:.3f}]"
+        ratio += f" {row.pairs} pairs" if row.pairs else ""
         note = f" ({row.reason})" if row.reason else ""
-        lines.append(f"{case} {ratio:<24} {row.verdict}{note}")
+        lines.append(f"{case} {ratio:<32} {row.verdict}{note}")
     counted = Counter(frame["verdict"])
     lines.append("\n" + ", ".join(f"{counted[name]} {name}" for name in sorted(counted)))
-    return "\n".join(lines)
+    return "\n".join([*lines, *order_notes(frame)])
+
+
+def order_notes(frame: pd.DataFrame) -> list[str]:
+    """What the order of the runs means for the verdicts, a sentence or three for each kind of order
+    that asks for it. Only of cases with an interval: of others nothing is said anyway."""
+    shown = frame[frame["ratio_ci_low"].notna()]
+    notes = []
+    after = shown[shown["order"] == pairs.ONE_AFTER_THE_OTHER]
+    if len(after):
+        middle = statistics.median(after["ratio"].tolist())
+        notes.append(
+            f"Measured one after the other ({len(after)} of {len(frame)} cases): what changed on "
+            f"the machine in between counts as a difference. Their median ratio is {middle:.3f}. "
+            "An A/B test interleaves the runs: variants in config/README.md."
+        )
+    unpaired = shown[(shown["order"] == pairs.INTERLEAVED) & (shown["pairs"] == 0)]
+    if len(unpaired):
+        cases = int((frame["base_median"].notna() & frame["candidate_median"].notna()).sum())
+        notes.append(
+            f"Interleaved, but not compared in pairs ({len(unpaired)} of {len(frame)} cases): for "
+            f"{cases} it takes {signed_rank.pairs_needed(cases)} pairs of runs close in time."
+        )
+    return notes
 
 
 def regressions(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
@@ -130,7 +187,7 @@ def regressions(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
 
 def match(
     base: Mapping[tuple[Key, str], Case], candidate: Mapping[tuple[Key, str], Case]
-) -> Iterator[Pair]:
+) -> Iterator[Matched]:
     """Every case of either set once: with its like, or alone."""
     left = dict(candidate)
     others: dict[Any, list[Any]] = defaultdict(list)
@@ -146,9 +203,9 @@ def match(
             like = others[_without_version(place)]
             one = len(like) == 1 and alone[_without_version(place)] == 1
             place = like[0] if one else place
-        yield Pair(case, left.pop(place, None))
+        yield Matched(case, left.pop(place, None))
     for case in left.values():
-        yield Pair(None, case)
+        yield Matched(None, case)
 
 
 def _without_version(place: tuple[Key, str]) -> Any:
@@ -156,54 +213,46 @@ def _without_version(place: tuple[Key, str]) -> Any:
     return (*key[:VERSION], *key[VERSION + 1 :], unit)
 
 
-def _interval(pair: Pair) -> intervals.Interval | None:
-    if pair.both is None:
-        return None
-    base, candidate = pair.both
-    return intervals.ratio_interval(base.values, candidate.values)
-
-
-def _row(pair: Pair, p_adjusted: float | None, threshold: float) -> list[Any]:
-    case = pair.base or pair.candidate
+def _row(
+    matched: Matched, found: Estimate | None, p_adjusted: float | None, threshold: float
+) -> list[Any]:
+    case = matched.base or matched.candidate
     assert case is not None
-    interval = _interval(pair)
-    verdict, reason = _verdict(pair, interval, p_adjusted, threshold)
+    verdict, reason = _verdict(matched, found, p_adjusted, threshold)
     return [
         *case.key,
-        pair.base and pair.base.throughput,
-        pair.candidate and pair.candidate.throughput,
+        matched.base and matched.base.throughput,
+        matched.candidate and matched.candidate.throughput,
         case.unit,
-        pair.ratio,
-        *(interval or (None, None)),
+        found and found.ratio,
+        *((found and found.interval) or (None, None)),
         p_adjusted,
         verdict,
-        len(pair.base.values) if pair.base else 0,
-        len(pair.candidate.values) if pair.candidate else 0,
+        len(matched.base.values) if matched.base else 0,
+        len(matched.candidate.values) if matched.candidate else 0,
+        found.pairs if found else 0,
+        found.order if found else "",
         reason,
-        "; ".join(_differences(pair)),
-        marks_of(pair.base, pair.candidate),
+        "; ".join(_differences(matched)),
+        marks_of(matched.base, matched.candidate),
     ]
 
 
 def _verdict(
-    pair: Pair,
-    interval: intervals.Interval | None,
-    p_adjusted: float | None,
-    threshold: float,
+    matched: Matched, found: Estimate | None, p_adjusted: float | None, threshold: float
 ) -> tuple[str, str]:
     """The verdict, and where there is none why."""
-    for name, case in (("base", pair.base), ("candidate", pair.candidate)):
+    for name, case in (("base", matched.base), ("candidate", matched.candidate)):
         if case is None:
             return CANNOT_TELL, f"not in {name}"
         if case.throughput is None:
             return CANNOT_TELL, f"{name} is {case.status}: {case.reason}"
-    ratio = pair.ratio
-    if interval is None or p_adjusted is None or ratio is None:
+    if found is None or found.interval is None or p_adjusted is None:
         needed = intervals.repeats_for_comparison()
         return CANNOT_TELL, f"needs {needed} repeats on both sides"
     if p_adjusted <= LEVEL:
-        return (FASTER if ratio > 1 else SLOWER), ""
-    low, high = interval
+        return (FASTER if found.ratio > 1 else SLOWER), ""
+    low, high = found.interval
     if low > 1 - threshold and high < 1 + threshold:
         return NO_DIFFERENCE, ""
     return CANNOT_TELL, (
@@ -211,14 +260,14 @@ def _verdict(
     )
 
 
-def _differences(pair: Pair) -> Iterator[str]:
+def _differences(matched: Matched) -> Iterator[str]:
     """What besides the code under test is not the same on both sides."""
-    if pair.base is None or pair.candidate is None:
+    if matched.base is None or matched.candidate is None:
         return
-    versions = (pair.base.key[VERSION], pair.candidate.key[VERSION])
+    versions = (matched.base.key[VERSION], matched.candidate.key[VERSION])
     if versions[0] != versions[1]:
         yield f"framework_version {versions[0]} -> {versions[1]}"
-    one, other = (_environment(case.runs) for case in (pair.base, pair.candidate))
+    one, other = (_environment(case.runs) for case in (matched.base, matched.candidate))
     for name in sorted({*one, *other}):
         if one.get(name) != other.get(name):
             yield f"{name} {one.get(name, 'none')} -> {other.get(name, 'none')}"

@@ -80,7 +80,7 @@ RANGES = {
 }
 #: Columns worth a place only where rows differ in them.
 HOISTED = ("framework_version", "source", "model", "mode", "precision", "compiler", "unit",
-           "status", "batch_per_device", "total_batch", "peak_by", "data")  # fmt: skip
+           "status", "batch_per_device", "total_batch", "peak_by", "data", "order")  # fmt: skip
 #: Columns that need no place where another one decides them.
 FOLLOWING = (("framework_version", "framework"), ("source", "framework"), ("unit", "model"),
              ("peak_by", "precision"))  # fmt: skip
@@ -197,7 +197,8 @@ def _shared(values: Mapping[str, list[Any]], count: int) -> tuple[list[tuple[str
     if count < 2:
         return shared, dropped
     for column in HOISTED:
-        if column in values and len(set(values[column])) == 1 and values[column][0] is not None:
+        found = set(values.get(column, ()))
+        if len(found) == 1 and not found & {None, ""}:
             shared.append((TITLES.get(column, column), str(values[column][0])))
             dropped.add(column)
     for column, by in FOLLOWING:

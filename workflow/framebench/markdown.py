@@ -42,8 +42,9 @@ EXPLANATIONS = {
     "summary": "Global samples per second: the median over repeats, its extremes, and a "
     "distribution-free 95 % interval of the median. bsz is the batch size per device; 2n8g is 2 "
     "nodes with 8 devices each.",
-    "compare": "Candidate over base: the ratio of the medians, its 95 % interval, the p-value of a "
-    "rank sum test adjusted for the number of cases, and the verdict. No difference is shown where "
+    "compare": "Candidate over base: the ratio, its 95 % interval, the p-value adjusted for the "
+    "number of cases, and the verdict. Of pairs, runs close in time, from the signed ranks of "
+    "their ratios; else the ratio of the medians and a rank sum test. No difference is shown where "
     "the interval excludes every one above the threshold.",
     **{name: kind.explanation for name, kind in scaling.KINDS.items()},
     "amp_speedup": "The framework's own mixed precision against fp32, at the same batch size per "
@@ -206,6 +207,7 @@ def _compare_values(notes: Footnotes) -> list[tuple[str, Cell]]:
         ("Candidate", lambda row: number(row["candidate_median"])),
         ("Ratio", ratio),
         ("95 % interval", of_ratio),
+        ("Pairs", lambda row: str(row["pairs"]) if row["pairs"] else MISSING),
         ("p, adjusted", lambda row: number(row["p_adjusted"], 4)),
         ("Verdict", lambda row: row["verdict"] + notes.mark(row["reason"])),
         ("Differences", lambda row: notes.mark(row["differences"]).strip() or MISSING),

@@ -123,7 +123,7 @@ def comparison(table: pd.DataFrame, look: Look) -> list[Plot]:
         "Candidate over base",
         column="ratio",
         axis="ratio (1 = the same)",
-        caption="Ratio of medians; right of the line the candidate is faster.",
+        caption="Right of the line the candidate is faster.",
     )
 
 
@@ -156,7 +156,7 @@ def _ratios(
             title=name,
             svg=plots.strips(drawn, look, axis, reference=1.0),
             narrow=plots.strips(drawn, look, axis, reference=1.0, narrow=True),
-            description=f"{name}: {shown} ratios of medians against the line at 1. The numbers "
+            description=f"{name}: {shown} ratios against the line at 1. The numbers "
             "stand in the table below.",
             caption=f"{caption} The bar is the 95 % interval, where there are repeats enough. "
             + left_out(shown, len(with_ratio), "ratios")

@@ -19,6 +19,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from . import (
+    compare,
     failures,
     html_tables,
     memory_curves,
@@ -101,6 +102,7 @@ def write_comparison(
             plots=[(plot, ()) for plot in panels.comparison(frame, look)],
             table=html_tables.of_frame("compare", "Every case", frame),
             marks=words_of([frame]),
+            notes=compare.order_notes(frame),
             report=_beside(path.parent, REPORT_PAGE),
         )
     )
