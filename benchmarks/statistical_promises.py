@@ -1,7 +1,8 @@
 """Whether the statistics keep what they promise, at full size: coverage of the intervals, also
 where repeats go on until they are narrow, false differences called by a comparison and its power,
-windows called unsteady, repeats called odd. Seeded; prints what was found beside the promise and
-ends with 1 where one is missed by more than three standard errors of the simulation.
+also of pairs on a machine that drifts, windows called unsteady, repeats called odd. Seeded; prints
+what was found beside the promise and ends with 1 where one is missed by more than three standard
+errors of the simulation.
 
     .venv/bin/python benchmarks/statistical_promises.py [DRAWS]
 """
@@ -16,10 +17,10 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT)]
 
-from framebench import intervals, shape, steady  # noqa: E402
+from framebench import intervals, shape, signed_rank, steady  # noqa: E402
 from framebench.repeats import AUTO, wanted  # noqa: E402
 
-from tests.framebench.distributions import SAMPLERS, true_median  # noqa: E402
+from tests.framebench.distributions import SAMPLERS, drifting, true_median  # noqa: E402
 from tests.framebench.test_steady import HANGING_TOGETHER, NOT_STEADY, STEADY  # noqa: E402
 from tests.framebench.test_tables import repeats  # noqa: E402
 
@@ -27,6 +28,7 @@ DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 FEWER = DRAWS // 10  # of what takes long
 COVERED = (0.93, 0.97)  # 95 %, within 2 points
 FAMILY, REPEATS, NOISE, CHANGE = 20, 7, 0.005, 0.02
+PAIRS, CHANGE_OF_PAIRS = 12, 0.05
 missed = []
 
 
@@ -84,6 +86,34 @@ def comparisons() -> None:
     show(power, detected / families, 0.95, 1, families)
 
 
+def coverage_of_pairs() -> None:
+    for name, sampler in SAMPLERS.items():
+        for count in (6, 7, 12):
+            random = np.random.default_rng(0)
+            own = sampler(random, (DRAWS, count, 2))
+            runs = drifting(random, DRAWS, count) * own
+            ratios = (1.05 * runs[..., 1] / runs[..., 0]).tolist()
+            found = [signed_rank.interval(one) or (2, 0) for one in ratios]
+            held = np.mean([low <= 1.05 <= high for low, high in found])
+            show(f"interval of a ratio, {name}, {count} drifting pairs", held, *COVERED, DRAWS)
+
+
+def comparisons_of_pairs() -> None:
+    """Of runs whose only noise is what the machine does to all."""
+    for count in (6, 7, PAIRS):
+        runs = drifting(np.random.default_rng(0), DRAWS, count)
+        ratios = (runs[..., 1] / runs[..., 0]).tolist()
+        called = np.mean([signed_rank.p_value(one) <= 0.05 for one in ratios])
+        show(f"equal sides called different, {count} drifting pairs", called, 0, 0.05, DRAWS)
+    base, candidate = runs[..., 0].tolist(), ((1 - CHANGE_OF_PAIRS) * runs[..., 1]).tolist()
+    sides = list(zip(base, candidate, strict=True))
+    paired = np.mean([signed_rank.p_value(np.divide(c, b)) <= 0.05 for b, c in sides])
+    as_sets = np.mean([intervals.rank_test(b, c) <= 0.05 for b, c in sides])
+    found = f"{CHANGE_OF_PAIRS:.0%} slower found, {PAIRS} drifting pairs"
+    show(found, paired, 0.9, 1, DRAWS)
+    show(f"{found}, looked at as sets", as_sets, 0, paired, DRAWS)
+
+
 def repeats_until_narrow() -> None:
     for name, sampler in SAMPLERS.items():
         random = np.random.default_rng(0)
@@ -122,6 +152,8 @@ if __name__ == "__main__":
     coverage_of_medians()
     coverage_of_ratios()
     comparisons()
+    coverage_of_pairs()
+    comparisons_of_pairs()
     repeats_until_narrow()
     windows()
     odd_repeats()
