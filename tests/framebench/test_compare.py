@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from framebench import cli, compare
+from framebench import cli, compare, html_tables
 from framebench.run import Run
 
 from .made_up_records import record_of
@@ -180,6 +180,15 @@ def test_of_many_cases_one_difference_is_still_found_with_few_repeats() -> None:
     assert set(frame["pairs"]) == {0}
     assert frame.loc[frame["verdict"] == "slower", "batch_per_device"].tolist() == [5]
     assert "(20 of 20 cases): for 20 it takes 10 pairs" in compare.summary_text(frame)
+
+
+def test_the_page_says_the_order_once_and_only_where_it_is_known() -> None:
+    base = drifting(0) + drifting(20, batch_per_device=64)
+    known = compare.compare(base, drifting(8) + drifting(28, batch_per_device=64))
+    assert ("order", "interleaved") in html_tables.of_frame("compare", "", known).shared
+    unknown = [replace(one, started=None) for one in base]
+    table = html_tables.of_frame("compare", "", compare.compare(unknown, unknown))
+    assert "order" not in {name for name, _ in [*table.shared, *table.columns]}
 
 
 def test_sets_that_were_measured_one_after_the_other_are_said_to_be() -> None:
