@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import pandas as pd
 import pytest
-from framebench import html_tables, panels, records, report, scaling_curves, tables
+from framebench import html_tables, panels, plots, records, report, scaling_curves, tables
 from framebench.html_tables import DASH
 from framebench.svg import FONT
 from selenium import webdriver
@@ -283,6 +283,13 @@ def test_every_plot_says_what_it_leaves_out(page: Path) -> None:
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", page.read_text(), re.DOTALL)
     assert len(captions) > 8
     assert all(re.search(r"Nothing is left out|Left out: \d+ of \d+", c) for c in captions)
+
+
+def test_a_plot_of_ratios_shows_a_few_percent() -> None:
+    low, high = plots.limits([0.95, 0.99], reference=1.0)
+    assert 0.9 < low < 0.95
+    assert 1.0 < high < 1.05, "the line of reference is off the plot"
+    assert plots.limits([0.95, 0.99], reference=None)[0] == 0, "throughput starts at 0"
 
 
 def test_a_large_set_stays_bounded_and_says_so(

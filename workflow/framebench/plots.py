@@ -162,6 +162,16 @@ def _strip(axes: Axes, place: float, row: Row, look: Look, reference: float | No
         axes.plot([middle], [place], marker="|", markersize=15, markeredgewidth=2.4, **style)
 
 
+def limits(values: Sequence[float], reference: float | None) -> tuple[float, float]:
+    """Ends of a linear axis: from 0, or, for what is measured from ``reference``, around that and
+    all values, so that a difference of a few percent is seen."""
+    if reference is None:
+        return 0.0, 1.04 * max(values)
+    low, high = min(*values, reference), max(*values, reference)
+    margin = max(0.06 * (high - low), 0.01)
+    return low - margin, high + margin
+
+
 def _x_axis(
     axes: Axes, values: Sequence[float], logarithmic: bool, reference: float | None, ticks: int
 ) -> None:
@@ -176,7 +186,7 @@ def _x_axis(
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
-        axes.set_xlim(0, 1.04 * max(*values, reference or 0))
+        axes.set_xlim(*limits(values, reference))
         axes.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
 
 
