@@ -44,3 +44,10 @@ def test_no_package_registry_or_home_in_tracked_files() -> None:
         env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
     )
     assert listed.returncode == 1, f"found: {listed.stdout}{listed.stderr}"
+
+
+def test_what_belongs_together_runs_in_one_process(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist knows a group by the end of a test's name, and says nothing where pytest no
+    longer lets it write that: all that is built once for a group is then built in each process."""
+    several = "PYTEST_XDIST_WORKER" in os.environ
+    assert request.node.nodeid.endswith("@test_style.py") or not several
