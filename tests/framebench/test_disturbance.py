@@ -130,6 +130,16 @@ def test_what_disturbs_is_said(seen: dict[str, Any], why: str) -> None:
     assert ";" not in disturbed({"watch": seen}), "one cause was told twice"
 
 
+@pytest.mark.parametrize("number", [1, 2, 128])
+def test_of_many_disturbed_nodes_some_are_told_of(number: int) -> None:
+    nodes = [{"node": f"n{n}", "watch": watch(throttle_events=n % 2)} for n in range(2 * number)]
+    found = disturbed({"nodes": nodes}).split("; ")
+    heat = "the processor was throttled for its heat (1 events)"
+    assert found[0] == f"node n1: {heat}"
+    assert len(found) == min(number, 3)
+    assert number < 3 or found[2] == "126 further nodes, see the record"
+
+
 def test_every_cause_is_said() -> None:
     found = disturbed(
         {"watch": watch(steal=0.5, throttle_events=1, gpus=[{**GPU, "other_processes": [7]}])}

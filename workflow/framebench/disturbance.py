@@ -33,6 +33,9 @@ MEMORY = 0.02
 #: Bytes per second moved to and from swap space. An idle program that wakes up moves less.
 SWAP_RATE = 2**20
 
+#: Of a run on many nodes so many are told of; the record has all.
+NODES_NAMED = 2
+
 #: Reasons for which a GPU lowers its clocks that are no part of its normal work. At the power cap
 #: of its software (sw_power_cap) a GPU under full load is by design, and clocks that somebody set
 #: (applications_clocks_setting) are a setting: both are recorded, and no disturbance.
@@ -52,11 +55,14 @@ def disturbed(record: Mapping[str, Any]) -> str:
     is what such a run is measured with, as its variant says, and no more than a neighbour makes; on
     GPUs that is all load. It stays in the record.
     """
-    return "; ".join(
-        f"node {node}: {why}" if node else why
-        for node, watch in by_node.found(record, "watch")
-        for why in (*_load(watch, _quiet(record)), *_host(watch), *_gpus(watch))
-    )
+    told = []
+    for node, watch in by_node.found(record, "watch"):
+        why = "; ".join((*_load(watch, _quiet(record)), *_host(watch), *_gpus(watch)))
+        if why:
+            told.append(f"node {node}: {why}" if node else why)
+    more = len(told) - NODES_NAMED
+    further = [f"{more} further nodes, see the record"] if more > 0 else []
+    return "; ".join([*told[:NODES_NAMED], *further])
 
 
 def _quiet(record: Mapping[str, Any]) -> tuple[str, ...]:
