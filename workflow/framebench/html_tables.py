@@ -70,6 +70,7 @@ FACTORS = {
     "peak_host_memory_bytes": 2.0**-30,
 }
 NOTES = ("reason", "remarks", "note", "differences", "how")
+LONG_NOTE = 160  # characters, from which on a note is given room so that its row stays low
 #: Two bounds that read as one cell: (low, high) -> title.
 RANGES = {
     ("throughput_min", "throughput_max"): f"min {DASH} max",
@@ -266,7 +267,8 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
     if column == "printed":  # as it was printed, even where that is no number
         return [Cell(str(value), "number", _sort_key(value)) for value in mine]
     if column in NOTES:
-        return [Cell(str(value or ""), "note") for value in mine]
+        texts = [str(value or "") for value in mine]
+        return [Cell(text, "note long" if len(text) > LONG_NOTE else "note") for text in texts]
     if column in parity.SHOWN:
         return [
             _missing(values, place)
