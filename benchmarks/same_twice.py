@@ -29,7 +29,7 @@ VARIABLE = "FRAMEBENCH_PLANTED"
 BASE, SAME, PLANTED = "first", "second", "slowed"
 SUITE = {
     "steps": {"warmup": {"at_least": 8, "at_most": 32}, "timed": 16},
-    "repeats": 16,
+    "repeats": 12,
     # They differ in the value of a variable, of which only one is looked at.
     "variants": {name: {"variables": {VARIABLE: name}} for name in (BASE, SAME, PLANTED)},
     "axes": {
