@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import cluster, slurm
+from framebench import cluster, estimates, slurm
 from framebench.cluster import Cluster
+from framebench.machine import Machine
 from framebench.matrix import Case
-from framebench.plan import PlannedRun
+from framebench.plan import PlannedRun, make_plan
+
+from .test_config import CATALOG, settings
 
 GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
 
@@ -106,3 +109,13 @@ def test_slurm_that_does_not_answer_is_an_error(
     monkeypatch.setenv("PATH", "")
     with pytest.raises(slurm.SlurmError, match="squeue"):
         slurm.settle(tmp_path, print)
+
+
+def test_a_job_allows_a_run_what_was_asked_for_it(tmp_path: Path) -> None:
+    described, here = settings(tmp_path), Machine(2, 0)
+    plan = make_plan(described, CATALOG, here, None)
+    longer = {folder: 10 * seconds for folder, seconds in plan.expected.items()}
+    estimates.tell(tmp_path, longer)
+    told = estimates.told(tmp_path)
+    in_the_job = make_plan(described, CATALOG, here, None, told)
+    assert [run.seconds for run in in_the_job.runs] == [10 * run.seconds for run in plan.runs]
