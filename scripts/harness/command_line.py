@@ -34,6 +34,7 @@ class Request:
     timed_steps: int
     time_limit: float
     memory_limit: Limit
+    node_memory: Optional[Limit]
     spare_memory: bool
     seed: int
     repeat: int
@@ -132,8 +133,14 @@ def _parser() -> argparse.ArgumentParser:
         type=_memory,
         default=DEFAULT,
         metavar="LIMIT",
-        help="of all ranks on this node together: 16GiB, or a share of the machine's memory "
+        help="of all ranks on this node together: 16GiB, or a share of the node's memory "
         "(default: %(default)s)",
+    )
+    measuring.add_argument(
+        "--node-memory",
+        type=_memory,
+        metavar="SIZE",
+        help="what the scheduler has given of each node's memory (default: all)",
     )
     measuring.add_argument(
         "--spare-memory",

@@ -140,12 +140,9 @@ def _numbers(folder: str, name: str) -> List[int]:
 
 
 def memory_bytes() -> int:
-    """What there is for this process: the machine's, the tightest control group's limit, or what
-    SLURM has given to its job, which not every cluster enforces by control groups."""
+    """What there is for this process: the machine's, or the tightest control group's limit."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    given = os.environ.get("SLURM_MEM_PER_NODE", "")
-    of_job = int(given) * 2**20 if given.isdigit() and int(given) else total
-    return min(total, _memory_limit() or total, of_job)
+    return min(total, _memory_limit() or total)
 
 
 def _memory_limit() -> Optional[int]:

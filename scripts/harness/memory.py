@@ -39,13 +39,13 @@ _PART_OF_A_CORE = 0.02
 
 
 class Limit(NamedTuple):
-    """``number`` bytes, or percent of the machine's memory."""
+    """``number`` bytes, or percent of what there is."""
 
     number: float
     is_percent: bool
 
     def bytes_of(self, total: int) -> int:
-        """In bytes, on a machine with ``total`` bytes."""
+        """In bytes, of ``total`` bytes."""
         return int(total * self.number / 100 if self.is_percent else self.number)
 
 
@@ -67,11 +67,13 @@ class Allowed(NamedTuple):
     reserve: int
 
 
-def allowed(limit: Limit, spare: bool, part: float = 1.0) -> Allowed:
+def allowed(limit: Limit, spare: bool, part: float = 1.0, given: Optional[Limit] = None) -> Allowed:
     """What a run that starts now may take. With ``spare``, some of it is kept for later runs, and
     what others have already taken is not counted on. ``part``: of the machine, where others run
-    beside it; a limit in percent is of that part."""
-    total = environment.memory_bytes()
+    beside it; a limit in percent is of that part. ``given``: of the machine's memory, by the
+    scheduler, which not every cluster enforces by control groups."""
+    there = environment.memory_bytes()
+    total = min(there, given.bytes_of(there)) if given else there
     reserve = total // _RESERVED
     most = min(limit.bytes_of(int(part * total)), total - reserve)
     if not spare:

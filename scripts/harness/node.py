@@ -122,7 +122,7 @@ def run_ranks(
     used = own or cores
     part = case.devices_per_node / all_devices
     gpus = case.devices_per_node if request.accelerator == "cuda" else 0
-    may = memory.allowed(request.memory_limit, request.spare_memory, part)
+    may = memory.allowed(request.memory_limit, request.spare_memory, part, request.node_memory)
     held = memory.Memory(share.run, os.getpid(), may, len(used), request.spare_memory)
     with Watcher(share.run, used, common, gpus) as watcher:
         ranks = processes.start_ranks(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import cluster, estimates, slurm
+from framebench import certify, cluster, commands, estimates, probes, slurm
 from framebench.cluster import Cluster
 from framebench.machine import Machine
 from framebench.matrix import Case
 from framebench.plan import PlannedRun, make_plan
 
-from .test_config import CATALOG, settings
+from .test_config import CATALOG, changed, settings
 
 GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
 
@@ -54,6 +55,23 @@ def test_what_the_user_says_is_passed_on() -> None:
     assert found["constraint"] == "a100"
     assert found["slurm_extra"] == "'--exclusive --qos=high'"
     assert "slurm_extra" not in asked(exclusive=False)
+
+
+def test_all_that_measures_is_told_what_memory_there_is(tmp_path: Path) -> None:
+    suite = changed(batch_per_device=[2, "max"])
+    asked = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
+    plan = make_plan(asked, CATALOG, Machine(64, 0), None)
+    (compared, *_) = certify.comparisons(plan, CATALOG)
+    (probed, *_) = probes.wanted(plan)
+    for words in (
+        commands.arguments(plan, plan.pending[0]),
+        commands.search_arguments(plan, plan.unsearched[0]),
+        certify.arguments(plan, compared, "reference"),
+        probes.arguments(plan, probed),
+    ):
+        found = dict(itertools.pairwise(words))
+        assert found["--node-memory"] == "512000MiB", words
+        assert found["--memory-limit"] == "80%", words
 
 
 def test_no_more_time_is_asked_for_than_the_partition_gives() -> None:

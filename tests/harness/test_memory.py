@@ -54,6 +54,17 @@ def test_who_has_a_part_of_the_machine_has_that_part_of_its_memory() -> None:
     assert memory.allowed(size, spare=False, part=0.25).limit == 64 * MIB, "a size is a size"
 
 
+def test_a_share_is_of_what_the_scheduler_has_given() -> None:
+    given = memory.parse_limit("1GiB")
+    share = memory.allowed(memory.parse_limit("50%"), spare=False, given=given)
+    assert share.limit == GIB // 2
+    size = memory.allowed(memory.parse_limit("100TiB"), spare=False, given=given)
+    assert size.limit == GIB - size.reserve, "more than was given"
+    everything = memory.parse_limit("100%")
+    beyond = memory.allowed(everything, spare=False, given=memory.parse_limit("100TiB"))
+    assert beyond == memory.allowed(everything, spare=False), "more than there is"
+
+
 class Processes:
     """A made-up /proc with one process of the run, R, that was not there before it."""
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from . import parity
 from .catalog import Catalog
+from .commands import common, words
 from .plan import Plan, request
 from .record_files import parse
-from .side_by_side import lease_folder
 
 
 class Comparison(NamedTuple):
@@ -99,7 +99,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
 def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
     """What to compare, as arguments of the harness. ``reference``: the folder."""
     facts = json.loads(Path("scripts/models", f"{one.model}.json").read_text())
-    words: dict[str, Any] = {
+    named: dict[str, Any] = {
         "framework": f"scripts/frameworks/{one.framework}",
         "model": f"{reference}/{'facts-dropout' if one.dropout else 'facts'}.json",
         "mode": one.mode,
@@ -108,15 +108,10 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "precision": one.precision,
         "compiler": one.compiler,
         "sequence-length": one.sequence_length,
-        "accelerator": plan.place.accelerator,
-        "cores-per-device": plan.place.cores_per_device,
-        "time-limit": plan.settings.time_limit,
-        "seed": plan.settings.seed,
-        "lease": lease_folder(plan.settings),
         "parity": reference,
+        **common(plan, plan.settings.time_limit),
     }
-    given = {key: value for key, value in words.items() if value is not None}
-    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
+    return words(named)
 
 
 def free_name(folder: Path, name: str, retry: Iterable[str], wanted: str) -> str:

@@ -61,7 +61,7 @@ class Cluster:
             f"gpu:{devices}" if cuda else None,
             # Else SLURM counts tasks by GPUs.
             0 if cuda else None,
-            math.floor(self.memory_gib * 1024),
+            self.memory_mib,
             self.minutes(seconds),
             self.partition,
             self.account,
@@ -69,6 +69,11 @@ class Cluster:
             f"'{' '.join(extra)}'" if extra else None,
         )
         return dict(zip(RESOURCES, values, strict=True))
+
+    @property
+    def memory_mib(self) -> int:
+        """Of a node, to ask SLURM for and to keep to."""
+        return math.floor(self.memory_gib * 1024)
 
     def minutes(self, seconds: float) -> int:
         """To ask SLURM for, where ``seconds`` are expected; at most the partition's limit."""

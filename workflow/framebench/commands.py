@@ -90,7 +90,7 @@ def attempts(plan: Plan, name: str, framebench: list[str]) -> list[str]:
 def arguments(plan: Plan, run: PlannedRun) -> list[str]:
     """What to measure, as arguments of the harness."""
     suite = plan.settings.suite
-    return _arguments(
+    return words(
         {
             **_case(plan, run.case),
             "warmup-steps": suite.warmup_steps,
@@ -98,7 +98,7 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
             "timed-steps": suite.timed_steps,
             "repeat": run.repeat,
             "split-steps": SPLIT_STEPS if run.case.mode == "train" and run.repeat == 1 else None,
-            "time-limit": run_limit(plan, run.seconds),
+            **common(plan, run.seconds),
         }
     ) + _variables(plan, run.case)
 
@@ -114,22 +114,22 @@ def run_limit(plan: Plan, seconds: float) -> float:
 def search_bounds(plan: Plan) -> list[str]:
     """Where to search for a largest batch, as arguments of the search."""
     bounds = plan.settings.suite.largest_batch
-    return _arguments({"multiple-of": bounds.multiple_of, "at-most": bounds.at_most})
+    return words({"multiple-of": bounds.multiple_of, "at-most": bounds.at_most})
 
 
 def search_arguments(plan: Plan, search: Search) -> list[str]:
     """What each run of a search has in common, as arguments of the harness: all but the batch."""
-    words = {
+    named = {
         **_case(plan, search.case),
         "batch-per-device": None,
         "warmup-steps": searches.WARMUP_STEPS,
         "timed-steps": searches.TIMED_STEPS,
+        **common(plan, plan.settings.time_limit),
     }
-    return [*_arguments(words), *_variables(plan, search.case), "--spare-memory"]
+    return [*words(named), *_variables(plan, search.case), "--spare-memory"]
 
 
 def _case(plan: Plan, case: Case) -> dict[str, object]:
-    place = plan.place
     return {
         "framework": f"scripts/frameworks/{case.framework}",
         "model": f"scripts/models/{case.model}.json",
@@ -140,19 +140,29 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
         "precision": case.precision,
         "compiler": case.compiler,
         "sequence-length": case.sequence_length,
-        "accelerator": place.accelerator,
-        "cores-per-device": place.cores_per_device,
-        "time-limit": plan.settings.time_limit,
-        "memory-limit": plan.settings.memory_limit,
         "start-nodes": START_NODES if case.nodes > 1 else None,
-        "lease": lease_folder(plan.settings),
-        "seed": plan.settings.seed,
-        **({"variant": case.variant} if case.variant else {}),
+        "variant": case.variant or None,
     }
 
 
-def _arguments(words: Mapping[str, object]) -> list[str]:
-    given = {key: value for key, value in words.items() if value is not None}
+def common(plan: Plan, seconds: float) -> dict[str, object]:
+    """What holds for all that is measured and is expected to take so many ``seconds``, as
+    arguments of the harness by name; None for what is not said."""
+    settings, cluster = plan.settings, plan.settings.cluster
+    return {
+        "accelerator": plan.place.accelerator,
+        "cores-per-device": plan.place.cores_per_device,
+        "time-limit": run_limit(plan, seconds),
+        "memory-limit": settings.memory_limit,
+        "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
+        "lease": lease_folder(settings),
+        "seed": settings.seed,
+    }
+
+
+def words(named: Mapping[str, object]) -> list[str]:
+    """As the command line has them; nothing for None."""
+    given = {key: value for key, value in named.items() if value is not None}
     return [word for key, value in given.items() for word in (f"--{key}", str(value))]
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .certify import free_name
+from .commands import common, words
 from .plan import Plan, duration, request
 from .record_files import hardware_label, parse
 from .run import Problem, Run, cause
-from .side_by_side import lease_folder
 
 FORMAT = "framebench-probe-1"
 #: Rough wall time of one, most of it for the import.
@@ -122,21 +122,16 @@ def describe(plan: Plan, probes: Mapping[str, Probe]) -> str:
 
 def arguments(plan: Plan, one: Probe) -> list[str]:
     """What to probe, as arguments of the harness."""
-    words: dict[str, Any] = {
+    named: dict[str, Any] = {
         "framework": f"scripts/frameworks/{one.framework}",
         "model": f"scripts/models/{one.model}.json",
         "mode": "inference",
         "batch-per-device": 1,
         "sequence-length": one.sequence_length,
         "precision": one.precision,
-        "accelerator": plan.place.accelerator,
-        "cores-per-device": plan.place.cores_per_device,
-        "time-limit": plan.settings.time_limit,
-        "seed": plan.settings.seed,
-        "lease": lease_folder(plan.settings),
+        **common(plan, SECONDS),
     }
-    given = {key: value for key, value in words.items() if value is not None}
-    return [*(word for key, value in given.items() for word in (f"--{key}", str(value))), "--probe"]
+    return [*words(named), "--probe"]
 
 
 def load(folder: Path) -> tuple[list[Peak], list[Problem]]:
