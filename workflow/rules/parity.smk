@@ -35,16 +35,12 @@ rule comparison:
     resources:
         **RESOURCES,
     params:
-        preparation=run_preparation,
-        python=run_python,
-        origin=run_origin,
-        arguments=comparison_arguments,
+        command=comparison_command,
         progress=comparison_progress,
     message:
         "{params.progress}"
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.preparation:q} {params.python:q} scripts/harness"
-        " {params.arguments:q} {params.origin} --output {output:q} --log {log:q}"
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.command} --output {output:q} --log {log:q}"
 
 
 rule parity:

@@ -14,13 +14,9 @@ rule probe:
     resources:
         **RESOURCES,
     params:
-        preparation=run_preparation,
-        python=run_python,
-        origin=run_origin,
-        arguments=probe_arguments,
+        command=probe_command,
         progress=probe_progress,
     message:
         "{params.progress}"
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.preparation:q} {params.python:q} scripts/harness"
-        " {params.arguments:q} {params.origin} --output {output:q} --log {log:q}"
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.command} --output {output:q} --log {log:q}"

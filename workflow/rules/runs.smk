@@ -18,19 +18,13 @@ rule benchmark:
     resources:
         **RESOURCES,
     params:
-        preparation=run_preparation,
-        attempts=run_attempts,
-        python=run_python,
-        origin=run_origin,
-        arguments=run_arguments,
+        command=run_command,
         progress=PROGRESS,
     message:
         "{params.progress:{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}}"
     # exec: the harness is then a child of Snakemake itself and ends with it.
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.preparation:q} {params.attempts:q}"
-        " {params.python:q} scripts/harness"
-        " {params.arguments:q} {params.origin} --output {output:q} --log {log:q}"
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.command} --output {output:q} --log {log:q}"
 
 
 # The largest batch per device of a case: runs with few steps, one after the other.
@@ -53,20 +47,14 @@ rule largest_batch:
     resources:
         **RESOURCES,
     params:
-        preparation=run_preparation,
-        framebench=run_framebench,
-        bounds=search_bounds,
-        python=run_python,
-        origin=run_origin,
-        arguments=search_arguments,
+        search=search_command,
+        tried=tried_command,
         progress=search_progress,
     message:
         "{params.progress}"
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.preparation:q} {params.framebench:q} largest-batch"
-        " {params.bounds:q}"
-        " --output {output:q} --log {log:q} -- {params.python:q} scripts/harness"
-        " {params.arguments:q} {params.origin}"
+        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.search} --output {output:q} --log {log:q}"
+        " -- {params.tried}"
 
 
 # Looks at what is there when a round is done: batches that were found, and the intervals of the

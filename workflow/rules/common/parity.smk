@@ -21,8 +21,9 @@ def reference_folder(wildcards):
     return f"{RESULTS}/reference/{one.reference}-{digest}"
 
 
-def comparison_arguments(wildcards, input):
-    return certify.arguments(PLAN, compared(wildcards)[1], input.reference)
+def comparison_command(wildcards, input):
+    arguments = certify.arguments(PLAN, compared(wildcards)[1], input.reference)
+    return harness_command(wildcards, arguments, preparation(wildcards))
 
 
 def comparison_cores(wildcards):
@@ -47,8 +48,9 @@ def probe_of(wildcards):
     return name, PROBES[name]
 
 
-def probe_arguments(wildcards):
-    return probes.arguments(PLAN, probe_of(wildcards)[1])
+def probe_command(wildcards):
+    arguments = probes.arguments(PLAN, probe_of(wildcards)[1])
+    return harness_command(wildcards, arguments, preparation(wildcards))
 
 
 def probe_progress(wildcards):

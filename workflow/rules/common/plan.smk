@@ -3,6 +3,7 @@ import fcntl
 import hashlib
 import itertools
 import os
+import shlex
 import shutil
 import sys
 import time

@@ -13,8 +13,10 @@ def run_priority(wildcards):
     return PLAN.places - POSSIBLE[run_name(wildcards)].place
 
 
-def run_arguments(wildcards):
-    return commands.arguments(PLAN, POSSIBLE[run_name(wildcards)])
+def run_command(wildcards):
+    arguments = commands.arguments(PLAN, POSSIBLE[run_name(wildcards)])
+    attempts = commands.attempts(PLAN, run_software(wildcards), FRAMEBENCH)
+    return harness_command(wildcards, arguments, [*preparation(wildcards), *attempts])
 
 
 def run_cores(wildcards):
@@ -29,12 +31,15 @@ def search_name(wildcards):
     return f"{wildcards.framework}/{wildcards.model}/{wildcards.search}"
 
 
-def search_bounds(wildcards):
-    return commands.search_bounds(PLAN)
+def search_command(wildcards):
+    framebench = commands.beside(PLAN, run_software(wildcards), FRAMEBENCH)
+    words = [*framebench, "largest-batch", *commands.search_bounds(PLAN)]
+    return shlex.join([*preparation(wildcards), *words])
 
 
-def search_arguments(wildcards):
-    return commands.search_arguments(PLAN, SEARCHES[search_name(wildcards)])
+def tried_command(wildcards):
+    search = SEARCHES[search_name(wildcards)]
+    return harness_command(wildcards, commands.search_arguments(PLAN, search))
 
 
 def search_progress(wildcards):

@@ -32,25 +32,17 @@ def container_image(wildcards):
 run_container = container_image if METHODS == ["apptainer"] else None
 
 
-def run_preparation(wildcards):
+def preparation(wildcards):
     nodes = measured_shape(wildcards)[0]
     return commands.preparation(PLAN, run_software(wildcards), FRAMEBENCH, nodes)
 
 
-def run_framebench(wildcards):
-    return commands.beside(PLAN, run_software(wildcards), FRAMEBENCH)
-
-
-def run_python(wildcards):
-    return commands.interpreter(PLAN, run_software(wildcards))
-
-
-def run_origin(wildcards):
-    return commands.origin(PLAN, CATALOG, run_software(wildcards))
-
-
-def run_attempts(wildcards):
-    return commands.attempts(PLAN, run_software(wildcards), FRAMEBENCH)
+def harness_command(wildcards, arguments, before=()):
+    """What starts the harness behind the words of ``before``, quoted for the shell: for Snakemake
+    to quote each word of 10,000 commands takes seconds."""
+    name = run_software(wildcards)
+    words = [*before, *commands.interpreter(PLAN, name), "scripts/harness", *arguments]
+    return f"{shlex.join(words)} {commands.origin(PLAN, CATALOG, name)}"
 
 
 def prepare_containers():
