@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from framebench import cli, html_tables, markdown, records, report, scaling, scaling_curves, tables
 from framebench.communication import AllReduce
-from framebench.plots import Look
+from framebench.plots import Look, Plot
 from framebench.run import Run
 
 from ..conftest import ROOT
@@ -188,6 +188,29 @@ def test_a_plot_says_which_kind_it_is(name: str) -> None:
     )
     drawn, without = (p.svg.count("stroke-linecap: square") for p in (plot, bare))
     assert drawn - without == 2, "a bar for the interval in either half"
+
+
+def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
+    kind = scaling.KINDS["weak_scaling"]
+
+    def plot(*topologies: tuple[int, int]) -> Plot:
+        found = [
+            run(100.0 * nodes * devices - nodes, nodes=nodes, devices_per_node=devices)
+            for nodes, devices in topologies
+        ]
+        table = tables.build(found)["weak_scaling"]
+        (drawn,) = scaling_curves.panels(table, Look(["pytorch"]), kind)
+        return drawn
+
+    one_each, two_of_two = plot((1, 1), (1, 2), (2, 2)), plot((1, 1), (2, 1), (1, 2), (2, 2))
+    hollow = "Hollow: as many devices on more nodes."
+    assert hollow not in one_each.caption
+    assert hollow in two_of_two.caption
+    lines, others = (
+        set(re.findall(r'<path d="(M[^"]* L[^"]*)"', one.svg)) for one in (one_each, two_of_two)
+    )
+    assert lines
+    assert lines <= others, "the line goes another way"
 
 
 def test_the_report_has_both_kinds(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from .plots import DASHES, ROW, WIDTH, Look, Plot
@@ -36,17 +38,28 @@ class Point:
     """Speed-up against one device; ``interval``: None where there are too few repeats for one."""
 
     devices: int
+    nodes: int
     speedup: float
     interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
 class Line:
-    """The points of one setting, devices rising."""
+    """The points of one setting, devices rising, and nodes where the devices are as many."""
 
     label: str
     framework: str
     points: Sequence[Point]
+
+    @property
+    def on_fewest_nodes(self) -> list[Point]:
+        """One for each number of devices: those that a line may join."""
+        return [next(same) for _, same in groupby(self.points, lambda one: one.devices)]
+
+    @property
+    def on_more_nodes(self) -> list[Point]:
+        """The others."""
+        return [point for point in self.points if point not in self.on_fewest_nodes]
 
 
 def panels(table: pd.DataFrame, look: Look, kind: Kind) -> list[Plot]:
@@ -80,7 +93,10 @@ def panels(table: pd.DataFrame, look: Look, kind: Kind) -> list[Plot]:
                 f"efficiency of {len(made)} settings, with {kind.same}. The numbers stand in the "
                 "table below.",
                 caption=f"{kind.title}. Grey is the ideal, a bar the 95 % interval, where there "
-                "are repeats enough. A slow single device makes a speed-up look good: read it "
+                "are repeats enough. "
+                + "Hollow: as many devices on more nodes. "
+                * any(one.on_more_nodes for one in made)
+                + "A slow single device makes a speed-up look good: read it "
                 "beside the throughput. "
                 + left_out(len(made), len(lines), "settings with more than one device count")
                 + without_ratio(without[panel])
@@ -94,6 +110,7 @@ def _points(rows: Sequence[Any]) -> list[Point]:
     points = [
         Point(
             int(row.devices),
+            int(row.nodes),
             float(row.speedup),
             (float(row.speedup_ci_low), float(row.speedup_ci_high))
             if is_known(row.speedup_ci_low)
@@ -101,7 +118,7 @@ def _points(rows: Sequence[Any]) -> list[Point]:
         )
         for row in rows
     ]
-    return sorted(points, key=lambda one: (one.devices, one.speedup))
+    return sorted(points, key=lambda one: (one.devices, one.nodes))
 
 
 def draw(lines: Sequence[Line], look: Look, kind: Kind) -> Markup:
@@ -126,11 +143,11 @@ def draw(lines: Sequence[Line], look: Look, kind: Kind) -> Markup:
                 "color": look.colour(line.framework), "marker": look.marker(line.framework),
                 "linestyle": dash, "markersize": 6, "markeredgewidth": 0,
             }  # fmt: skip
-            counts = [point.devices for point in line.points]
-            ratios = [point.speedup for point in line.points]
-            handles += speed.plot(counts, ratios, label=line.label, **style)
-            percent = [100 * ratio / count for count, ratio in zip(counts, ratios, strict=True)]
-            efficiency.plot(counts, percent, **style)
+            hollow = {**style, "linestyle": "", "markerfacecolor": "none", "markeredgewidth": 1.4}
+            joined = _draw(line.on_fewest_nodes, speed, efficiency, style)
+            _draw(line.on_more_nodes, speed, efficiency, hollow)
+            joined.set_label(line.label)
+            handles.append(joined)
             for point in line.points:
                 _bar(speed, point, 1.0, style["color"])
                 _bar(efficiency, point, 100.0 / point.devices, style["color"])
@@ -156,6 +173,14 @@ def draw(lines: Sequence[Line], look: Look, kind: Kind) -> Markup:
         )
 
     return svg(drawing, WIDTH, height)
+
+
+def _draw(points: Sequence[Point], speed: Axes, efficiency: Axes, style: dict[str, Any]) -> Line2D:
+    """In either half; gives what is drawn in the first."""
+    counts = [point.devices for point in points]
+    (drawn,) = speed.plot(counts, [point.speedup for point in points], **style)
+    efficiency.plot(counts, [100 * point.speedup / point.devices for point in points], **style)
+    return drawn
 
 
 def _bar(axes: Axes, point: Point, factor: float, colour: str) -> None:

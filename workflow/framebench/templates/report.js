@@ -41,6 +41,7 @@
     const rows = [...table.tBodies[0].rows];
     const texts = rows.map((row) => row.textContent.toLowerCase());
     const count = tools.querySelector(".count");
+    const all = count.textContent;
     const input = tools.querySelector("input");
     input.addEventListener("input", () => {
       const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -49,7 +50,7 @@
         row.hidden = !wanted.every((word) => texts[place].includes(word));
         shown += !row.hidden;
       });
-      count.textContent = wanted.length ? `${shown} of ${rows.length} rows` : `${rows.length} rows`;
+      count.textContent = wanted.length ? `${shown} of ${all}` : all;
     });
   }
 
