@@ -112,8 +112,6 @@ def test_a_run_that_takes_too_much_memory(slurm_project: OnCluster) -> None:
     (record,) = slurm_project.records()
     assert record["status"] == "oom", record["reason"]
     assert "of the limit of 0.900 GiB" in record["reason"], "90 % of what the job was given"
-    held = [node["memory"]["peak_bytes"] for node in record["nodes"]]
-    assert max(held) < 3 << 30, "the machine's memory was taken"
 
 
 def test_a_controller_that_is_restarted(slurm_project: OnCluster) -> None:
