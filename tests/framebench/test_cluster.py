@@ -84,6 +84,15 @@ def test_a_run_ends_before_its_job(time_limit: int | None) -> None:
     assert 0 < described.run_limit(120.0) < 60 * described.minutes(120.0)
 
 
+def test_a_probe_ends_before_its_job(tmp_path: Path) -> None:
+    asked = settings(tmp_path, cluster={**GIVEN, "gpus_per_node": 0})
+    plan = make_plan(asked, CATALOG, Machine(64, 0), None)
+    (probed, *_) = probes.wanted(plan)
+    found = dict(itertools.pairwise(probes.arguments(plan, probed)))
+    of_job = 60 * Cluster(**GIVEN).minutes(probes.SECONDS)
+    assert 0 < float(found["--time-limit"]) < of_job
+
+
 def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> None:
     def case(nodes: int, batch: int) -> Case:
         return Case("toy", "toy", "train", nodes, 1, batch, "fp32", "none", None)
