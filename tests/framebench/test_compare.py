@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from framebench import cli, compare, html_tables
+from framebench import cli, compare, html_tables, markdown
 from framebench.run import Run
 
 from .made_up_records import record_of
@@ -53,6 +53,66 @@ def test_a_slower_case_is_shown_as_slower_and_no_other() -> None:
     assert (same["ratio"], same["base_median"]) == (1.0, 200.0)
     assert compare.regressions(frame, 0.02)["batch_per_device"].tolist() == [32]
     assert compare.regressions(frame, 0.06).empty
+
+
+def gated(factor: float, cases: int = 200, noise: float = 0.005) -> pd.DataFrame:
+    """So many cases of seven repeats, all slower by the same factor."""
+    random = np.random.default_rng(0)
+    sides: list[list[Run]] = [[], []]
+    for batch in range(1, cases + 1):
+        for runs, center in zip(sides, (100.0, 100 * factor), strict=True):
+            runs += repeats(*(center * random.normal(1, noise, 7)), batch_per_device=batch)
+    return compare.compare(*sides)
+
+
+@pytest.mark.parametrize(("factor", "least", "most"), [
+    (0.95, 0.0, 0.025),  # at the threshold: where false alarms are most frequent
+    (0.955, 0.0, 0.001),
+    (0.93, 0.99, 1.0),
+    (0.94, 0.85, 1.0),
+])  # fmt: skip
+def test_a_gate_fails_on_what_is_shown_to_lie_beyond_it(
+    factor: float, least: float, most: float
+) -> None:
+    frame = gated(factor)
+    assert set(frame["verdict"]) == {"slower"}, "the noise must not hide the difference"
+    rate = len(compare.regressions(frame, 0.05)) / len(frame)
+    error = 3 * max((edge * (1 - edge) / len(frame)) ** 0.5 for edge in (least, most))
+    assert least - error <= rate <= most + error
+    open_cases = compare.undecided(frame, 0.05)
+    excluded = int((frame["ratio_ci_low"] >= 0.95).sum())
+    shown = len(compare.regressions(frame, 0.05))
+    assert len(open_cases) + excluded + shown == len(frame), "some are in none of the three"
+
+
+def test_a_slower_case_whose_interval_holds_the_threshold_says_so() -> None:
+    frame = compare.compare(scaled(1.0), scaled(0.95))
+    found = row(frame)
+    assert found["ratio_ci_low"] < 0.95 < found["ratio_ci_high"] < 1
+    assert found["reason"] == "cannot tell whether by more than 5.0%"
+    assert compare.regressions(frame, 0.05).empty
+    assert len(compare.undecided(frame, 0.05)) == 1
+    assert compare.undecided(frame, 0.02).empty, "all of it lies beyond 2 %"
+    assert compare.undecided(frame, 0.1).empty, "none of it lies beyond 10 %"
+    few = compare.compare(repeats(100, 101), repeats(80, 81))
+    assert len(compare.undecided(few, 0.05)) == 1, "without an interval nothing is excluded"
+
+
+def test_an_interval_that_shows_more_than_its_adjusted_verdict_is_explained() -> None:
+    base, candidate = scaled(1.0), scaled(0.992)
+    alone = compare.compare(base, candidate)
+    assert row(alone)["ratio_ci_high"] < 1
+    assert row(alone)["verdict"] == "slower"
+    assert "adjusted" not in compare.summary_text(alone)
+    for batch in range(101, 140):
+        base += scaled(1.0, batch_per_device=batch)
+        candidate += scaled(1.0, batch_per_device=batch)
+    frame = compare.compare(base, candidate)
+    one = row(frame, batch_per_device=32)
+    assert one["ratio_ci_high"] < 1
+    assert one["verdict"] == "no difference shown"
+    assert "Intervals without 1 of 1 of 40 cases are no verdict" in compare.summary_text(frame)
+    assert "not adjusted" in markdown.EXPLANATIONS["compare"]
 
 
 def test_what_is_too_noisy_is_not_called_equal() -> None:
@@ -242,6 +302,10 @@ def test_the_command_writes_table_and_page_and_fails_on_a_regression(
     assert "Measured one after the other (1 of 1 cases)" in capsys.readouterr().out
     assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.05"]) == 1
     assert "1 of 1 cases are shown to be more than 5.0% slower" in capsys.readouterr().err
+    assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.099"]) == 0
+    assert "cannot tell of 1 of 1 cases whether they are more than 9.9% slower" in (
+        capsys.readouterr().out
+    )
     table = pd.read_csv(tmp_path / "out" / "tables" / "compare.csv")
     assert table["verdict"].tolist() == ["slower"]
     assert table["differences"].tolist() == ["packages.numpy 2.3.4 -> 2.4.0"]

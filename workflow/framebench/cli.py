@@ -98,6 +98,11 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
     print(compare.summary_text(frame))
     print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
     if fail_on is not None:
+        if len(open_cases := compare.undecided(frame, fail_on)):
+            print(
+                f"cannot tell of {len(open_cases)} of {len(frame)} cases whether they are more "
+                f"than {fail_on:.1%} slower"
+            )
         found_slower = compare.regressions(frame, fail_on)
         if len(found_slower):
             raise Regression(

@@ -10,6 +10,9 @@ not the same.
 4. p-values are adjusted so that of all differences called 5 % are false.
 5. Verdict: ``faster`` or ``slower`` where the adjusted p-value is at most 5 %; else ``no difference
    shown`` where the interval excludes every difference above the threshold; else ``cannot tell``.
+   The interval is that of one case, not adjusted: it may exclude 1 where the verdict does not.
+6. A case has become slower by more than a threshold where it is called ``slower`` and all of its
+   interval lies below 1 - threshold: in at most 2.5 % of cases that did not.
 """
 
 from __future__ import annotations
@@ -151,7 +154,24 @@ def summary_text(frame: pd.DataFrame) -> str:
         lines.append(f"{case} {ratio:<32} {row.verdict}{note}")
     counted = Counter(frame["verdict"])
     lines.append("\n" + ", ".join(f"{counted[name]} {name}" for name in sorted(counted)))
-    return "\n".join([*lines, *order_notes(frame)])
+    return "\n".join([*lines, *notes(frame)])
+
+
+def notes(frame: pd.DataFrame) -> list[str]:
+    """What must be known to read the verdicts."""
+    return [*adjusted_notes(frame), *order_notes(frame)]
+
+
+def adjusted_notes(frame: pd.DataFrame) -> list[str]:
+    """A sentence where an interval shows a difference that the verdict, adjusted, does not."""
+    apart = (frame["ratio_ci_low"] > 1) | (frame["ratio_ci_high"] < 1)
+    count = int((apart & ~frame["verdict"].isin([FASTER, SLOWER])).sum())
+    if not count:
+        return []
+    return [
+        f"Intervals without 1 of {count} of {len(frame)} cases are no verdict: an interval is that "
+        "of one case, a verdict is adjusted for the number of cases."
+    ]
 
 
 def order_notes(frame: pd.DataFrame) -> list[str]:
@@ -180,9 +200,18 @@ def order_notes(frame: pd.DataFrame) -> list[str]:
 def regressions(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
     """The rows of :func:`compare` that are shown to be slower by more than ``threshold``, and the
     cases that the candidate no longer runs."""
-    slower = (frame["verdict"] == SLOWER) & (frame["ratio"] < 1 - threshold)
+    slower = (frame["verdict"] == SLOWER) & (frame["ratio_ci_high"] < 1 - threshold)
     lost = frame["base_median"].notna() & frame["candidate_median"].isna()
     return frame[slower | lost]
+
+
+def undecided(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
+    """The rows with a figure on both sides that may or may not be slower by more than
+    ``threshold``: it is not shown, and their interval, where they have one, does not exclude it."""
+    both = frame["base_median"].notna() & frame["candidate_median"].notna()
+    excluded = frame["ratio_ci_low"] >= 1 - threshold
+    shown = frame.index.isin(regressions(frame, threshold).index)
+    return frame[both & ~excluded & ~shown]
 
 
 def match(
@@ -250,9 +279,12 @@ def _verdict(
     if found is None or found.interval is None or p_adjusted is None:
         needed = intervals.repeats_for_comparison()
         return CANNOT_TELL, f"needs {needed} repeats on both sides"
-    if p_adjusted <= LEVEL:
-        return (FASTER if found.ratio > 1 else SLOWER), ""
     low, high = found.interval
+    if p_adjusted <= LEVEL:
+        if found.ratio > 1:
+            return FASTER, ""
+        spans = low < 1 - threshold <= high
+        return SLOWER, f"cannot tell whether by more than {threshold:.1%}" if spans else ""
     if low > 1 - threshold and high < 1 + threshold:
         return NO_DIFFERENCE, ""
     return CANNOT_TELL, (

@@ -45,7 +45,8 @@ EXPLANATIONS = {
     "compare": "Candidate over base: the ratio, its 95 % interval, the p-value adjusted for the "
     "number of cases, and the verdict. Of pairs, runs close in time, from the signed ranks of "
     "their ratios; else the ratio of the medians and a rank sum test. No difference is shown where "
-    "the interval excludes every one above the threshold.",
+    "the interval excludes every one above the threshold. An interval is that of one case, not "
+    "adjusted: it may exclude 1 where the verdict, which is, shows no difference.",
     **{name: kind.explanation for name, kind in scaling.KINDS.items()},
     "amp_speedup": "The framework's own mixed precision against fp32, at the same batch size per "
     "device. Ratios come from unrounded medians.",

@@ -102,7 +102,7 @@ def write_comparison(
             plots=[(plot, ()) for plot in panels.comparison(frame, look)],
             table=html_tables.of_frame("compare", "Every case", frame),
             marks=words_of([frame]),
-            notes=compare.order_notes(frame),
+            notes=compare.notes(frame),
             report=_beside(path.parent, REPORT_PAGE),
         )
     )
