@@ -12,6 +12,7 @@ import sys
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import harness
+from harness.processor import processor
 
 _SCRIPTS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _RELEVANT = re.compile(
@@ -104,11 +105,13 @@ def gpu_addresses(visible: Sequence[str]) -> List[str]:
 
 
 def hardware(cores: int) -> Dict[str, Any]:
-    """Processor, logical cores this process may use, memory in bytes, GPUs."""
+    """Processor by name and in numbers, logical cores this process may use, memory in bytes,
+    GPUs."""
     model = _after_colon("/proc/cpuinfo", "model name") or platform.processor()
     memory = (_after_colon("/proc/meminfo", "MemTotal") or "").split()
     return {
         "cpu": model or platform.machine(),
+        "processor": processor(),
         "cores": cores,
         "memory_bytes": int(memory[0]) * 1024 if memory else None,
         "gpus": gpus(),

@@ -278,6 +278,82 @@ def test_runs_of_other_hardware_share_neither_row_nor_ratio(tmp_path: Path) -> N
     assert ";hw=" not in variants["tf/r1.json"], "only runs that collide are marked"
 
 
+PROCESSOR = {"family": "25", "model": "17", "stepping": "1", "logical_cores": 8}
+
+
+def on_host(name: str, memory: float = 15.5, **changes: Any) -> Record:
+    """A record of one of many machines with the same processor, memory in GiB."""
+    hardware = {"cpu": "Xeon", "gpus": [], "memory_bytes": int(memory * 2**30), **changes}
+    return elsewhere(hardware=hardware, system={"host": name})
+
+
+def variants_of(tmp_path: Path, *environments: Record) -> list[str]:
+    for number, environment in enumerate(environments, 1):
+        # Its start too: a copy would be counted once.
+        started = f"2025-01-01T00:00:{number:02d}Z"
+        changes = {"environment": environment, "started": started}
+        save(tmp_path, f"c/r{number}.json", record(repeat=number, **changes))
+    runs = sorted(records.load(tmp_path).runs, key=lambda run: run.repeat)
+    assert len(runs) == len(environments)
+    return [run.variant.partition(";hw=")[2] for run in runs]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        on_host("b"),
+        on_host("a", memory=31.0),
+        on_host("a", processor={**PROCESSOR, "stepping": "2"}),
+        on_host("a", processor={**PROCESSOR, "logical_cores": 16}),
+    ],
+    ids=["host", "memory", "stepping", "cores"],
+)
+def test_machines_with_processors_of_the_same_name_are_told_apart(
+    tmp_path: Path, other: Record
+) -> None:
+    first, second = variants_of(tmp_path, on_host("a", processor=PROCESSOR), other)
+    assert "" != first != second != "", "two machines are one case"
+
+
+def test_nodes_that_a_scheduler_chose_are_one_machine_where_their_hardware_is(
+    tmp_path: Path,
+) -> None:
+    def job(name: str, **changes: Any) -> Record:
+        made = on_host(name, processor={**PROCESSOR, **changes}, memory=15.5 + 0.01 * ord(name))
+        return {**made, "scheduler": {"name": "slurm", "job": "1"}}
+
+    assert variants_of(tmp_path, job("a"), job("b")) == ["", ""], "a run may go to any node"
+    a, b, other = variants_of(tmp_path, job("a"), job("b"), job("c", stepping="2"))
+    assert a == b != other
+
+
+def test_records_from_before_processors_had_numbers_stay_with_their_machine(
+    tmp_path: Path,
+) -> None:
+    old, new = on_host("a"), on_host("a", processor=PROCESSOR)
+    assert variants_of(tmp_path, old, new) == ["", ""]
+    first, second, other = variants_of(tmp_path, old, new, on_host("b", processor=PROCESSOR))
+    assert first == second != other
+
+
+def test_a_later_attempt_on_another_machine_replaces_none_of_this_one(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", record(environment=on_host("a")))
+    save(tmp_path, "c/r1-retry1.json", record(environment=on_host("b"), seconds=(0.5, 0.5)))
+    found = records.load(tmp_path)
+    assert [run.attempt for run in found.runs] == [0, 1], "a machine's record has vanished"
+    assert found.superseded == 0
+    save(tmp_path, "c/r1-retry2.json", record(environment=on_host("a"), seconds=(1.0, 1.0)))
+    found = records.load(tmp_path)
+    assert sorted(run.attempt for run in found.runs) == [1, 2]
+    assert found.superseded == 1
+
+
+def test_a_memory_that_no_machine_has_is_not_known(tmp_path: Path) -> None:
+    sizes: list[Any] = [10**400, -1, "much", None]
+    assert variants_of(tmp_path, *(on_host("a", 1) | {"hardware": {"cpu": "Xeon",
+        "memory_bytes": size}} for size in sizes)) == [""] * 4  # fmt: skip
+
+
 def test_runs_of_other_packages_are_told_apart(tmp_path: Path) -> None:
     other = elsewhere(packages={"torch": "2.8.0", "numpy": "2.0"})
     nothing = elsewhere(packages={})

@@ -254,6 +254,28 @@ def test_lines_of_a_csv_file_are_named_and_linked(tmp_path: Path) -> None:
     assert "no environment recorded" in text
 
 
+def test_lists_every_machine_and_says_which_label_is_which(tmp_path: Path) -> None:
+    source = write_records(tmp_path / "runs", repeats=1, frameworks=("pytorch",))
+    assert "hw=" not in make(source, tmp_path / "r.html"), "one machine needs no label"
+    moved = source / "elsewhere"
+    for path in sorted(source.glob("pytorch/*/r1.json")):
+        record = json.loads(path.read_text())
+        record["environment"]["system"]["host"] = "second"
+        record["started"] = "2031-01-01T00:00:00.000Z"
+        there = moved / path.parent.name / path.name
+        there.parent.mkdir(parents=True)
+        there.write_text(json.dumps(record))
+        record["environment"]["system"]["host"] = "first"
+        path.write_text(json.dumps(record))
+    text = make(source, tmp_path / "r.html")
+    (machines,) = re.findall(r"<h3>Machines</h3>.*?</ul>", text, re.DOTALL)
+    labels = dict(re.findall(r"<code>(hw=\w{6})</code> (.*?) <span", machines))
+    assert len(labels) == 2, machines
+    for host in ("first", "second"):
+        assert f"Example CPU, 16 GiB, host {host}" in labels.values()
+    assert all(text.count(label) > 1 for label in labels), "no row has this label"
+
+
 def test_is_one_file_that_loads_nothing(page: Path) -> None:
     text = page.read_text()
     assert not re.search(r"<(link|img|iframe|object|embed|audio|video|source)\b", text)

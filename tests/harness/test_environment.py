@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from harness import environment, packages
+from harness.processor import processor
 
 from ..bench import ROOT, Bench
 
@@ -119,7 +120,61 @@ def test_what_is_recorded_of_the_machine(toy: Bench) -> None:
     assert where["hardware"]["cpu"], "the processor is not named"
     assert where["hardware"]["memory_bytes"] > 2**20
     assert where["hardware"]["cores"] >= 1
+    numbers = where["hardware"]["processor"]
+    assert numbers["logical_cores"] >= where["hardware"]["cores"]
     assert set(where["system"]) >= {"host", "os", "kernel", "machine", "governor"}
+
+
+X86 = """processor\t: {core}
+vendor_id\t: AuthenticAMD
+cpu family\t: 25
+model\t\t: 17
+model name\t: AMD EPYC 9B14
+stepping\t: 1
+physical id\t: {socket}
+core id\t\t: {physical}
+flags\t\t: fpu smep avx avx2 fma avx512f avx512_bf16 amx_tile rdrand
+"""
+ARM = """processor\t: {core}
+CPU implementer\t: 0x41
+CPU architecture: 8
+CPU part\t: 0xd40
+CPU revision\t: 1
+Features\t: fp asimd sve bf16 atomics
+"""
+
+
+def test_processors_of_one_name_are_told_apart_by_their_numbers(tmp_path: Path) -> None:
+    cache = tmp_path / "cpu0" / "cache" / "index3"
+    cache.mkdir(parents=True)
+    for name, content in (("level", "3"), ("type", "Unified"), ("size", "32768K")):
+        (cache / name).write_text(f"{content}\n")
+    # Two sockets of two cores of two threads; each socket numbers its cores from 0.
+    cores = [(n, n % 2, n // 2 % 2) for n in range(8)]
+    text = "\n".join(X86.format(core=a, socket=b, physical=c) for a, b, c in cores)
+    (tmp_path / "cpuinfo").write_text(text)
+    assert processor(str(tmp_path / "cpuinfo"), str(tmp_path / "cpu0")) == {
+        "vendor": "AuthenticAMD",
+        "family": "25",
+        "model": "17",
+        "stepping": "1",
+        "sockets": 2,
+        "physical_cores": 4,
+        "logical_cores": 8,
+        "caches": {"L3 Unified": "32768K"},
+        "instruction_sets": ["amx_tile", "avx", "avx2", "avx512_bf16", "avx512f", "fma"],
+    }
+    (tmp_path / "cpuinfo").write_text("\n".join(ARM.format(core=core) for core in range(4)))
+    assert processor(str(tmp_path / "cpuinfo"), "/nowhere") == {
+        "vendor": "0x41",
+        "family": "8",
+        "model": "0xd40",
+        "stepping": "1",
+        "logical_cores": 4,
+        "caches": {},
+        "instruction_sets": ["asimd", "bf16", "sve"],
+    }
+    assert processor("/nowhere") == {}
 
 
 def test_the_code_is_identified_by_its_content() -> None:

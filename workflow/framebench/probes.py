@@ -1,13 +1,14 @@
 """The peak of a device in a precision: which probes a suite needs, and what they found.
 
 The peak belongs to the device, not to the framework that reached it: the fastest products of any
-framework on the same hardware, accelerator and cores are what all are measured against.
+framework on the same machine, accelerator and cores are what all are measured against.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from .certify import free_name
 from .commands import common, words
+from .machines import UNKNOWN, Identity, identity, same
 from .plan import Plan, duration, request
 from .record_files import hardware_label, parse
 from .run import Problem, Run, cause
@@ -53,6 +55,7 @@ class Peak:
     tflops: float | None
     dtype: str
     size: int
+    machine: Identity = UNKNOWN
 
     @property
     def by(self) -> str:
@@ -64,20 +67,21 @@ class Peaks:
     """The peaks of devices, by what a run tells of its device."""
 
     def __init__(self, found: Iterable[Peak] = ()) -> None:
-        self._best: dict[tuple[str, ...], Peak] = {}
+        self._found: dict[tuple[str, ...], list[Peak]] = defaultdict(list)
         for peak in found:
             key = (peak.hardware, _variant(peak.accelerator, peak.cores), peak.precision)
-            best = self._best.get(key)
-            if peak.tflops and (best is None or peak.tflops > (best.tflops or 0.0)):
-                self._best[key] = peak
+            if peak.tflops:
+                self._found[key].append(peak)
 
     def of(self, run: Run) -> Peak | None:
-        """The highest on this hardware, accelerator and number of cores, in this precision."""
+        """The highest on this machine, accelerator and number of cores, in this precision."""
         if run.source != "framebench" or not run.hardware:
             return None
         tokens = run.variant.split(";")
         place = ";".join(t for t in tokens if t == tokens[0] or t.startswith("cores="))
-        return self._best.get((run.hardware, place, run.precision))
+        there = self._found.get((run.hardware, place, run.precision), [])
+        here = [peak for peak in there if same(peak.machine, run.machine)]
+        return max(here, key=lambda peak: peak.tflops or 0.0, default=None)
 
 
 def _variant(accelerator: str, cores: int | None) -> str:
@@ -154,10 +158,11 @@ def _peak(record: Mapping[str, Any]) -> Peak:
         tflops, size = max((tflops_of(block), block["size"]) for block in rank.get("probe", ()))
         (dtype,) = rank["products"]
     settings = record["settings"]
+    hardware = hardware_label(record["environment"]["hardware"])
     return Peak(
         framework=record["case"]["framework"],
         framework_version=record["framework_version"],
-        hardware=hardware_label(record["environment"]["hardware"]),
+        hardware=hardware,
         accelerator=settings["accelerator"],
         cores=settings["cores_per_device"],
         precision=record["case"]["precision"],
@@ -166,6 +171,7 @@ def _peak(record: Mapping[str, Any]) -> Peak:
         tflops=tflops,
         dtype=dtype,
         size=size,
+        machine=identity(record["environment"], hardware),
     )
 
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -17,6 +18,7 @@ import fastjsonschema
 
 from . import by_node, doubts
 from .communication import all_reduce_of
+from .machines import identity, same
 from .run import NO_REASON, Problem, Run, cause
 from .side_by_side import TOKEN as SIDE_BY_SIDE
 from .step_parts import split_of
@@ -44,13 +46,13 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
     """Every record below `root` as a run, what is none, and how many attempts were superseded.
 
-    Only the latest attempt of a repeat counts: a run that was tried again was tried again because
-    the earlier attempt was not to be taken. A broken latest attempt leaves the one before it.
+    Only the latest attempt of a repeat on a machine counts: a run that was tried again was tried
+    again because the earlier attempt was not to be taken. A broken latest attempt leaves the one
+    before it.
     """
-    latest: dict[tuple[str, int | str], Run] = {}
+    attempts: dict[tuple[str, int | str], list[Run]] = defaultdict(list)
     problems: list[Problem] = []
     seen: dict[bytes, str] = {}
-    superseded = 0
     for file, origin in _json_files(root, problems):
         try:
             content = file.read_bytes()
@@ -65,11 +67,18 @@ def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
         seen[digest] = origin
         folder, name = os.path.split(origin)
         slot = (folder, run.repeat if _NAME.fullmatch(name) else name)
-        if slot in latest:
-            superseded += 1
-        if slot not in latest or run.attempt > latest[slot].attempt:
-            latest[slot] = run
-    return list(latest.values()), problems, superseded
+        attempts[slot].append(run)
+    latest = [run for tried in attempts.values() for run in _latest(tried)]
+    return latest, problems, sum(map(len, attempts.values())) - len(latest)
+
+
+def _latest(attempts: list[Run]) -> list[Run]:
+    """Of the attempts of a repeat the last on each machine."""
+    kept: list[Run] = []
+    for run in sorted(attempts, key=lambda run: run.attempt, reverse=True):
+        if not any(same(run.machine, later.machine) for later in kept):
+            kept.append(run)
+    return kept
 
 
 def _json_files(root: Path, problems: list[Problem]) -> Iterator[tuple[Path, str]]:
@@ -130,6 +139,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     is_ok = record["status"] == "ok"
     slowest = _slowest(record["ranks"])
     steps = _steps_of(slowest)
+    hardware = hardware_label(environment["hardware"])
     return Run(
         framework=case["framework"],
         framework_version=record["framework_version"],
@@ -151,7 +161,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         step_seconds=steps,
         wall_seconds=float(record["wall_seconds"]),
         origin=origin,
-        hardware=hardware_label(environment["hardware"]),
+        hardware=hardware,
         environment=_environment_digest(environment),
         record=file,
         doubts=doubts.of(record) if is_ok else (),
@@ -161,6 +171,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         split=split_of(slowest) if is_ok else None,
         all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
         started=_moment(record["started"]),
+        machine=identity(environment, hardware),
     )
 
 

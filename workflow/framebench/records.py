@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import searches
+from .machines import Identity, completed
 from .record_files import VARIANT, parse, read_folder
 from .run import STATUSES, Problem, RecordsError, Run, cause, order
 from .tidy_csv import read_csv
@@ -28,6 +29,7 @@ __all__ = [
     "fingerprint",
     "load",
     "load_record",
+    "machine_label",
     "measured_as",
     "of_variant",
 ]
@@ -157,7 +159,7 @@ def _with_largest(runs: list[Run], largest: frozenset[searches.Key]) -> list[Run
 
 def _told_apart(runs: Sequence[Run]) -> list[Run]:
     """Append ;hw= or ;env= to the variant where runs that would share a row or a ratio come from
-    different hardware or environments.
+    different machines or environments.
 
     The group is all that a table may divide by each other, so all precisions, compilers, batches
     and device counts: a 1n1g of one machine must not be the baseline of an 8-device run of another.
@@ -167,18 +169,26 @@ def _told_apart(runs: Sequence[Run]) -> list[Run]:
         key = (run.framework, run.framework_version, run.source, run.model, run.mode, run.variant)
         groups[key].append(run)
     marked = []
+    fuller = completed(run.machine for run in runs)
     for group in groups.values():
-        hardware = {run.hardware for run in group} - {""}
+        machines = {fuller[run.machine] for run in group if run.hardware}
         environments = {run.environment for run in group} - {""}
         for run in group:
             tokens = [run.variant]
-            if run.hardware and len(hardware) > 1:
-                tokens.append(f"{_HARDWARE}{_six(run.hardware)}")
+            machine = fuller[run.machine]
+            if run.hardware and len(machines) > 1:
+                tokens.append(machine_label(machine))
             if run.environment and len(environments) > 1:
                 tokens.append(f"{_ENVIRONMENT}{_six(run.environment)}")
-            marked.append(replace(run, variant=";".join(filter(None, tokens))))
+            variant = ";".join(filter(None, tokens))
+            marked.append(replace(run, variant=variant, machine=machine))
     return marked
 
 
+def machine_label(machine: Identity) -> str:
+    """The token by which a variant names a machine."""
+    return f"{_HARDWARE}{_six(str(machine))}"
+
+
 def _six(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:6]
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:6]

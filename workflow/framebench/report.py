@@ -33,11 +33,12 @@ from .efficiency import OPTIONAL
 from .files import write_whole
 from .html_tables import Link, Table
 from .interruptions import Interruption
+from .machines import UNKNOWN
 from .markdown import words_of
 from .panels import Cases
 from .plots import Look, Plot
 from .record_links import Links, RecordLinks, to_record
-from .records import RecordSet, load_record
+from .records import RecordSet, load_record, machine_label
 from .run import RecordsError, Run
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -143,7 +144,7 @@ def render(
             status_words=panels.STATUS_WORDS,
             frameworks=[(name, look.variable(name)) for name in look.frameworks],
             models=sorted({run.model for run in runs}),
-            hardware=_hardware(runs),
+            hardware=_machines(runs),
             machine=machine,
             setups=setups,
             setups_left_out=max(0, len(_setup_groups(runs)) - MAX_SETUPS),
@@ -266,11 +267,17 @@ def _plots(
     }
 
 
-def _hardware(runs: Sequence[Run]) -> list[tuple[str, int]]:
-    counted = Counter(run.hardware for run in runs)
+def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
+    """Of each machine: how a variant names it ("" where there is but one), what it is, its runs."""
+    counted = Counter(run.machine if run.hardware else UNKNOWN for run in runs)
+    several = len(counted) > 1
     return sorted(
-        (name or "not recorded (imported without its hardware)", count)
-        for name, count in counted.items()
+        (
+            machine_label(machine) if several and machine.hardware else "",
+            str(machine) or "not recorded (imported without its hardware)",
+            count,
+        )
+        for machine, count in counted.items()
     )
 
 
@@ -278,7 +285,7 @@ def _setup_groups(runs: Sequence[Run]) -> dict[tuple[str, ...], list[Run]]:
     groups: dict[tuple[str, ...], list[Run]] = defaultdict(list)
     for run in runs:
         groups[
-            run.framework, run.framework_version, run.source, run.hardware, run.environment
+            run.framework, run.framework_version, run.source, str(run.machine), run.environment
         ].append(run)
     return groups
 

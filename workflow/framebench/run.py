@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .communication import AllReduce
+from .machines import UNKNOWN, Identity
 from .step_parts import Split
 
 STATUSES = ("ok", "oom", "unsupported", "timeout", "failed")
@@ -37,6 +38,7 @@ class Run:
     are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
     all its samples; `split` is that of the slowest rank, None where none was asked for;
     `all_reduce` is None where none was timed.
+    `machine`: what tells the machine from others, of several nodes the first.
     `largest`: its batch is the largest that fits, found by a search. `started`: when, in seconds of
     the epoch, None where that is not known.
     """
@@ -72,6 +74,7 @@ class Run:
     all_reduce: AllReduce | None = None
     largest: bool = False
     started: float | None = None
+    machine: Identity = UNKNOWN
 
 
 @dataclass(frozen=True)

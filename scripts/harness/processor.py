@@ -1,0 +1,82 @@
+"""What the kernel says of the processors: what tells them from others of the same name, and which
+instruction sets they have."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Dict, List
+
+_CPUINFO = "/proc/cpuinfo"
+_CPU0 = "/sys/devices/system/cpu/cpu0"
+_OF_CACHE = ("level", "type", "size")
+#: Names of /proc/cpuinfo, of x86 and of ARM.
+_NAMES = {
+    "vendor": ("vendor_id", "CPU implementer"),
+    "family": ("cpu family", "CPU architecture"),
+    "model": ("model", "CPU part"),
+    "stepping": ("stepping", "CPU revision"),
+}
+#: Of those, what linear algebra is chosen by.
+_INSTRUCTIONS = re.compile(
+    r"^(sse4_2|avx|avx2|fma|f16c|avx512\w*|avx_\w+|avx10\w*|amx_\w+"
+    r"|asimd\w*|sve\w*|sme|sme2|bf16|i8mm)$"
+)
+
+
+def _blocks(text: str) -> List[Dict[str, str]]:
+    """Of each logical core, its entries."""
+    found = []
+    for block in text.split("\n\n"):
+        lines = (line.partition(":") for line in block.splitlines())
+        entries = {name.strip(): value.strip() for name, _, value in lines}
+        if "processor" in entries:
+            found.append(entries)
+    return found
+
+
+def _caches(folder: str) -> Dict[str, str]:
+    """Size of each cache of the first core, as the kernel writes it: ``{"L1 Data": "32K"}``."""
+    found = {}
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.startswith("index"))
+        for name in names:
+            level, kind, size = (_line(os.path.join(folder, name, what)) for what in _OF_CACHE)
+            found[f"L{level} {kind}"] = size
+    except OSError:
+        return {}
+    return found
+
+
+def _line(path: str) -> str:
+    with open(path) as file:
+        return file.read().strip()
+
+
+def processor(cpuinfo: str = _CPUINFO, cpu0: str = _CPU0) -> Dict[str, Any]:
+    """Vendor, family, model and stepping as the kernel numbers them; of the whole machine, not of
+    this process: sockets, physical and logical cores; caches; instruction sets that decide which
+    code linear algebra runs. What the kernel does not tell is missing."""
+    try:
+        with open(cpuinfo, encoding="utf-8", errors="replace") as file:
+            blocks = _blocks(file.read())
+    except OSError:
+        return {}
+    if not blocks:
+        return {}
+    first = blocks[0]
+    found: Dict[str, Any] = {}
+    for key, names in _NAMES.items():
+        told = next((first[name] for name in names if first.get(name)), None)
+        if told is not None:
+            found[key] = told
+    sockets = {block.get("physical id") for block in blocks}
+    if None not in sockets:
+        found["sockets"] = len(sockets)
+        physical = {(block["physical id"], block.get("core id")) for block in blocks}
+        found["physical_cores"] = len(physical)
+    found["logical_cores"] = len(blocks)
+    found["caches"] = _caches(os.path.join(cpu0, "cache"))
+    flags = (first.get("flags") or first.get("Features") or "").split()
+    found["instruction_sets"] = sorted(flag for flag in flags if _INSTRUCTIONS.match(flag))
+    return found

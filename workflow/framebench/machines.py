@@ -1,0 +1,88 @@
+"""The machines that records are from, and which of them count as the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+
+class Identity(NamedTuple):
+    """What tells one machine from another; "" is not known, and does not tell.
+
+    ``hardware``: kinds of GPU and CPU in words. ``processor``: its numbers and cores in words.
+    ``memory``: nominal size. ``host``: its name, "" where a scheduler chose the node: any of a
+    cluster's nodes with the same hardware is as good as another.
+    """
+
+    hardware: str = ""
+    processor: str = ""
+    memory: str = ""
+    host: str = ""
+
+    def __str__(self) -> str:
+        host = self.host and f"host {self.host}"
+        return ", ".join(filter(None, (self.hardware, self.processor, self.memory, host)))
+
+
+UNKNOWN = Identity()
+
+
+def identity(environment: Mapping[str, Any], label: str) -> Identity:
+    """Of a record's ``environment``; ``label``: the kinds of its hardware."""
+    hardware, system = environment.get("hardware", {}), environment.get("system", {})
+    host = "" if environment.get("scheduler") else system.get("host")
+    return Identity(
+        label,
+        _processor(hardware.get("processor")),
+        _memory(hardware.get("memory_bytes")),
+        host if isinstance(host, str) else "",
+    )
+
+
+def same(one: Identity, other: Identity) -> bool:
+    """Whether nothing that is known of both tells them apart."""
+    return all(a == b for a, b in zip(one, other, strict=True) if a and b)
+
+
+def completed(found: Iterable[Identity]) -> dict[Identity, Identity]:
+    """For each machine the fuller description of it, where there is one and only one: older records
+    tell less of the machine that newer ones are of."""
+    distinct = set(found)
+    fuller = {}
+    for one in distinct:
+        others = [other for other in distinct if same(one, other) and _knows(other) > _knows(one)]
+        fullest = [other for other in others if _knows(other) == max(map(_knows, others))]
+        alike = all(same(fullest[0], other) for other in others) if fullest else False
+        fuller[one] = fullest[0] if len(fullest) == 1 and alike else one
+    return fuller
+
+
+def _knows(one: Identity) -> int:
+    return sum(map(bool, one))
+
+
+def _processor(numbers: Any) -> str:
+    if not isinstance(numbers, Mapping):
+        return ""
+    kind = [f"{key} {numbers[key]}" for key in ("family", "model", "stepping") if key in numbers]
+    cores = [
+        f"{numbers[key]} {words}"
+        for key, words in (
+            ("sockets", "socket(s)"),
+            ("physical_cores", "physical cores"),
+            ("logical_cores", "logical cores"),
+        )
+        if key in numbers
+    ]
+    return ", ".join(filter(None, (" ".join(kind), *cores)))
+
+
+def _memory(size: Any) -> str:
+    """What a kernel has of the memory, rounded up to an eighth of a power of two: that is what the
+    modules have, and nodes with the same modules differ by what their kernels keep."""
+    if not isinstance(size, int) or not 1 <= size < 2**60:
+        return ""
+    gib = size / 2**30
+    step = 2.0 ** (math.floor(math.log2(gib)) - 3)
+    return f"{math.ceil(gib / step) * step:g} GiB"
