@@ -6,11 +6,12 @@ from snakemake.exceptions import WorkflowError
 
 sys.path.insert(0, f"{workflow.basedir}/workflow")
 
-from framebench.validation import ConfigError, read_yaml
+from framebench.validation import ConfigError
+from framebench.yaml_files import read_mapping
 
 # Snakemake's own message says neither which file is broken nor where.
 try:
-    read_yaml(Path("config/config.yaml"))
+    read_mapping(Path("config/config.yaml"))
 except ConfigError as error:
     raise WorkflowError(str(error)) from None
 

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 import yaml
 from framebench.catalog import load_catalog
+from framebench.cluster import Cluster
 from framebench.config import Settings, load_settings
 from framebench.machine import Machine
 from framebench.matrix import cases
 from framebench.plan import make_plan
 from framebench.validation import ConfigError
+from framebench.yaml_files import read_mapping
+from snakemake.cli import parse_config
 
 ROOT = Path(__file__).parents[2]
 CATALOG = load_catalog(ROOT)
@@ -38,6 +41,7 @@ def changed(**axes: object) -> dict[str, object]:
     return {**SUITE, "axes": {**SUITE["axes"], **axes}}
 
 
+NAN, INF = float("nan"), float("inf")
 BAD_CONFIG = {
     "unknown key": ({"suit": "quick"}, ["suit", "did you mean suite", "allowed:"]),
     "unknown suite": ({"suite": "fast"}, ["suite: found 'fast'", "dlperf, quick"]),
@@ -110,6 +114,52 @@ BAD_CONFIG = {
     "node_local in the project": (
         {"node_local": True},
         ["environments: found '.venvs'", "node_local", "absolute path"],
+    ),
+    "fail_on of nothing": ({"fail_on": "0%"}, ["fail_on: found '0%'", "above 0 and below 100 %"]),
+    "fail_on of all": ({"fail_on": "100%"}, ["fail_on: found '100%'", "below 100 %"]),
+    "fail_on of more than all": ({"fail_on": "200%"}, ["fail_on: found '200%'", "below 100 %"]),
+    "fail_on 0": ({"fail_on": 0}, ["fail_on: found 0;", "above 0 and below 100 %"]),
+    "fail_on 1": ({"fail_on": 1.0}, ["fail_on: found 1.0", "a percentage like 5%"]),
+    "fail_on without its sign": ({"fail_on": 5}, ["fail_on: found 5;", "a percentage like 5%"]),
+    "fail_on in words": ({"fail_on": "5 percent"}, ["fail_on: found '5 percent'", "like 5%"]),
+    "fail_on with a line break": ({"fail_on": "5%\n"}, ["fail_on: found '5%\\n'", "like 5%"]),
+    "fail_on nan": ({"fail_on": NAN}, ["fail_on: found nan", "above 0 and below 100 %"]),
+    "time limit endless": ({"time_limit": INF}, ["time_limit: found inf", "up to a year"]),
+    "time limit nan": ({"time_limit": NAN}, ["time_limit: found nan", "a number of seconds"]),
+    "time limit of 400 digits": ({"time_limit": 10**400}, ["time_limit: found 1000", "a year"]),
+    "memory limit of 400 nines": (
+        {"memory_limit": "9" * 400 + "GiB"},
+        ["memory_limit: found '999", "up to 1024TiB"],
+    ),
+    "memory of a cluster nan": (
+        {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": NAN}},
+        ["cluster.memory_gib: found nan", "a number of GiB above 0"],
+    ),
+    "memory of a cluster endless": (
+        {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": INF}},
+        ["cluster.memory_gib: found inf", "a number of GiB above 0"],
+    ),
+    "retry all": ({"retry": "all"}, ["retry[0]: found 'all'", "oom, unsupported, timeout, failed"]),
+    "seed as a broken number": ({"seed": 1.0}, ["seed: found 1.0", "a whole number"]),
+    "results with a line break": ({"results": "a\n"}, ["results: found 'a\\n'", "line breaks"]),
+    "results with NUL": ({"results": "a\0b"}, ["results: found 'a\\x00b'", "control characters"]),
+    "results of nobody": (
+        {"results": "~nosuchuser/x"},
+        ["results: found '~nosuchuser/x'", "~USER"],
+    ),
+    "results with a long name": ({"results": "r" * 300}, ["results: found 'rrr", "too long"]),
+    "suite with a long name": ({"suite": "s" * 300}, ["suite: found", "too long"]),
+    "suite with NUL": ({"suite": "a\0"}, ["suite: found", "control characters"]),
+    "base with NUL": ({"base": "a\0@b"}, ["base: found 'a\\x00", "control characters"]),
+    "records with a long name": ({"records": "r" * 300}, ["records: found 'rrr", "too long"]),
+    "interpreter of nobody": (
+        {"interpreters": {"pytorch": "~nosuchuser/python"}},
+        ["interpreters.pytorch: found '~nosuchuser", "~USER"],
+    ),
+    "an image with a line break": (
+        {"images": {"pytorch": "docker://a\n"}},
+        ["images.pytorch: found", "without blanks"],
+        "apptainer",
     ),
     "interpreters list": ({"interpreters": ["x"]}, ["interpreters: found ['x']", "a mapping"]),
     "interpreter of unknown": ({"interpreters": {"torch": "/x"}}, ["found 'torch'", "pytorch"]),
@@ -208,6 +258,64 @@ BAD_SUITE = {
     "exclude unknown": ({**SUITE, "exclude": [{"mode": ["x"]}]}, ["exclude[0].mode[0]: found 'x'"]),
 }
 
+BAD_SUITE |= {
+    "repeats as a broken number": ({**SUITE, "repeats": 2.0}, ["repeats: found 2.0", "auto, or {"]),
+    "width of nothing": (
+        {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": "0%"}},
+        ["repeats.width: found '0%'", "above 0 and below 100 %"],
+    ),
+    "width nan": (
+        {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": NAN}},
+        ["repeats.width: found nan", "above 0 and below 100 %"],
+    ),
+    "width in words": (
+        {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": "one"}},
+        ["repeats.width: found 'one'", "a percentage like 5%"],
+    ),
+    "warm-up true": (
+        {**SUITE, "steps": {"warmup": True, "timed": 5}},
+        ["steps.warmup: found True", "a whole number of at least 1, or {at_least"],
+    ),
+    "variant with a dash": (
+        {**SUITE, "variants": {"a-b": None}},
+        ["variants: found 'a-b'", "letters, digits, _ and ."],
+    ),
+    "variant with a line break": (
+        {**SUITE, "variants": {"a\n": None}},
+        ["variants: found 'a\\n'", "letters, digits, _ and ."],
+    ),
+    "variant with a long name": (
+        {**SUITE, "variants": {"v" * 300: None}},
+        ["variants: found 'vvv", "at most 100"],
+    ),
+    "variant with a rank's variable": (
+        {**SUITE, "variants": {"b": {"variables": {"RANK": 7}}}},
+        ["variants.b.variables: found RANK", "the harness sets", "WORLD_SIZE"],
+    ),
+    "variant with a variable of the harness": (
+        {**SUITE, "variants": {"b": {"variables": {"FRAMEBENCH_CORES": "0"}}}},
+        ["variants.b.variables: found FRAMEBENCH_CORES", "the harness sets"],
+    ),
+    "variant with NUL in a variable": (
+        {**SUITE, "variants": {"b": {"variables": {"A": "x\0"}}}},
+        ["variants.b.variables.A: found 'x\\x00'", "without NUL"],
+    ),
+    "octal number": ("repeats: 010", ["line 1: found 010", "octal", "no leading 0"]),
+    "number to the base 60": ("repeats: 1:30", ["line 1: found 1:30", "base 60"]),
+    "broken number to the base 60": ("repeats: 1:30.5", ["line 1: found 1:30.5", "base 60"]),
+    "merge key": ("a: &a {b: 1}\nc:\n  <<: *a", ["line 3: found a merge key (<<)"]),
+    "number of 5,000 digits": ("seed: " + "9" * 5000, ["line 1: found 999", "at most 18 digits"]),
+    "impossible date": ("a: 2024-13-45", ["line 1: found 2024-13-45", "no date"]),
+    "value that its tag does not fit": ("a: !!bool 3", ["does not fit its tag"]),
+    "3,000 brackets": ("a: " + "[" * 3000 + "]" * 3000, ["within each other, too many"]),
+    "anchor within itself": ("a: &a [*a]", ["line 1: the anchor is used within itself"]),
+    "aliases of aliases": (
+        "a0: &a0 [x]\n"
+        + "".join(f"a{n + 1}: &a{n + 1} [" + f"*a{n}, " * 9 + "]\n" for n in range(40)),
+        ["more than 100000 values"],
+    ),
+}
+
 BAD_MATRIX = {
     "exclude of nothing": ({**SUITE, "exclude": [{"mode": ["inference"]}]}, ["matches no case"]),
     "exclude everything": ({**SUITE, "exclude": [{"mode": ["train"]}]}, ["no case left"]),
@@ -230,10 +338,10 @@ def assert_clear(error: pytest.ExceptionInfo[ConfigError], words: list[str]) -> 
 
 
 @pytest.mark.parametrize("name", BAD_CONFIG)
-def test_bad_config(name: str, tmp_path: Path) -> None:
-    values, words = BAD_CONFIG[name]
+def test_bad_config(name: str) -> None:
+    values, words, *methods = BAD_CONFIG[name]
     with pytest.raises(ConfigError) as error:
-        load_settings({**CONFIG, **values}, CATALOG)
+        load_settings({**CONFIG, **values}, CATALOG, methods)
     assert_clear(error, ["config", *words])
 
 
@@ -309,3 +417,83 @@ def test_variants_bring_environments_of_their_own(tmp_path: Path) -> None:
     assert len(set(made.folders.values())) == 2
     usual = plan(tmp_path)
     assert not set(usual.folders.values()) & set(made.folders.values())
+
+
+@pytest.mark.parametrize("text", ["", "dependencies:\n", "- python=3.11\n", "name: x\n"])
+def test_a_variants_environment_file_without_dependencies_is_refused(
+    text: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "older.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        plan(tmp_path, {**SUITE, "variants": {"a": {"environments": {"pytorch": str(file)}}}})
+    assert_clear(error, [str(file), "found", "allowed"])
+
+
+@pytest.mark.parametrize("name", ["runs", "logs"])
+def test_results_with_a_file_for_a_folder_are_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("")
+    with pytest.raises(ConfigError) as error:
+        settings(tmp_path, results=str(tmp_path))
+    assert_clear(error, ["results: found", f"{name}'", "which is a file", "allowed: a folder"])
+
+
+def test_results_at_a_link_to_itself_are_refused(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(ConfigError) as error:
+        settings(tmp_path, results=str(loop))
+    assert_clear(error, ["results: found", "symbolic links", "allowed"])
+
+
+@pytest.mark.parametrize("text", ["", "[a]", "quick"])
+def test_a_config_file_without_keys_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"config\.yaml: the file: found .*; allowed: a mapping"):
+        read_mapping(path)
+
+
+def test_few_aliases_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("a: &a [1, 2]\nb: *a\n")
+    assert read_mapping(path) == {"a": [1, 2], "b": [1, 2]}
+
+
+CLUSTER = "nodes: 2, gpus_per_node: 1, cores_per_node: 4, memory_gib: 7.5, time_limit: 60"
+FROM_COMMAND_LINE = {
+    "rerun_disturbed=2": ("rerun_disturbed", 2),
+    "side_by_side=true": ("side_by_side", True),
+    "cores_per_device=1": ("cores_per_device", 1),
+    "time_limit=90": ("time_limit", 90.0),
+    "time_limit=0.5": ("time_limit", 0.5),
+    "memory_limit=80%": ("memory_limit", "80%"),
+    "seed=7": ("seed", 7),
+    "fail_on=5%": ("fail_on", 0.05),
+    "fail_on=0.05": ("fail_on", 0.05),
+    "frameworks=pytorch,jax": ("frameworks", ["pytorch", "jax"]),
+    "frameworks=[pytorch, jax]": ("frameworks", ["pytorch", "jax"]),
+    "models=bert_base": ("models", ["bert_base"]),
+    "retry=failed,oom": ("retry", {"failed", "oom"}),
+    f"cluster={{{CLUSTER}, exclusive: false, runs_per_allocation: 3, partition: null}}": (
+        "cluster",
+        Cluster(2, 4, 7.5, 1, time_limit=60, exclusive=False, runs_per_allocation=3),
+    ),
+    f"cluster={{{CLUSTER}, account: me, constraint: v100}}": (
+        "cluster",
+        Cluster(2, 4, 7.5, 1, account="me", constraint="v100", time_limit=60),
+    ),
+}
+
+
+@pytest.mark.parametrize("entry", FROM_COMMAND_LINE)
+def test_a_key_from_the_command_line(entry: str, tmp_path: Path) -> None:
+    key, value = FROM_COMMAND_LINE[entry]
+    assert getattr(settings(tmp_path, **parse_config([entry])), key) == value
+
+
+@pytest.mark.parametrize("switch", ["true", "True", "false"])
+def test_node_local_from_the_command_line(switch: str, tmp_path: Path) -> None:
+    entries = [f"node_local={switch}", f"environments={tmp_path}"]
+    given = settings(tmp_path, **parse_config(entries))
+    assert given.node_local == (switch != "false")

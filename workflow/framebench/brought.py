@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import paths
 from .validation import ConfigError
 
 #: Where Apptainer can pull an image from.
@@ -40,10 +41,11 @@ class Modules:
 def interpreter(place: str, path: str) -> str:
     """The absolute path of a Python. Raises :class:`ConfigError` at ``place`` for one that does not
     exist."""
-    if not Path(path).expanduser().is_file():
+    file = paths.given(place, path)
+    if not file.is_file():
         raise ConfigError(f"{place}: found {path!r}; allowed: the path of a Python that exists")
     # Not resolved: the python of a virtual environment is a link that must stay one.
-    return str(Path(path).expanduser().absolute())
+    return str(file.absolute())
 
 
 def image(place: str, value: str | Mapping[str, Any]) -> Image:
@@ -52,7 +54,7 @@ def image(place: str, value: str | Mapping[str, Any]) -> Image:
     given = {"image": value} if isinstance(value, str) else value
     text, python = str(given["image"]), str(given.get("python", PYTHON))
     scheme, is_uri, _ = text.partition("://")
-    path = Path(text).expanduser()
+    path = Path(text) if is_uri else paths.given(place, text)
     fits = scheme in SCHEMES if is_uri else path.exists()
     if not fits:
         raise ConfigError(
@@ -60,7 +62,7 @@ def image(place: str, value: str | Mapping[str, Any]) -> Image:
             f"begins with {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
         )
     name = text if is_uri else str(path.resolve())
-    if len(name.split()) != 1:
+    if name.split() != [name]:
         raise ConfigError(
             f"{place}: found {name!r}; allowed: a name without blanks, which Snakemake cannot take"
         )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import brought
+from . import amounts, brought, paths
 from .brought import Image, Modules
 from .catalog import Catalog
 from .cluster import Cluster
 from .largest_batch import Bounds
 from .repeats import AUTO, Repeats
-from .validation import ConfigError, check, load_schema, read_yaml
+from .validation import ConfigError, check, from_text, load_schema, show
+from .yaml_files import read_yaml
 
 Axes = dict[str, Any]
 
@@ -36,7 +38,11 @@ AXES = (*DEFAULT_AXES, *BATCHES)
 #: Where a configuration comes from, for messages.
 SOURCE = "config (config/config.yaml or --config)"
 LISTS = ("frameworks", "models", "retry")
-SWITCHES = ("side_by_side",)
+#: Of ``results``: what stands in it.
+FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_batch")
+#: Environment variables that the harness sets for each rank.
+OF_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+OF_HARNESS = "FRAMEBENCH_"
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class Source:
     def of(text: str) -> Source:
         """``PATH`` or ``PATH@VARIANT``."""
         path, separator, variant = text.rpartition("@")
-        if not separator or Path(text).exists():
+        if not separator or os.path.exists(text):
             return Source(Path(text), "")
         return Source(Path(path), variant)
 
@@ -130,8 +136,9 @@ def load_settings(
 
     Raises :class:`ConfigError` naming the file, the key, what was found and what is allowed.
     """
-    values = {key: _typed(key, value) for key, value in dict(config).items()}
-    check(values, load_schema("config.schema.yaml", _choices(catalog)), SOURCE)
+    schema = load_schema("config.schema.yaml", _choices(catalog))
+    values = from_text({key: _listing(key, value) for key, value in config.items()}, schema)
+    check(values, schema, SOURCE)
     deployment = _deployment(methods)
     if values["side_by_side"] and values.get("cluster"):
         raise ConfigError(
@@ -140,11 +147,13 @@ def load_settings(
         )
     return Settings(
         suite=load_suite(values["suite"], catalog),
-        results=_folder(values, "results"),
+        results=_results(values),
         records=_source(values, "records", values.get("records")),
         base=_side(values, "base"),
         candidate=_side(values, "candidate"),
-        fail_on=_part(values.get("fail_on")),
+        fail_on=(
+            amounts.share(f"{SOURCE}: fail_on", values["fail_on"]) if "fail_on" in values else None
+        ),
         frameworks=_all(values["frameworks"], catalog.frameworks),
         models=_all(values["models"], catalog.models),
         retry=frozenset(values["retry"]),
@@ -153,7 +162,7 @@ def load_settings(
         accelerator=values["accelerator"],
         cores_per_device=values["cores_per_device"],
         time_limit=float(values["time_limit"]),
-        memory_limit=_memory_limit(values["memory_limit"]),
+        memory_limit=amounts.memory_limit(f"{SOURCE}: memory_limit", values["memory_limit"]),
         seed=int(values["seed"]),
         interpreters={
             name: brought.interpreter(f"{SOURCE}: interpreters.{name}", path)
@@ -187,9 +196,21 @@ def _deployment(methods: Collection[str]) -> str:
 
 
 def _folder(values: Mapping[str, Any], key: str) -> Path:
-    folder = Path(values[key]).expanduser()
+    folder = paths.given(f"{SOURCE}: {key}", values[key])
     if any(part.exists() and not part.is_dir() for part in (folder, *folder.parents)):
         raise ConfigError(f"{SOURCE}: {key}: found {str(folder)!r}; allowed: a folder")
+    return folder
+
+
+def _results(values: Mapping[str, Any]) -> Path:
+    folder = _folder(values, "results")
+    for name in FOLDERS:
+        inner = paths.given(f"{SOURCE}: results", str(folder / name))
+        if inner.exists() and not inner.is_dir():
+            raise ConfigError(
+                f"{SOURCE}: results: found {str(inner)!r}, which is a file; allowed: a folder, or "
+                "nothing of that name"
+            )
     return folder
 
 
@@ -215,7 +236,7 @@ def _source(values: Mapping[str, Any], key: str, text: str | None) -> Path | Non
     """The path of a set of records, if it is given; of a results folder its runs."""
     if text is None:
         return None
-    path = Path(text)
+    path = paths.given(f"{SOURCE}: {key}", text)
     if not path.exists():
         raise ConfigError(
             f"{SOURCE}: {key}: found {str(path)!r}, which does not exist; "
@@ -224,32 +245,15 @@ def _source(values: Mapping[str, Any], key: str, text: str | None) -> Path | Non
     return path / "runs" if (path / "runs").is_dir() else path
 
 
-def _part(value: float | str | None) -> float | None:
-    """``5%`` and ``0.05`` are the same."""
-    return float(value[:-1]) / 100 if isinstance(value, str) else value
-
-
-def _memory_limit(value: str) -> str | None:
-    if value == "auto":
-        return None
-    number = float(value.rstrip("%KMGTiB"))
-    if not 0 < number <= (100 if value.endswith("%") else number):
-        raise ConfigError(
-            f"{SOURCE}: memory_limit: found {value!r}; allowed: auto, a size above 0 like 16GiB, "
-            "or a share of the machine's memory like 80%, up to 100%"
-        )
-    return value
-
-
 def load_suite(name: str, catalog: Catalog) -> Suite:
     """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file."""
     folder = catalog.root / "config" / "suites"
     by_path = name.endswith((".yaml", ".yml"))
-    path = Path(name) if by_path else folder / f"{name}.yaml"
+    path = paths.given(f"{SOURCE}: suite", name if by_path else str(folder / f"{name}.yaml"))
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
         raise ConfigError(
-            f"{SOURCE}: suite: found {name!r}; allowed: {known}, or the path of a YAML file"
+            f"{SOURCE}: suite: found {show(name)}; allowed: {known}, or the path of a YAML file"
         )
     data = _listed(read_yaml(path))
     shown = str(path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path)
@@ -311,7 +315,8 @@ def _repeats(value: Any, place: str) -> Repeats:
     at_least, at_most = _bounds(value, place)
     if at_most is None:
         return Repeats(at_least, at_least, None)
-    return Repeats(at_least, at_most, _part(value.get("width", AUTO.width)))
+    width = amounts.share(f"{place}.width", value.get("width", AUTO.width))
+    return Repeats(at_least, at_most, width)
 
 
 def _largest_batch(value: dict[str, int], place: str) -> Bounds:
@@ -332,12 +337,10 @@ def _choices(catalog: Catalog) -> dict[str, list[str]]:
     }
 
 
-def _typed(key: str, value: Any) -> Any:
-    """From the command line ``a,b`` is the list [a, b], and ``true`` is no text."""
-    if key in LISTS and isinstance(value, str) and value != "all":
+def _listing(key: str, value: Any) -> Any:
+    """From the command line ``a,b`` is the list [a, b]."""
+    if key in LISTS and isinstance(value, str) and (value != "all" or key == "retry"):
         return [part.strip() for part in value.split(",")]
-    if key in SWITCHES and value in ("true", "false"):
-        return value == "true"
     return value
 
 
@@ -346,11 +349,12 @@ def _all(value: Any, known: Mapping[str, Any]) -> list[str]:
 
 
 def _variant(value: Mapping[str, Any], place: str) -> Variant:
-    files = {name: Path(path) for name, path in value.get("environments", {}).items()}
-    for name, path in files.items():
-        if not path.is_file():
+    files = {}
+    for name, text in value.get("environments", {}).items():
+        files[name] = paths.given(f"{place}.environments.{name}", text)
+        if not files[name].is_file():
             raise ConfigError(
-                f"{place}.environments.{name}: found {str(path)!r}; "
+                f"{place}.environments.{name}: found {text!r}; "
                 "allowed: the path of an environment file like those in envs/"
             )
     interpreters = {
@@ -358,6 +362,16 @@ def _variant(value: Mapping[str, Any], place: str) -> Variant:
         for name, path in value.get("interpreters", {}).items()
     }
     variables = {name: str(text) for name, text in value.get("variables", {}).items()}
+    for name, text in variables.items():
+        if name in OF_RANKS or name.startswith(OF_HARNESS):
+            raise ConfigError(
+                f"{place}.variables: found {name}, which the harness sets for each rank; allowed: "
+                f"all but {', '.join(OF_RANKS)} and {OF_HARNESS}.."
+            )
+        if "\0" in text:
+            raise ConfigError(
+                f"{place}.variables.{name}: found {show(text)}; allowed: a text without NUL"
+            )
     return Variant(files, interpreters, variables)
 
 

@@ -19,7 +19,8 @@ from functools import cached_property
 from pathlib import Path
 
 from . import uv
-from .validation import ConfigError, read_yaml
+from .validation import ConfigError, show
+from .yaml_files import read_mapping
 
 #: The file in a venv that says that it is whole.
 MARKER = "environment.json"
@@ -64,12 +65,17 @@ def read_environment_file(path: Path) -> EnvironmentFile:
             f"{path.name}: there is no such file in envs/: this framework has no environment; "
             "allowed: other frameworks, or an interpreter of your own (interpreters)"
         )
-    data = read_yaml(path)
+    entries = read_mapping(path).get("dependencies")
+    if not isinstance(entries, list):
+        raise ConfigError(
+            f"{path}: dependencies: found {show(entries)}; allowed: a list of python=X.Y, pip=.. "
+            "and a pip section"
+        )
     python = ""
     packages: list[str] = []
-    for entry in data["dependencies"]:
-        if isinstance(entry, dict) and list(entry) == ["pip"]:
-            packages += entry["pip"]
+    for entry in entries:
+        if isinstance(entry, dict) and isinstance(entry.get("pip"), list) and len(entry) == 1:
+            packages += map(str, entry["pip"])
         elif match := re.fullmatch(r"python=(\d+\.\d+)", str(entry)):
             python = match[1]
         elif not str(entry).startswith("pip="):

@@ -1,8 +1,11 @@
-"""YAML in, clear errors out: each names the file, the key, what was found and what is allowed."""
+"""Data and its schema in, clear errors out: each names the file, the key, what was found and what
+is allowed."""
 
 from __future__ import annotations
 
 import difflib
+import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,34 +21,6 @@ class ConfigError(ValueError):
     """Bad input; the message is meant for the user and names file, key, found and allowed."""
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """Refuses a key given twice, which YAML would resolve silently to the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, (str, int, float)) and key in seen:
-                line = key_node.start_mark.line + 1
-                raise yaml.MarkedYAMLError(problem=f"line {line}: key {key!r} is given twice")
-            if isinstance(key, (str, int, float)):
-                seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-def read_yaml(path: Path) -> Any:
-    """Parse a YAML file. Raises :class:`ConfigError` if it cannot be read or parsed."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    try:
-        return yaml.load(text, _StrictLoader)
-    except yaml.YAMLError as error:
-        problem = " ".join(str(error).split())
-        raise ConfigError(f"{path}: is not valid YAML: {problem}") from None
-
-
 def load_schema(name: str, choices: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     """A schema of ``workflow/schemas`` whose ``$defs`` named in ``choices`` get these enums."""
     schema: dict[str, Any] = yaml.safe_load((SCHEMAS / name).read_text())
@@ -55,9 +30,50 @@ def load_schema(name: str, choices: Mapping[str, Iterable[str]]) -> dict[str, An
     return schema
 
 
+def _is_whole(_: Any, value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(_: Any, value: Any) -> bool:
+    return _is_whole(_, value) or (isinstance(value, float) and math.isfinite(value))
+
+
+#: Stricter than the standard: 2.0 is no whole number, and neither "nan" nor "inf" is a number.
+_Validator = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"integer": _is_whole, "number": _is_number}
+    ),
+)
+
+
+def from_text(value: Any, schema: Mapping[str, Any]) -> Any:
+    """What a text says where the schema allows no text: on the command line all that is within
+    lists and mappings, and true and false, arrive as texts."""
+    kinds = schema.get("type", ())
+    kinds = {kinds} if isinstance(kinds, str) else set(kinds)
+    if isinstance(value, Mapping):
+        known = schema.get("properties", {})
+        return {key: from_text(inner, known.get(key, {})) for key, inner in value.items()}
+    if not isinstance(value, str):
+        return value
+    if "boolean" in kinds and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if "null" in kinds and value == "null":
+        return None
+    if kinds & {"integer", "number"} and re.fullmatch(r"[-+]?[0-9]{1,18}", value):
+        return int(value)
+    if "number" in kinds and "string" not in kinds and _NUMBER.fullmatch(value):
+        return float(value)
+    return value
+
+
+_NUMBER = re.compile(r"[-+]?[0-9]{1,18}([.][0-9]{1,18})?([eE][-+]?[0-9]{1,4})?")
+
+
 def check(data: Any, schema: dict[str, Any], source: str) -> None:
     """Raise :class:`ConfigError` with one line per fault, the gravest first."""
-    validator = jsonschema.Draft202012Validator(schema)
+    validator = _Validator(schema)
     errors = list(validator.iter_errors(data))
     if errors:
         lines = dict.fromkeys(f"{source}: {describe(_innermost(error))}" for error in errors)
@@ -93,7 +109,7 @@ def describe(error: ValidationError) -> str:
     if rule == "required" and isinstance(error.instance, dict):
         missing = [name for name in wanted if name not in error.instance]
         return f"key {_join(key, missing[0])} is missing"
-    found = f"{key or 'the file'}: found {_show(error.instance)}"
+    found = f"{key or 'the file'}: found {show(error.instance)}"
     if rule == "enum":
         return f"{found}{_did_you_mean(error.instance, wanted)}; allowed: {_choices(wanted)}"
     return f"{found}; allowed: {_allowed(error)}"
@@ -108,8 +124,9 @@ def _wanted(error: ValidationError) -> Any:
 
 
 def _allowed(error: ValidationError) -> str:
+    """What the schema calls it (its title), else what the rule says."""
     rule, wanted = str(error.validator), _wanted(error)
-    if rule in ("type", "pattern") and error.absolute_path and "title" in _schema(error):
+    if error.absolute_path and "title" in _schema(error):
         return str(_schema(error)["title"])
     if rule == "anyOf":
         return " or ".join(dict.fromkeys(_schema_words(part) for part in wanted))
@@ -119,11 +136,13 @@ def _allowed(error: ValidationError) -> str:
         "minimum": f"a number of at least {wanted}",
         "maximum": f"a number of at most {wanted}",
         "exclusiveMinimum": f"a number above {wanted}",
+        "exclusiveMaximum": f"a number below {wanted}",
         "minItems": f"at least {wanted} value(s)",
         "minProperties": f"at least {wanted} key(s)",
         "minLength": "a text that is not empty",
+        "maxLength": f"a text of at most {wanted} characters",
         "uniqueItems": "each value once",
-        "pattern": "a path without { and }",
+        "not": "another",
     }
     return plain.get(rule, f"{rule} {wanted}")
 
@@ -133,12 +152,6 @@ def _schema_words(part: dict[str, Any]) -> str:
         return str(part["title"])
     if "const" in part:
         return str(part["const"])
-    if "$ref" in part:
-        return "a list of whole numbers" if part["$ref"].endswith("counts") else "a list of names"
-    if part.get("type") == "object":
-        return "a mapping from model to a list of whole numbers"
-    if part.get("type") == "array":
-        return "a list of names"
     return _type_words(part.get("type", "value")) + (
         f" of at least {part['minimum']}" if "minimum" in part else ""
     )
@@ -152,6 +165,7 @@ def _type_words(kind: str | list[str]) -> str:
         "array": "a list",
         "object": "a mapping",
         "boolean": "true or false",
+        "null": "nothing",
     }
     return words.get(kind, kind) if isinstance(kind, str) else " or ".join(map(_type_words, kind))
 
@@ -167,7 +181,8 @@ def _join(key: str, name: Any) -> str:
     return f"{key}.{name}" if key else str(name)
 
 
-def _show(value: Any) -> str:
+def show(value: Any) -> str:
+    """As it stands in a message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 

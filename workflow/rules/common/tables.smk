@@ -41,7 +41,7 @@ def compare_arguments(wildcards):
         )
     arguments = ["--base", str(settings.base), "--candidate", str(settings.candidate)]
     return arguments + (
-        ["--fail-on", str(settings.fail_on)] if settings.fail_on else []
+        [] if settings.fail_on is None else ["--fail-on", str(settings.fail_on)]
     )
 
 
