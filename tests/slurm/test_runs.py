@@ -10,17 +10,27 @@ import pytest
 
 from ..conftest import build_environment
 from ..frameworks.models import BERT, small
+from ..processes import PATIENCE, wait_for
 from ..workflow.conftest import ROOT
 from .project import OnCluster, hosts, overlap
 
 
+def waiting(project: OnCluster) -> int:
+    return sum(job.state == "PENDING" for job in project.cluster.queue())
+
+
 def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
     slurm_project.suite(1, nodes=[1, 2, 4], devices_per_node=[1, 2])
-    plan = slurm_project.run("plan")
+    somebody = slurm_project.cluster.submit("sleep 9999", "--nodes=4", "--exclusive")
+    workflow = slurm_project.start("all", toy="sleep=0.3")
+    wait_for(lambda: waiting(slurm_project) == 7, "six runs and a probe to wait")
+    plan = slurm_project.run("plan", "--config", "results=elsewhere")
     assert "4n2g" in plan.stdout, plan.stdout
     assert "Left out" not in plan.stdout
-    ran = slurm_project.run("all", toy="sleep=0.3")
-    assert ran.returncode == 0, ran.stdout
+    assert waiting(slurm_project) == 7
+    slurm_project.cluster.command("scancel", str(somebody))
+    output, _ = workflow.communicate(timeout=PATIENCE)
+    assert workflow.returncode == 0, f"another call took jobs that waited with it: {output}"
     records = slurm_project.records()
     assert [record["status"] for record in records] == ["ok"] * 6, records
     for record in records:
