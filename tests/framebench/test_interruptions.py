@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from framebench import interruptions
+import pytest
+from framebench import interruptions, slurm
 from framebench.interruptions import Interruption
 
 RUN = "toy/toy/train-fp32-none-2n1g-b1-3b53b0ff/r2"
@@ -26,18 +28,102 @@ Error in rule probe:
     output: results/probes/toy/fp32-20fef12b.json
 """
 
+# Two runs that shared a job of SLURM's, as Snakemake 9.27 tells of them: each twice.
+ONE, OTHER = (f"toy/toy/train-fp32-none-2n1g-b{batch}-9affa2ad/r1" for batch in (1, 2))
+GROUP = f"""\
+Job 8 has been submitted with SLURM jobid 3 (log: /home/me/.snakemake/slurm_logs/probe/3.log).
+[Sun Nov 22 10:19:37 2026]
+    message: Error in group 2n1g-0
+    log: /home/me/.snakemake/slurm_logs/group_2n1g-0_benchmark/1.log (check log file(s) for error details)
+    jobs:
+        rule benchmark:
+            jobid: 3
+            output: results/runs/{ONE}.json
+            log: results/logs/{ONE}.log (check log file(s) for error details)
+        rule benchmark:
+            jobid: 2
+            output: results/runs/{OTHER}.json
+            log: results/logs/{OTHER}.log (check log file(s) for error details)
+    [Sun Nov 22 10:19:37 2026]
+    Error in rule benchmark:
+        message: None
+        jobid: 3
+        output: results/runs/{ONE}.json
+        log: results/logs/{ONE}.log (check log file(s) for error details)
+        shell:
+            exec  python scripts/harness --output results/runs/{ONE}.json
+            (command exited with non-zero exit code)
+    [Sun Nov 22 10:19:37 2026]
+    Error in rule benchmark:
+        message: None
+        jobid: 2
+        output: results/runs/{OTHER}.json
+        log: results/logs/{OTHER}.log (check log file(s) for error details)
+        shell:
+            exec  python scripts/harness --output results/runs/{OTHER}.json
+            (command exited with non-zero exit code)
+"""  # noqa: E501
+NODE_FAILURE = """\
+    message: SLURM-job '6' failed due to a node failure, SLURM status is: 'NODE_FAIL'. Failed \
+nodes will be excluded from future job submissions. Consider enabling requeueing.
+"""
 
-def noted(tmp_path: Path, log: str = LOG) -> list[Interruption]:
-    results = tmp_path / "results"
-    text = log.replace("results/", f"{results}/")
-    interruptions.note(text, results)
-    return interruptions.load(results)
+
+def noted(
+    tmp_path: Path,
+    log: str = LOG,
+    results: str = "results",
+    states: Callable[[Iterable[str]], dict[str, str]] | None = None,
+) -> list[Interruption]:
+    folder = tmp_path / results
+    interruptions.note(log.replace("results/", f"{folder}/"), folder, states)
+    return interruptions.load(folder)
 
 
 def test_a_cancelled_job_is_noted_with_what_slurm_says(tmp_path: Path) -> None:
     (one,) = noted(tmp_path)
     assert (one.run, one.job, one.status) == (RUN, "6", "CANCELLED")
     assert one.noticed.endswith("Z")
+
+
+def test_a_node_that_failed_is_noted_with_what_slurm_says(tmp_path: Path) -> None:
+    message = next(line for line in LOG.splitlines(keepends=True) if "message:" in line)
+    (one,) = noted(tmp_path, LOG.replace(message, NODE_FAILURE))
+    assert (one.run, one.job, one.status) == (RUN, "6", "NODE_FAIL")
+
+
+def test_runs_that_shared_a_job_are_noted_each_once(tmp_path: Path) -> None:
+    found = noted(tmp_path, GROUP)
+    assert [(one.run, one.job, one.status) for one in found] == [(ONE, "1", ""), (OTHER, "1", "")]
+
+
+def test_slurm_is_asked_about_what_the_log_does_not_tell(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def states(numbers: Iterable[str]) -> dict[str, str]:
+        asked.extend(numbers)
+        return {"1": "TIMEOUT"}
+
+    found = noted(tmp_path, LOG + GROUP, states=states)
+    assert {one.run: one.status for one in found} == {
+        RUN: "CANCELLED",
+        ONE: "TIMEOUT",
+        OTHER: "TIMEOUT",
+    }
+    assert asked == ["1"]
+
+
+def test_where_slurm_has_forgotten_a_job_or_does_not_answer_it_has_no_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert {one.status for one in noted(tmp_path, GROUP, states=slurm.states)} == {""}
+
+
+@pytest.mark.parametrize("folder", ["res [1]", "results (2), again", "a+b"])
+def test_the_folder_of_the_results_may_have_any_name(tmp_path: Path, folder: str) -> None:
+    assert [one.run for one in noted(tmp_path, LOG, folder)] == [RUN]
+    assert [one.run for one in noted(tmp_path, GROUP, folder)] == [RUN, ONE, OTHER]
 
 
 def test_without_slurm_there_is_no_job(tmp_path: Path) -> None:

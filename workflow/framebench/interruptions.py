@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -14,8 +14,14 @@ FILE = "interruptions.csv"
 
 #: A failed job in Snakemake's log: its rule, then indented lines.
 _FAILED = re.compile(r"^Error in (?:rule|checkpoint) \S+:\n(?P<lines>(?:  +.*\n)*)", re.MULTILINE)
-_LINE = re.compile(r"^ +(\w+): (.*)$", re.MULTILINE)
-_STATUS = re.compile(r"SLURM-job '?(?P<job>\d+)'? failed, SLURM status is: '?(?P<status>\w+)'?")
+#: Failed jobs that shared one of SLURM's, whose number is told by the name of its log only.
+_GROUP = re.compile(
+    r"^ +message: Error in group .*\n +log: .*/(?P<job>\d+)\.log(?: .*)?\n +jobs:\n"
+    r"(?P<lines>(?: {8,}.*\n)*)",
+    re.MULTILINE,
+)
+_JOB = re.compile(r"^ +external_jobid: (\d+)", re.MULTILINE)
+_STATUS = re.compile(r"SLURM-job '(?P<job>\d+)' failed\b.*?SLURM status is: '(?P<status>\w+)'")
 
 
 class Interruption(NamedTuple):
@@ -32,22 +38,27 @@ class Interruption(NamedTuple):
 def found(log: str, results: Path, noticed: str) -> Iterator[Interruption]:
     """Those in the text of Snakemake's log."""
     statuses = {one["job"]: one["status"] for one in _STATUS.finditer(log)}
-    beginning = f"{results}/runs/"
-    for failed in _FAILED.finditer(log):
-        told = dict(_LINE.findall(failed["lines"]))
-        output = told.get("output", "").split(",")[0].split(" (")[0].strip()
-        job = told.get("external_jobid", "")
-        if output.startswith(beginning):
-            run = output.removeprefix(beginning).removesuffix(".json")
-            yield Interruption(noticed, run, job, statuses.get(job, ""))
+    # A record's name has neither blanks nor commas; the folder of the results may have both.
+    run = re.compile(rf"^ +output: {re.escape(str(results))}/runs/([^\s,]+)\.json", re.MULTILINE)
+    for failed in (*_FAILED.finditer(log), *_GROUP.finditer(log)):
+        job = failed.groupdict().get("job") or "".join(_JOB.findall(failed["lines"])[:1])
+        for name in run.findall(failed["lines"]):
+            yield Interruption(noticed, name, job, statuses.get(job, ""))
 
 
-def note(log: str, results: Path) -> list[Interruption]:
-    """Add those in the text of Snakemake's log to the results' file, which may name a run twice."""
+def note(
+    log: str, results: Path, states: Callable[[Iterable[str]], Mapping[str, str]] | None = None
+) -> list[Interruption]:
+    """Add those in the text of Snakemake's log to the results' file, which may name a run twice.
+    ``states`` asks SLURM about jobs, by number, of which the log does not say how they ended."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     # Of a group of jobs that failed together, some may have finished.
     begun = dict.fromkeys(found(log, results, now))
     new = [one for one in begun if not (results / "runs" / f"{one.run}.json").exists()]
+    untold = {one.job for one in new if one.job and not one.status}
+    if states and untold:
+        ended = states(sorted(untold))
+        new = [one._replace(status=one.status or ended.get(one.job, "")) for one in new]
     path = results / FILE
     if new:
         path.parent.mkdir(parents=True, exist_ok=True)

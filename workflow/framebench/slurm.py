@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +46,16 @@ def jobs(results: Path) -> list[Job]:
         return []
     listed = _told("squeue", "--me", "--noheader", "--format=%i|%T", f"--name={','.join(names)}")
     return [Job(*line.split("|", 1)) for line in listed.splitlines() if "|" in line]
+
+
+def states(numbers: Iterable[str]) -> dict[str, str]:
+    """Of those jobs that SLURM still knows (by default for five minutes after their end)."""
+    wanted = f"--jobs={','.join(numbers)}"
+    try:
+        listed = _told("squeue", "--states=all", "--noheader", "--format=%i|%T", wanted)
+    except SlurmError:
+        return {}
+    return dict(line.split("|", 1) for line in listed.splitlines() if "|" in line)
 
 
 def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECONDS) -> int:

@@ -58,4 +58,5 @@ onsuccess:
 
 onerror:
     if not workflow.output_settings.dryrun:
-        interruptions.note(text_of(log), PLAN.settings.results)
+        states = slurm.states if CLUSTER else None
+        interruptions.note(text_of(log), PLAN.settings.results, states)
