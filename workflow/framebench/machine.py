@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import platform
 import shutil
+import socket
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+from . import machines
+from .machines import UNKNOWN, Identity
 
 
 @dataclass(frozen=True)
@@ -16,13 +22,15 @@ class Machine:
     """``cores`` that this process may use; number of NVIDIA ``gpus``. ``memory`` says in words how
     much of it there is: that of the host in GiB, and the kinds of GPU. Of a cluster: one of its
     nodes, and how many ``nodes`` a run may take. ``threads_per_core``: the most of the ``cores``
-    that are threads of one physical core."""
+    that are threads of one physical core. ``identity``: by which its records are known; of a
+    cluster nothing, because any of its nodes may have left them."""
 
     cores: int
     gpus: int
     memory: str = ""
     nodes: int = 1
     threads_per_core: int = 1
+    identity: Identity = UNKNOWN
 
 
 def detect() -> Machine:
@@ -33,7 +41,30 @@ def detect() -> Machine:
     # Rounded: another kernel keeps another few MiB for itself.
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
     cores = os.sched_getaffinity(0)
-    return Machine(len(cores), gpus, memory, threads_per_core=_threads_per_core(cores))
+    return Machine(
+        len(cores), gpus, memory, threads_per_core=_threads_per_core(cores),
+        identity=_identity(kinds),
+    )  # fmt: skip
+
+
+def _identity(kinds: list[str]) -> Identity:
+    """As the records of this machine have it, read where the harness reads it, but for what the
+    host's name makes superfluous: the processor in numbers."""
+    cpu = _entry("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
+    size, *_ = [*_entry("/proc/meminfo", "MemTotal").split(), "0"]
+    # In an allocation the scheduler chose the node, as the records say too.
+    host = "" if "SLURM_JOB_ID" in os.environ else socket.gethostname()
+    return Identity(", ".join([*kinds, cpu]), "", machines.memory(int(size) * 1024), host)
+
+
+def _entry(path: str, key: str) -> str:
+    """The first value of that name in a file of the kernel; "" without one."""
+    with contextlib.suppress(OSError), open(path, errors="replace") as file:
+        for line in file:
+            name, _, value = line.partition(":")
+            if name.strip() == key:
+                return value.strip()
+    return ""
 
 
 def _gpus() -> tuple[int, list[str]]:

@@ -35,7 +35,7 @@ def identity(environment: Mapping[str, Any], label: str) -> Identity:
     return Identity(
         label,
         _processor(hardware.get("processor")),
-        _memory(hardware.get("memory_bytes")),
+        memory(hardware.get("memory_bytes")),
         host if isinstance(host, str) else "",
     )
 
@@ -43,6 +43,14 @@ def identity(environment: Mapping[str, Any], label: str) -> Identity:
 def same(one: Identity, other: Identity) -> bool:
     """Whether nothing that is known of both tells them apart."""
     return all(a == b for a, b in zip(one, other, strict=True) if a and b)
+
+
+def is_here(machine: Identity, here: Identity) -> bool:
+    """Whether a record's machine may be this one. A run may have had some of its GPUs alone."""
+    kinds = set(machine.hardware.split(", "))
+    known = bool(machine.hardware and here.hardware)
+    fits = not known or kinds <= set(here.hardware.split(", "))
+    return fits and same(machine._replace(hardware=""), here)
 
 
 def completed(found: Iterable[Identity]) -> dict[Identity, Identity]:
@@ -78,7 +86,7 @@ def _processor(numbers: Any) -> str:
     return ", ".join(filter(None, (" ".join(kind), *cores)))
 
 
-def _memory(size: Any) -> str:
+def memory(size: Any) -> str:
     """What a kernel has of the memory, rounded up to an eighth of a power of two: that is what the
     modules have, and nodes with the same modules differ by what their kernels keep."""
     if not isinstance(size, int) or not 1 <= size < 2**60:

@@ -14,6 +14,7 @@ from . import disturbance, estimates, matrix, record_files, records, repeats, se
 from .catalog import Catalog
 from .config import Settings, Suite
 from .machine import Machine
+from .machines import Identity, is_here
 from .matrix import Capacity, Case, LeftOut
 from .records import RecordSet
 from .run import Run
@@ -61,6 +62,9 @@ class Plan:
     """Of the cases whose batch is ``max``, with the seconds that each is expected to take."""
     room: Room | None
     """What runs that go side by side share out; None where they follow each other."""
+    here: Identity
+    elsewhere: list[Run]
+    """Of the records that are as asked, those of other machines: left alone, measured anew."""
 
     @property
     def pending(self) -> list[PlannedRun]:
@@ -93,8 +97,9 @@ def make_plan(
     run, by the case's folder, where another process has looked at the records for this one.
 
     A record of another content than it should have (truncated, foreign, of another case or other
-    settings) is left alone; its run is planned again under the next retry's name. So is one whose
-    status is in ``retry``, and a disturbed one of fewer retries than ``rerun_disturbed``.
+    settings, another machine) is left alone; its run is planned again under the next retry's name.
+    So is one whose status is in ``retry``, and a disturbed one of fewer retries than
+    ``rerun_disturbed``.
     """
     everything = matrix.cases(settings.suite, catalog)
     wanted = matrix.narrow(everything, settings)
@@ -119,7 +124,9 @@ def make_plan(
     folders = {
         found: matrix.case_folder(found, requests[case]) for case, found in known.items() if found
     }
-    runs = _as_asked(cached.runs if cached else (), folders, settings, place)
+    as_asked = _as_asked(cached.runs if cached else (), folders, settings, place)
+    runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
+    elsewhere = [run for run in as_asked if not is_here(run.machine, machine.identity)]
     needed = _needed(folders, settings, runs)
     # Where there is no largest batch, once is enough to say why.
     once = {search.found for search in needs.values() if search.failed}.difference(cases)
@@ -146,7 +153,7 @@ def make_plan(
         settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
         runs_in, len(latest), most * len(cases),
         [(one, estimates.of_search(one.case, settings, place, catalog)) for one in needs.values()],
-        Room.of(settings, place, machine),
+        Room.of(settings, place, machine), machine.identity, elsewhere,
     )  # fmt: skip
 
 
@@ -188,7 +195,8 @@ def further(plan: Plan) -> list[PlannedRun]:
     so far have left their records."""
     folder = plan.settings.results / "runs"
     found = records.load(folder).runs if folder.is_dir() else ()
-    runs = _as_asked(found, plan.folders, plan.settings, plan.place)
+    as_asked = _as_asked(found, plan.folders, plan.settings, plan.place)
+    runs = [run for run in as_asked if is_here(run.machine, plan.here)]
     needed = _needed(plan.folders, plan.settings, runs)
     return [
         run

@@ -36,6 +36,7 @@ def describe(plan: Plan, description: str = "") -> str:
             else "(a rough guess: nothing has been measured here yet)"
         ),
         *_at_most(plan),
+        *(f"  {line}" for line in of_other_machines(plan)),
         *_brought(plan),
         *_to_find(plan),
         "",
@@ -64,6 +65,16 @@ def describe(plan: Plan, description: str = "") -> str:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
         lines += ["", f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
     return "\n".join(lines)
+
+
+def of_other_machines(plan: Plan) -> list[str]:
+    """What is there and does not count, because another machine left it."""
+    counted = Counter(str(run.machine) for run in plan.elsewhere)
+    return [
+        f"{count} record(s) are of another machine ({name}): left alone, measured anew here "
+        f"({plan.here}); a folder for each is --config results=DIR"
+        for name, count in sorted(counted.items())
+    ]
 
 
 def _side_by_side(plan: Plan) -> list[str]:

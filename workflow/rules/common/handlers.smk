@@ -46,6 +46,8 @@ onstart:
         if CLUSTER:
             slurm.note(text_of(log), PLAN.settings.results)
             estimates.tell(PLAN.settings.results, PLAN.expected)
+        for line in plan_text.of_other_machines(PLAN):
+            print(line, file=sys.stderr)
         rest_while_measuring()
         if PLAN.room:
             start_round_by_round()
