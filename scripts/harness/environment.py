@@ -9,12 +9,22 @@ import re
 import socket
 import subprocess
 import sys
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import harness
 from harness.processor import processor
 
 _SCRIPTS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+_KNOWN = "harness/environment.py"  # in a repository of ours, below scripts/ at its root
+# What a hook or a shell has set for a repository of its own.
+_OTHER_REPOSITORY = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+)
+_ARCHIVED = os.path.join(os.path.dirname(_SCRIPTS), ".git_archival.txt")
 _RELEVANT = re.compile(
     r"^(OMP|MKL|KMP|GOMP|OPENBLAS|BLIS|NUMEXPR|CUDA|CUDNN|CUBLAS|NVIDIA|NCCL|GLOO|UCX|TF|XLA|"
     r"TORCH|TORCHINDUCTOR|PYTORCH|JAX|FLAGS|MXNET|ONEFLOW|ONEDNN|DNNL|MALLOC|SLURM_CPU|TRITON)_"
@@ -37,10 +47,11 @@ def _line(path: str) -> Optional[str]:
     return text.strip() if text else None
 
 
-def _output(command: List[str]) -> Optional[str]:
+def _output(command: List[str], environment: Optional[Mapping[str, str]] = None) -> Optional[str]:
     try:
         finished = subprocess.run(
             command,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -218,9 +229,29 @@ def scheduler(variables: Mapping[str, str]) -> Optional[Dict[str, str]]:
     return told
 
 
+def _from_git() -> Tuple[Optional[str], Optional[bool]]:
+    """The commit, and whether ``scripts/`` differs from it, from a repository that is ours: another
+    one around us, or one that does not know these files, says nothing of them."""
+    outside = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
+    outside["GIT_OPTIONAL_LOCKS"] = "0"
+    git = ["git", "-C", _SCRIPTS]
+    known = _output([*git, "ls-files", "--full-name", "--", _KNOWN], outside)
+    commit = _output([*git, "rev-parse", "HEAD"], outside)
+    status = _output([*git, "status", "--porcelain", "--", "."], outside)
+    if known is None or known.strip() != f"scripts/{_KNOWN}" or not commit or status is None:
+        return None, None
+    return commit.strip(), bool(status)
+
+
+def _from_archive() -> Optional[str]:
+    """The commit that ``git archive`` has written into its copy of a file."""
+    found = re.search(r"^node: ([0-9a-f]{40,64})$", _text(_ARCHIVED) or "", re.MULTILINE)
+    return found.group(1) if found else None
+
+
 def code() -> Dict[str, Any]:
-    """Version of the harness, sha256 over ``scripts/``, and where git knows it the commit and
-    whether ``scripts/`` differs from it."""
+    """Version of the harness, sha256 over ``scripts/``, the commit, and whether ``scripts/``
+    differs from it: of git, of an unpacked archive the commit alone, else not known."""
     digest = hashlib.sha256()
     for path in _files():
         with open(path, "rb") as file:
@@ -228,14 +259,12 @@ def code() -> Dict[str, Any]:
         name = os.path.relpath(path, _SCRIPTS)
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
-    commit = _output(["git", "-C", _SCRIPTS, "rev-parse", "HEAD"])
-    status = _output(["git", "-C", _SCRIPTS, "status", "--porcelain", "--", "."])
-    known = commit is not None and status is not None
+    commit, modified = _from_git()
     return {
         "version": harness.VERSION,
         "sha256": digest.hexdigest(),
-        "commit": commit.strip() if commit and known else None,
-        "modified": bool(status) if known else None,
+        "commit": commit or _from_archive(),
+        "modified": modified,
     }
 
 

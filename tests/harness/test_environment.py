@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -181,6 +183,75 @@ def test_the_code_is_identified_by_its_content() -> None:
     first, second = environment.code(), environment.code()
     assert first == second
     assert len(first["sha256"]) == 64
+
+
+def git(folder: Path, *words: str) -> str:
+    """With an identity of its own, and no repository but the one in ``folder``."""
+    given = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    ran = subprocess.run(
+        ["git", "-C", str(folder), *given, *words],
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ran.stdout.strip()
+
+
+def copied(folder: Path) -> Path:
+    """What of the project says which commit it is of."""
+    ours = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "scripts/harness", folder / "scripts/harness", ignore=ours)
+    for name in (".gitattributes", ".git_archival.txt"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def commit_of(project: Path, **variables: str) -> tuple[str | None, bool | None]:
+    """The commit, and whether it was modified, as a record has them."""
+    ask = "import json; from harness import environment; print(json.dumps(environment.code()))"
+    ran = subprocess.run(
+        [sys.executable, "-B", "-c", ask],
+        cwd=project / "scripts",
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    code = json.loads(ran.stdout)
+    return code["commit"], code["modified"]
+
+
+def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) -> None:
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    git(outer, "init", "--quiet")
+    (outer / "theirs").write_text("theirs")
+    git(outer, "add", ".")
+    git(outer, "commit", "--quiet", "--message", "theirs")
+    inner = copied(outer / "framebench")
+    assert commit_of(inner) == (None, None), "another repository's commit is recorded"
+
+    git(inner, "init", "--quiet")
+    git(inner, "add", ".")
+    git(inner, "commit", "--quiet", "--message", "ours")
+    ours = git(inner, "rev-parse", "HEAD")
+    assert commit_of(inner) == (ours, False)
+    assert commit_of(inner, GIT_DIR=str(outer / ".git")) == (ours, False), "another is set"
+    (inner / "scripts/harness/new.py").write_text("")
+    assert commit_of(inner) == (ours, True)
+
+    archive = tmp_path / "archive.tar"
+    git(inner, "archive", f"--output={archive}", "HEAD")
+    for folder in (outer / "unpacked", outer):
+        folder.mkdir(exist_ok=True)
+        shutil.unpack_archive(archive, folder)
+        found = commit_of(folder)
+        assert found == (ours, None), f"an archive does not know its commit in {folder.name}"
+    without_git = {"PATH": str(tmp_path)}
+    assert commit_of(outer, **without_git) == (ours, None)
+    assert commit_of(inner, **without_git) == (None, None)
 
 
 def test_packages_are_found_as_the_interpreter_finds_them() -> None:
