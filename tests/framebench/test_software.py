@@ -56,12 +56,20 @@ def test_what_is_brought_is_another_case(tmp_path: Path, image: Path) -> None:
         folder(MODULES, modules={"pytorch": ["pytorch", "gcc/12"]}),
         folder(MODULES, modules={"pytorch": {"load": ["pytorch", "gcc/12"], "python": "python"}}),
         folder((), interpreters={"pytorch": "/usr/bin/env"}),
+        folder(("conda",)),
     ]
     assert len(set(first)) == len(first)
-    assert folder(("conda",)) == first[0], "the same packages"
     assert of_image() == first[1]
     image.write_bytes(b"two build")
     assert of_image() not in first, "another build under the same name and of the same size"
+
+
+def test_a_venv_is_known_by_its_file_alone_so_that_what_is_measured_stays_done(
+    tmp_path: Path,
+) -> None:
+    found = plan(tmp_path, ()).software["pytorch"]
+    assert found.file is not None
+    assert found.identity == found.file.digest
 
 
 def test_the_ends_of_an_image_tell_its_builds_apart(tmp_path: Path) -> None:

@@ -270,11 +270,13 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _environment_digest(environment: Mapping[str, Any]) -> str:
-    """Twelve hex digits of Python, packages, image or modules, and what is set for NCCL (that it
-    reports more does not count); "" where no package was captured."""
+    """Twelve hex digits of Python, packages, whether conda made it, image or modules, and what is
+    set for NCCL (that it reports more does not count); "" where no package was captured."""
     if not environment["packages"]:
         return ""
     known = repr((environment["python"], sorted(environment["packages"].items())))
+    if environment["way"] == "conda":
+        known += repr(environment["way"])
     if brought := [environment[key] for key in _BROUGHT if environment.get(key)]:
         known += repr(brought)
     if nccl := sorted(

@@ -51,7 +51,8 @@ class Software:
 def from_file(file: EnvironmentFile, settings: Settings) -> Software:
     """The environment of a file, made by conda or, where that is not asked for, by us."""
     if settings.deployment == "conda":
-        return Software("conda", ("python",), file.digest, file=file)
+        # Conda's own Python and what lies beside it: not what the same file gives a venv.
+        return Software("conda", ("python",), {"conda": file.digest}, file=file)
     folder = settings.environments / file.name
     return Software("venv", (f"{folder}/bin/python",), file.digest, file=file, folder=folder)
 
