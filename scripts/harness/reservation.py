@@ -23,6 +23,8 @@ _WHAT_TO_DO = {
     errno.ENOTDIR: "a part of the path is a file: choose another --output",
     errno.EEXIST: "a part of the path is a file: choose another --output",
 }
+#: Of a file system that has no hard links.
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 def explain(path: str, error: OSError) -> str:
@@ -58,18 +60,33 @@ class Reservation:
             raise ReservationError(explain(output, error)) from error
 
     def write(self, content: bytes) -> None:
-        """Put ``content`` into the reserved blocks and make it the output, all or nothing.
-        Raises :class:`ReservationError`, also where the output has come into being meanwhile."""
+        """Put ``content`` into the reserved blocks and make it the output, all or nothing; the
+        temporary name goes with :meth:`discard`. Raises :class:`ReservationError`, also where the
+        output has come into being meanwhile."""
         try:
             os.lseek(self._file, 0, os.SEEK_SET)
             _write_all(self._file, content)
             os.ftruncate(self._file, len(content))
             os.fsync(self._file)
-            if os.path.lexists(self.output):
-                raise ReservationError(f"already measured: {self.output}")
-            os.replace(self.path, self.output)
+            self._publish()
         except OSError as error:
             raise ReservationError(explain(self.output, error)) from error
+
+    def _publish(self) -> None:
+        """Give the file its name, never in the place of another. Where the file system has no hard
+        links, that holds for an output that was there before, not for one of the same instant."""
+        try:
+            os.link(self.path, self.output)
+        except FileExistsError:
+            # Some network file systems say so of a link that they have just made.
+            if os.fstat(self._file).st_nlink < 2:
+                raise ReservationError(f"already measured: {self.output}") from None
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            if os.path.lexists(self.output):
+                raise ReservationError(f"already measured: {self.output}") from None
+            os.replace(self.path, self.output)
 
     def discard(self) -> None:
         """Close and remove the temporary file, if there still is one. Never raises."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 from pathlib import Path
 
 import pytest
+from harness.reservation import Reservation, ReservationError
 
 from ..bench import Bench
 
@@ -98,3 +100,35 @@ def test_the_temporary_name_is_never_taken_for_a_record(toy: Bench) -> None:
     toy.finish(launcher)
     assert len(names) == 1, names
     assert not Path(names[0]).match("*.json"), "collectors of *.json would find it"
+
+
+def test_two_that_write_at_the_same_instant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has looked, and seen no output, before the other wrote."""
+    output = str(tmp_path / "r1.json")
+    first, second = (Reservation(output, run, 4096) for run in ("a", "b"))
+    monkeypatch.setattr(os.path, "lexists", lambda path: False)
+    first.write(b"first")
+    with pytest.raises(ReservationError, match="already measured"):
+        second.write(b"second")
+    for one in (first, second):
+        one.discard()
+    assert Path(output).read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["r1.json"]
+
+
+def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: str, target: str) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    output = str(tmp_path / "r1.json")
+    first, second = (Reservation(output, run, 4096) for run in ("a", "b"))
+    first.write(b"first")
+    with pytest.raises(ReservationError, match="already measured"):
+        second.write(b"second")
+    for one in (first, second):
+        one.discard()
+    assert Path(output).read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["r1.json"]

@@ -37,7 +37,6 @@ def start_round_by_round():
 
 onstart:
     if measures():
-        lock_results(PLAN.settings.results)
         if CLUSTER and workflow.local_exec:
             raise WorkflowError(
                 "config: cluster: found, but jobs would run on this machine; allowed with "

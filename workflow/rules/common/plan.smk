@@ -1,5 +1,4 @@
 # Validation, and the helpers that keep the rules declarative.
-import fcntl
 import hashlib
 import itertools
 import os
@@ -24,6 +23,7 @@ from framebench import (
     environments,
     estimates,
     interruptions,
+    locks,
     machine,
     plan as planning,
     plan_text,
@@ -50,22 +50,42 @@ def place(settings):
     return settings.cluster.machine if settings.cluster else machine.detect()
 
 
-MEASURE_NOTHING = {
-    *("plan", "report", "compare", "lint"),
+# While rules are read, Snakemake itself does not know its targets: these are looked for among the
+# words of the command line.
+MEASURE_NOTHING = {"plan", "report", "compare", "lint"}
+START_NOTHING = {
     *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),
     *("--rulegraph", "--filegraph", "--d3dag", "--unlock", "--help", "-h"),
 }
+WORDS = {word.partition("=")[0] for word in sys.argv[1:]}
+# Whether this call may start jobs, and whether these may measure.
+STARTS = (
+    workflow.is_main_process
+    and not workflow.output_settings.dryrun
+    and not WORDS & START_NOTHING
+)
+MEASURES = STARTS and not WORDS & MEASURE_NOTHING
+LOCK = None
+
+
+def lock_results(results):
+    """Only one workflow may measure into a results folder. Taken before records are read: of those
+    that another call wrote after that, Snakemake would make room for its own. Returns why there is
+    no lock, where nothing can be written at all and so nothing lost."""
+    global LOCK
+    another = "give another folder: --config results=DIR"
+    measuring = "another Framebench is measuring into this folder"
+    try:
+        LOCK = locks.take(results / ".lock", another, measuring)
+    except locks.Unwritable as error:
+        return str(error)
+    except locks.LockError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def settle_queue(settings):
     """Before the plan is made, what a killed call has left in the queue is over: its records count,
     and nothing runs twice at the same time."""
-    # While rules are read, Snakemake itself does not know its targets.
-    idle = set(sys.argv) & MEASURE_NOTHING
-    dryrun = workflow.output_settings.dryrun
-    if idle or dryrun or not (settings.cluster and workflow.is_main_process):
-        return
-    lock_results(settings.results)
     try:
         slurm.settle(
             settings.results, lambda text: print(text, file=sys.stderr, flush=True)
@@ -79,7 +99,9 @@ def make_plan():
     try:
         known = catalog.load_catalog(PROJECT)
         settings = load_settings(config, known, METHODS)
-        settle_queue(settings)
+        refused = lock_results(settings.results) if MEASURES else None
+        if LOCK and settings.cluster:
+            settle_queue(settings)
         cached, expected = None, {}
         if workflow.remote_exec:
             expected = estimates.told(settings.results)
@@ -88,32 +110,17 @@ def make_plan():
         plan = planning.make_plan(settings, known, place(settings), cached, expected)
     except (ConfigError, records.RecordsError) as error:
         raise WorkflowError(str(error)) from None
+    if refused and (plan.pending or plan.unsearched):
+        raise WorkflowError(refused)
     return known, plan, cached
 
 
-LOCK = None
-
-
-def lock_results(results):
-    """Only one workflow may measure into a results folder. The lock goes with the process, however
-    that ends, so that nothing has to be unlocked after a kill."""
-    global LOCK
-    if LOCK is not None:
-        return
-    another = "give another folder: --config results=DIR"
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        LOCK = (results / ".lock").open("a")
-    except OSError as error:
+def check_that_it_may_measure():
+    """Of a target that measures nothing the results were not locked before they were read."""
+    if STARTS and not MEASURES:
         raise WorkflowError(
-            f"{results}: cannot be written ({error.strerror}). Make it writable, or {another}"
-        )
-    try:
-        fcntl.flock(LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise WorkflowError(
-            f"{results}: another Framebench is measuring into this folder. Wait until it ends, or "
-            + another
+            f"found among the targets: {', '.join(sorted(WORDS & MEASURE_NOTHING))}; allowed in "
+            "a call that measures: other targets"
         )
 
 

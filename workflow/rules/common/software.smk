@@ -11,6 +11,7 @@ def run_software(wildcards):
 
 
 def run_environment(wildcards):
+    check_that_it_may_measure()
     return commands.environment_marker(PLAN, run_software(wildcards))
 
 

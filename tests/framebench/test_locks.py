@@ -1,0 +1,44 @@
+"""A lock that cannot be had is one message that says what to do."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+from framebench import locks
+
+BUSY, ADVICE = "somebody is there", "go elsewhere"
+
+
+def test_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "results" / ".lock"
+    first = locks.take(path, ADVICE, BUSY)
+    with pytest.raises(locks.LockError) as told:
+        locks.take(path, ADVICE, BUSY)
+    assert str(told.value) == f"{path.parent}: {BUSY}. Wait until it ends, or {ADVICE}"
+    first.close()
+    locks.take(path, ADVICE, BUSY).close()
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+@pytest.mark.parametrize("busy", [BUSY, None])
+def test_a_file_system_without_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, busy: str | None
+) -> None:
+    def refuse(file: object, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(locks.LockError, match="gives no lock") as told:
+        locks.take(tmp_path / ".lock", ADVICE, busy)
+    assert str(tmp_path) in str(told.value)
+    assert ADVICE in str(told.value)
+
+
+def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(locks.Unwritable, match="cannot be written"):
+        locks.take(tmp_path / "file" / ".lock", ADVICE, BUSY)

@@ -1,0 +1,121 @@
+"""Of two calls for one results folder only one measures, however close together they start."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ..processes import PATIENCE, wait_for
+from .conftest import SUITE, Project
+
+PAIRS, AT_A_TIME = 10, 3
+LONGEST = 5.0  # seconds
+#: A Snakefile with the workflow as its module, whose handlers are not called. When it knows what is
+#: to be done it waits before it does so: for so many seconds, and while there is a file.
+HELD = """
+import os, time
+from pathlib import Path
+configfile: "config/config.yaml"
+module bench:
+    snakefile: "workflow/Snakefile"
+    config: config
+use rule * from bench
+onstart:
+    Path(os.environ["HELD"]).touch()
+    time.sleep(float(os.environ["HELD_SECONDS"]))
+    while os.path.exists(os.environ["HELD"] + ".hold"):
+        time.sleep(0.05)
+"""
+BUSY = "another Framebench is measuring into this folder"
+RUNS = 2
+
+
+@pytest.fixture
+def held(project: Project) -> Project:
+    project.write_suite({**SUITE, "axes": {**SUITE["axes"], "mode": ["train"]}})
+    (project.folder / "held.smk").write_text(HELD)
+    return project
+
+
+def call(project: Project, name: str, results: str, seconds: float) -> subprocess.Popen[str]:
+    """A call that waits so long before its first job; the file NAME says that it does."""
+    variables = {"HELD": str(project.folder / name), "HELD_SECONDS": str(seconds)}
+    words = ("--snakefile", "held.smk", "--until", "benchmark", "--config", f"results={results}")
+    return project.start(*words, **variables)
+
+
+def records(project: Project, results: str) -> dict[str, str]:
+    runs = project.folder / results / "runs"
+    return {str(path.relative_to(runs)): path.read_text() for path in runs.rglob("*.json")}
+
+
+def judge(project: Project, results: str, outputs: list[tuple[int, str]]) -> str:
+    """What is wrong with how a pair of calls ended, "" for nothing."""
+    found = records(project, results)
+    text = "\n".join(output for _, output in outputs)
+    started = text.count(" repeat ")
+    if sorted(Path(name).stem for name in found) != ["r1", "r2"]:
+        return f"{sorted(found)} are there: {text}"
+    if any('"status": "ok"' not in record for record in found.values()):
+        return f"a record is not whole: {found}"
+    if started != RUNS:
+        return f"{started} runs were started, not {RUNS}: {text}"
+    for status, output in outputs:
+        if status and BUSY not in output:
+            return f"a call ended with {status}: {output}"
+    return "" if any(status == 0 for status, _ in outputs) else f"none went through: {text}"
+
+
+def test_a_call_that_planned_first_loses_nothing_of_another(held: Project) -> None:
+    hold = held.folder / "first.hold"
+    hold.touch()
+    first = call(held, "first", "results", 0)
+    wait_for((held.folder / "first").exists, "the first call to know what is to be done")
+    second = call(held, "second", "results", 0)
+    output, _ = second.communicate(timeout=PATIENCE)
+    before = records(held, "results")
+    plan = held.run("plan")
+    hold.unlink()
+    other, _ = first.communicate(timeout=PATIENCE)
+    after = records(held, "results")
+    assert all(after.get(name) == text for name, text in before.items()), "records were lost"
+    ended = [(second.returncode, output), (first.returncode, other)]
+    assert judge(held, "results", ended) == ""
+    assert BUSY in output
+    assert plan.returncode == 0, f"a plan needs no lock: {plan.stdout}"
+
+
+def test_pairs_of_calls(held: Project) -> None:
+    """Started together and up to five seconds apart; each waits up to five between its plan and its
+    first job."""
+    chance = random.Random(11)
+
+    def pair(number: int) -> str:
+        apart, *waits = (chance.uniform(0, LONGEST) for _ in range(3))
+        results = f"results{number}"
+        first = call(held, f"{number} first", results, waits[0])
+        time.sleep(apart if number else 0)
+        second = call(held, f"{number} second", results, waits[1])
+        ended = []
+        for one in (first, second):
+            output, _ = one.communicate(timeout=PATIENCE)
+            ended.append((one.returncode, output))
+        wrong = judge(held, results, ended)
+        return wrong and f"{apart:.2f} s apart, waits {waits}: {wrong}"
+
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        wrong = [text for text in pool.map(pair, range(PAIRS)) if text]
+    assert not wrong, "\n\n".join(wrong)
+
+
+def test_a_plan_beside_what_measures_is_refused(project: Project) -> None:
+    """It would measure with records that were read before the lock."""
+    ran = project.run("plan", "tables")
+    assert ran.returncode != 0
+    assert "found among the targets: plan" in ran.stdout
+    assert not project.records()
