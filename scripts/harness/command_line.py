@@ -184,10 +184,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     measuring.add_argument(
         "--lease",
-        metavar="DIR",
-        type=os.path.abspath,
-        help="on devices that no other run with this folder of locks has; waits for them at most "
-        "--time-limit",
+        metavar="NAME",
+        help="on devices that no other run with this name for the set of locks has; waits for them "
+        "at most --time-limit",
     )
     environment = parser.add_argument_group("environment")
     environment.add_argument(

@@ -1,8 +1,10 @@
 """A run's devices for itself, where several runs share a machine.
 
-Each GPU and each physical core has a lock file in a folder that all runs of the machine share. A
-run locks those of its devices (``flock``) and leaves the open files to its ranks and its guard, so
-that the kernel frees them when the last of these has ended, however the launcher did.
+Each GPU and each physical core has a lock that all runs of the machine know: a name in the kernel's
+list of local sockets (:manpage:`unix(7)`, abstract), which one socket alone can have. Unlike a file
+it has no owner who may remove it, and no kind or mode that could be wrong. A run takes the names of
+its devices and leaves the open sockets to its ranks and its guard, so that the kernel frees them
+when the last of these has ended, however the launcher did.
 
 1. Wait for one's turn, which is a lock like the others: whoever has it takes devices, and nobody
    else does. So no two runs wait for each other, and one that needs many devices is not overtaken
@@ -14,13 +16,14 @@ that the kernel frees them when the last of these has ended, however the launche
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
+import hashlib
 import os
+import socket
 import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from harness.devices import Device
-from harness.reservation import ReservationError
 
 _TURN = "turn"
 
@@ -30,7 +33,7 @@ _PART = 0.1
 
 
 class Lease(NamedTuple):
-    """The devices that a run has, ``of`` how many, and the open ``files`` that hold them.
+    """The devices that a run has, ``of`` how many, and the open sockets (``files``) that hold them.
     ``waited``: seconds; ``refused``: status and reason where it did not get them."""
 
     devices: List[Device]
@@ -56,29 +59,22 @@ class Lease(NamedTuple):
 
 
 @contextlib.contextmanager
-def leased(
-    folder: str, wanted: int, available: Sequence[Device], seconds: float
-) -> Iterator[Lease]:
+def leased(locks: str, wanted: int, available: Sequence[Device], seconds: float) -> Iterator[Lease]:
     """``wanted`` of the ``available`` devices until the end of the context, and until the last
-    process has ended that inherited the ``files``. Waits for at most ``seconds``. ``folder``: of
-    the locks, on a local file system. Raises ReservationError where it cannot be used."""
+    process has ended that inherited the ``files``. Waits for at most ``seconds``. ``locks``: name
+    of the set of locks; runs that give the same never have the same device."""
     if wanted > len(available):
         reason = f"{wanted} device(s) are needed; there are {len(available)}"
         yield Lease([], len(available), [], 0.0, ("unsupported", reason))
         return
-    try:
-        lease = _wait(_made(folder), wanted, available, seconds)
-    except OSError as error:
-        raise ReservationError(
-            f"cannot lock devices in {folder}: {error.strerror or error}; choose another --lease"
-        ) from error
+    lease = _wait(locks, wanted, available, seconds)
     try:
         yield lease
     finally:
         _close(lease.files)
 
 
-def _wait(folder: str, wanted: int, available: Sequence[Device], seconds: float) -> Lease:
+def _wait(locks: str, wanted: int, available: Sequence[Device], seconds: float) -> Lease:
     start = time.monotonic()
     turn: Optional[int] = None
     found = "another run is waiting for devices, too"
@@ -86,9 +82,9 @@ def _wait(folder: str, wanted: int, available: Sequence[Device], seconds: float)
         while True:
             waited = time.monotonic() - start
             if turn is None:
-                turn = _lock(os.path.join(folder, _TURN))
+                turn = _lock(locks, _TURN)
             if turn is not None:
-                taken, files = _take(folder, wanted, available)
+                taken, files = _take(locks, wanted, available)
                 if len(taken) == wanted:
                     return Lease(taken, len(available), files, waited)
                 _close(files)
@@ -96,7 +92,8 @@ def _wait(folder: str, wanted: int, available: Sequence[Device], seconds: float)
             if waited >= seconds:
                 reason = (
                     f"the time limit of {seconds:g} s was reached while waiting for {wanted} of "
-                    f"{len(available)} device(s): {found} (lslocks tells who; files in {folder})"
+                    f"{len(available)} device(s): {found} "
+                    f"(ss -xap tells who has {address(locks, '*')[1:]})"
                 )
                 return Lease([], len(available), [], waited, ("timeout", reason))
             pause = min(_LONGEST_SECONDS, max(_SHORTEST_SECONDS, _PART * waited))
@@ -106,7 +103,7 @@ def _wait(folder: str, wanted: int, available: Sequence[Device], seconds: float)
             os.close(turn)
 
 
-def _take(folder: str, wanted: int, available: Sequence[Device]) -> Tuple[List[Device], List[int]]:
+def _take(locks: str, wanted: int, available: Sequence[Device]) -> Tuple[List[Device], List[int]]:
     """The first ``wanted`` devices that are free, or all that are, and the files that hold them."""
     taken: List[Device] = []
     files: Dict[str, int] = {}
@@ -115,7 +112,7 @@ def _take(folder: str, wanted: int, available: Sequence[Device]) -> Tuple[List[D
             break
         # Two of a run's own devices may be threads of the same physical core.
         needed = [name for name in device.locks if name not in files]
-        locked = {name: _lock(os.path.join(folder, name)) for name in needed}
+        locked = {name: _lock(locks, name) for name in needed}
         got = {name: file for name, file in locked.items() if file is not None}
         if len(got) == len(needed):
             taken.append(device)
@@ -125,41 +122,23 @@ def _take(folder: str, wanted: int, available: Sequence[Device]) -> Tuple[List[D
     return taken, list(files.values())
 
 
-def _lock(path: str) -> Optional[int]:
-    """The open file, locked; None where somebody else has it. Raises OSError."""
-    file = _opened(path)
+def address(locks: str, name: str) -> str:
+    """Of the socket that is the lock ``name``; of fixed length, because the kernel's is limited."""
+    digest = hashlib.sha256(locks.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return f"\0framebench-{digest}/{name}"
+
+
+def _lock(locks: str, name: str) -> Optional[int]:
+    """The open socket that has the lock's name; None where somebody else has it."""
+    holder = socket.socket(socket.AF_UNIX)  # nobody listens at it
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_there = os.path.samestat(os.stat(path), os.fstat(file))
-    except (BlockingIOError, FileNotFoundError):
-        is_there = False
-    if not is_there:  # a file that was removed meanwhile locks nothing
-        os.close(file)
-        return None
-    with contextlib.suppress(OSError):
-        os.utime(file)  # so that whatever tidies up temporary folders does not take it for old
-    return file
-
-
-def _opened(path: str) -> int:
-    """To be locked it need not be writable: it may be another user's."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW
-    try:
-        return os.open(path, flags)
-    except FileNotFoundError:
-        with contextlib.suppress(FileExistsError):
-            file = os.open(path, flags | os.O_CREAT | os.O_EXCL)
-            os.fchmod(file, 0o644)
-            return file
-        return os.open(path, flags)
-
-
-def _made(folder: str) -> str:
-    """The folder; a new one is for all users."""
-    with contextlib.suppress(FileExistsError):
-        os.makedirs(folder)
-        os.chmod(folder, 0o1777)
-    return folder
+        holder.bind(address(locks, name))
+    except OSError as error:
+        holder.close()
+        if error.errno == errno.EADDRINUSE:
+            return None
+        raise
+    return holder.detach()
 
 
 def _close(files: Sequence[int]) -> None:

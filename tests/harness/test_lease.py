@@ -19,7 +19,6 @@ from harness import cores, devices, lease, memory
 from harness.adapter import Mismatch
 from harness.devices import Device
 from harness.lease import leased
-from harness.reservation import ReservationError
 
 from ..bench import ROOT, Bench
 from ..processes import wait_for
@@ -165,8 +164,8 @@ def test_more_than_there_are_is_no_reason_to_wait(tmp_path: Path) -> None:
         assert refused.fields() == {"devices": [], "of": 2, "waited_seconds": 0.0}
 
 
-def is_taken(path: Path) -> bool:
-    file = lease._lock(str(path))
+def is_taken(locks: str, name: str) -> bool:
+    file = lease._lock(locks, name)
     if file is not None:
         os.close(file)
     return file is None
@@ -184,7 +183,7 @@ def test_who_needs_many_is_not_overtaken_by_who_needs_few(tmp_path: Path) -> Non
     few = threading.Thread(target=take, args=("few", 1))
     with leased(str(tmp_path), 1, TWO, 1):
         many.start()
-        wait_for(lambda: is_taken(tmp_path / "turn"), "the first to wait")
+        wait_for(lambda: is_taken(str(tmp_path), "turn"), "the first to wait")
         few.start()
         time.sleep(0.5)
         assert order == [], "a device was free, but not for those who come later"
@@ -193,45 +192,39 @@ def test_who_needs_many_is_not_overtaken_by_who_needs_few(tmp_path: Path) -> Non
     assert order == ["many", "few"]
 
 
-def test_a_removed_lock_file_locks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody tidies up between opening and locking."""
-    opened = lease._opened
-
-    def open_and_remove(path: str) -> int:
-        file = opened(path)
-        if path.endswith("core-0"):
-            os.unlink(path)
-            monkeypatch.setattr(lease, "_opened", opened)
-        return file
-
-    monkeypatch.setattr(lease, "_opened", open_and_remove)
-    with leased(str(tmp_path), 2, TWO, 60) as first, leased(str(tmp_path), 1, TWO, 0.1) as second:
-        assert len(first.devices) == 2
-        assert second.refused is not None
+ATTACK = """
+import os, shutil, sys
+locks = sys.argv[1]
+shutil.rmtree(locks, ignore_errors=True)
+os.mkdir(locks, 0o755)
+os.mkfifo(os.path.join(locks, "turn"))
+"""
 
 
-def test_locks_are_for_all_users(tmp_path: Path) -> None:
-    folder = tmp_path / "a" / "locks"
-    before = os.umask(0o077)
-    try:
-        with leased(str(folder), 1, TWO, 1):
-            pass
-    finally:
-        os.umask(before)
-    assert folder.stat().st_mode & 0o7777 == 0o1777
-    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o644}
+def test_nobody_can_break_a_lock_by_what_he_does_to_files(tmp_path: Path) -> None:
+    """A tidier that removes what is held, a FIFO that nobody opens, a folder closed to others."""
+    locks = tmp_path / "locks"
+    with leased(str(locks), 1, TWO, 1) as first:
+        subprocess.run([sys.executable, "-c", ATTACK, str(locks)], check=True)
+        with leased(str(locks), 2, TWO, 0.2) as second:
+            assert second.refused is not None, "two runs have one device"
+        with leased(str(locks), 1, TWO, 1) as third:
+            assert (names(first), names(third)) == (["0"], ["1"])
 
 
-def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path, toy: Bench) -> None:
-    (tmp_path / "file").touch()
-    with (
-        pytest.raises(ReservationError, match=r"cannot lock devices in .*file: .*another --lease"),
-        leased(str(tmp_path / "file"), 1, TWO, 1),
-    ):
-        pass
-    done = toy.run("", lease=tmp_path / "file")
-    assert (done.status, done.record) == (3, None)
-    assert "another --lease" in done.stderr
+def test_locks_of_any_name_are_told_apart(tmp_path: Path) -> None:
+    """Also where a path is longer than the name of a socket may be, or is no text."""
+    long = "/".join([str(tmp_path), "x" * 100, "y" * 100])
+    one, other = long, long + "z\udcff"
+    with leased(one, 2, TWO, 1), leased(other, 2, TWO, 1) as free, leased(one, 1, TWO, 0) as taken:
+        assert (free.refused is None, taken.refused is None) == (True, False)
+
+
+def test_who_waits_in_vain_learns_who_has_the_devices(tmp_path: Path) -> None:
+    with leased(str(tmp_path), 2, TWO, 1), leased(str(tmp_path), 1, TWO, 0) as waited:
+        assert waited.refused is not None
+        named = waited.refused[1].rpartition("ss -xap tells who has ")[2].rstrip("*)")
+        assert f"@{named}core-0\n" in Path("/proc/net/unix").read_text()
 
 
 STRESS = """
@@ -364,14 +357,17 @@ def test_more_devices_than_there_are(toy: Bench, tmp_path: Path) -> None:
     assert f"need {len(ALL) + 1} cores; this process may use {len(ALL)}" in record["reason"]
 
 
-def holders(lock: Path, of: Bench) -> set[int]:
-    """Processes of a run that have the lock's file open."""
-    found = set()
-    for process in of.processes():
-        for file in Path(f"/proc/{process}/fd").iterdir():
-            if os.path.realpath(file) == str(lock.resolve()):
-                found.add(process)
-    return found
+def holders(locks: Path, lock: str, of: Bench) -> set[int]:
+    """Processes of a run that have the lock's socket open."""
+    name = "@" + lease.address(str(locks), lock)[1:]
+    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
+    (inode,) = [row[6] for row in rows if row[-1] == name]
+    return {
+        process
+        for process in of.processes()
+        for file in Path(f"/proc/{process}/fd").iterdir()
+        if os.readlink(file) == f"socket:[{inode}]"
+    }
 
 
 def test_killing_the_launcher_frees_its_devices_when_all_its_processes_are_gone(
@@ -387,7 +383,7 @@ def test_killing_the_launcher_frees_its_devices_when_all_its_processes_are_gone(
     (guard,) = set(toy.processes()) - {launcher.pid, *of_ranks(toy, wanted)}
     try:
         for lock in {lock for device in everything for lock in device.locks}:
-            assert holders(locks / lock, toy) >= {launcher.pid, guard, *ranks}
+            assert holders(locks, lock, toy) >= {launcher.pid, guard, *ranks}
         os.kill(guard, signal.SIGSTOP)
         launcher.kill()
         toy.finish(launcher)
@@ -410,7 +406,7 @@ def test_ended_while_it_waits_it_leaves_nothing(toy: Bench, tmp_path: Path) -> N
     everything = devices.available("cpu", 1, ALL, {})
     with leased(str(tmp_path / "locks"), len(ALL), everything, 1):
         launcher = toy.start("", lease=tmp_path / "locks")
-        wait_for(lambda: is_taken(tmp_path / "locks" / "turn"), "it to wait")
+        wait_for(lambda: is_taken(str(tmp_path / "locks"), "turn"), "it to wait")
         launcher.terminate()
         done = toy.finish(launcher)
     assert (done.status, done.record) == (143, None), done.stderr
@@ -460,7 +456,6 @@ def test_leased_gpus_keep_the_names_they_were_given(
     assert [rank["settings"]["cuda_visible_devices"] for rank in record["ranks"]] == [
         "2,GPU-bb"
     ] * 2
-    assert {path.name for path in locks.iterdir()} == {"turn", "gpu-GPU-bb", "gpu-GPU-cc"}
 
 
 def test_more_gpus_than_there_are(toy: Bench, tmp_path: Path, three_gpus: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ from .cluster import START_NODES
 from .matrix import Case
 from .plan import Plan, PlannedRun
 from .searches import Search
-from .side_by_side import lease_folder
+from .side_by_side import lease_name
 
 #: Steps that are timed part by part behind the window of a training run's first repeat: what a step
 #: consists of does not change from repeat to repeat.
@@ -155,7 +155,7 @@ def common(plan: Plan, seconds: float) -> dict[str, object]:
         "time-limit": run_limit(plan, seconds),
         "memory-limit": settings.memory_limit,
         "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
-        "lease": lease_folder(settings),
+        "lease": lease_name(settings),
         "seed": settings.seed,
     }
 

@@ -114,9 +114,9 @@ def of_first_round(
     ]
 
 
-def lease_folder(settings: Settings) -> str | None:
-    """Where runs lock their devices: the same for all workflows of the machine, whoever's and
-    wherever. None where they follow each other."""
+def lease_name(settings: Settings) -> str | None:
+    """Of the locks on the devices: the same for all workflows of the machine, whoever's and
+    wherever, that have one temporary folder. None where runs follow each other."""
     if not settings.side_by_side:
         return None
     return str(Path(tempfile.gettempdir(), "framebench-devices"))
