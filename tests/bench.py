@@ -148,7 +148,10 @@ class Bench:
 
     def assert_nothing_left(self) -> None:
         wait_for(lambda: not self.processes(), "every process of the run to be gone")
-        wait_for(lambda: not list(self.temporary.glob("framebench-*")), "no temporary folder left")
+        wait_for(
+            lambda: not self.temporary.exists() or not list(self.temporary.iterdir()),
+            "the temporary folder to be empty",
+        )
         wait_for(
             lambda: not list(self.folder.rglob("*.part")), "no reserved file left beside the output"
         )

@@ -135,10 +135,14 @@ def start_ranks(
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
         json.dump(spec, file)
+    # Compilers keep what they made, and load code from there, in the temporary folder under names
+    # that anybody can guess and another run would find.
+    temporary = os.path.join(folder, "temporary")
+    os.mkdir(temporary, 0o700)
     started = []
     for local_rank, rank in enumerate(ranks):
         place = place_variables(rank, local_rank, addresses, run, cores[local_rank])
-        variables = dict(common, **place)
+        variables = dict(common, TMPDIR=temporary, **place)
         # A folder of their own: whatever lies in the user's must not be imported or overwritten.
         here = os.path.join(folder, f"rank{rank}")
         os.mkdir(here)

@@ -123,3 +123,21 @@ def test_the_kernels_kill_for_want_of_memory_is_oom(toy: Bench, small_memory: Pa
     assert "killed by the kernel: out of host memory" in record["reason"]
     limit = record["environment"]["system"]["cgroup_memory_limit_bytes"]
     assert limit == 2**27, "the limit that was hit is not recorded"
+
+
+def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
+    """What compilers keep there is loaded as code: nobody else's, and nothing of another run."""
+    launcher = start_hanging(toy)
+    folders = set()
+    for rank in toy.processes("WORLD_SIZE=2"):
+        variables = Path(f"/proc/{rank}/environ").read_text().split("\0")
+        folders |= {Path(v.partition("=")[2]) for v in variables if v.startswith("TMPDIR=")}
+    own = {folder for folder in folders if folder != toy.temporary}
+    modes = {path.stat().st_mode & 0o777 for folder in own for path in (folder, folder.parent)}
+    for folder in folders:
+        (folder / "torchinductor_somebody").mkdir()
+    launcher.terminate()
+    toy.finish(launcher)
+    assert len(folders) == len(own) == 1, f"not that of the run: {folders}"
+    assert modes == {0o700}
+    toy.assert_nothing_left()
