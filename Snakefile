@@ -2,8 +2,6 @@
 import sys
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
 sys.path.insert(0, f"{workflow.basedir}/workflow")
 
 from framebench.validation import ConfigError
@@ -13,7 +11,8 @@ from framebench.yaml_files import read_mapping
 try:
     read_mapping(Path("config/config.yaml"))
 except ConfigError as error:
-    raise WorkflowError(str(error)) from None
+    print(f"framebench: {error}", file=sys.stderr)
+    raise SystemExit(1)
 
 
 configfile: "config/config.yaml"

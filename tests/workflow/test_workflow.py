@@ -277,20 +277,27 @@ def test_lint_of_nothing_says_so(project: Project) -> None:
 
 
 def test_bad_input_ends_before_any_job(project: Project) -> None:
-    for config in ("suite=nosuch", "frameworks=nosuch", "colour=red"):
-        refused = project.all(config)
-        assert refused.returncode != 0, f"{config} was accepted"
-        assert "allowed" in refused.stdout, refused.stdout
+    """With one message, the last line of all. What another target or --sdm would use is not
+    ignored."""
+    unused = {"records=config": "plan", "base=config": "all", "images={toy: Snakefile}": "plan"}
+    for config in ("suite=nosuch", "frameworks=nosuch", "colour=red", *unused):
+        target = unused.get(config, "all")
+        refused = project.run("--cores", "1", target, "--config", config)
+        assert refused.returncode == 1, f"{config} was accepted"
+        last = refused.stdout.splitlines()[-1]
+        assert last.startswith("framebench: config"), refused.stdout
+        assert "allowed" in last, refused.stdout
+        assert config.partition("=")[0] in last
         assert "rule benchmark" not in refused.stdout
         assert "Traceback" not in refused.stdout, refused.stdout
-    assert not (project.folder / "results").exists()
+    assert not project.records()
 
 
 def test_broken_config_file(project: Project) -> None:
     (project.folder / "config" / "config.yaml").write_text("suite: [quick\n")
     refused = project.all()
-    assert refused.returncode != 0
-    assert "config/config.yaml" in refused.stdout
+    assert refused.returncode == 1
+    assert "framebench: config/config.yaml" in refused.stdout.splitlines()[-1], refused.stdout
 
 
 def test_snakemake_report(measured: Project, tmp_path: Path) -> None:

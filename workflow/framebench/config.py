@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import amounts, brought, paths
+from . import amounts, brought, paths, variants
 from .brought import Image, Modules
 from .catalog import Catalog
 from .cluster import Cluster
 from .largest_batch import Bounds
 from .repeats import AUTO, Repeats
 from .validation import ConfigError, check, from_text, load_schema, show
+from .variants import Variant
 from .yaml_files import read_yaml
 
 Axes = dict[str, Any]
@@ -40,19 +41,6 @@ SOURCE = "config (config/config.yaml or --config)"
 LISTS = ("frameworks", "models", "retry")
 #: Of ``results``: what stands in it.
 FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_batch")
-#: Environment variables that the harness sets for each rank.
-OF_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-OF_HARNESS = "FRAMEBENCH_"
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One side of an A/B test: what it has instead of the usual. Environment files and interpreters
-    by framework, and environment variables of the ranks."""
-
-    environments: dict[str, Path]
-    interpreters: dict[str, str]
-    variables: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -100,7 +88,8 @@ class Settings:
     """The checked configuration. ``accelerator`` and ``cores_per_device`` may still be ``auto``;
     ``time_limit`` is in seconds per run, ``memory_limit`` as the harness takes it, None for its
     own default. ``fail_on`` is a part (0.05 for 5 %). ``deployment``: what ``--sdm`` asks for, ""
-    where it is not given; without it what it needs (``images``, ``modules``) is empty.
+    where it is not given; without it what it needs (``images``, ``modules``) is empty, and
+    ``entries`` says of which of them the configuration has some.
     ``environments``: where environments are built, with ``node_local`` on each node."""
 
     suite: Suite
@@ -126,6 +115,7 @@ class Settings:
     environments: Path
     node_local: bool
     deployment: str
+    entries: frozenset[str]
 
 
 def load_settings(
@@ -182,6 +172,7 @@ def load_settings(
         environments=_environments(values),
         node_local=values["node_local"],
         deployment=deployment,
+        entries=frozenset(key for key in ("images", "modules") if values[key]),
     )
 
 
@@ -270,7 +261,7 @@ def load_suite(name: str, catalog: Catalog) -> Suite:
         timed_steps=int(steps["timed"]),
         repeats=_repeats(data.get("repeats", AUTO.at_least), f"{shown}: repeats"),
         variants={
-            name: _variant(value or {}, f"{shown}: variants.{name}")
+            name: variants.variant(value or {}, f"{shown}: variants.{name}")
             for name, value in data.get("variants", {}).items()
         },
         largest_batch=_largest_batch(data.get("largest_batch", {}), f"{shown}: largest_batch"),
@@ -346,33 +337,6 @@ def _listing(key: str, value: Any) -> Any:
 
 def _all(value: Any, known: Mapping[str, Any]) -> list[str]:
     return list(known) if value == "all" else list(value)
-
-
-def _variant(value: Mapping[str, Any], place: str) -> Variant:
-    files = {}
-    for name, text in value.get("environments", {}).items():
-        files[name] = paths.given(f"{place}.environments.{name}", text)
-        if not files[name].is_file():
-            raise ConfigError(
-                f"{place}.environments.{name}: found {text!r}; "
-                "allowed: the path of an environment file like those in envs/"
-            )
-    interpreters = {
-        name: brought.interpreter(f"{place}.interpreters.{name}", path)
-        for name, path in value.get("interpreters", {}).items()
-    }
-    variables = {name: str(text) for name, text in value.get("variables", {}).items()}
-    for name, text in variables.items():
-        if name in OF_RANKS or name.startswith(OF_HARNESS):
-            raise ConfigError(
-                f"{place}.variables: found {name}, which the harness sets for each rank; allowed: "
-                f"all but {', '.join(OF_RANKS)} and {OF_HARNESS}.."
-            )
-        if "\0" in text:
-            raise ConfigError(
-                f"{place}.variables.{name}: found {show(text)}; allowed: a text without NUL"
-            )
-    return Variant(files, interpreters, variables)
 
 
 def _listed(data: Any) -> Any:

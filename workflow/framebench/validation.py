@@ -3,10 +3,12 @@ is allowed."""
 
 from __future__ import annotations
 
+import copy
 import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,14 @@ class ConfigError(ValueError):
     """Bad input; the message is meant for the user and names file, key, found and allowed."""
 
 
+@cache
+def _schema_of(name: str) -> Any:
+    return yaml.safe_load((SCHEMAS / name).read_text())
+
+
 def load_schema(name: str, choices: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     """A schema of ``workflow/schemas`` whose ``$defs`` named in ``choices`` get these enums."""
-    schema: dict[str, Any] = yaml.safe_load((SCHEMAS / name).read_text())
+    schema: dict[str, Any] = copy.deepcopy(_schema_of(name))
     for definition, values in choices.items():
         if definition in schema["$defs"]:
             schema["$defs"][definition]["enum"] = list(values)

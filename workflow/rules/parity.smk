@@ -45,7 +45,7 @@ rule comparison:
 
 rule parity:
     input:
-        COMPARISON_RECORDS,
+        all_comparisons,
     handover: True
     params:
         framebench=FRAMEBENCH,

@@ -1,7 +1,9 @@
 # What would be run, without running it.
 rule plan:
     handover: True
+    params:
+        text=plan_description,
     message:
         "Plan of the suite"
-    run:
-        print(plan_text.describe(PLAN) + probes.describe(PLAN, PROBES))
+    shell:
+        "printf '%s\\n' {params.text:q}"

@@ -39,6 +39,11 @@ def comparison_progress(wildcards):
     return f"[{list(COMPARISONS).index(name) + 1}/{len(COMPARISONS)}] compare {one}"
 
 
+def all_comparisons(wildcards):
+    checked(targets.check_measurement, PLAN, "a target that measures")
+    return COMPARISON_RECORDS
+
+
 PROBES = probes.names(PLAN)
 PROBE_RECORDS = [f"{RESULTS}/probes/{name}.json" for name in PROBES]
 
@@ -56,3 +61,8 @@ def probe_command(wildcards):
 def probe_progress(wildcards):
     name, one = probe_of(wildcards)
     return f"[{list(PROBES).index(name) + 1}/{len(PROBES)}] peak of the device: {one}"
+
+
+def plan_description(wildcards):
+    checked(targets.check_measurement, PLAN, "plan")
+    return plan_text.describe(PLAN) + probes.describe(PLAN, PROBES)

@@ -33,6 +33,7 @@ from framebench import (
     searches,
     side_by_side,
     slurm,
+    targets,
 )
 from framebench.config import load_settings
 from framebench.validation import ConfigError
@@ -43,6 +44,27 @@ METHODS = sorted(
     method.name.lower().replace("_", "-")
     for method in workflow.deployment_settings.deployment_method
 )
+
+
+def refuse(error):
+    """End with one clear message: to an exception Snakemake would add ten lines of its own."""
+    print(f"framebench: {error}", file=sys.stderr, flush=True)
+    raise SystemExit(1)
+
+
+def checked(check, *arguments):
+    """A look at the configuration, which refuses what it finds wrong."""
+    try:
+        check(*arguments)
+    except ConfigError as error:
+        refuse(error)
+
+
+def check_command_line(settings):
+    """What the jobs of a cluster are given again."""
+    entries = workflow.config_settings.config_args or ()
+    for place in [*entries, str(PROJECT), str(settings.environments)]:
+        targets.check_quoting("--config or a path", place)
 
 
 def place(settings):
@@ -80,7 +102,7 @@ def lock_results(results):
     except locks.Unwritable as error:
         return str(error)
     except locks.LockError as error:
-        raise WorkflowError(str(error)) from None
+        refuse(error)
 
 
 def settle_queue(settings):
@@ -91,7 +113,7 @@ def settle_queue(settings):
             settings.results, lambda text: print(text, file=sys.stderr, flush=True)
         )
     except slurm.SlurmError as error:
-        raise WorkflowError(f"SLURM does not answer: {error}")
+        refuse(f"SLURM does not answer: {error}")
 
 
 def make_plan():
@@ -99,7 +121,9 @@ def make_plan():
     try:
         known = catalog.load_catalog(PROJECT)
         settings = load_settings(config, known, METHODS)
-        refused = lock_results(settings.results) if MEASURES else None
+        if settings.cluster and workflow.is_main_process:
+            check_command_line(settings)
+        unwritable = lock_results(settings.results) if MEASURES else None
         if LOCK and settings.cluster:
             settle_queue(settings)
         cached, expected = None, {}
@@ -109,16 +133,16 @@ def make_plan():
             cached = records.load(settings.results / "runs")
         plan = planning.make_plan(settings, known, place(settings), cached, expected)
     except (ConfigError, records.RecordsError) as error:
-        raise WorkflowError(str(error)) from None
-    if refused and (plan.pending or plan.unsearched):
-        raise WorkflowError(refused)
+        refuse(error)
+    if unwritable and (plan.pending or plan.unsearched):
+        refuse(unwritable)
     return known, plan, cached
 
 
 def check_that_it_may_measure():
     """Of a target that measures nothing the results were not locked before they were read."""
     if STARTS and not MEASURES:
-        raise WorkflowError(
+        refuse(
             f"found among the targets: {', '.join(sorted(WORDS & MEASURE_NOTHING))}; allowed in "
             "a call that measures: other targets"
         )

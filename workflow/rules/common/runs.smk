@@ -96,6 +96,8 @@ def all_records(wildcards):
     """All that is to be measured: what the plan asks for, with the largest batches where these are
     known, then round after round while a case of ``repeats: auto`` has too wide an interval.
     """
+    checked(targets.check_measurement, PLAN, "a target that measures")
+    checked(targets.check_runs, PLAN)
     found = [*PENDING_RECORDS, *SEARCH_RESULTS]
     try:
         found += further_records(0) if SEARCHES else []

@@ -26,6 +26,7 @@ def drop_stale_fingerprint():
 
 
 def given_records(wildcards):
+    checked(targets.check_keys, PLAN.settings, "report")
     return str(PLAN.settings.records or measured_records(wildcards))
 
 
@@ -36,9 +37,8 @@ if workflow.is_main_process and not workflow.output_settings.dryrun:
 def compare_arguments(wildcards):
     settings = PLAN.settings
     if settings.base is None or settings.candidate is None:
-        raise WorkflowError(
-            "compare: needs two sets of records: --config base=PATH candidate=PATH"
-        )
+        refuse("compare: needs two sets of records: --config base=PATH candidate=PATH")
+    checked(targets.check_keys, settings, "compare")
     arguments = ["--base", str(settings.base), "--candidate", str(settings.candidate)]
     return arguments + (
         [] if settings.fail_on is None else ["--fail-on", str(settings.fail_on)]
@@ -47,13 +47,12 @@ def compare_arguments(wildcards):
 
 def lint_sources(wildcards):
     """What is given; by default what ships and what was measured."""
+    checked(targets.check_keys, PLAN.settings, "lint")
     if PLAN.settings.records:
         return [str(PLAN.settings.records)]
     found = [path for path in ("results/published",) if Path(path).is_dir()]
     if CACHED and (CACHED.runs or CACHED.problems):
         found.append(f"{RESULTS}/runs")
     if not found:
-        raise WorkflowError(
-            f"lint: {RESULTS}/runs holds no record; give --config records=PATH"
-        )
+        refuse(f"lint: {RESULTS}/runs holds no record; give --config records=PATH")
     return found
