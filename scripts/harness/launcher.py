@@ -12,8 +12,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-from harness import cores as cores_of
 from harness import (
+    computation,
     declaration,
     devices,
     environment,
@@ -26,6 +26,7 @@ from harness import (
     reservation,
     software,
 )
+from harness import cores as cores_of
 from harness.adapter import Mismatch
 from harness.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.command_line import Request, as_typed, parse
@@ -90,6 +91,7 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
     where = environment.capture(request.way, len(setup.cores), installed, setup.common)
     where.update(software.fields(request, setup.common))
+    where["code"]["computation"] = computation.digest(task.framework.folder, task.facts)
     if setup.lease and setup.lease.devices and request.accelerator == "cuda":
         hardware = where["hardware"]
         hardware["gpus"] = devices.among(hardware["gpus"], setup.lease.devices)

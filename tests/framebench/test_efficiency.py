@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench import catalog, efficiency, markdown, record_files
-from framebench.parity import Marks
 from framebench.probes import Peak, Peaks
 
 from ..conftest import ROOT
@@ -48,7 +47,7 @@ def peak(tflops: float, **changes: Any) -> Peak:
 
 def table(*runs: Any, peaks: tuple[Peak, ...] = ()) -> pd.DataFrame:
     sheets = efficiency.load_datasheets()
-    return efficiency.table(runs, Marks(), Peaks(peaks), MODELS, sheets)
+    return efficiency.table(runs, None, Peaks(peaks), MODELS, sheets)
 
 
 @pytest.mark.parametrize(

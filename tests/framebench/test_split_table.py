@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench import markdown, split_table
-from framebench.parity import Marks
 from framebench.step_parts import Split, split_of
 
 from .test_tables import only, run
@@ -38,7 +37,7 @@ def split(*parts: dict[str, Any], reason: str = "") -> Split:
 
 
 def table(*runs: Any) -> pd.DataFrame:
-    return split_table.table(runs, Marks())
+    return split_table.table(runs, None)
 
 
 def test_a_part_is_a_median_less_what_it_contains() -> None:

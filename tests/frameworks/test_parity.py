@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from framebench import catalog, parity
+from framebench import catalog, parity, proofs
 from framebench.run import Run
 from reference import compute
 
@@ -224,6 +224,9 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
     values.update(
         framework=wrong.framework,
         framework_version=wrong.framework_version,
+        environment=wrong.environment,
+        variables=wrong.variables,
+        computation=wrong.computation,
         source="framebench",
         model=wrong.model,
         mode="train",
@@ -233,10 +236,10 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
         nodes=1,
         devices_per_node=2,
     )
-    marks = parity.Marks([wrong])
-    assert marks.of(Run(**values)) == "parity"
-    assert marks.of(Run(**{**values, "mode": "inference"})) == ""
-    assert marks.of(Run(**{**values, "source": "dlperf-v1.0"})) == ""
+    marks = proofs.Marks([wrong], {RESNET: facts_of(RESNET)})
+    assert marks.doubt(Run(**values)) == ("parity", "")
+    assert marks.doubt(Run(**{**values, "mode": "inference"})) == ("unproved", "")
+    assert marks.doubt(Run(**{**values, "source": "dlperf-v1.0"})) is None
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import intervals, shape, statistics, steady
-from .parity import Marks
+from .proofs import Marks
 from .run import Doubt, Run, order
 
 KEYS = (
@@ -68,8 +68,9 @@ class Case:
         return tuple(run for run in self.runs if run.status == "ok")
 
 
-def group(runs: Sequence[Run], marks: Marks) -> dict[Place, Case]:
-    """The cases of any runs in any order, in the order of their runs."""
+def group(runs: Sequence[Run], marks: Marks | None) -> dict[Place, Case]:
+    """The cases of any runs in any order, in the order of their runs. ``marks``: of what has no
+    proof, None where that is not asked."""
     groups: dict[Place, list[Run]] = defaultdict(list)
     for run in sorted(runs, key=order):
         groups[tuple(getattr(run, key) for key in KEYS), run.unit].append(run)
@@ -81,7 +82,7 @@ def marks_of(*cases: Case | None) -> str:
     return " ".join(sorted(frozenset().union(*(case.marks for case in cases if case))))
 
 
-def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks) -> Case:
+def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks | None) -> Case:
     ok = [run for run in runs if run.status == "ok"]
     values = tuple(run.throughput for run in ok if run.throughput is not None)
     failures = [run for run in runs if run.status != "ok"]
@@ -91,17 +92,17 @@ def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks) -> Case:
             reason = f"{_told(failures, len(runs))}; median of the other {len(values)}"
         interval = intervals.median_interval(values)
         middle = statistics.median(values)
-        found = {marks.of(run) for run in runs} | _trust(values, middle, interval)
         doubts = [(run.repeat, doubt) for run in ok for doubt in doubts_of(run)]
-        found |= {doubt.mark for _, doubt in doubts}
+        proofs = [(run.repeat, marks.doubt(run)) for run in ok] if marks else []
+        doubts += [(repeat, doubt) for repeat, doubt in proofs if doubt]
+        found = {doubt.mark for _, doubt in doubts} | _trust(values, middle, interval)
         remarks = (*_found(ok), *_doubted(doubts), *_shaped(values, [run.repeat for run in ok]))
         # of an imported run the steps are not known
         if any(0 < len(run.step_seconds) < steady.fewest_steps() for run in ok):
             found.add("few")
         return Case(
-            key, unit, runs, "ok", reason, values, middle, interval, frozenset(found - {""}),
-            remarks,
-        )  # fmt: skip
+            key, unit, runs, "ok", reason, values, middle, interval, frozenset(found), remarks
+        )
     counted = Counter(run.status for run in failures)
     status = max(counted, key=lambda name: (counted[name], -_TELLING.index(name)))
     same = [run for run in failures if run.status == status]
@@ -129,11 +130,12 @@ def doubts_of(run: Run) -> tuple[Doubt, ...]:
 
 
 def _doubted(doubts: Sequence[tuple[int, Doubt]]) -> Iterator[str]:
-    """The first doubt of each kind, and of how many repeats there is one; ``doubts``: with the
-    numbers of their repeats."""
+    """The first doubt of each kind that has words, and of how many repeats there is one;
+    ``doubts``: with the numbers of their repeats."""
     kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for repeat, doubt in doubts:
-        kinds[doubt.mark].append((repeat, doubt.why))
+        if doubt.why:
+            kinds[doubt.mark].append((repeat, doubt.why))
     for mark, found in sorted(kinds.items()):
         others = {repeat for repeat, _ in found} - {found[0][0]}
         more = f" (and in {len(others)} more)" if others else ""

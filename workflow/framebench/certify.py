@@ -10,14 +10,17 @@ from typing import Any, NamedTuple
 
 from . import parity
 from .catalog import Catalog
-from .commands import common, words
-from .plan import Plan, request
+from .commands import common, given, words
+from .matrix import Case
+from .plan import Plan, request, software, variables
 from .record_files import parse
 
 
 class Comparison(NamedTuple):
     """One framework computing one thing. ``devices`` are 1 or 2: more prove nothing else.
-    ``dropout``: with the model's dropout, only whether that acts."""
+    ``dropout``: with the model's dropout, only whether that acts. ``software``: the name of what it
+    runs in; ``variables``: what the ranks are given; ``arm``: of the A/B test that has either for
+    itself, else ""."""
 
     framework: str
     model: str
@@ -27,6 +30,9 @@ class Comparison(NamedTuple):
     compiler: str
     sequence_length: int | None
     dropout: bool
+    software: str
+    variables: tuple[tuple[str, str], ...] = ()
+    arm: str = ""
 
     @property
     def reference(self) -> str:
@@ -36,13 +42,19 @@ class Comparison(NamedTuple):
     def __str__(self) -> str:
         words = [self.framework, self.reference, self.mode, self.precision, self.compiler]
         words += [f"{self.devices} device(s)"]
+        words += [f"variant {self.arm}"] if self.arm else []
         return " ".join([*words, "dropout"] if self.dropout else words)
 
 
 def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
     """For every case of the plan whose model has a reference: the same on one device, on two where
-    it trains on several, and with dropout where it trains a model that has it."""
-    found: dict[Comparison, None] = {}
+    it trains on several, and with dropout where it trains a model that has it. Variants that run in
+    the same software with the same variables have theirs in common."""
+    found: dict[Comparison, Comparison] = {}
+
+    def add(one: Comparison) -> None:
+        found.setdefault(one._replace(arm=""), one)
+
     for case in plan.cases:
         if "parity" not in catalog.models[case.model]:
             continue
@@ -55,14 +67,22 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
             case.compiler,
             case.sequence_length,
             False,
+            *_of_arm(plan, case),
         )
-        found[one] = None
+        add(one)
         if case.mode == "train":
             if case.nodes * case.devices_per_node > 1:
-                found[one._replace(devices=2)] = None
+                add(one._replace(devices=2))
             if catalog.models[case.model]["hyperparameters"].get("dropout"):
-                found[one._replace(dropout=True)] = None
-    return list(found)
+                add(one._replace(dropout=True))
+    return list(found.values())
+
+
+def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    """The name of its software, its variables, and its variant where these are not the usual."""
+    suite = plan.settings.suite
+    name, own = software(case, suite), tuple(sorted(variables(case, suite).items()))
+    return name, own, case.variant if own or name != case.framework else ""
 
 
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
@@ -84,11 +104,12 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
             *_files(catalog.root / "scripts" / "harness"),
             *_files(catalog.root / "scripts" / "frameworks" / one.framework),
         ]
-        asked = request(one.framework, plan.settings, plan.place, plan.software)
+        asked = request(one.software, plan.settings, plan.place, plan.software)
         reference = reference_digest(catalog, one.model, plan.settings.seed)
         about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
         kind += "-dropout" if one.dropout else ""
+        kind += f"-{one.arm}" if one.arm else ""
         digest = _digest([about, reference], code)
         name = f"{one.framework}/{one.reference}/{kind}-{digest}"
         folder = plan.settings.results / "parity"
@@ -109,9 +130,10 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "compiler": one.compiler,
         "sequence-length": one.sequence_length,
         "parity": reference,
+        "variant": one.arm or None,
         **common(plan, plan.settings.time_limit),
     }
-    return words(named)
+    return words(named) + given(one.variables)
 
 
 def free_name(folder: Path, name: str, retry: Iterable[str], wanted: str) -> str:
@@ -134,7 +156,7 @@ def _status(path: Path, wanted: str) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*") if path.suffix in (".py", ".json"))
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".json"))
 
 
 def _shared(root: Path) -> list[Path]:

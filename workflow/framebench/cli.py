@@ -16,7 +16,7 @@ from .validation import ConfigError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from . import findings
+    from . import findings, proofs
 
 PROJECT = Path(__file__).parents[2]
 FINGERPRINT = "fingerprint.txt"
@@ -79,7 +79,7 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
     """Write ``tables/compare.csv`` and ``compare.html`` below ``results`` and print the verdicts.
     Raises :class:`Regression` behind all that, where a case is shown to be slower by more than
     ``fail_on``, or is lost."""
-    from . import compare, parity, report, tables
+    from . import compare, report, tables
 
     sets, marks = [], []
     for source in (base, candidate):
@@ -89,7 +89,7 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
         if not found.runs:
             raise records.RecordsError(f"{source}: holds no record of a run")
         sets.append(records.of_variant(found, source.variant) if source.variant else found.runs)
-        marks.append(parity.Marks(parity.load(certificates_of(source.path))[0]))
+        marks.append(marks_of(source.path))
     threshold = fail_on or compare.THRESHOLD
     frame = compare.compare(sets[0], sets[1], (marks[0], marks[1]), threshold)
     tables.write({"compare": frame}, results / "tables")
@@ -115,7 +115,7 @@ def make_report(source: Path, results: Path) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
     print the summary. The fingerprint is written last: it vouches for all the rest."""
     # pandas and Matplotlib take their time; other commands need neither.
-    from . import efficiency, parity, probes, published, report, split_table, tables
+    from . import efficiency, parity, probes, proofs, published, report, split_table, tables
 
     found = records.load(source)
     for problem in found.problems:
@@ -129,19 +129,20 @@ def make_report(source: Path, results: Path) -> None:
     peaks, problems = probes.load(probes_of(source))
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    marks = parity.Marks(certificates)
+    models = catalog.load_catalog(PROJECT).models
+    marks = proofs.Marks(certificates, models)
     made = tables.build(found.runs, marks)
     made["efficiency"] = efficiency.table(
         found.runs,
         marks,
         probes.Peaks(peaks),
-        catalog.load_catalog(PROJECT).models,
+        models,
         efficiency.load_datasheets(),
     )
     made["split"] = split_table.table(found.runs, marks)
     folder = results / "tables"
     if certificates:
-        made["parity"] = parity.table(certificates)
+        made["parity"] = parity.table(parity.latest(certificates))
     if searched:
         made |= searches.tables(searched)
     reference = (source if source.is_dir() else source.parent) / "published.csv"
@@ -161,6 +162,25 @@ def make_report(source: Path, results: Path) -> None:
     (folder / FINGERPRINT).write_text(fingerprint(found, source) + "\n")
     print(summary_text(made["summary"]))
     print(f"\ntables: {folder}\nreport: {results / 'report.html'}")
+    if hint := unproved_text(made["summary"]):
+        print(hint)
+
+
+def unproved_text(summary: pd.DataFrame) -> str:
+    """How many figures have no proof and how to get it; empty where all have one."""
+    from . import proofs
+
+    marks = [str(row).split() for row in summary.loc[summary["status"] == "ok", "marks"]]
+    count = sum(proofs.UNPROVED in own for own in marks)
+    return f"{count} of {len(marks)} figures are unproved: {proofs.HOW}" if count else ""
+
+
+def marks_of(source: Path) -> proofs.Marks:
+    """By the certificates that belong to the records at ``source``."""
+    from . import parity, proofs
+
+    certificates, _ = parity.load(certificates_of(source))
+    return proofs.Marks(certificates, catalog.load_catalog(PROJECT).models)
 
 
 def certificates_of(source: Path) -> Path:
@@ -190,7 +210,8 @@ def make_parity(source: Path, results: Path) -> None:
     Raises :class:`Disagreement` behind all that, where a certificate failed."""
     from . import parity, tables
 
-    certificates, problems = parity.load(certificates_of(source))
+    found, problems = parity.load(certificates_of(source))
+    certificates = parity.latest(found)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     tables.write({"parity": parity.table(certificates)}, results / "tables")
@@ -224,12 +245,12 @@ def make_lint(sources: Sequence[Path], results: Path) -> None:
 def lint_own(source: Path, results: Path) -> findings.Linted:
     """The records at ``source``, and the tables beside them or, where ``report`` was told to write
     there, below ``results``."""
-    from . import lint_results, parity
+    from . import lint_results
 
     found = records.load(source)
     if not found.runs and not found.problems:
         raise records.RecordsError(f"{source}: holds no record of a run and no published table")
-    marks = parity.Marks(parity.load(certificates_of(source))[0])
+    marks = marks_of(source)
     folders = (source.parent / "tables", results / "tables")
     stated = {folder: folder / FINGERPRINT for folder in folders}
     vouched = fingerprint(found, source)

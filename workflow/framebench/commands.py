@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from . import searches
 from .catalog import Catalog
 from .cluster import START_NODES
 from .matrix import Case
-from .plan import Plan, PlannedRun
+from .plan import Plan, PlannedRun, variables
 from .searches import Search
 from .side_by_side import lease_name
 
@@ -167,7 +167,9 @@ def words(named: Mapping[str, object]) -> list[str]:
 
 
 def _variables(plan: Plan, case: Case) -> list[str]:
-    if not case.variant:
-        return []
-    variables = plan.settings.suite.variants[case.variant].variables
-    return [word for name, value in variables.items() for word in ("--variable", f"{name}={value}")]
+    return given(variables(case, plan.settings.suite).items())
+
+
+def given(named: Iterable[tuple[str, str]]) -> list[str]:
+    """Environment variables of the ranks, as the command line has them."""
+    return [word for name, value in named for word in ("--variable", f"{name}={value}")]

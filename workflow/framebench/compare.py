@@ -26,7 +26,7 @@ import pandas as pd
 
 from . import intervals, pairs, signed_rank, statistics
 from .cases import KEYS, Case, Key, group, marks_of
-from .parity import Marks
+from .proofs import Marks
 from .records import load_record
 from .run import RecordsError, Run
 
@@ -90,7 +90,7 @@ class Estimate:
 def compare(
     base: Sequence[Run],
     candidate: Sequence[Run],
-    marks: tuple[Marks, Marks] = (Marks(), Marks()),
+    marks: tuple[Marks | None, Marks | None] = (None, None),
     threshold: float = THRESHOLD,
 ) -> pd.DataFrame:
     """A row for every case of either set, COLUMNS; nothing is rounded. ``threshold``: a part.

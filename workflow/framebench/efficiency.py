@@ -19,8 +19,8 @@ import pandas as pd
 from . import statistics
 from .cases import KEYS, Case, group, marks_of
 from .catalog import forward_multiply_adds
-from .parity import Marks
 from .probes import Peaks
+from .proofs import Marks
 from .run import Run
 
 DATASHEETS = Path(__file__).parents[1] / "datasheets.csv"
@@ -100,7 +100,7 @@ def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> 
 
 def table(
     runs: Sequence[Run],
-    marks: Marks,
+    marks: Marks | None,
     peaks: Peaks,
     models: Mapping[str, Mapping[str, Any]],
     datasheets: Sequence[Datasheet],

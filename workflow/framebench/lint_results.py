@@ -17,7 +17,7 @@ import pandas as pd
 from . import figures, scaling, tables
 from .cases import KEYS
 from .findings import Finding, Linted
-from .parity import Marks
+from .proofs import Marks
 from .records import RecordSet, load_record
 from .run import RecordsError, Run
 

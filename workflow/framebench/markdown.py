@@ -16,6 +16,7 @@ from . import (
     intervals,
     markdown_scaling,
     parity,
+    proofs,
     scaling,
     side_by_side,
     split_table,
@@ -77,6 +78,8 @@ MARKS = {
     "these were throttled",
     "parity": "the framework computed something else than the reference (see the parity table): "
     "do not compare this figure",
+    "unproved": "nothing shows that this code, in this environment and with these variables, "
+    f"computed the same as the reference: {proofs.HOW}",
 }
 WORDS = {**MARKS, side_by_side.TOKEN: side_by_side.MEANING}
 
@@ -232,7 +235,8 @@ def _parity(table: pd.DataFrame, notes: Footnotes) -> Iterator[str]:
     frame = parity.overview(table)
     names = list(frame.columns)
     rows = [dict(zip(names, row, strict=True)) for row in frame.itertuples(False)]
-    columns = [name for name in names if name != "reason"]
+    blank = {"reason"} if any(frame["variant"]) else {"reason", "variant"}
+    columns = [name for name in names if name not in blank]
     cells = (
         [
             f"{row[name]:.1e}"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from .record_files import parse
-from .run import Problem, Run, cause
+from .record_files import VARIANT, computation_of, environment_digest, parse, variables_of
+from .run import Problem, cause
 
 FORMAT = "framebench-parity-1"
 COLUMNS = (
@@ -29,6 +29,7 @@ COLUMNS = (
     "where",
     "framework_version",
     "accelerator",
+    "variant",
     "status",
     "reason",
 )
@@ -81,12 +82,14 @@ AMP_PRODUCTS = 0.25
 @dataclass(frozen=True)
 class Certificate:
     """What one comparison found. ``dropout``: whether it was the one with dropout. ``errors``:
-    (quantity, error, where), () unless it is ok."""
+    (quantity, error, where), () unless it is ok. ``arm``: of an A/B test, "" where it is of the
+    usual software. ``environment``, ``variables`` and ``computation`` are those of a run."""
 
     framework: str
     framework_version: str
     accelerator: str
     model: str
+    sequence_length: int | None
     mode: str
     precision: str
     compiler: str
@@ -96,19 +99,31 @@ class Certificate:
     reason: str
     errors: tuple[tuple[str, float, str], ...]
     started: str
+    arm: str
+    environment: str
+    variables: tuple[tuple[str, str], ...]
+    computation: str
 
     @property
-    def subject(self) -> tuple[str, ...]:
+    def subject(self) -> tuple[Any, ...]:
         """What it certifies, without the number of devices."""
         return (
             self.framework,
             self.framework_version,
             self.accelerator,
             self.model,
+            self.sequence_length,
             self.mode,
             self.precision,
             self.compiler,
         )
+
+    @property
+    def variant(self) -> str:
+        """What else it is of, as tokens like those of a run's."""
+        length = [f"seq={self.sequence_length}"] if self.sequence_length else []
+        arm = [f"{VARIANT}={self.arm}"] if self.arm else []
+        return ";".join([*length, *arm, *(f"{name}={value}" for name, value in self.variables)])
 
     @property
     def passed(self) -> bool | None:
@@ -127,8 +142,8 @@ def bound(precision: str, quantity: str) -> float:
 
 
 def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
-    """The certificates below ``folder``, the last of each comparison, and files that are none."""
-    found: dict[tuple[Any, ...], Certificate] = {}
+    """The certificates below ``folder``, and files that are none."""
+    found = []
     problems = []
     for path in sorted(folder.rglob("*.json")):
         try:
@@ -136,11 +151,16 @@ def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
         except (OSError, ValueError) as error:
             problems.append(Problem(str(path.relative_to(folder)), cause(error)))
             continue
-        certificate = _certificate(record)
-        key = (*certificate.subject, certificate.devices, certificate.dropout)
-        if key not in found or found[key].started <= certificate.started:
-            found[key] = certificate
-    return [found[key] for key in sorted(found)], problems
+        found.append(_certificate(record))
+    return found, problems
+
+
+def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
+    """The last of each comparison, whatever code and environment it was of, sorted."""
+    found: dict[tuple[Any, ...], Certificate] = {}
+    for one in sorted(certificates, key=lambda one: one.started):
+        found[(*one.subject, one.variant, one.devices, one.dropout)] = one
+    return [found[key] for key in sorted(found)]
 
 
 def table(certificates: Iterable[Certificate]) -> pd.DataFrame:
@@ -159,7 +179,8 @@ SHOWN = ("outputs", "loss", "gradients", "losses", "dropout", "multiply-adds")
 def overview(frame: pd.DataFrame) -> pd.DataFrame:
     """A row for each certificate of a :func:`table`: the errors that are SHOWN, the verdict and
     the reason for it. What was compared in several runs (with and without dropout) is one row."""
-    subject = ["framework", "framework_version", "model", "mode", "precision", "compiler"]
+    subject = ["framework", "framework_version", "model", "mode", "precision", "compiler",
+               "variant"]  # fmt: skip
     rows = []
     for key, part in frame.groupby([*subject, "devices"], sort=False):
         errors = dict(zip(part["quantity"], part["error"], strict=True))
@@ -182,31 +203,6 @@ def _named(frame: pd.DataFrame) -> Iterator[Any]:
     return iter(frame.itertuples())
 
 
-class Marks:
-    """Which cases have a failed certificate."""
-
-    def __init__(self, certificates: Iterable[Certificate] = ()) -> None:
-        self._failed = [c for c in certificates if c.passed is False]
-
-    def of(self, run: Run) -> str:
-        """``parity`` where a certificate of what ``run`` computed failed, else the empty string.
-        One of several devices says nothing of a single one."""
-        if run.source != "framebench":
-            return ""
-        subject = (
-            run.framework,
-            run.framework_version,
-            run.variant.partition(";")[0],
-            run.model,
-            run.mode,
-            run.precision,
-            run.compiler,
-        )
-        devices = run.nodes * run.devices_per_node
-        failed = any(c.subject == subject and c.devices <= devices for c in self._failed)
-        return "parity" if failed else ""
-
-
 def summary_text(certificates: Sequence[Certificate]) -> str:
     """A line for each certificate, worst quantity first, and how many passed."""
     lines = []
@@ -214,6 +210,8 @@ def summary_text(certificates: Sequence[Certificate]) -> str:
         devices = f"{certificate.devices} device(s)"
         if certificate.dropout:
             devices += ", with dropout"
+        if certificate.variant:
+            devices += f", {certificate.variant}"
         subject = (
             f"{certificate.framework:<11} {certificate.model:<14} {certificate.mode:<9} "
             f"{certificate.precision:<4} {certificate.compiler:<9} {devices}"
@@ -246,6 +244,7 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         framework_version=record["framework_version"],
         accelerator=record["settings"]["accelerator"],
         model=case["model"],
+        sequence_length=case["sequence_length"],
         mode=case["mode"],
         precision=case["precision"],
         compiler=case["compiler"],
@@ -255,6 +254,10 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         reason=record["reason"],
         errors=tuple(_errors(record)) if record["status"] == "ok" else (),
         started=record["started"],
+        arm=record["settings"].get("variant") or "",
+        environment=environment_digest(record["environment"]),
+        variables=variables_of(record),
+        computation=computation_of(record),
     )
 
 
@@ -285,7 +288,7 @@ def _rows(certificate: Certificate) -> Iterator[list[Any]]:
         certificate.compiler,
         certificate.devices,
     ]
-    origin = [certificate.framework_version, certificate.accelerator]
+    origin = [certificate.framework_version, certificate.accelerator, certificate.variant]
     end = [*origin, certificate.status, certificate.reason]
     if not certificate.errors:
         passed = pd.NA if certificate.passed is None else certificate.passed

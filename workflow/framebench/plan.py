@@ -105,13 +105,13 @@ def make_plan(
     wanted = matrix.narrow(everything, settings)
     place = matrix.capacity(settings, machine, everything)
     cases, left_out = matrix.fit(wanted, place)
-    # A framework's usual software is known too where only variants run: certificates are of it.
+    # A framework's usual software is known too where only variants run: probes are of it.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
     runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator)
     requests = {
         case: {
             **request(software(case, settings.suite), settings, place, runs_in),
-            **_variables(case, settings.suite),
+            **({"variables": own} if (own := variables(case, settings.suite)) else {}),
         }
         for case in cases
     }
@@ -185,9 +185,10 @@ def software(case: Case, suite: Suite) -> str:
     return f"{case.framework}@{case.variant}" if own else case.framework
 
 
-def _variables(case: Case, suite: Suite) -> dict[str, Any]:
+def variables(case: Case, suite: Suite) -> Mapping[str, str]:
+    """What the ranks of a case are given by its variant."""
     variant = suite.variants.get(case.variant)
-    return {"variables": variant.variables} if variant and variant.variables else {}
+    return variant.variables if variant else {}
 
 
 def further(plan: Plan) -> list[PlannedRun]:

@@ -28,6 +28,8 @@ _SCHEMA = Path(__file__).parents[1] / "schemas" / "record.schema.json"
 VARIANT = "variant"
 # Of an environment: more than packages, what they are built on.
 _BROUGHT = ("image", "image_digest", "modules")
+# Variables that tell a framework or a library underneath to compute in another way.
+_ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X64|BF16|FP16")
 _NAME = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?\.json")
 # A record states its throughput and what it follows from; the two are written by one program from
 # the same floats, so anything beyond rounding error is another definition of throughput.
@@ -162,7 +164,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         wall_seconds=float(record["wall_seconds"]),
         origin=origin,
         hardware=hardware,
-        environment=_environment_digest(environment),
+        environment=environment_digest(environment),
         record=file,
         doubts=doubts.of(record) if is_ok else (),
         peak_device_memory=_most(record["ranks"], "peak_device_memory_bytes") if is_ok else None,
@@ -172,6 +174,9 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
         started=_moment(record["started"]),
         machine=identity(environment, hardware),
+        sequence_length=case["sequence_length"],
+        variables=variables_of(record),
+        computation=computation_of(record),
     )
 
 
@@ -213,6 +218,19 @@ def variant_of(settings: Mapping[str, Any], length: int | None) -> str:
     if settings.get("variant"):
         tokens.append(f"{VARIANT}={settings['variant']}")
     return ";".join(tokens)
+
+
+def variables_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What an A/B test gave the ranks, and what else they had that changes the arithmetic."""
+    own = record["environment"]["variables"].items()
+    found = {name: value for name, value in own if _ARITHMETIC.search(name)}
+    found.update(record["settings"].get("variables", {}))
+    return tuple(sorted((name, str(value)) for name, value in found.items()))
+
+
+def computation_of(record: Mapping[str, Any]) -> str:
+    """The digest of the code that computed it; "" where the record does not tell."""
+    return str(record["environment"]["code"].get("computation", ""))
 
 
 def _checked_throughput(record: Mapping[str, Any]) -> float:
@@ -269,7 +287,7 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _environment_digest(environment: Mapping[str, Any]) -> str:
+def environment_digest(environment: Mapping[str, Any]) -> str:
     """Twelve hex digits of Python, packages, whether conda made it, image or modules, and what is
     set for NCCL (that it reports more does not count); "" where no package was captured."""
     if not environment["packages"]:

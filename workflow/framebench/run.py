@@ -39,6 +39,9 @@ class Run:
     all its samples; `split` is that of the slowest rank, None where none was asked for;
     `all_reduce` is None where none was timed.
     `machine`: what tells the machine from others, of several nodes the first.
+    `sequence_length` is in tokens. `variables` are those that an A/B test gives the ranks and those
+    that change a framework's arithmetic, by name; `computation` is a digest of the code that
+    computed it, "" where that is not known.
     `largest`: its batch is the largest that fits, found by a search. `started`: when, in seconds of
     the epoch, None where that is not known.
     """
@@ -75,6 +78,9 @@ class Run:
     largest: bool = False
     started: float | None = None
     machine: Identity = UNKNOWN
+    sequence_length: int | None = None
+    variables: tuple[tuple[str, str], ...] = ()
+    computation: str = ""
 
 
 @dataclass(frozen=True)

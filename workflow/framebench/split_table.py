@@ -11,7 +11,7 @@ import pandas as pd
 from . import statistics
 from .cases import KEYS, Case, group, marks_of
 from .markdown_cells import MISSING, Cell, Footnotes, Row, marked, number
-from .parity import Marks
+from .proofs import Marks
 from .run import Run
 from .step_parts import PARTS
 
@@ -40,7 +40,7 @@ EXPLANATION = (
 _INTEGERS = ("nodes", "devices_per_node", "batch_per_device", "split_steps")
 
 
-def table(runs: Sequence[Run], marks: Marks) -> pd.DataFrame:
+def table(runs: Sequence[Run], marks: Marks | None) -> pd.DataFrame:
     """A row for every training case: the medians over its ok repeats that have a split."""
     cases = group([run for run in runs if run.mode == "train"], marks).values()
     frame = pd.DataFrame([_row(case) for case in cases], columns=list(COLUMNS), dtype=object)

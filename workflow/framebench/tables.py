@@ -16,7 +16,7 @@ import pandas as pd
 from . import intervals, markdown, scaling, shape, statistics
 from .cases import KEYS, Case, Place, group, marks_of
 from .files import write_whole
-from .parity import Marks
+from .proofs import Marks
 from .ratios import ratio
 from .run import Run
 
@@ -90,9 +90,10 @@ def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataF
     4. amp_speedup, compiler_speedup: its median / that of fp32, or of compiler none.
     5. Each ratio with its interval.
     6. latency: mean and percentiles over the steps of all ok repeats of an inference case.
-    7. A figure has the marks of all runs behind it: a ratio those of both cases.
+    7. A figure has the marks of all runs behind it: a ratio those of both cases. Without ``marks``
+       nothing is said of proofs.
     """
-    cases = group(runs, marks or Marks())
+    cases = group(runs, marks)
     return {
         "summary": _frame(SUMMARY_COLUMNS, map(_summary_row, cases.values())),
         "weak_scaling": _frame(scaling.WEAK_COLUMNS, scaling.weak(cases)),

@@ -1,10 +1,12 @@
 # The software that a job runs in: an environment, an interpreter, modules or an image.
 def run_software(wildcards):
-    """A comparison is of the usual software, a run or a search perhaps of a variant's."""
+    """A probe is of the usual software, everything else perhaps of a variant's."""
     if "run" in wildcards.keys():
         case = POSSIBLE[run_name(wildcards)].case
     elif "search" in wildcards.keys():
         case = SEARCHES[search_name(wildcards)].case
+    elif "comparison" in wildcards.keys():
+        return compared(wildcards)[1].software
     else:
         return wildcards.framework
     return planning.software(case, PLAN.settings.suite)

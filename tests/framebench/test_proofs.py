@@ -1,0 +1,232 @@
+"""Which figures carry the mark that they are not proved, and what for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from framebench import catalog, certify, cli, parity, proofs, records
+from framebench.config import load_settings
+from framebench.machine import Machine
+from framebench.plan import make_plan
+from framebench.run import Run
+
+from ..conftest import ROOT
+from .made_up_records import record_of
+
+MODELS = catalog.load_catalog(ROOT).models
+CODE, PACKAGES = {"version": "1", "computation": "c" * 64}, {"numpy": "2.3.4", "pytorch": "1"}
+CASE = {
+    "framework": "pytorch",
+    "model": "bert_base",
+    "mode": "inference",
+    "nodes": 1,
+    "devices_per_node": 1,
+    "batch_per_device": 4,
+    "precision": "fp32",
+    "compiler": "none",
+    "sequence_length": 128,
+}
+
+
+def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
+    """``code``, ``packages``, ``variables`` (of its environment), ``given`` (by a variant): what
+    the record has instead."""
+    where = {**record["environment"], "code": CODE}
+    where |= {key: other[key] for key in ("code", "packages", "variables") if key in other}
+    settings = {**record["settings"], "variables": other.get("given", {})}
+    return {**record, "environment": where, "settings": settings}
+
+
+def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
+    """A run that left a record."""
+    path = folder / "runs" / f"{len(list(folder.rglob('*.json')))}" / "r1.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(changed(record_of(random.Random(1), case, 1), **other)))
+    (run,) = records.load(path.parent).runs
+    return run
+
+
+def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **other: Any) -> None:
+    """A certificate beside it, with this error of the outputs; ``dropout``: that with dropout;
+    ``refused``: why there is nothing to compare."""
+    record = changed(record_of(random.Random(1), case, 1), **other)
+    facts = "facts-dropout.json" if other.get("dropout") else "facts.json"
+    quantity = "dropout" if other.get("dropout") else "outputs"
+    ranks = [
+        {
+            **{key: rank[key] for key in ("rank", "host", "status", "reason")},
+            "products": {"float32": 9},
+            "parity": [{"quantity": quantity, "error": error, "where": ""}],
+        }
+        for rank in record["ranks"]
+    ]
+    record |= {"format": parity.FORMAT, "command": ["--model", facts], "ranks": ranks}
+    record |= {"throughput": None, "samples": None, "window_seconds": None}
+    record |= {"started": other.get("started", "2030-01-01T00:00:00.000Z")}
+    if "refused" in other:
+        record |= {"status": "unsupported", "reason": other["refused"], "ranks": []}
+    path = folder / "parity" / f"{len(list(folder.rglob('*.json')))}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record))
+
+
+def doubt_of(folder: Path, run: Run) -> tuple[str, str] | None:
+    certificates, problems = parity.load(folder / "parity")
+    assert not problems
+    return proofs.Marks(certificates, MODELS).doubt(run)
+
+
+def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:
+    run = run_in(tmp_path, CASE)
+    assert doubt_of(tmp_path, run) == ("unproved", "")
+    certificate_in(tmp_path, CASE)
+    assert doubt_of(tmp_path, run) is None
+    imported = dataclasses.replace(run, source="dlperf-v1.0", model="unknown")
+    assert doubt_of(tmp_path, imported) is None
+
+
+BF16 = {"ONEDNN_DEFAULT_FPMATH_MODE": "BF16"}
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"code": {"version": "1", "computation": "d" * 64}}, "the certificate is of other code"),
+        ({"code": {"version": "1"}}, "the certificate does not say of which code it is"),
+        ({"packages": {"numpy": "1.0", "pytorch": "1"}}, "is of another environment"),
+        ({"given": BF16}, "the certificate is of other variables"),
+        ({"given": {"OMP_WAIT_POLICY": "ACTIVE"}}, "the certificate is of other variables"),
+        ({"variables": {"NVIDIA_TF32_OVERRIDE": "1"}}, "the certificate is of other variables"),
+    ],
+)
+def test_a_certificate_of_something_else_proves_nothing(
+    tmp_path: Path, other: dict[str, Any], why: str
+) -> None:
+    certificate_in(tmp_path, CASE, **other)
+    mark, found = doubt_of(tmp_path, run_in(tmp_path, CASE)) or ("", "")
+    assert mark == "unproved"
+    assert found.endswith(why)
+    if other != {"code": {"version": "1"}}:  # and the other way round
+        assert doubt_of(tmp_path, run_in(tmp_path, CASE, **other)) is None
+
+
+@pytest.mark.parametrize("key", ["mode", "precision", "compiler", "sequence_length"])
+def test_each_mode_precision_compiler_and_length_needs_its_own(tmp_path: Path, key: str) -> None:
+    other = {"mode": "train", "precision": "amp", "compiler": "inductor", "sequence_length": 64}
+    certificate_in(tmp_path, CASE)
+    run = run_in(tmp_path, {**CASE, key: other[key]})
+    assert doubt_of(tmp_path, run) == ("unproved", "")
+
+
+def test_an_old_record_that_does_not_name_its_code_is_unproved(tmp_path: Path) -> None:
+    certificate_in(tmp_path, CASE, code={"version": "1"})
+    run = run_in(tmp_path, CASE, code={"version": "1"})
+    assert doubt_of(tmp_path, run) == (
+        "unproved",
+        "the record does not say which code computed it",
+    )
+    certificate_in(tmp_path, CASE, error=0.1, code={"version": "1"}, started="2031-01-01")
+    assert doubt_of(tmp_path, run) == ("parity", ""), "a failure is not lost for want of a digest"
+
+
+def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> None:
+    training = {**CASE, "mode": "train"}
+    one, four = (run_in(tmp_path, {**training, "devices_per_node": n}) for n in (1, 4))
+    certificate_in(tmp_path, training)
+    assert doubt_of(tmp_path, one) == ("unproved", "it was not compared with dropout")
+    certificate_in(tmp_path, training, dropout=True)
+    assert doubt_of(tmp_path, one) is None
+    assert doubt_of(tmp_path, four) == ("unproved", "it was not compared on several devices")
+    certificate_in(tmp_path, {**training, "devices_per_node": 2})
+    assert doubt_of(tmp_path, four) is None
+    inference = run_in(tmp_path, {**CASE, "devices_per_node": 4})
+    certificate_in(tmp_path, CASE)
+    assert doubt_of(tmp_path, inference) is None, "inference exchanges nothing"
+
+
+def test_a_failed_certificate_marks_what_it_is_of_until_it_is_made_again(tmp_path: Path) -> None:
+    training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
+    one, two = (run_in(tmp_path, {**training, "devices_per_node": n}) for n in (1, 2))
+    other = run_in(tmp_path, training, code={"version": "1", "computation": "d" * 64})
+    certificate_in(tmp_path, training)
+    certificate_in(tmp_path, {**training, "devices_per_node": 2}, error=0.1)
+    assert doubt_of(tmp_path, one) is None, "that of two devices says nothing of one"
+    assert doubt_of(tmp_path, two) == ("parity", "")
+    certificate_in(tmp_path, {**training, "devices_per_node": 2}, started="2031-01-01")
+    assert doubt_of(tmp_path, two) is None
+    assert doubt_of(tmp_path, other) == ("unproved", "the certificate is of other code")
+
+
+def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
+    certificate_in(tmp_path, CASE, refused="no amp on a CPU")
+    run = run_in(tmp_path, CASE)
+    assert doubt_of(tmp_path, run) == ("unproved", "it cannot be compared: no amp on a CPU")
+    toy = run_in(tmp_path, {**CASE, "model": "toy", "sequence_length": None})
+    assert doubt_of(tmp_path, toy) == (
+        "unproved",
+        "there is no reference of toy to compare it with",
+    )
+
+
+def test_report_tells_how_many_figures_are_unproved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_in(tmp_path, CASE)
+    run_in(tmp_path, {**CASE, "mode": "train"})
+    certificate_in(tmp_path, CASE)
+    assert cli.main(["report", "--records", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.endswith(
+        "\n1 of 2 figures are unproved: snakemake --cores all parity\n"
+    )
+    summary = (tmp_path / "tables" / "summary.md").read_text()
+    assert summary.count("unproved") == 2, "one figure, and the word explained"
+    assert cli.main(["lint", "--sources", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
+    certificate_in(tmp_path, {**CASE, "mode": "train"})
+    certificate_in(tmp_path, {**CASE, "mode": "train"}, dropout=True)
+    assert cli.main(["report", "--records", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
+    assert "unproved" not in capsys.readouterr().out
+    assert "unproved" not in (tmp_path / "tables" / "summary.csv").read_text()
+
+
+def test_every_variant_with_variables_or_software_of_its_own_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "suite.yaml").write_text(
+        json.dumps(
+            {
+                "variants": {
+                    "usual": {},
+                    "again": {},
+                    "bf16": {"variables": BF16},
+                    "mine": {"interpreters": {"pytorch": sys.executable}},
+                },
+                "axes": {
+                    "framework": "pytorch",
+                    "model": "resnet50_v1.5",
+                    "batch_per_device": [2],
+                },
+            }
+        )
+    )
+    known = catalog.load_catalog(ROOT)
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    config |= {"suite": str(tmp_path / "suite.yaml"), "results": str(tmp_path)}
+    monkeypatch.chdir(ROOT)
+    plan = make_plan(load_settings(config, known), known, Machine(4, 0), None)
+    wanted = certify.comparisons(plan, known)
+    assert [(one.arm, one.software, dict(one.variables)) for one in wanted] == [
+        ("", "pytorch", {}),
+        ("bf16", "pytorch", BF16),
+        ("mine", "pytorch@mine", {}),
+    ]
+    assert len(certify.names(plan, known, wanted)) == 3
+    words = certify.arguments(plan, wanted[1], "reference")
+    assert words[-2:] == ["--variable", "ONEDNN_DEFAULT_FPMATH_MODE=BF16"]
+    assert words[words.index("--variant") + 1] == "bf16"

@@ -1,0 +1,58 @@
+"""The digest of the code that computes a figure covers what takes part in it, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import computation
+
+from ..conftest import ROOT
+from ..frameworks.models import BERT, facts_of
+
+PYTORCH = ROOT / "scripts" / "frameworks" / "pytorch"
+
+
+def test_it_covers_all_modules_that_a_rank_imports() -> None:
+    code = "import json, sys, harness.rank; print(json.dumps([*sys.modules]))"
+    python = [sys.executable, "-I", "-c", f"import sys; sys.path[:0] = [{str(ROOT / 'scripts')!r}]"]
+    python[-1] += f"; {code}"
+    printed = subprocess.run(python, check=True, capture_output=True, text=True).stdout
+    imported = {name for name in json.loads(printed) if name.startswith("harness.")}
+    assert {f"harness.{name}" for name in computation.MODULES} == imported | {"harness.processes"}
+
+
+def test_another_adapter_or_module_or_fact_is_another_computation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(PYTORCH, tmp_path / "pytorch")
+    shutil.copytree(ROOT / "scripts" / "harness", tmp_path / "harness")
+    monkeypatch.setattr(computation, "_HARNESS", str(tmp_path / "harness"))
+    facts = facts_of(BERT)
+    found = [computation.digest(str(tmp_path / "pytorch"), facts)]
+    for name in ("pytorch/steps.py", "pytorch/inner/new.py", "harness/window.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        with (tmp_path / name).open("a") as file:
+            file.write("# another\n")
+        found.append(computation.digest(str(tmp_path / "pytorch"), facts))
+    facts["hyperparameters"]["layers"] = 11
+    found.append(computation.digest(str(tmp_path / "pytorch"), facts))
+    assert len(set(found)) == 5
+    (tmp_path / "harness" / "agent.py").write_text("")  # computes nothing
+    (tmp_path / "pytorch" / "__pycache__").mkdir(exist_ok=True)
+    (tmp_path / "pytorch" / "__pycache__" / "steps.py").write_text("")
+    assert computation.digest(str(tmp_path / "pytorch"), facts) == found[-1]
+
+
+def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
+    """Though the hyper-parameters are others on purpose."""
+    from reference.compute import parity_facts
+
+    facts = facts_of(BERT)
+    timed = computation.digest(str(PYTORCH), facts)
+    for dropout in (False, True):
+        assert computation.digest(str(PYTORCH), parity_facts(facts, dropout)) == timed
