@@ -6,11 +6,14 @@ import argparse
 import os
 import re
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from harness.memory import DEFAULT, Limit, parse_limit
 from harness.settling import FEWEST
 
+#: Options whose value is a path; those of what a run leaves.
+_PATHS = ("--framework", "--model", "--parity", "--prefix")
+_LEFT = ("--output", "--log")
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
 
 
@@ -209,8 +212,15 @@ def _parser() -> argparse.ArgumentParser:
         help="environment module that must be loaded",
     )
     left = parser.add_argument_group("what it leaves")
-    left.add_argument("--output", required=True, metavar="PATH.json", type=os.path.abspath)
-    left.add_argument("--log", required=True, metavar="PATH.log", type=os.path.abspath)
+    left.add_argument(
+        "--output",
+        metavar="PATH.json",
+        type=os.path.abspath,
+        help="default: a new file in the working directory",
+    )
+    left.add_argument(
+        "--log", metavar="PATH.log", type=os.path.abspath, help="default: beside the output"
+    )
     return parser
 
 
@@ -231,9 +241,32 @@ def parse(arguments: Sequence[str]) -> Request:
         parser.error(f"--nodes {parsed['nodes']} needs --start-nodes")
     if parsed["nodes"] > 1 and parsed["lease"] is not None:
         parser.error("--lease is for runs on one node; the devices of several are the scheduler's")
+    parsed["output"] = parsed["output"] or _new_output(parsed)
+    parsed["log"] = parsed["log"] or os.path.splitext(parsed["output"])[0] + ".log"
     return Request(**parsed)
 
 
+def _new_output(parsed: Dict[str, Any]) -> str:
+    """A path in the working directory that nothing has yet, named after the run."""
+    names = (os.path.basename(parsed["framework"]), os.path.basename(parsed["model"])[:-5])
+    stem = os.path.abspath("-".join([*names, parsed["mode"], f"r{parsed['repeat']}"]))
+    number, path = 1, f"{stem}.json"
+    while os.path.lexists(path):
+        number += 1
+        path = f"{stem}-{number}.json"
+    return path
+
+
 def as_typed(executable: str, folder: str, arguments: Sequence[str]) -> List[str]:
-    """The command line to paste in order to run this again."""
-    return [executable, folder, *arguments]
+    """The command line to paste, in any folder, in order to run this again: its paths are absolute,
+    and what it leaves goes to that folder, because what this run leaves is never overwritten."""
+    typed = [executable, folder]
+    words = iter(arguments)
+    for word in words:
+        name, separator, value = word.partition("=")
+        if name in (*_PATHS, *_LEFT):
+            value = value if separator else next(words)
+            typed += [name, os.path.abspath(value)] if name in _PATHS else []
+        else:
+            typed.append(word)
+    return typed

@@ -192,9 +192,12 @@ def main(arguments: Sequence[str]) -> int:
         print(f"already measured: {request.output}", file=sys.stderr)
         return _CANNOT_DO
     folder = os.path.dirname(os.path.realpath(__file__))
+    command = as_typed(sys.executable, folder, arguments)
+    # The same on all nodes, where nothing was said of it.
+    arguments = [*arguments, "--output", request.output, "--log", request.log]
     try:
         with signals_raise():
-            return run(request, arguments, as_typed(sys.executable, folder, arguments))
+            return run(request, arguments, command)
     except reservation.ReservationError as error:
         print(error, file=sys.stderr)
         return _CANNOT_WRITE

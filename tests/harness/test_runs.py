@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -59,7 +61,8 @@ def test_a_good_run_leaves_a_complete_record(toy: Bench, mode: str, devices: int
     assert record["unit"] == "samples/s", "the unit is the model's"
     assert record["samples"] == 4 * devices * 5, "samples are global and of the window only"
     assert record["throughput"] == record["samples"] / record["window_seconds"]
-    assert record["command"] == toy.command(mode=mode, devices_per_node=devices, repeat=3, seed=7)
+    asked = {"mode": mode, "devices_per_node": devices, "repeat": 3, "seed": 7}
+    assert record["command"] == toy.command(**asked, output=None, log=None)
     assert record["environment"]["code"]["sha256"], "the code that measured is identified"
     assert len(record["ranks"]) == devices
     for rank in record["ranks"]:
@@ -301,9 +304,35 @@ def test_modules_in_the_working_folder_are_not_imported(toy: Bench, tmp_path: Pa
     assert venv["status"] == "ok", venv["reason"]
 
 
-def test_the_recorded_command_can_be_run_again(toy: Bench, tmp_path: Path) -> None:
-    first = toy.run("").record
-    again = [*first["command"], "--output", str(tmp_path / "again.json")]
-    second = toy.run("", *again[2:])
-    assert second.status == 0, second.stderr
-    assert json.loads((tmp_path / "again.json").read_text())["case"] == first["case"]
+def test_the_recorded_command_pasted_elsewhere_leaves_another_record(
+    toy: Bench, tmp_path: Path
+) -> None:
+    given = {"framework": "tests/frameworks/toy", "model": "tests/models/toy.json"}
+    relative = {**given, "output": os.path.relpath(toy.output, ROOT)}
+    prefix = os.path.relpath(sys.prefix, ROOT)
+    done = toy.run(
+        "", f"--prefix={prefix}", cwd=ROOT, log=os.path.relpath(toy.log, ROOT), **relative
+    )
+    assert done.record["status"] == "ok", done.record["reason"]
+    first, log = toy.output.read_bytes(), toy.log.read_bytes()
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    for name in ("toy-toy-train-r1", "toy-toy-train-r1-2"):
+        pasted = subprocess.run(
+            shlex.join(done.record["command"]),
+            shell=True,
+            cwd=elsewhere,
+            env=toy.environment(""),
+            capture_output=True,
+            text=True,
+        )
+        assert pasted.returncode == 0, pasted.stderr
+        assert f"{elsewhere / name}.json" in pasted.stdout, "it must say where the record is"
+        second = json.loads((elsewhere / f"{name}.json").read_text())
+        assert_valid(second)
+        assert second["status"] == "ok", second["reason"]
+        for key in ("case", "settings", "repeat", "command"):
+            assert second[key] == done.record[key], f"{key} is another"
+        assert second["started"] != done.record["started"], "the same record"
+        assert (elsewhere / f"{name}.log").is_file()
+    assert (toy.output.read_bytes(), toy.log.read_bytes()) == (first, log), "the first was touched"
