@@ -11,35 +11,42 @@ import platform
 import socket
 import sys
 import time
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Sequence
 
 from harness import cores as cores_of
-from harness import environment, interfaces, node, packages, processes, software, wire
+from harness import environment, handshake, interfaces, node, packages, processes, software, wire
 from harness.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.command_line import parse
 from harness.report import first_line
 
 #: Where the launcher listens (``host:port``, several joined by commas: one of them is reachable),
-#: and the word by which it knows its own.
+#: and the token that it and its nodes know and nobody else.
 LAUNCHER_VARIABLE = "FRAMEBENCH_LAUNCHER"
 TOKEN_VARIABLE = "FRAMEBENCH_LAUNCHER_TOKEN"
 
 _CONNECT_SECONDS = 10.0
+#: How often, where it hangs up: strangers may have crowded this node out.
+_CALLS = 3
 
 
-def call(addresses: Sequence[str]) -> wire.Connection:
-    """A connection to the launcher. Raises OSError of the last address where none answers."""
-    last: Optional[OSError] = None
+def call(addresses: Sequence[str], token: str) -> wire.Connection:
+    """A connection to the launcher. Raises OSError or wire.Closed of the last address where none
+    answers as the launcher would."""
+    last: Exception = OSError("no address of the launcher was given")
     for address in addresses:
         host, _, port = address.rpartition(":")
-        try:
-            found = socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS)
-        except OSError as error:
-            last = error
-            continue
-        found.settimeout(None)
-        return wire.Connection(found)
-    raise last or OSError("no address of the launcher was given")
+        for _ in range(_CALLS):
+            try:
+                found = socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS)
+            except OSError as error:
+                last = error
+                break
+            try:
+                return handshake.with_launcher(found, token)
+            except wire.Closed as error:
+                found.close()
+                last = error
+    raise last
 
 
 def introduction(task: node.Task, link: wire.Connection, common: Dict[str, str]) -> Dict[str, Any]:
@@ -50,7 +57,6 @@ def introduction(task: node.Task, link: wire.Connection, common: Dict[str, str])
     wrong = wrong or software.missing(task.request, common)
     index = os.environ.get("SLURM_NODEID", "")
     return {
-        "token": os.environ.get(TOKEN_VARIABLE, ""),
         "node": node.name(),
         "index": int(index) if index.isdigit() else None,
         "interface": interfaces.with_address(link.own_host),
@@ -91,7 +97,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with signals_raise():
             task = node.task_of(parse(arguments))
-            link = call(os.environ.get(LAUNCHER_VARIABLE, "").split(","))
+            addresses = os.environ.get(LAUNCHER_VARIABLE, "").split(",")
+            link = call(addresses, os.environ.get(TOKEN_VARIABLE, ""))
             try:
                 take_part(task, link)
             finally:

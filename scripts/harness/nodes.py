@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
 import os
 import select
 import shlex
@@ -17,11 +16,10 @@ import socket
 import subprocess
 import sys
 import time
-import uuid
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from harness import interfaces, outcome, wire
+from harness import handshake, interfaces, outcome, wire
 from harness.adapter import Mismatch
 from harness.agent import LAUNCHER_VARIABLE, TOKEN_VARIABLE
 from harness.node import Found, Share, Task
@@ -34,6 +32,8 @@ _CALL_SECONDS = 120.0
 #: How long a node may take, behind its own time limit, to say how it went.
 _ANSWER_SECONDS = 30.0
 _LEAVE_SECONDS = 15.0
+#: Who may be on the line at a time without having proved to be a node; then the oldest has to go.
+_MOST_CALLERS = 128
 
 
 class Missing(Exception):
@@ -60,7 +60,7 @@ def run_ranks(
     """How all ranks ended, and an entry of the record for each node. ``arguments``: the command
     line of this launcher. Raises Missing, and Mismatch where the nodes are not alike."""
     with _listening() as (listener, addresses), open(nodes_log, "wb") as log:
-        token = uuid.uuid4().hex
+        token = handshake.new_token()
         command = [
             *shlex.split(str(task.request.start_nodes).format(nodes=task.case.nodes)),
             sys.executable,
@@ -92,6 +92,7 @@ def _listening() -> Iterator[Tuple[socket.socket, List[str]]]:
     with socket.socket() as listener:
         listener.bind(("", 0))
         listener.listen(128)
+        listener.setblocking(False)
         port = listener.getsockname()[1]
         own = interfaces.addresses()
         hosts = [address for name, address in own.items() if name != "lo"]
@@ -131,7 +132,8 @@ def _wait_for_calls(
     log: str,
 ) -> None:
     end = min(deadline, time.monotonic() + _CALL_SECONDS)
-    calling: List[wire.Connection] = []  # they have not said yet who they are
+    callers: List[handshake.Caller] = []  # strangers, for all that is known of them
+    proved: List[wire.Connection] = []  # nodes that have not introduced themselves yet
     try:
         while len(called) < task.case.nodes:
             if starter.poll() is not None:
@@ -142,33 +144,45 @@ def _wait_for_calls(
                 )
             if time.monotonic() >= end:
                 raise Missing(f"{_who_answered(task, called)} within {_CALL_SECONDS:g} s")
-            readable, _, _ = select.select([listener, *calling], [], [], 0.5)
+            readable, _, _ = select.select([listener, *callers, *proved], [], [], 0.5)
+            for link in [link for link in proved if link in readable]:
+                _introduce(link, proved, called)
+            for caller in [one for one in callers if one in readable or one.is_late]:
+                _check_proof(caller, callers, proved)
             if listener in readable:
-                calling.append(wire.Connection(listener.accept()[0]))
-            for link in [link for link in calling if link in readable]:
-                _introduce(link, token, calling, called)
+                with contextlib.suppress(OSError):  # it has hung up already
+                    callers.append(handshake.Caller(listener.accept()[0], token))
+                if len(callers) > _MOST_CALLERS:
+                    callers.pop(0).close()
     finally:
-        for link in calling:
-            link.close()
+        for one in (*callers, *proved):
+            one.close()
 
 
-def _introduce(
-    link: wire.Connection, token: str, calling: List[wire.Connection], called: List[Node]
+def _check_proof(
+    caller: handshake.Caller, callers: List[handshake.Caller], proved: List[wire.Connection]
 ) -> None:
-    """Take in what one of those ``calling`` says: it is a node of this run, or a stranger."""
+    """Whether one of the ``callers`` is a node of this run, as far as it has said by now."""
+    try:
+        if not caller.proved():
+            return
+        proved.append(caller.connection())
+    except wire.Closed:
+        caller.close()
+    callers.remove(caller)
+
+
+def _introduce(link: wire.Connection, proved: List[wire.Connection], called: List[Node]) -> None:
+    """Take in what a node says of itself."""
     try:
         messages = link.received()
-        if not messages:
-            return
-        introduction = messages[0]
     except (wire.Closed, ValueError):
-        introduction = {}
-    calling.remove(link)
-    told = str(introduction.pop("token", ""))
-    if hmac.compare_digest(told.encode(), token.encode()):
-        called.append(Node(link, introduction))
-    else:
+        proved.remove(link)
         link.close()
+        return
+    if messages:
+        proved.remove(link)
+        called.append(Node(link, messages[0]))
 
 
 def _who_answered(task: Task, called: Sequence[Node]) -> str:

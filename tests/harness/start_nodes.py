@@ -2,23 +2,39 @@
 
 All are this machine. FRAMEBENCH_START leaves out the node of that number (``without=1``), gives it
 another interpreter (``python1=PATH``), fails (``fail=1``) or has others call the launcher before
-the nodes do (``strangers=1``).
+the nodes do (``strangers=some`` that say things, ``strangers=many`` that say nothing).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import socket
 import subprocess
 import sys
 
+SAYINGS = (
+    b"",
+    b'{"token": "guess", "node": "n9", "index": 0}\n',
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"[" * 200_000 + b"\n",  # deeper than a parser of JSON goes
+    b'{"token": "\\ud800"}\n',  # no text that could be encoded
+)
+MANY = 1200  # more than there may be open files in select
 
-def call_as_strangers() -> list[socket.socket]:
-    """Connections to the launcher: one that says nothing, one with a guess, one with nonsense."""
+
+def call_as_strangers(which: str) -> list[socket.socket]:
+    """Connections to the launcher, which stay open."""
     host, _, port = os.environ["FRAMEBENCH_LAUNCHER"].split(",")[-1].rpartition(":")
-    calls = [socket.create_connection((host, int(port))) for _ in range(3)]
-    calls[1].sendall(b'{"token": "guess", "node": "n9", "index": 0}\n')
-    calls[2].sendall(b"GET / HTTP/1.1\r\n\r\n")
+    if which == "many":
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    calls = []
+    for saying in SAYINGS if which == "some" else [b""] * MANY:
+        calls.append(socket.create_connection((host, int(port))))
+        with contextlib.suppress(OSError):  # it has hung up meanwhile
+            calls[-1].sendall(saying)
     return calls
 
 
@@ -30,7 +46,7 @@ def main() -> int:
     if "fail" in does:
         print("start_nodes: error: no such partition", file=sys.stderr)
         return 3
-    strangers = call_as_strangers() if "strangers" in does else []
+    strangers = call_as_strangers(does["strangers"]) if "strangers" in does else []
     started = [
         subprocess.Popen(
             [does.get(f"python{number}", command[0]), *command[1:]],

@@ -138,8 +138,9 @@ def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
     assert "the time limit of 15 s was reached during: warm-up" in record["reason"]
 
 
-def test_strangers_who_call_are_no_nodes_and_hold_nobody_up(toy: Bench) -> None:
-    record = run(toy, start="strangers=1").record
+@pytest.mark.parametrize("which", ["some", "many"])
+def test_strangers_who_call_are_no_nodes_and_hold_nobody_up(toy: Bench, which: str) -> None:
+    record = run(toy, start=f"strangers={which}").record
     assert (record["status"], record["reason"]) == ("ok", "")
     assert [node["node"] for node in record["nodes"]] == ["n0", "n1"]
     assert record["wall_seconds"] < 60
