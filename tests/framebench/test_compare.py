@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from framebench import cli, compare, html_tables, markdown
+from framebench import cli, compare, gate, html_tables, markdown
 from framebench.run import Run
 
 from .made_up_records import record_of
@@ -300,8 +300,10 @@ def test_the_command_writes_table_and_page_and_fails_on_a_regression(
     assert "1 no difference shown" in capsys.readouterr().out
     assert cli.main([*given, "--candidate", str(slow)]) == 0
     assert "Measured one after the other (1 of 1 cases)" in capsys.readouterr().out
-    assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.05"]) == 1
-    assert "1 of 1 cases are shown to be more than 5.0% slower" in capsys.readouterr().err
+    assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.05"]) == 3
+    assert (
+        "regression: 1 of 1 cases are shown to be more than 5.0% slower" in capsys.readouterr().err
+    )
     assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.099"]) == 0
     assert "cannot tell of 1 of 1 cases whether they are more than 9.9% slower" in (
         capsys.readouterr().out
@@ -314,6 +316,68 @@ def test_the_command_writes_table_and_page_and_fails_on_a_regression(
     assert "packages.numpy 2.3.4 -&gt; 2.4.0" in page
     assert "Measured one after the other (1 of 1 cases)" in page
     assert "packages.numpy" in (tmp_path / "out" / "tables" / "compare.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "fail_on", "status", "message"),
+    [
+        (scaled(1.0), scaled(1.0), 0.05, 0, ""),
+        (scaled(1.0), scaled(0.8), None, 0, ""),
+        (scaled(1.0), scaled(0.8), 0.05, 3, "1 of 1 cases are shown to be more than 5.0% slower"),
+        (
+            scaled(1.0) + scaled(1.0, mode="inference"),
+            scaled(0.8),
+            0.05,
+            3,
+            "1 of 2 cases are shown to be more than 5.0% slower, and 1 of 2 cases are lost",
+        ),
+        (
+            scaled(1.0) + scaled(1.0, mode="inference"),
+            scaled(1.0),
+            0.05,
+            4,
+            "lost case: 1 of 2 cases are lost: the candidate has no figure",
+        ),
+        (scaled(1.0), scaled(1.0, mode="inference"), None, 5, "none of 2 cases is on both sides"),
+        (
+            repeats(100.0, 101.0),
+            repeats(60.0, 61.0),
+            0.05,
+            5,
+            "it can be told of none of 1 cases whether it is more than 5.0% slower",
+        ),
+        (repeats(100.0, 101.0), repeats(60.0, 61.0), None, 0, ""),
+        (
+            repeats(100.0, 101.0) + scaled(1.0, mode="inference"),
+            repeats(60.0, 61.0) + scaled(1.0, mode="inference"),
+            0.05,
+            0,
+            "",
+        ),
+    ],
+)
+def test_the_gate_has_a_status_for_each_way_not_to_pass(
+    base: list[Run], candidate: list[Run], fail_on: float | None, status: int, message: str
+) -> None:
+    frame = compare.compare(base, candidate)
+    if not status:
+        gate.check(frame, fail_on)
+        return
+    with pytest.raises(gate.NotPassed) as error:
+        gate.check(frame, fail_on)
+    assert error.value.status == status
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["0%", "100%", "nan", "5", "five", "-1%"])
+def test_the_command_refuses_a_gate_that_means_nothing(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--base", "a", "--candidate", "b", "--results", str(tmp_path), f"--fail-on={text}"]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["compare", *given])
+    assert ended.value.code == 2
+    assert "--fail-on" in capsys.readouterr().err
 
 
 def test_sets_that_were_measured_in_pairs_are_compared_so(

@@ -13,7 +13,9 @@ from framebench.machine import Machine
 from framebench.matrix import cases
 from framebench.plan import make_plan
 from framebench.validation import ConfigError
+from framebench.variants import OF_RANKS
 from framebench.yaml_files import read_mapping
+from harness import processes
 from snakemake.cli import parse_config
 
 ROOT = Path(__file__).parents[2]
@@ -497,3 +499,8 @@ def test_node_local_from_the_command_line(switch: str, tmp_path: Path) -> None:
     entries = [f"node_local={switch}", f"environments={tmp_path}"]
     given = settings(tmp_path, **parse_config(entries))
     assert given.node_local == (switch != "false")
+
+
+def test_variables_that_the_harness_sets_are_all_refused(tmp_path: Path) -> None:
+    of_harness = processes.place_variables(0, 0, ["host:1"], "run", [0])
+    assert {*of_harness, "TMPDIR"} == set(OF_RANKS)

@@ -232,8 +232,10 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     assert 'href="compare.html"' in (results / "report.html").read_text()
 
     failing = project.run("--cores", "1", "compare", "--config", *sources, "fail_on=5%")
-    assert failing.returncode != 0
+    assert failing.returncode == 3, failing.stdout
     assert f"{CASES} of {CASES} cases are shown to be more than 5.0% slower" in failing.stdout
+    assert failing.stdout.splitlines()[-1] == "compare: regression (3)"
+    assert "Exception" not in failing.stdout, failing.stdout
     same = project.run(
         "--cores", "1", "compare", "--config", "base=results@usual", "candidate=results@usual",
         "fail_on=5%",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import catalog, interruptions, records, searches
+from . import amounts, catalog, gate, interruptions, records, searches
 from .config import Source
 from .validation import ConfigError
 
@@ -22,6 +22,8 @@ PROJECT = Path(__file__).parents[2]
 FINGERPRINT = "fingerprint.txt"
 PRINTED_ROWS = 60
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
+FAIL_ON = "5%%, or 0.05: what a case may be slower."
+STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be compared."
 SOURCES = "folders of records or of published tables, or CSVs of runs"
 
 
@@ -45,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     comparing.add_argument("--base", type=Source.of, required=True, help=SIDE)
     comparing.add_argument("--candidate", type=Source.of, required=True, help=SIDE)
     comparing.add_argument("--results", type=Path, required=True, help="folder to write to")
-    comparing.add_argument("--fail-on", type=float, help="a regression above this part is an error")
+    comparing.add_argument("--fail-on", type=share, help=f"{FAIL_ON} {STATUSES}")
     comparing.set_defaults(
         command=lambda given: make_comparison(
             given.base, given.candidate, given.results, given.fail_on
@@ -58,7 +60,10 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         given.command(given)
-    except (ConfigError, records.RecordsError, Disagreement, Regression, Faulty) as error:
+    except gate.NotPassed as error:
+        print(f"framebench: {error}", file=sys.stderr)
+        return gate.leave(error.status)
+    except (ConfigError, records.RecordsError, Disagreement, Faulty) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -67,8 +72,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-class Regression(Exception):
-    """The candidate of a comparison is shown to be slower than was allowed."""
+def share(text: str) -> float:
+    """A percentage or a part of the command line."""
+    try:
+        return amounts.share("--fail-on", text if text.endswith("%") else float(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 class Faulty(Exception):
@@ -77,8 +86,7 @@ class Faulty(Exception):
 
 def make_comparison(base: Source, candidate: Source, results: Path, fail_on: float | None) -> None:
     """Write ``tables/compare.csv`` and ``compare.html`` below ``results`` and print the verdicts.
-    Raises :class:`Regression` behind all that, where a case is shown to be slower by more than
-    ``fail_on``, or is lost."""
+    Raises :class:`gate.NotPassed` behind all that."""
     from . import compare, report, tables
 
     sets, marks = [], []
@@ -97,18 +105,12 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
     report.write_comparison(frame, page, str(base), str(candidate), threshold)
     print(compare.summary_text(frame))
     print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
-    if fail_on is not None:
-        if len(open_cases := compare.undecided(frame, fail_on)):
-            print(
-                f"cannot tell of {len(open_cases)} of {len(frame)} cases whether they are more "
-                f"than {fail_on:.1%} slower"
-            )
-        found_slower = compare.regressions(frame, fail_on)
-        if len(found_slower):
-            raise Regression(
-                f"{len(found_slower)} of {len(frame)} cases are shown to be more than "
-                f"{fail_on:.1%} slower, or are lost"
-            )
+    if fail_on is not None and len(open_cases := compare.undecided(frame, fail_on)):
+        print(
+            f"cannot tell of {len(open_cases)} of {len(frame)} cases whether they are more "
+            f"than {fail_on:.1%} slower"
+        )
+    gate.check(frame, fail_on)
 
 
 def make_report(source: Path, results: Path) -> None:

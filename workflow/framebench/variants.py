@@ -10,9 +10,18 @@ from typing import Any
 from . import brought, paths
 from .validation import ConfigError, show
 
-#: Environment variables that the harness sets for each rank.
-OF_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-OF_HARNESS = "FRAMEBENCH_"
+#: Environment variables that the harness sets for each rank, whatever they were.
+OF_RANKS = (
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "TMPDIR",
+    "FRAMEBENCH_ADDRESSES",
+    "FRAMEBENCH_CORES",
+    "FRAMEBENCH_RUN",
+)
 
 
 @dataclass(frozen=True)
@@ -42,10 +51,10 @@ def variant(value: Mapping[str, Any], place: str) -> Variant:
     }
     variables = {name: str(text) for name, text in value.get("variables", {}).items()}
     for name, text in variables.items():
-        if name in OF_RANKS or name.startswith(OF_HARNESS):
+        if name in OF_RANKS:
             raise ConfigError(
                 f"{place}.variables: found {name}, which the harness sets for each rank; allowed: "
-                f"all but {', '.join(OF_RANKS)} and {OF_HARNESS}.."
+                f"all but {', '.join(OF_RANKS)}"
             )
         if "\0" in text:
             raise ConfigError(

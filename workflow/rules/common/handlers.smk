@@ -35,7 +35,26 @@ def start_round_by_round():
     workflow.scheduler._job_selector = selected
 
 
+VERDICT = None
+
+
+def await_verdict():
+    """Where the job of ``compare`` leaves its exit status: as a job that fails it would be buried
+    under Snakemake's own report, and Snakemake would end with 1 whatever it is."""
+    global VERDICT
+    if any(job.rule.name == "compare" for job in workflow.dag.needrun_jobs()):
+        VERDICT = tempfile.NamedTemporaryFile("r", prefix="framebench-")
+        os.environ[gate.STATUS_FILE] = VERDICT.name
+
+
+def end_with_verdict():
+    if VERDICT and (status := VERDICT.read()):
+        print(f"compare: {gate.NAMES[int(status)]} ({status})", file=sys.stderr)
+        raise SystemExit(int(status))
+
+
 onstart:
+    await_verdict()
     if measures():
         if CLUSTER and workflow.local_exec:
             raise WorkflowError(
@@ -55,6 +74,7 @@ onstart:
 onsuccess:
     if SUMMARY.exists() and SUMMARY.stat().st_mtime >= STARTED:
         print(SUMMARY.read_text(), file=sys.stderr)
+    end_with_verdict()
 
 
 onerror:

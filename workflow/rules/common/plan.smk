@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from framebench import (
     commands,
     environments,
     estimates,
+    gate,
     interruptions,
     locks,
     machine,

@@ -1,0 +1,66 @@
+"""Whether a comparison passes, as an exit status: for whoever has a program ask, as CI does."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REGRESSION, LOST, NOTHING = 3, 4, 5
+NAMES = {REGRESSION: "regression", LOST: "lost case", NOTHING: "nothing comparable"}
+#: Names the file that gets the status instead, where somebody reads it: Snakemake ends with 1 and
+#: with a report of its own for every job that fails.
+STATUS_FILE = "FRAMEBENCH_STATUS_FILE"
+#: Reasons of a case that only one side asked for.
+_ALONE = ("not in base", "not in candidate")
+
+
+class NotPassed(Exception):
+    """Why a comparison does not pass, with the exit status for it."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{NAMES[status]}: {message}")
+        self.status = status
+
+
+def check(frame: pd.DataFrame, fail_on: float | None) -> None:
+    """Raise :class:`NotPassed` for a :func:`compare.compare` that has no case of both sides; with
+    ``fail_on``, a part, also for a case that is shown to be slower by more than that, else for one
+    that is lost, else where of no case it can be told."""
+    from . import compare  # here: pandas takes longer to import than all else of a plan
+
+    cases = len(frame)
+    if frame["reason"].isin(_ALONE).all():
+        raise NotPassed(NOTHING, f"none of {cases} cases is on both sides")
+    if fail_on is None:
+        return
+    failing = compare.regressions(frame, fail_on)
+    lost = int(failing["candidate_median"].isna().sum())
+    slower = len(failing) - lost
+    losing = f"{lost} of {cases} cases are lost: the candidate has no figure for them"
+    if slower:
+        also = f", and {losing}" if lost else ""
+        raise NotPassed(
+            REGRESSION,
+            f"{slower} of {cases} cases are shown to be more than {fail_on:.1%} slower{also}",
+        )
+    if lost:
+        raise NotPassed(LOST, losing)
+    undecided = compare.undecided(frame, fail_on)
+    both = frame["base_median"].notna() & frame["candidate_median"].notna()
+    if len(undecided) == both.sum() and (undecided["verdict"] == compare.CANNOT_TELL).all():
+        raise NotPassed(
+            NOTHING,
+            f"it can be told of none of {cases} cases whether it is more than {fail_on:.1%} slower",
+        )
+
+
+def leave(status: int) -> int:
+    """The exit status to end with: ``status``, or 0 where it is left in a file."""
+    if path := os.environ.get(STATUS_FILE):
+        with open(path, "w") as file:
+            file.write(str(status))
+        return 0
+    return status
