@@ -1,8 +1,8 @@
 """Whether the statistics keep what they promise, at full size: coverage of the intervals, also
 where repeats go on until they are narrow, false differences called by a comparison and its power,
-also of pairs on a machine that drifts, windows called unsteady, repeats called odd. Seeded; prints
-what was found beside the promise and ends with 1 where one is missed by more than three standard
-errors of the simulation.
+also of pairs on a machine that drifts, windows called unsteady, stalls, gates of a comparison,
+repeats called odd. Seeded; prints what was found beside the promise and ends with 1 where one is
+missed by more than three standard errors of the simulation.
 
     .venv/bin/python benchmarks/statistical_promises.py [DRAWS]
 """
@@ -21,7 +21,14 @@ from framebench import intervals, shape, signed_rank, steady  # noqa: E402
 from framebench.repeats import AUTO, wanted  # noqa: E402
 
 from tests.framebench.distributions import SAMPLERS, drifting, true_median  # noqa: E402
-from tests.framebench.test_steady import HANGING_TOGETHER, NOT_STEADY, STEADY  # noqa: E402
+from tests.framebench.test_steady import (  # noqa: E402
+    HANGING_TOGETHER,
+    NOT_STEADY,
+    POWER,
+    STALLED,
+    STEADY,
+    UNSTALLED,
+)
 from tests.framebench.test_tables import repeats  # noqa: E402
 
 DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
@@ -136,6 +143,38 @@ def windows() -> None:
             random = np.random.default_rng(0)
             found = np.mean([bool(steady.unsteady(draw(random, count))) for _ in range(FEWER)])
             show(f"unsteady: {name}, {count} steps", found, low, high, FEWER)
+    for count, power in POWER.items():
+        random = np.random.default_rng(0)
+        step = np.where(np.arange(count) < count // 2, 1, 1.05)
+        draws = random.normal(1, 0.01, (FEWER, count)) * step
+        found = np.mean([bool(steady.unsteady(window)) for window in draws])
+        what = f"unsteady: a step of 5 % halfway, {count} steps"
+        show(what, found, power - 0.02, min(1, power + 0.02), FEWER)
+
+
+def stalls() -> None:
+    promises = {name: (draw, 0.98, 1.0) for name, draw in STALLED.items()}
+    promises |= {name: (draw, 0.0, most) for name, (draw, most) in UNSTALLED.items()}
+    for name, (draw, low, high) in promises.items():
+        for count in (16, 30, 100):
+            random = np.random.default_rng(0)
+            windows = [draw(random, count).tolist() for _ in range(DRAWS)]
+            found = np.mean([steady.stall(window) is not None for window in windows])
+            show(f"a stall: {name}, {count} steps", found, low, high, DRAWS)
+
+
+def gates() -> None:
+    """How often all of an interval lies beyond a threshold of 5 %, by what is true."""
+    for factor, low, high in ((0.95, 0, 0.025), (0.955, 0, 0.001), (0.93, 0.95, 1)):
+        random = np.random.default_rng(0)
+        base = random.normal(1, NOISE, (DRAWS, REPEATS)).tolist()
+        candidate = (factor * random.normal(1, NOISE, (DRAWS, REPEATS))).tolist()
+        found = [
+            intervals.ratio_interval(*pair) or (0, 2) for pair in zip(base, candidate, strict=True)
+        ]
+        held = np.mean([high_end < 0.95 for _, high_end in found])
+        what = f"shown to be over 5 % slower, in truth {1 - factor:.1%}, {REPEATS} repeats"
+        show(what, held, low, high, DRAWS)
 
 
 def odd_repeats() -> None:
@@ -156,5 +195,7 @@ if __name__ == "__main__":
     comparisons_of_pairs()
     repeats_until_narrow()
     windows()
+    stalls()
+    gates()
     odd_repeats()
     sys.exit(1 if missed else 0)

@@ -13,6 +13,7 @@ from framebench import steady
 Steps = Callable[[np.random.Generator, int], np.ndarray]
 DRAWS = 1000
 HANGING_TOGETHER = 0.03  # false alarms that are promised where neighbours have a correlation of 0.5
+MEASURING = Path(__file__).parents[2] / "docs" / "measuring.md"
 TRACES = json.loads((Path(__file__).parent / "traces.json").read_text())
 
 
@@ -35,11 +36,29 @@ STEADY: dict[str, Steps] = {
     "skewed": lambda random, count: random.lognormal(0, 0.1, count),
     "hanging together": hanging_together(0.5, 0.05),
     "periodic stalls": lambda random, count: (
-        random.normal(1, 0.01, count) + 3.0 * (np.arange(count) % 10 == 9)
+        random.normal(1, 0.01, count) + 3.0 * (np.arange(count) % 5 == 4)
     ),
     "two modes": lambda random, count: 1 + 0.2 * (random.random(count) < 0.3),
-    "single stall": lambda random, count: 1 + 50.0 * (np.arange(count) == count // 3),
 }
+#: One long step each, and what it is beside.
+STALLED: dict[str, Steps] = {
+    "single stall": lambda random, count: 1 + 50.0 * (np.arange(count) == count // 3),
+    "a step of five times the median": lambda random, count: (
+        random.lognormal(0, 0.1, count) * np.where(np.arange(count) == count // 3, 5.0, 1)
+    ),
+}
+#: Step times of which none is a stall, however far the longest stands out, and how often one is
+#: called all the same.
+UNSTALLED: dict[str, tuple[Steps, float]] = {
+    "noisy": (STEADY["noisy"], 0.001),
+    "two modes": (STEADY["two modes"], 0.001),
+    "periodic stalls": (STEADY["periodic stalls"], 0.0),
+    "skewed": (lambda random, count: random.lognormal(0, 0.3, count), 0.001),
+    "very skewed": (lambda random, count: random.lognormal(0, 0.6, count), 0.01),
+    "exponential tail": (lambda random, count: 1 + random.exponential(0.2, count), 0.001),
+}
+#: How often a step of 5 % in the middle is found under 1 % of noise, by the number of steps.
+POWER = {16: 0.41, 20: 0.54, 30: 0.82, 50: 0.99}
 NOT_STEADY: dict[str, Steps] = {
     "step of 5 %": lambda random, count: (
         random.normal(1, 0.01, count) * np.where(np.arange(count) < 0.4 * count, 1.05, 1)
@@ -78,6 +97,48 @@ def test_a_steady_window_is_rarely_called_unsteady(name: str, count: int) -> Non
 def test_a_change_is_found_in_a_hundred_steps(name: str) -> None:
     rate = found(NOT_STEADY[name], 100)
     assert rate >= 0.9, f"{name}: {rate}"
+
+
+@pytest.mark.parametrize("count", POWER)
+def test_the_power_is_what_the_documents_say(count: int) -> None:
+    def draw(random: np.random.Generator, count: int) -> np.ndarray:
+        return random.normal(1, 0.01, count) * np.where(np.arange(count) < count // 2, 1, 1.05)
+
+    error = (POWER[count] * (1 - POWER[count]) / DRAWS) ** 0.5
+    assert found(draw, count) == pytest.approx(POWER[count], abs=3 * error + 0.01)
+    told = ", ".join(f"{100 * power:.0f} % at {steps}" for steps, power in POWER.items())
+    assert told in " ".join(MEASURING.read_text().split()), "docs/measuring.md says otherwise"
+
+
+@pytest.mark.parametrize("count", [16, 30])
+@pytest.mark.parametrize("name", STALLED)
+def test_a_step_that_takes_a_part_of_the_window_for_itself_is_found(name: str, count: int) -> None:
+    random = np.random.default_rng(0)
+    windows = [STALLED[name](random, count).tolist() for _ in range(300)]
+    assert np.mean([steady.stall(window) is not None for window in windows]) >= 0.99
+    assert steady.unsteady(windows[0])
+
+
+@pytest.mark.parametrize("count", [10, 20, 100])
+@pytest.mark.parametrize("name", UNSTALLED)
+def test_ordinary_noise_is_rarely_called_a_stall(name: str, count: int) -> None:
+    draw, promised = UNSTALLED[name]
+    random = np.random.default_rng(0)
+    rate = np.mean([steady.stall(draw(random, count)) is not None for _ in range(DRAWS)])
+    assert rate <= promised + 3 * (promised * (1 - promised) / DRAWS) ** 0.5
+
+
+def test_a_stall_says_which_step_and_how_long() -> None:
+    steps = [1.8, 2.0, 4.9, 3.1, 44.0, 2.2]
+    assert steady.unsteady(steps) == "step 5 of 6 took 44 s, the others at most 4.9 s"
+    assert steady.unsteady(steps[:4]) == ""
+    assert steady.unsteady([*steps, 40.0]) == "", "two of the same length are how the machine runs"
+    assert steady.unsteady([0.1, 9.0]) == "", "of two steps nobody knows which one is odd"
+    little = [1.0] * 1000 + [10.0]
+    assert steady.unsteady(little) == "", "it moves the throughput by less than 1 %"
+    late = [1.0, 1.01, 0.99, 1.0, 1.02] * 4 + [1.1, 1.09, 1.11, 1.12, 1.1] * 4 + [30.0]
+    assert "+10" in steady.unsteady(late)
+    assert steady.unsteady(late).endswith("; step 41 of 41 took 30 s, the others at most 1.12 s")
 
 
 @pytest.mark.parametrize("count", [2, 5, steady.fewest_steps() - 1])

@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from framebench import markdown, scaling, tables
+from framebench.cases import group
 from framebench.run import Doubt, Run
 
 
@@ -122,7 +124,23 @@ def test_five_repeats_have_no_95_percent_interval() -> None:
     found = only(tables.build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
     assert math.isnan(found["throughput_ci_low"])
     assert math.isnan(found["throughput_ci_high"])
-    assert found["marks"] == "few noisy"
+    assert found["marks"] == "few"
+
+
+def called_noisy(count: int, deviation: float) -> float:
+    """Of so many repeats with normal noise, in percent."""
+    draws = np.random.default_rng(count).normal(100, deviation, (100, count))
+    runs = [run for n, row in enumerate(draws, 1) for run in repeats(*row, batch_per_device=n)]
+    marks = [case.marks for case in group(runs, None).values()]
+    assert all(("few" in found) == (count < 6) for found in marks)
+    return float(np.mean(["noisy" in found for found in marks]))
+
+
+def test_noisy_is_not_a_matter_of_chance() -> None:
+    # of two repeats with 3 % of deviation the range was wider than 5 % in a quarter of cases
+    assert [called_noisy(count, 3.0) for count in range(2, 6)] == [0] * 4, "too few cannot tell"
+    assert [called_noisy(count, 10.0) > 0.9 for count in range(6, 11)] == [True] * 5
+    assert [called_noisy(count, 0.5) for count in range(6, 11)] == [0] * 5
 
 
 def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> None:
@@ -266,28 +284,39 @@ def test_a_compiler_is_compared_with_none_at_the_same_precision() -> None:
 # ---- latency ------------------------------------------------------------------------------------
 
 
-def test_latency_pools_the_steps_of_the_good_repeats_in_milliseconds() -> None:
-    steps = [n / 1000 for n in range(1, 101)]
+def test_latency_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
+    steps = [n / 1000 for n in range(1, 1001)]
     runs = [
-        run(1.0, repeat=1, mode="inference", step_seconds=tuple(steps[:50])),
-        run(1.0, repeat=2, mode="inference", step_seconds=tuple(steps[50:])),
-        run(None, repeat=3, mode="inference", step_seconds=(9.0,)),
+        run(1.0, repeat=1, mode="inference", step_seconds=tuple(steps)),
+        run(1.0, repeat=2, mode="inference", step_seconds=tuple(2 * one for one in steps)),
+        run(1.0, repeat=3, mode="inference", step_seconds=tuple(50 * one for one in steps)),
+        run(None, repeat=4, mode="inference", step_seconds=(9.0,)),
         run(1.0, mode="train", step_seconds=(9.0,)),
     ]
     found = only(tables.build(runs)["latency"])
-    assert (found["samples"], found["note"]) == (100, "")
+    assert (found["samples"], found["note"]) == (3000, "")
     names = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
-    assert [found[name] for name in names] == pytest.approx([50.5, 50, 90, 95, 99])
+    assert [found[name] for name in names] == pytest.approx([1001, 1001, 1800, 1900, 1980])
 
 
 def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
     # SuperBench: with 10 steps p95 = p99 = the maximum, unmarked.
-    runs = [run(1.0, mode="inference", step_seconds=(0.1,) * 9 + (0.2,))]
+    runs = [run(1.0, mode="inference", step_seconds=(0.1,) * 63 + (0.2,))]
     found = only(tables.build(runs)["latency"])
     assert (found["p50_ms"], found["p90_ms"]) == (100.0, 100.0)
     assert math.isnan(found["p95_ms"])
     assert math.isnan(found["p99_ms"])
-    assert found["note"] == "10 samples: p95 needs 20, p99 needs 100"
+    assert found["note"] == "64 steps in a repeat: p95 needs 130, p99 needs 662"
+
+
+def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:
+    runs = [run(1.0, repeat=n, mode="inference", step_seconds=(0.1,) * 63) for n in range(1, 21)]
+    found = only(tables.build(runs)["latency"])
+    assert (found["samples"], found["p50_ms"]) == (1260, 100.0)
+    assert math.isnan(found["p90_ms"]), "63 steps of each of 20 repeats are not 1260 of one"
+    assert found["note"].startswith("63 steps in a repeat: p90 needs 64,")
+    mixed = [replace(runs[0], step_seconds=(0.1,) * 1000), runs[1]]
+    assert math.isnan(only(tables.build(mixed)["latency"])["p90_ms"]), "one repeat has too few"
 
 
 def test_failed_and_imported_inference_says_why_it_has_no_latency() -> None:

@@ -26,8 +26,8 @@ KEYS = (
     "batch_per_device",
 )
 
-#: A median is noisy whose interval (with too few repeats for one: whose range) is wider than this
-#: part of it, from end to end.
+#: A median is noisy whose interval is wider than this part of it, from end to end. Without an
+#: interval nothing is said: the range of two repeats is wide or narrow by chance.
 NOISY = 0.05
 
 # Which failure to name where several are equally frequent: the most telling first.
@@ -112,9 +112,10 @@ def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks | None) -> Ca
 
 def _trust(values: Sequence[float], middle: float, interval: intervals.Interval | None) -> set[str]:
     """Marks that the repeats alone tell."""
-    low, high = interval or (min(values), max(values))
-    marks = {"noisy"} if high - low > NOISY * middle or shape.modes(values) else set()
-    return marks if interval else marks | {"few"}
+    if interval is None:
+        return {"few"}
+    low, high = interval
+    return {"noisy"} if high - low > NOISY * middle or shape.modes(values) else set()
 
 
 def _found(runs: Sequence[Run]) -> Iterator[str]:

@@ -53,8 +53,9 @@ EXPLANATIONS = {
     "device. Ratios come from unrounded medians.",
     "compiler_speedup": "The framework's graph compiler against no compiler, everything else "
     "equal. Ratios come from unrounded medians.",
-    "latency": "Milliseconds of one step (one batch on every device), over the steps of all "
-    "repeats. Percentiles are nearest-rank and need enough samples to exist.",
+    "latency": "Milliseconds of one step (one batch on every device): each figure is the median "
+    "over repeats of that of one repeat. Percentiles are nearest-rank and need enough steps in "
+    "every repeat to exist (Samples: steps of all repeats).",
     "efficiency": efficiency_cells.EXPLANATION,
     "split": split_table.EXPLANATION,
     "parity": "Relative errors against a float64 reference from the same weights and batch: the "
@@ -70,10 +71,10 @@ EXPLANATIONS = {
 MARKS = {
     "few": "fewer repeats than an interval of the median needs, or fewer timed steps than it takes "
     "to see whether they are steady",
-    "noisy": "the interval (or, of few repeats, the range) is wider than 5 % of the median, or the "
-    "repeats have two modes",
+    "noisy": "the interval is wider than 5 % of the median, or the repeats have two modes; with "
+    "fewer than six repeats, which have no interval, nothing is said",
     "unsteady": "the step times of a repeat changed within its timed window, or had not settled "
-    "before it",
+    "before it, or one step of it stalled",
     "disturbed": "while a repeat was timed, others used its cores, its GPU or the machine, or "
     "these were throttled",
     "parity": "the framework computed something else than the reference (see the parity table): "

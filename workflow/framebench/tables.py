@@ -7,7 +7,8 @@ CSV), never zero, and `reason` or `note` says why.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,8 @@ LATENCY_COLUMNS = (
     "note",
     "marks",
 )
-PERCENTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95, "p99_ms": 0.99}
+PERCENTILES = ("p50_ms", "p90_ms", "p95_ms", "p99_ms")
+TAILS = (("p90_ms", 0.9), ("p95_ms", 0.95), ("p99_ms", 0.99))
 
 
 def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataFrame]:
@@ -161,22 +163,31 @@ def _compiler_row(case: Case, cases: Mapping[Place, Case]) -> list[Any]:
 
 
 def _latency_row(case: Case) -> list[Any]:
-    """Percentiles of pooled steps: a user waits for a step, whichever repeat it was in."""
-    steps = [1000 * s for run in case.ok for s in run.step_seconds]
-    found = {name: statistics.percentile(steps, p) for name, p in PERCENTILES.items()}
+    """Steps of one repeat resemble each other more than those of others do: pooled they would count
+    as more than they are. So each repeat has percentiles, and the steps that they need."""
+    repeats = [[1000 * s for s in run.step_seconds] for run in case.ok if run.step_seconds]
+    fewest = min(map(len, repeats), default=0)
+
+    def of_repeats(figure: Callable[[list[float]], float | None]) -> float | None:
+        figures = [figure(steps) for steps in repeats]
+        known = [one for one in figures if one is not None]
+        return statistics.median(known) if known and len(known) == len(figures) else None
+
+    found = {name: of_repeats(partial(statistics.percentile, fraction=p)) for name, p in TAILS}
     if case.status != "ok":
         note = f"{case.status}: {case.reason}"
-    elif not steps:
+    elif not repeats:
         note = "no step times in these records"
     else:
         needed = [
-            f"{name.removesuffix('_ms')} needs {statistics.samples_needed(PERCENTILES[name])}"
-            for name, value in found.items()
-            if value is None
+            f"{name.removesuffix('_ms')} needs {statistics.samples_needed(p)}"
+            for name, p in TAILS
+            if found[name] is None
         ]
-        note = f"{len(steps)} samples: {', '.join(needed)}" if needed else ""
-    average = statistics.mean(steps) if steps else None
-    return [*case.key, case.status, len(steps), average, *found.values(), note, marks_of(case)]
+        note = f"{fewest} steps in a repeat: {', '.join(needed)}" if needed else ""
+    middles = of_repeats(statistics.mean), of_repeats(statistics.median)
+    count = sum(map(len, repeats))
+    return [*case.key, case.status, count, *middles, *found.values(), note, marks_of(case)]
 
 
 _INTEGERS = ("nodes", "devices_per_node", "batch_per_device", "devices", "total_batch", "repeats",
