@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from framebench.cluster import Cluster
 from framebench.machine import Machine
 from framebench.matrix import Case
 from framebench.plan import PlannedRun, make_plan
+from framebench.validation import ConfigError
 
 from .test_config import CATALOG, changed, settings
 
@@ -20,7 +22,7 @@ GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "
 
 
 def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> dict[str, Any]:
-    found = Cluster(**{**GIVEN, **other}).resources(nodes, devices, 120.0, cuda)
+    found = Cluster.of({**GIVEN, **other}, "cluster.yaml").resources(nodes, devices, 120.0, cuda)
     assert tuple(found) == cluster.RESOURCES
     return {name: value for name, value in found.items() if value is not None}
 
@@ -33,7 +35,7 @@ def test_one_node_with_gpus() -> None:
         "tasks_per_gpu": 0,
         "mem_mb": 512000,
         "runtime": 11,  # 3 x 120 s, and 5 minutes
-        "slurm_extra": "'--exclusive'",
+        "slurm_extra": "--exclusive",
     }
 
 
@@ -48,13 +50,53 @@ def test_without_gpus_none_are_asked_for() -> None:
 
 
 def test_what_the_user_says_is_passed_on() -> None:
-    given = {"partition": "gpu", "account": "me", "constraint": "a100", "extra": "--qos=high"}
+    given = {"partition": "gpu", "account": "me", "constraint": "a100", "qos": "high"}
     found = asked(**given)
     assert found["slurm_partition"] == "gpu"
     assert found["slurm_account"] == "me"
     assert found["constraint"] == "a100"
-    assert found["slurm_extra"] == "'--exclusive --qos=high'"
-    assert "slurm_extra" not in asked(exclusive=False)
+    assert found["qos"] == "high"
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ("", []),
+        ("--nice=5 --mail-user='a b'", ["--nice=5", "--mail-user=a b"]),
+        (["--nice=5", "--mail-user=a b"], ["--nice=5", "--mail-user=a b"]),
+    ],
+)
+def test_further_options_reach_sbatch_word_by_word(extra: Any, words: list[str]) -> None:
+    for exclusive in (True, False):
+        # The plugin puts this text into a command of the shell's.
+        text = asked(extra=extra, exclusive=exclusive).get("slurm_extra", "")
+        assert shlex.split(text) == ["--exclusive"] * exclusive + words
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        ("--qos=high", "--qos is cluster.qos"),
+        ("--nice -p gpu", "-p is cluster.partition"),
+        ("-pgpu", "-p is cluster.partition"),
+        (["--comment=x"], "--comment is Snakemake's"),
+        ("--mail-user='x", "No closing quotation"),
+    ],
+)
+def test_options_that_are_said_elsewhere_are_refused(extra: Any, told: str) -> None:
+    with pytest.raises(ConfigError, match=rf"cluster.yaml: cluster.extra: found .*{told}"):
+        asked(extra=extra)
+
+
+def test_what_nobody_asks_for_is_left_to_default_resources() -> None:
+    bare = Cluster.of({**GIVEN, "exclusive": False}, "")
+    left = {"slurm_partition", "slurm_account", "constraint", "qos", "slurm_extra"}
+    assert set(cluster.RESOURCES) - set(bare.asked(cuda=True)) == left
+    assert set(cluster.RESOURCES) - set(bare.asked(cuda=False)) == left | {"gres", "tasks_per_gpu"}
+    described = Cluster.of({**GIVEN, "account": "me", "qos": "high", "partition": "gpu"}, "")
+    assert set(cluster.RESOURCES) - set(described.asked(cuda=True)) == {"constraint"}
+    given = {"mem_mb", "slurm_account", "runtime", "disk_mb", "gres"}
+    assert cluster.without_effect(given, bare.asked(cuda=True)) == ["gres", "runtime"]
 
 
 def test_all_that_measures_is_told_what_memory_there_is(tmp_path: Path) -> None:

@@ -141,6 +141,14 @@ BAD_CONFIG = {
         {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": INF}},
         ["cluster.memory_gib: found inf", "a number of GiB above 0"],
     ),
+    "unknown key of a cluster": (
+        {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "gpus": 8}},
+        ["profiles/slurm/cluster.yaml", "unknown key cluster.gpus", "gpus_per_node"],
+    ),
+    "options of sbatch that are said elsewhere": (
+        {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "extra": "--qos=high"}},
+        ["profiles/slurm/cluster.yaml", "cluster.extra: found '--qos=high'", "cluster.qos"],
+    ),
     "retry all": ({"retry": "all"}, ["retry[0]: found 'all'", "oom, unsupported, timeout, failed"]),
     "seed as a broken number": ({"seed": 1.0}, ["seed: found 1.0", "a whole number"]),
     "results with a line break": ({"results": "a\n"}, ["results: found 'a\\n'", "line breaks"]),

@@ -59,7 +59,8 @@ PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP
 
 NODE = (
     "NodeName={name} NodeAddr={address} NodeHostname={host} Port={port} State=UNKNOWN "
-    "Sockets=1 CoresPerSocket={cores} ThreadsPerCore=1 RealMemory={memory} Gres=gpu:{gpus}"
+    "Sockets=1 CoresPerSocket={cores} ThreadsPerCore=1 RealMemory={memory} Gres=gpu:{gpus} "
+    "Feature=rack1"
 )
 
 

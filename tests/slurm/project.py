@@ -13,17 +13,7 @@ import yaml
 from ..workflow.conftest import SUITE, Project
 from .cluster import Cluster
 
-#: Of the test cluster's nodes. Jobs are looked at often, because tests wait for them.
-OPTIONS = (
-    "--workflow-profile",
-    "profiles/slurm",
-    "--slurm-init-seconds-before-status-checks",
-    "2",
-    "--seconds-between-status-checks",
-    "1",
-    "--latency-wait",
-    "10",
-)
+OPTIONS = ("--workflow-profile", "profiles/slurm", "--latency-wait", "10")
 
 
 class OnCluster:
@@ -31,6 +21,8 @@ class OnCluster:
 
     def __init__(self, project: Project, cluster: Cluster) -> None:
         self.project, self.cluster = project, cluster
+        # Jobs are looked at often, because tests wait for them.
+        project.snakemake = (str(Path(__file__).with_name("impatient.py")),)
 
     @property
     def folder(self) -> Path:

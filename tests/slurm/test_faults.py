@@ -61,20 +61,26 @@ def assert_continues(project: OnCluster, before: dict[str, str]) -> None:
             assert not overlap(one, other), "two runs at once on a node"
 
 
-def test_a_cancelled_job(slurm_project: OnCluster) -> None:
-    workflow, number = begin(slurm_project)
-    slurm_project.cluster.command("scancel", str(number))
+def test_a_cancelled_job_that_several_runs_share(slurm_project: OnCluster) -> None:
+    slurm_project.describe(runs_per_allocation=2)
+    slurm_project.suite(2, nodes=[2], devices_per_node=[1], batch_per_device=[1, 2])
+    workflow = slurm_project.start("all", toy=SLOW)
+    wait_for(lambda: slurm_project.project.records(), "a run to finish")
+    running = [job for job in slurm_project.cluster.queue() if job.state == "RUNNING"]
+    number = str(max(job.number for job in running if "[" in job.nodes))
+    slurm_project.cluster.command("scancel", number)
     output = ended(workflow)
     before = slurm_project.project.records()
-    assert len(before) == RUNS - 1, f"the other runs did not go on: {output}"
-    (told,) = interruptions(slurm_project)
-    assert told["job"] == str(number)
-    assert told["status"] == "CANCELLED"
+    assert 2 <= len(before) < RUNS, f"the other runs did not go on: {output}"
+    told = interruptions(slurm_project)
+    assert len(told) == RUNS - len(before), told
+    assert {(one["job"], one["status"]) for one in told} == {(number, "CANCELLED")}
+    report = slurm_project.folder / "results" / "report.html"
+    for text in ("Interrupted", "CANCELLED", *(one["run"] for one in told)):
+        assert text in report.read_text(), "a report of what there is was not made"
     assert_continues(slurm_project, before)
-    report = (slurm_project.folder / "results" / "report.html").read_text()
-    assert "Interrupted" in report
-    assert told["run"] in report
-    assert "CANCELLED" in report
+    assert set(slurm_project.table("summary")["repeats"]) == {2}
+    assert "CANCELLED" in report.read_text()
 
 
 def test_a_node_that_fails(slurm_project: OnCluster) -> None:

@@ -72,12 +72,26 @@ def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:
 
 
 def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
-    slurm_project.describe(nodes=2, gpus_per_node=2, exclusive=False)
+    extra = "--nice=7 --mail-type=FAIL '--mail-user=a b'"
+    slurm_project.describe(nodes=2, gpus_per_node=2, exclusive=False, extra=extra)
     slurm_project.suite(2, devices_per_node=[1, 2], batch_per_device=[1, 2, 3])
-    ran = slurm_project.run("all", "--config", "accelerator=cuda", toy="sleep=0.3")
+    given = "--config", "accelerator=cuda"
+    refused = slurm_project.run("all", "--slurm-array-jobs=all", *given)
+    assert refused.returncode != 0
+    assert "--slurm-array-jobs: found 'all'; allowed: nothing" in refused.stdout, refused.stdout
+    assert not slurm_project.project.records()
+    defaults = "--default-resources", "constraint=rack1", "runtime=1"
+    ran = slurm_project.run("all", *defaults, *given, toy="sleep=0.3")
     assert ran.returncode == 0, ran.stdout
+    assert "--default-resources: runtime has no effect on runs" in ran.stdout
     records = slurm_project.records()
     assert [record["status"] for record in records] == ["ok"] * 12
+    jobs = {int(record["environment"]["scheduler"]["job"]): record for record in records}
+    shown = slurm_project.cluster.command("scontrol", "show", "job", str(min(jobs))).stdout
+    for words in ("Nice=7", "MailUser=a b", "Features=rack1"):
+        assert words in shown, shown
+    repeats = [jobs[number]["repeat"] for number in sorted(jobs)]
+    assert repeats == [1] * 6 + [2] * 6, "repeats were not submitted round by round"
     ids = {
         id(record): {
             (host, gpu)

@@ -40,6 +40,7 @@ class Project:
     folder: Path
     first: subprocess.CompletedProcess[str] | None = None
     started: list[subprocess.Popen[str]] = field(default_factory=list)
+    snakemake: tuple[str, ...] = ("-m", "snakemake")
 
     def write_suite(self, suite: dict[str, object]) -> None:
         (self.folder / "config" / "suites" / "toy.yaml").write_text(yaml.safe_dump(suite))
@@ -47,7 +48,7 @@ class Project:
     def start(self, *arguments: str, toy: str = "", **more: str) -> subprocess.Popen[str]:
         """Snakemake in a process group of its own, as a terminal would start it."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "snakemake", *arguments],
+            [sys.executable, *self.snakemake, *arguments],
             cwd=self.folder,
             env={**os.environ, "FRAMEBENCH_TOY": toy, **more},
             stdout=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -36,6 +37,11 @@ def assert_continues(project: Project, before: dict[str, str]) -> None:
     assert not changed, f"finished records were touched: {changed}"
 
 
+def repeats_in_the_summary(project: Project) -> list[str]:
+    with (project.folder / "results" / "tables" / "summary.csv").open() as file:
+        return sorted(row["repeats"] for row in csv.DictReader(file))
+
+
 def test_kill_of_the_workflow(project: Project) -> None:
     workflow = started_after_first_record(project)
     os.kill(workflow.pid, signal.SIGKILL)
@@ -49,6 +55,7 @@ def test_control_c(project: Project) -> None:
     os.killpg(workflow.pid, signal.SIGINT)
     output, _ = workflow.communicate(timeout=600)
     assert workflow.returncode != 0, output
+    assert not (project.folder / "results" / "report.html").exists(), "it does not end at once"
     project.assert_nothing_left()
     assert_continues(project, project.records())
 
@@ -61,7 +68,11 @@ def test_kill_of_a_run(project: Project) -> None:
     assert workflow.returncode != 0, "a run without a record went unnoticed"
     assert len(project.records()) == RUNS - 1, f"the other runs did not go on: {output}"
     project.assert_nothing_left()
+    assert repeats_in_the_summary(project) == ["1", "2"], output
+    assert "Interrupted" in (project.folder / "results" / "report.html").read_text()
+    assert "tables and report hold what there is. The same call again runs what" in output
     assert_continues(project, project.records())
+    assert repeats_in_the_summary(project) == ["2", "2"], "tables of fewer records were kept"
 
 
 def test_kill_of_a_rank_is_recorded(project: Project) -> None:

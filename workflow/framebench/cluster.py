@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .machine import Machine
+from .validation import ConfigError, show
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -28,7 +31,7 @@ START_NODES = (
 class Cluster:
     """Nodes that are alike. ``nodes``: the most that a run may take; ``memory_gib`` of a node;
     ``time_limit``: of the partition, in minutes; ``runs_per_allocation``: runs of the same shape
-    that follow each other in one job; ``extra``: further options of ``sbatch``."""
+    that follow each other in one job; ``extra``: further options of ``sbatch``, word by word."""
 
     nodes: int
     cores_per_node: int
@@ -37,10 +40,33 @@ class Cluster:
     partition: str | None = None
     account: str | None = None
     constraint: str | None = None
+    qos: str | None = None
     time_limit: int | None = None
     exclusive: bool = True
     runs_per_allocation: int = 1
-    extra: str = ""
+    extra: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(given: Mapping[str, Any], source: str) -> Cluster:
+        """From a description that fits the schema. Raises ConfigError, which names ``source``, for
+        options of ``sbatch`` that Framebench or Snakemake's plugin gives itself."""
+        extra = given.get("extra", "")
+        key = f"{source}: cluster.extra"
+        try:
+            words = tuple(shlex.split(extra) if isinstance(extra, str) else extra)
+        except ValueError as error:
+            raise ConfigError(
+                f"{key}: found {show(extra)}; allowed: options of sbatch as a shell takes them, or "
+                f"a list of words ({error})"
+            ) from None
+        for word in words:
+            option = word.split("=")[0] if word.startswith("--") else word[:2]
+            if option in _ELSEWHERE:
+                raise ConfigError(
+                    f"{key}: found {show(word)}; allowed: options that are not said elsewhere: "
+                    f"{option} is {_ELSEWHERE[option]}"
+                )
+        return Cluster(**{**given, "extra": words})
 
     @property
     def machine(self) -> Machine:
@@ -52,7 +78,7 @@ class Cluster:
     def resources(self, nodes: int, devices: int, seconds: float, cuda: bool) -> dict[str, Any]:
         """Of a job of Snakemake's executor for SLURM, RESOURCES: ``nodes`` with ``devices`` each,
         for a run that is expected to take ``seconds``. None for what is not asked."""
-        extra = [*["--exclusive"] * self.exclusive, *[self.extra] * bool(self.extra)]
+        extra = [*["--exclusive"] * self.exclusive, *self.extra]
         values = (
             nodes,
             nodes,
@@ -66,9 +92,16 @@ class Cluster:
             self.partition,
             self.account,
             self.constraint,
-            f"'{' '.join(extra)}'" if extra else None,
+            self.qos,
+            shlex.join(extra) or None,
         )
         return dict(zip(RESOURCES, values, strict=True))
+
+    def asked(self, cuda: bool) -> list[str]:
+        """Those of RESOURCES that some job asks for. The others are left to Snakemake's
+        ``--default-resources``: a rule that names a resource has it, even as None."""
+        found = self.resources(2, 1, 0.0, cuda)
+        return [name for name, value in found.items() if value is not None]
 
     @property
     def memory_mib(self) -> int:
@@ -97,8 +130,34 @@ RESOURCES = (
     "slurm_partition",
     "slurm_account",
     "constraint",
+    "qos",
     "slurm_extra",
 )
+
+#: Options of ``sbatch`` that are none of ``extra``, and whose they are.
+_ELSEWHERE = {
+    **dict.fromkeys(("--account", "-A"), "cluster.account"),
+    **dict.fromkeys(("--partition", "-p"), "cluster.partition"),
+    **dict.fromkeys(("--constraint", "-C"), "cluster.constraint"),
+    **dict.fromkeys(("--qos", "-q"), "cluster.qos"),
+    **dict.fromkeys(("--time", "-t"), "cluster.time_limit"),
+    **dict.fromkeys(("--mem", "--mem-per-cpu"), "cluster.memory_gib"),
+    **dict.fromkeys(("--cpus-per-task", "-c", "--cpus-per-gpu"), "cluster.cores_per_node"),
+    **dict.fromkeys(("--gres", "--gpus", "-G"), "cluster.gpus_per_node and the suite"),
+    **dict.fromkeys(("--nodes", "-N", "--ntasks", "-n", "--ntasks-per-gpu"), "the suite's"),
+    **dict.fromkeys(
+        ("--job-name", "-J", "--output", "-o", "--error", "-e", "--comment", "--export")
+        + ("--chdir", "-D", "--workdir", "--parsable", "--clusters", "-M", "--array", "-a"),
+        "Snakemake's",
+    ),
+}
+
+
+def without_effect(given: Collection[str], asked: Collection[str]) -> list[str]:
+    """Of resources given with ``--default-resources``, those that runs do not ask for so, because
+    the plan and the cluster's description say what they ask for. Snakemake gives ``mem_mb`` a
+    default of its own, which nobody has asked for."""
+    return sorted((set(given) & set(asked)) - {"mem_mb"})
 
 
 def allocations(plan: Plan, size: int) -> dict[str, str]:

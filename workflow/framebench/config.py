@@ -38,6 +38,7 @@ BATCHES = ("batch_per_device", "batch_total")
 AXES = (*DEFAULT_AXES, *BATCHES)
 #: Where a configuration comes from, for messages.
 SOURCE = "config (config/config.yaml or --config)"
+CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
 LISTS = ("frameworks", "models", "retry")
 #: Of ``results``: what stands in it.
 FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_batch")
@@ -128,6 +129,9 @@ def load_settings(
     """
     schema = load_schema("config.schema.yaml", _choices(catalog))
     values = from_text({key: _listing(key, value) for key, value in config.items()}, schema)
+    described = {key: value for key, value in values.items() if key == "cluster"}
+    only = {"properties": {"cluster": schema["properties"]["cluster"]}}
+    check(described, only, CLUSTER_SOURCE)
     check(values, schema, SOURCE)
     deployment = _deployment(methods)
     if values["side_by_side"] and values.get("cluster"):
@@ -158,7 +162,7 @@ def load_settings(
             name: brought.interpreter(f"{SOURCE}: interpreters.{name}", path)
             for name, path in values["interpreters"].items()
         },
-        cluster=Cluster(**values["cluster"]) if values.get("cluster") else None,
+        cluster=Cluster.of(values["cluster"], CLUSTER_SOURCE) if values.get("cluster") else None,
         images={
             name: brought.image(f"{SOURCE}: images.{name}", value)
             for name, value in values["images"].items()

@@ -34,13 +34,24 @@ def resource(name):
         nodes, devices, seconds = measured_shape(wildcards)
         # The first job on each node builds the environment there.
         seconds += estimates.ENVIRONMENT_SECONDS * PLAN.settings.node_local
-        cuda = PLAN.place.accelerator == "cuda"
-        return CLUSTER.resources(nodes, devices, seconds, cuda)[name]
+        return CLUSTER.resources(nodes, devices, seconds, CUDA)[name]
 
     return asked
 
 
-RESOURCES = {name: resource(name) for name in cluster.RESOURCES} if CLUSTER else {}
+CUDA = PLAN.place.accelerator == "cuda"
+ASKED = CLUSTER.asked(CUDA) if CLUSTER else []
+RESOURCES = {name: resource(name) for name in ASKED}
+
+
+def warn_of_resources_without_effect():
+    given = workflow.resource_settings.default_resources or {}
+    for name in cluster.without_effect(given, ASKED):
+        print(
+            f"--default-resources: {name} has no effect on runs, which ask for what the plan and "
+            "profiles/slurm/cluster.yaml say",
+            file=sys.stderr,
+        )
 
 
 ALLOCATIONS = {}

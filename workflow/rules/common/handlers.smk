@@ -19,7 +19,10 @@ def text_of(logs):
 
 
 def round_of(job):
-    """The repeat that a benchmark job is for; None of other jobs."""
+    """The repeat that a benchmark job is for, the first of several that share one; None of other
+    jobs."""
+    if job.is_group():
+        return min((round_of(one) for one in job), default=None)
     if job.rule.name != "benchmark":
         return None
     return POSSIBLE[run_name(job.wildcards)].repeat
@@ -53,6 +56,29 @@ def end_with_verdict():
         raise SystemExit(int(status))
 
 
+def refuse_arrays():
+    """Of an array of jobs, each measures what the first is for."""
+    arrays = getattr(workflow.executor_settings, "array_jobs", None)
+    if arrays:
+        raise WorkflowError(
+            f"--slurm-array-jobs: found {arrays!r}; allowed: nothing, because all jobs of an array "
+            "would measure the same run. For short runs: runs_per_allocation in "
+            "profiles/slurm/cluster.yaml"
+        )
+
+
+def report_what_there_is(logged):
+    kept = {job.rule.name for job in workflow.dag.needrun_jobs()}
+    failed = {
+        one.rule.name for job in workflow.scheduler.failed for one in jobs_in(job)
+    }
+    partial.make(FRAMEBENCH, kept - failed, logged, PLAN.settings.results)
+
+
+def jobs_in(job):
+    return job if job.is_group() else [job]
+
+
 onstart:
     await_verdict()
     if measures():
@@ -62,12 +88,14 @@ onstart:
                 "--workflow-profile profiles/slurm"
             )
         if CLUSTER:
+            refuse_arrays()
+            warn_of_resources_without_effect()
             slurm.note(text_of(log), PLAN.settings.results)
             estimates.tell(PLAN.settings.results, PLAN.expected)
         for line in plan_text.of_other_machines(PLAN):
             print(line, file=sys.stderr)
         rest_while_measuring()
-        if PLAN.room:
+        if PLAN.room or CLUSTER:
             start_round_by_round()
 
 
@@ -79,5 +107,10 @@ onsuccess:
 
 onerror:
     if not workflow.output_settings.dryrun:
+        logged = text_of(log)
         states = slurm.states if CLUSTER else None
-        interruptions.note(text_of(log), PLAN.settings.results, states)
+        try:
+            interruptions.note(logged, PLAN.settings.results, states)
+        except OSError as error:
+            print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        report_what_there_is(logged)

@@ -27,6 +27,7 @@ from framebench import (
     interruptions,
     locks,
     machine,
+    partial,
     plan as planning,
     plan_text,
     probes,
