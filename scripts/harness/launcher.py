@@ -185,8 +185,11 @@ def main(arguments: Sequence[str]) -> int:
     """The exit status: 0 whenever a record was written, whatever it says; 2 for a wrong command
     line or an output that is already there; 3 where the output cannot be written; 128 + N after
     signal N, with no record."""
-    if os.environ.get("FRAMEBENCH_DIE_WITH_PARENT") == "1":
+    parent = os.environ.pop("FRAMEBENCH_DIE_WITH_PARENT", None)
+    if parent:
         signal_when_parent_dies(signal.SIGTERM)
+        if str(os.getppid()) != parent:  # it has ended before the kernel could be asked
+            return 128 + signal.SIGTERM
     request = parse(arguments)
     if os.path.lexists(request.output):
         print(f"already measured: {request.output}", file=sys.stderr)

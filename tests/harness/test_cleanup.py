@@ -48,17 +48,24 @@ def test_killing_the_launcher_takes_everything_along(toy: Bench) -> None:
 
 
 def test_killing_the_launchers_parent_takes_everything_along(toy: Bench) -> None:
-    wrapper = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
-    os.environ["FRAMEBENCH_DIE_WITH_PARENT"] = "1"
-    try:
-        parent = start_hanging(toy, prefix=(sys.executable, "-c", wrapper))
-    finally:
-        del os.environ["FRAMEBENCH_DIE_WITH_PARENT"]
+    wrapper = (
+        "import os, subprocess, sys\n"
+        "os.environ['FRAMEBENCH_DIE_WITH_PARENT'] = str(os.getpid())\n"
+        "sys.exit(subprocess.call(sys.argv[1:]))"
+    )
+    parent = start_hanging(toy, prefix=(sys.executable, "-c", wrapper))
     parent.kill()
     parent.wait()
     toy.assert_nothing_left()
     parent.communicate()
     assert toy.read_record() is None
+
+
+def test_a_launcher_whose_parent_is_gone_measures_nothing(toy: Bench) -> None:
+    """Killed before the launcher could ask the kernel for a signal."""
+    done = toy.run("", variables={"FRAMEBENCH_DIE_WITH_PARENT": "1"})
+    assert done.status == 128 + signal.SIGTERM
+    assert done.record is None
 
 
 def test_killing_a_rank_ends_the_run_with_a_record_that_says_so(toy: Bench) -> None:

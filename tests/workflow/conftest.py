@@ -138,6 +138,34 @@ def make_project(folder: Path) -> Project:
     return made
 
 
+#: A Snakefile with the workflow as its module, whose handlers are not called. When it knows what is
+#: to be done it waits before it does so: for so many seconds, and while there is a file.
+HELD = """
+import os, time
+from pathlib import Path
+configfile: "config/config.yaml"
+module bench:
+    snakefile: "workflow/Snakefile"
+    config: config
+use rule * from bench
+onstart:
+    Path(os.environ["HELD"]).touch()
+    time.sleep(float(os.environ["HELD_SECONDS"]))
+    while os.path.exists(os.environ["HELD"] + ".hold"):
+        time.sleep(0.05)
+"""
+
+
+def held_call(
+    project: Project, name: str, results: str, seconds: float, **variables: str
+) -> subprocess.Popen[str]:
+    """A call that waits so long before its first job; the file NAME says that it does."""
+    (project.folder / "held.smk").write_text(HELD)
+    variables |= {"HELD": str(project.folder / name), "HELD_SECONDS": str(seconds)}
+    words = ("--snakefile", "held.smk", "--until", "benchmark", "--config", f"results={results}")
+    return project.start(*words, **variables)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
     made = make_project(tmp_path / "a project")  # the blank is wanted: paths must be quoted

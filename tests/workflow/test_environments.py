@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 import yaml
 
-from .conftest import RUNS, Project
+from ..processes import PATIENCE, wait_for
+from .conftest import RUNS, Project, held_call
 
 
 @pytest.fixture
@@ -30,6 +35,13 @@ def offline(project: Project) -> dict[str, str]:
     (project.folder / "envs" / "toy.yaml").write_text(yaml.safe_dump(file))
     project.configure(interpreters={})
     return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+
+
+def ensuring(project: Project, marker: Path) -> list[str]:
+    """The command line that builds the toy's environment where it is missing."""
+    framebench = [sys.executable, str(project.folder / "workflow" / "framebench"), "environment"]
+    file = str(project.folder / "envs" / "toy.yaml")
+    return [*framebench, "--file", file, "--marker", str(marker)]
 
 
 def all_of(project: Project, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -79,12 +91,10 @@ def test_what_cannot_be_built_on_a_node_is_said(project: Project, offline: dict[
 
 def test_a_command_takes_the_place_of_what_built(project: Project, offline: dict[str, str]) -> None:
     marker = project.folder.parent / "local" / "toy-0" / "environment.json"
-    framebench = [sys.executable, str(project.folder / "workflow" / "framebench"), "environment"]
-    places = ["--file", str(project.folder / "envs" / "toy.yaml"), "--marker", str(marker)]
     inner = ["sh", "-c", 'echo "$PPID" "$@"', "sh", "--", "x"]
     for _ in range(2):
         ran = subprocess.run(
-            [*framebench, *places, "--", *inner],
+            [*ensuring(project, marker), "--", *inner],
             env={**os.environ, **offline},
             capture_output=True,
             text=True,
@@ -108,9 +118,7 @@ def test_all_nodes_of_a_run_build_before_it_starts(
     )
     starter.chmod(0o755)
     marker = local / "toy-0" / "environment.json"
-    framebench = [sys.executable, str(project.folder / "workflow" / "framebench"), "environment"]
-    places = ["--file", str(project.folder / "envs" / "toy.yaml"), "--marker", str(marker)]
-    command = [*framebench, *places, "--start-nodes", str(starter), "--", "echo", "started"]
+    command = [*ensuring(project, marker), "--start-nodes", str(starter), "--", "echo", "started"]
     settings = {"env": {**os.environ, **offline}, "capture_output": True, "text": True}
     ran = subprocess.run(command, check=True, **settings)
     assert ran.stdout == "started\n"
@@ -119,3 +127,89 @@ def test_all_nodes_of_a_run_build_before_it_starts(
     starter.write_text("#!/bin/sh\necho node 2 is down >&2; exit 7\n")
     ran = subprocess.run(command, check=False, **settings)
     assert (ran.returncode, ran.stdout) == (7, "")
+
+
+def test_one_that_is_in_use_is_not_built_again(project: Project, offline: dict[str, str]) -> None:
+    """Two results, one folder of environments; the one call planned before the other built."""
+    hold = project.folder / "first.hold"
+    hold.touch()
+    first = held_call(project, "first", "results1", 0, **offline)
+    wait_for((project.folder / "first").exists, "the first call to know what is to be done")
+    ran = project.run("--until", "benchmark", "--config", "results=results2", **offline)
+    assert ran.returncode == 0, ran.stdout
+    (marker,) = project.folder.glob(".venvs/toy-????????/environment.json")
+    built = marker.stat()
+    hold.unlink()
+    output, _ = first.communicate(timeout=PATIENCE)
+    assert first.returncode == 0, output
+    now = marker.stat()
+    assert (now.st_ino, now.st_mtime_ns) == (built.st_ino, built.st_mtime_ns), "built again"
+    assert len(list(project.folder.glob("results1/runs/**/*.json"))) == RUNS
+
+
+def test_a_damaged_one_is_built_anew(project: Project, offline: dict[str, str]) -> None:
+    all_of(project, offline)
+    (marker,) = project.folder.glob(".venvs/toy-????????/environment.json")
+    (python,) = marker.parent.glob("bin/python")
+    python.unlink()
+    project.configure(seed=1)
+    plan = project.run("plan")
+    assert "toy.yaml (it is damaged)" in plan.stdout, plan.stdout
+    ran = all_of(project, offline)
+    assert "Building the environment toy" in ran.stdout
+    assert set(project.statuses()) == {"ok"}
+    assert len(project.records()) == 2 * RUNS
+    assert python.exists()
+
+
+def test_what_counts_as_damage(project: Project, offline: dict[str, str]) -> None:
+    marker = project.folder.parent / "local" / "toy-0" / "environment.json"
+    settings = {"env": {**os.environ, **offline}, "capture_output": True, "text": True}
+
+    def ensure() -> str:
+        return subprocess.run(ensuring(project, marker), check=True, **settings).stdout
+
+    assert ensure() == ""
+    (about,) = marker.parent.glob("lib/python*/site-packages/toy-1.0.dist-info")
+    built = marker.stat().st_ino
+    (about.parent / "put_there_later.py").touch()
+    assert ensure() == ""
+    assert marker.stat().st_ino == built, "something more is no damage"
+    shutil.rmtree(about)
+    assert "toy-1.0.dist-info" in ensure()
+    assert about.exists()
+    facts = json.loads(marker.read_text())
+    marker.write_text(json.dumps(facts)[:40])
+    assert "cannot be read" in ensure()
+    assert json.loads(marker.read_text()) == facts
+    # As one that was built before its content was noted: nothing is known to be missing.
+    del facts["installed"]
+    marker.write_text(json.dumps(facts))
+    assert ensure() == ""
+
+
+@pytest.mark.parametrize("whom", ["snakemake", "framebench"])
+def test_a_build_ends_with_what_is_killed(
+    project: Project, offline: dict[str, str], whom: str
+) -> None:
+    (wheel,) = Path(offline["PIP_FIND_LINKS"]).iterdir()
+    wheel.unlink()
+    os.mkfifo(wheel)  # to read it takes for ever
+    workflow = project.start("--cores", "all", **offline)
+    wait_for(lambda: project.pids("uv", "pip", "install"), "the build to be under way")
+    if whom == "snakemake":
+        os.kill(workflow.pid, signal.SIGKILL)
+    else:
+        os.kill(project.pids("workflow/framebench", "environment")[0], signal.SIGKILL)
+    output, _ = workflow.communicate(timeout=PATIENCE)
+    assert workflow.returncode != 0, output
+    project.assert_nothing_left()
+
+
+def test_an_interpreter_that_is_none_is_refused(project: Project) -> None:
+    project.configure(interpreters={"toy": "/bin/ls"})
+    for words in (["plan"], ["--cores", "all"]):
+        ran = project.run(*words)
+        assert ran.returncode != 0
+        assert "interpreters.toy: found '/bin/ls', but it is no Python" in ran.stdout, ran.stdout
+    assert not project.records()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,26 +10,10 @@ from pathlib import Path
 import pytest
 
 from ..processes import PATIENCE, wait_for
-from .conftest import SUITE, Project
+from .conftest import SUITE, Project, held_call
 
 PAIRS, AT_A_TIME = 10, 3
 LONGEST = 5.0  # seconds
-#: A Snakefile with the workflow as its module, whose handlers are not called. When it knows what is
-#: to be done it waits before it does so: for so many seconds, and while there is a file.
-HELD = """
-import os, time
-from pathlib import Path
-configfile: "config/config.yaml"
-module bench:
-    snakefile: "workflow/Snakefile"
-    config: config
-use rule * from bench
-onstart:
-    Path(os.environ["HELD"]).touch()
-    time.sleep(float(os.environ["HELD_SECONDS"]))
-    while os.path.exists(os.environ["HELD"] + ".hold"):
-        time.sleep(0.05)
-"""
 BUSY = "another Framebench is measuring into this folder"
 RUNS = 2
 
@@ -38,15 +21,7 @@ RUNS = 2
 @pytest.fixture
 def held(project: Project) -> Project:
     project.write_suite({**SUITE, "axes": {**SUITE["axes"], "mode": ["train"]}})
-    (project.folder / "held.smk").write_text(HELD)
     return project
-
-
-def call(project: Project, name: str, results: str, seconds: float) -> subprocess.Popen[str]:
-    """A call that waits so long before its first job; the file NAME says that it does."""
-    variables = {"HELD": str(project.folder / name), "HELD_SECONDS": str(seconds)}
-    words = ("--snakefile", "held.smk", "--until", "benchmark", "--config", f"results={results}")
-    return project.start(*words, **variables)
 
 
 def records(project: Project, results: str) -> dict[str, str]:
@@ -74,9 +49,9 @@ def judge(project: Project, results: str, outputs: list[tuple[int, str]]) -> str
 def test_a_call_that_planned_first_loses_nothing_of_another(held: Project) -> None:
     hold = held.folder / "first.hold"
     hold.touch()
-    first = call(held, "first", "results", 0)
+    first = held_call(held, "first", "results", 0)
     wait_for((held.folder / "first").exists, "the first call to know what is to be done")
-    second = call(held, "second", "results", 0)
+    second = held_call(held, "second", "results", 0)
     output, _ = second.communicate(timeout=PATIENCE)
     before = records(held, "results")
     plan = held.run("plan")
@@ -98,9 +73,9 @@ def test_pairs_of_calls(held: Project) -> None:
     def pair(number: int) -> str:
         apart, *waits = (chance.uniform(0, LONGEST) for _ in range(3))
         results = f"results{number}"
-        first = call(held, f"{number} first", results, waits[0])
+        first = held_call(held, f"{number} first", results, waits[0])
         time.sleep(apart if number else 0)
-        second = call(held, f"{number} second", results, waits[1])
+        second = held_call(held, f"{number} second", results, waits[1])
         ended = []
         for one in (first, second):
             output, _ = one.communicate(timeout=PATIENCE)

@@ -22,6 +22,7 @@ from .disturbance import disturbed
 
 _NAME = re.compile(r"(r\d+)(?:-retry(\d+))?")
 _PR_SET_PDEATHSIG = 1
+PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -81,13 +82,18 @@ def _why_again(output: Path) -> str:
 
 
 def end_with_parent() -> None:
-    """Where the workflow asks for it, get SIGTERM when the process that started this one ends."""
-    if os.environ.get("FRAMEBENCH_DIE_WITH_PARENT") == "1":
+    """Where the workflow asks for it, get SIGTERM when the process that started this one ends. The
+    variable holds that one's id: it may have ended before this one could ask the kernel."""
+    parent = os.environ.get(PARENT_VARIABLE)
+    if parent:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if str(os.getppid()) != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def run(command: Sequence[str], caught: list[int]) -> int:
-    """Wait for the command; pass on the signals that ask this process to end, noting them."""
+    """Wait for the command; pass on the signals that ask this process to end, noting them. Where
+    this process ends with its parent, so does the command, if it looks for that."""
     process: subprocess.Popen[bytes] | None = None
 
     def leave(number: int, frame: FrameType | None) -> None:
@@ -100,7 +106,10 @@ def run(command: Sequence[str], caught: list[int]) -> int:
     try:
         if caught:
             return 0
-        process = subprocess.Popen(command)
+        variables = dict(os.environ)
+        if PARENT_VARIABLE in variables:
+            variables[PARENT_VARIABLE] = str(os.getpid())
+        process = subprocess.Popen(command, env=variables)
         if caught:
             process.send_signal(caught[0])
         return process.wait()

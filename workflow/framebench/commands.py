@@ -16,17 +16,19 @@ from .matrix import Case
 from .plan import Plan, PlannedRun, variables
 from .searches import Search
 from .side_by_side import lease_name
+from .soundness import is_sound
 
 #: Steps that are timed part by part behind the window of a training run's first repeat: what a step
 #: consists of does not change from repeat to repeat.
 SPLIT_STEPS = 3
 
 
-def environment_marker(plan: Plan, name: str) -> list[str]:
-    """What a run must wait for: the marker of the venv that is built once for all nodes, where it
-    needs one."""
-    marker = plan.software[name].marker
-    return [] if marker is None or plan.settings.node_local else [str(marker)]
+def to_build(plan: Plan) -> set[str]:
+    """The names of the software whose venv is missing or damaged, and built once for all nodes."""
+    if plan.settings.node_local:
+        return set()
+    markers = {name: one.marker for name, one in plan.software.items()}
+    return {name for name, marker in markers.items() if marker and not is_sound(marker)}
 
 
 def conda_file(plan: Plan, name: str) -> Path | None:

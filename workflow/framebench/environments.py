@@ -13,12 +13,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from . import uv
+from . import children, soundness, uv
 from .validation import ConfigError, show
 from .yaml_files import read_mapping
 
@@ -89,46 +89,52 @@ def read_environment_file(path: Path) -> EnvironmentFile:
     return EnvironmentFile(path, python, tuple(packages))
 
 
-def build(file: Path, marker: Path) -> None:
+def build(file: Path, marker: Path, keep: Sequence[int] = ()) -> None:
     """Build the venv around ``marker`` (its :data:`MARKER`), which is written last: a folder
-    without it is not an environment and is built anew.
+    without it is not an environment and is built anew. ``keep``: files that stay open in all
+    processes that take part, which end with this one.
 
     Raises :class:`subprocess.CalledProcessError` when uv fails (its own message is on stderr) and
     :class:`ConfigError` when no interpreter can be had.
     """
     wanted = read_environment_file(file)
     folder = marker.parent
+    marker.unlink(missing_ok=True)
     if folder.exists():
         shutil.rmtree(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     settings = uv.pip_settings()
-    python = find_python(wanted.python)
+    python = find_python(wanted.python, keep)
     tool = uv.executable()
-    subprocess.run([tool, "venv", "--quiet", "--python", python, str(folder)], check=True)
-    subprocess.run(
+    making = children.run([tool, "venv", "--quiet", "--python", python, str(folder)], keep=keep)
+    making.check_returncode()
+    installing = children.run(
         [tool, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
         + [*uv.arguments(settings), *wanted.packages],
-        check=True,
-        env={**os.environ, **uv.variables(settings)},
+        {**os.environ, **uv.variables(settings)},
+        keep,
     )
-    facts = {"file": file.name, "python": python, "packages": wanted.packages}
+    installing.check_returncode()
+    facts = {
+        "file": file.name,
+        "python": python,
+        "packages": wanted.packages,
+        "installed": soundness.installed(folder),
+    }
     temporary = marker.with_suffix(".tmp")
     temporary.write_text(json.dumps(facts, indent=1) + "\n")
     temporary.replace(marker)
 
 
-def find_python(version: str) -> str:
+def find_python(version: str, keep: Sequence[int] = ()) -> str:
     """An interpreter of this major.minor: this one, one on the PATH, one of pyenv's, else one
     that uv downloads."""
     for candidate in _candidates(version):
         if _reports(candidate) == version:
             return str(candidate)
-    fetched = subprocess.run(
-        [uv.executable(), "python", "install", version], capture_output=True, text=True, check=False
-    )
-    found = subprocess.run(
-        [uv.executable(), "python", "find", version], capture_output=True, text=True, check=False
-    )
+    tool = uv.executable()
+    fetched = children.run([tool, "python", "install", version], keep=keep, capture=True)
+    found = children.run([tool, "python", "find", version], keep=keep, capture=True)
     if found.returncode == 0:
         return found.stdout.strip()
     raise ConfigError(

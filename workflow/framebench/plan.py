@@ -75,6 +75,13 @@ class Plan:
         return [search for search, _ in self.searches if search.result is None]
 
     @property
+    def needed(self) -> dict[str, Software]:
+        """What the runs that are still to be done run in, by its name."""
+        to_do = [run.case for run in self.pending] + [search.case for search in self.unsearched]
+        names = sorted({software(case, self.settings.suite) for case in to_do})
+        return {name: self.software[name] for name in names}
+
+    @property
     def expected(self) -> dict[str, float]:
         """Seconds of a run, by the case's folder."""
         runs = [*self.runs, *self.reserve]

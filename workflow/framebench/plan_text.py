@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from . import estimates
 from .matrix import Case
-from .plan import Plan, duration, remaining, seconds_for, software
+from .plan import Plan, duration, remaining, seconds_for
+from .soundness import is_sound
 
 
 def describe(plan: Plan, description: str = "") -> str:
@@ -56,10 +57,10 @@ def describe(plan: Plan, description: str = "") -> str:
     if plan.left_out:
         lines += ["", f"Left out: {len(plan.left_out)} cases"]
         lines += _table(["case", "why"], [[str(case), why] for case, why in plan.left_out])
-    to_do = [run.case for run in plan.pending] + [search.case for search in plan.unsearched]
-    needed = [plan.software[name] for name in sorted({software(case, suite) for case in to_do})]
     missing = [
-        one.file.path.name for one in needed if one.file and one.marker and not one.marker.exists()
+        one.file.path.name + (" (it is damaged)" if one.marker.exists() else "")
+        for one in plan.needed.values()
+        if one.file and one.marker and not is_sound(one.marker)
     ]
     if missing:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from .brought import Image, Modules
 from .catalog import Catalog
 from .config import SOURCE, Settings
 from .environments import MARKER, EnvironmentFile, read_environment_file
+from .soundness import interpreter_fault
 from .validation import ConfigError
 
 WITH_MODULES = Path(__file__).parents[1] / "with_modules.sh"
@@ -90,6 +91,22 @@ def choose(
             "or fewer frameworks"
         )
     return {name: found for name, found in asked.items() if found}
+
+
+def check_interpreters(known: Mapping[str, Software], settings: Settings) -> None:
+    """Start each interpreter that was brought, once. Raises :class:`ConfigError` that names all of
+    those ``known`` by their names that are none."""
+    faults = []
+    for name, one in known.items():
+        fault = interpreter_fault(one.python[0]) if one.way == "interpreter" else ""
+        framework, _, variant = name.partition("@")
+        place = f"{SOURCE}: interpreters.{framework}"
+        if variant:
+            place = f"{settings.suite.path}: variants.{variant}.interpreters.{framework}"
+        if fault:
+            faults.append(f"{place}: found {one.python[0]!r}, but {fault}; allowed: a Python")
+    if faults:
+        raise ConfigError("\n".join(faults))
 
 
 def _of(name: str, settings: Settings, catalog: Catalog, accelerator: str) -> Software | None:

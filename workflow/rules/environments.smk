@@ -1,10 +1,11 @@
 # One environment per framework and accelerator, from the file that --sdm conda would use too, for
-# all nodes. With node_local it is part of the runs.
+# all nodes. With node_local it is part of the runs. The output only says that this call has seen to
+# it: Snakemake makes room for an output, and the environment itself may be in use elsewhere.
 rule environment:
     output:
-        f"{ENVIRONMENTS}/{{name}}-{{digest}}/{environments.MARKER}",
+        touch(f"{RESULTS}/logs/environments/{{name}}-{{digest}}"),
     log:
-        f"{ENVIRONMENTS}/{{name}}-{{digest}}.log",
+        f"{RESULTS}/logs/environments/{{name}}-{{digest}}.log",
     wildcard_constraints:
         name="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",
@@ -14,8 +15,10 @@ rule environment:
     params:
         framebench=FRAMEBENCH,
         file=environment_source,
+        marker=environment_marker,
     message:
         "Building the environment {wildcards.name} from {params.file}"
+    # exec: it is then a child of Snakemake itself and ends with it.
     shell:
-        "{params.framebench:q} environment --file {params.file:q} --marker {output:q}"
-        " > {log:q} 2>&1 || {{ cat {log:q} >&2; exit 1; }}"
+        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.framebench:q} environment"
+        " --file {params.file:q} --marker {params.marker:q} --log {log:q}"

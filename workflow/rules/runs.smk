@@ -24,7 +24,7 @@ rule benchmark:
         "{params.progress:{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}}"
     # exec: the harness is then a child of Snakemake itself and ends with it.
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.command} --output {output:q} --log {log:q}"
+        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
 
 
 # The largest batch per device of a case: runs with few steps, one after the other.
@@ -53,7 +53,7 @@ rule largest_batch:
     message:
         "{params.progress}"
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=1 exec {params.search} --output {output:q} --log {log:q}"
+        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.search} --output {output:q} --log {log:q}"
         " -- {params.tried}"
 
 

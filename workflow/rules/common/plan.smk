@@ -36,6 +36,7 @@ from framebench import (
     searches,
     side_by_side,
     slurm,
+    software,
     targets,
 )
 from framebench.config import load_settings
@@ -90,6 +91,12 @@ STARTS = (
     and not WORDS & START_NOTHING
 )
 MEASURES = STARTS and not WORDS & MEASURE_NOTHING
+# Whether what runs would run in is of interest.
+RUNS_PYTHON = (
+    workflow.is_main_process
+    and not WORDS & START_NOTHING
+    and not WORDS & (MEASURE_NOTHING - {"plan"})
+)
 LOCK = None
 
 
@@ -135,6 +142,10 @@ def make_plan():
         elif (settings.results / "runs").is_dir():
             cached = records.load(settings.results / "runs")
         plan = planning.make_plan(settings, known, place(settings), cached, expected)
+        # On a cluster they may be on its nodes alone.
+        if RUNS_PYTHON and not settings.cluster:
+            needed = plan.software if "parity" in WORDS else plan.needed
+            software.check_interpreters(needed, settings)
     except (ConfigError, records.RecordsError) as error:
         refuse(error)
     if unwritable and (plan.pending or plan.unsearched):

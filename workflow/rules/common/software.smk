@@ -12,9 +12,15 @@ def run_software(wildcards):
     return planning.software(case, PLAN.settings.suite)
 
 
+def environment_seen_to(name):
+    """The output of the rule that builds it."""
+    return f"{RESULTS}/logs/environments/{PLAN.software[name].file.name}"
+
+
 def run_environment(wildcards):
     check_that_it_may_measure()
-    return commands.environment_marker(PLAN, run_software(wildcards))
+    name = run_software(wildcards)
+    return [environment_seen_to(name)] if name in TO_BUILD else []
 
 
 def run_conda(wildcards):
@@ -71,7 +77,22 @@ if METHODS == ["apptainer"]:
     prepare_containers()
 
 
-def environment_source(wildcards):
+def environment_of(wildcards):
     wanted = f"{wildcards.name}-{wildcards.digest}"
-    files = [software.file for software in PLAN.software.values() if software.file]
-    return next(str(file.path) for file in files if file.name == wanted)
+    known = [one for one in PLAN.software.values() if one.file]
+    return next(one for one in known if one.file.name == wanted)
+
+
+def environment_source(wildcards):
+    return str(environment_of(wildcards).file.path)
+
+
+def environment_marker(wildcards):
+    return str(environment_of(wildcards).marker)
+
+
+# Those that are built once for all nodes, and are missing or damaged.
+TO_BUILD = commands.to_build(PLAN)
+# What an earlier call has seen to is no longer so.
+for unsound in TO_BUILD if LOCK else ():
+    Path(environment_seen_to(unsound)).unlink(missing_ok=True)

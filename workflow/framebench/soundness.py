@@ -1,0 +1,64 @@
+"""Whether the software of a run is there, before anything is measured in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+_SECONDS = 60  # for a Python to start
+
+
+def installed(folder: Path) -> list[str]:
+    """The names that packages have put into the site-packages of the venv in ``folder``."""
+    found = (os.listdir(path) for path in folder.glob("lib/python*/site-packages"))
+    return sorted({name for names in found for name in names} - {"__pycache__"})
+
+
+def is_sound(marker: Path) -> bool:
+    """Whether the venv of a marker is built, and nothing is missing in it."""
+    return marker.exists() and not damage(marker)
+
+
+def damage(marker: Path) -> str:
+    """What is missing in a venv that was built: its interpreter, or something of what was installed
+    (its ``marker`` tells); "" if nothing is. Names are looked at, no contents: this must be fast.
+    """
+    python = marker.parent / "bin" / "python"
+    if not os.access(python, os.X_OK):
+        return f"{python} is missing, or what it links to"
+    try:
+        facts = json.loads(marker.read_text(encoding="utf-8"))
+        wanted = set(facts.get("installed", []))  # not told by those that were built before it was
+    except (OSError, ValueError, AttributeError, TypeError):
+        return f"{marker} cannot be read"
+    missing = sorted(wanted.difference(installed(marker.parent)))
+    if missing:
+        others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        return f"{missing[0]}{others} of its packages' files missing"
+    return ""
+
+
+def interpreter_fault(python: str) -> str:
+    """Why this is no Python that can be started, "" if it is one."""
+    code = "import sys; print('Python', sys.version_info >= (3, 7))"
+    try:
+        answer = subprocess.run(
+            [python, "-c", code],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it has not started within {_SECONDS} s"
+    except OSError as error:
+        return f"it cannot be started: {error.strerror}"
+    if answer.stdout.split() == ["Python", "True"]:
+        return ""
+    if answer.stdout.split() == ["Python", "False"]:
+        return "it is older than Python 3.7"
+    said = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
+    return "it is no Python" + (f": {said[-1]}" if said else "")
