@@ -18,6 +18,7 @@ from harness import environment, handshake, interfaces, node, packages, processe
 from harness.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.command_line import parse
 from harness.report import first_line
+from harness.reservation import ReservationError
 
 #: Where the launcher listens (``host:port``, several joined by commas: one of them is reachable),
 #: and the token that it and its nodes know and nobody else.
@@ -101,6 +102,8 @@ def main(arguments: Sequence[str]) -> int:
             link = call(addresses, os.environ.get(TOKEN_VARIABLE, ""))
             try:
                 take_part(task, link)
+            except ReservationError as error:
+                link.send({"error": str(error)})
             finally:
                 link.close()
     except (OSError, wire.Closed) as error:

@@ -10,7 +10,7 @@ import tempfile
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional, Sequence
 
-from harness import processes, reservation
+from harness import processes, reservation, room
 from harness.guard import sweep
 
 
@@ -46,11 +46,16 @@ def signals_raise() -> Iterator[None]:
 def temporary_folder(run: str, reserved: str = "", files: Sequence[int] = ()) -> Iterator[str]:
     """The temporary folder of the processes marked ``run`` on this node and the guard that outlives
     this process, which removes the ``reserved`` file too and keeps the ``files`` open as long. On
-    the way out, no process of the run is left and the folder is gone."""
+    the way out, no process of the run is left and the folder is gone. Raises
+    :class:`reservation.ReservationError` where there is no room for it."""
     try:
         folder = tempfile.mkdtemp(prefix="framebench-")
     except OSError as error:
-        raise reservation.ReservationError(f"{error}; set TMPDIR to another folder") from error
+        raise reservation.ReservationError(f"{error}; {room.ADVICE}") from error
+    fault = room.fault(folder)
+    if fault:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise reservation.ReservationError(fault)
     guard: Optional["subprocess.Popen[bytes]"] = None
     try:
         guard = processes.start_guard(run, folder, reserved, files)

@@ -7,7 +7,7 @@ import re
 import signal
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from harness import report
+from harness import report, room
 from harness.adapter import Case
 from harness.processes import RankProcess
 from harness.report import shorten
@@ -99,11 +99,16 @@ def rank_outcome(
     memory during the run; ``limit``: the time limit in seconds."""
     phase, final, fields = report.read(folder, rank.rank)
     ended = rank.ended or 0.0
+    full = room.full(folder)
     if not final:
         weight, status, reason = _without_result(rank, phase, out_of_memory, limit)
+        if full and status == "failed":
+            reason = shorten(f"{full}; {reason}")
         base = fields or {"rank": rank.rank, "host": host}
         return RankOutcome(weight, ended, dict(base, status=status, reason=reason))
     if fields["status"] == "failed":
+        if full:
+            fields["reason"] = shorten(f"{full}; {fields['reason']}")
         weight = _CONSEQUENCE if _OTHER_GONE.search(fields["reason"]) else _OWN_ERROR
     else:
         weight = {"ok": _OK, "oom": _OOM, "unsupported": _UNSUPPORTED}[fields["status"]]

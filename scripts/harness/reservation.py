@@ -54,7 +54,7 @@ class Reservation:
         except OSError as error:
             raise ReservationError(explain(output, error)) from error
         try:
-            _allocate(self._file, size)
+            allocate(self._file, size)
         except OSError as error:
             self.discard()
             raise ReservationError(explain(output, error)) from error
@@ -103,7 +103,8 @@ def _write_all(file: int, content: bytes) -> None:
         rest = rest[os.write(file, rest) :]
 
 
-def _allocate(file: int, size: int) -> None:
+def allocate(file: int, size: int) -> None:
+    """Give the open ``file`` so many bytes on disk. Raises OSError where there are not so many."""
     try:
         os.posix_fallocate(file, 0, size)
     except OSError as error:

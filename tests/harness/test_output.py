@@ -132,3 +132,24 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
         one.discard()
     assert Path(output).read_bytes() == b"first"
     assert os.listdir(tmp_path) == ["r1.json"]
+
+
+def on_small_disk(size: str) -> tuple[str, ...]:
+    """What starts a command whose temporary folder is a file system of that size."""
+    script = f'mount -t tmpfs -o size={size} tmpfs "$TMPDIR" && exec "$@"'
+    return ("unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh")
+
+
+def test_a_full_temporary_folder_is_told_before_measuring(toy: Bench) -> None:
+    done = toy.finish(toy.start("", prefix=on_small_disk("1M")))
+    assert done.status == 3, done.stderr
+    assert f"the temporary folder {toy.temporary} has no room" in done.stderr
+    assert "set TMPDIR" in done.stderr
+    assert done.record is None, "it would be as if the framework had failed"
+    assert not list(toy.output.parent.glob(".*.part"))
+
+
+def test_a_temporary_folder_that_fills_up_is_named(toy: Bench) -> None:
+    record = toy.finish(toy.start("fill=64", prefix=on_small_disk("20M"))).record
+    assert record["status"] == "failed"
+    assert record["reason"].startswith(f"the temporary folder {toy.temporary} is full: free some")

@@ -91,7 +91,9 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
     assert project.all(toy="nan_at=3").returncode == 0
     assert project.statuses() == ["failed"] * RUNS
     before = project.records()
-    assert "Nothing to be done" in project.all().stdout, "failed runs were repeated unasked"
+    unasked = project.all().stdout
+    assert "Nothing to be done" in unasked, "failed runs were repeated unasked"
+    assert f"{RUNS} run(s) failed and count as done: --config retry=failed" in unasked
     again = project.all("retry=failed,timeout")
     assert again.returncode == 0, again.stdout
     after = project.records()

@@ -37,7 +37,7 @@ def describe(plan: Plan, description: str = "") -> str:
             else "(a rough guess: nothing has been measured here yet)"
         ),
         *_at_most(plan),
-        *(f"  {line}" for line in of_other_machines(plan)),
+        *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
         *_brought(plan),
         *_to_find(plan),
         "",
@@ -66,6 +66,25 @@ def describe(plan: Plan, description: str = "") -> str:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
         lines += ["", f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
     return "\n".join(lines)
+
+
+def left_as_they_are(plan: Plan) -> list[str]:
+    """The runs that a higher limit might let through, or another attempt, and how to try that."""
+    ended = Counter(run.status for run in plan.runs)
+    limits = {
+        "timeout": ("timed out", f" (time_limit is {plan.settings.time_limit:g} s now)"),
+        "oom": (
+            "ran out of memory",
+            f" (memory_limit is {plan.settings.memory_limit or 'auto'} now)",
+        ),
+        "failed": ("failed", ""),
+    }
+    return [
+        f"{ended[status]} run(s) {what} and count as done: --config retry={status} runs them again"
+        + limit
+        for status, (what, limit) in limits.items()
+        if ended[status]
+    ]
 
 
 def of_other_machines(plan: Plan) -> list[str]:

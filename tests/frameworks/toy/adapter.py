@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,9 @@ class ToyAdapter(Adapter):
             size = int(self.does["hungry_grandchild"]) * 2**20
             code = f"import time; food = bytearray(b'x') * {size}; time.sleep(600)"
             subprocess.Popen([sys.executable, "-S", "-c", code])
+        if "fill" in self.does:  # the temporary folder, so many MiB
+            with open(os.path.join(tempfile.gettempdir(), "food"), "wb") as file:
+                file.write(b"x" * (int(self.does["fill"]) * 2**20))
         if "repin" in self.does:
             os.sched_setaffinity(0, range(os.cpu_count() or 1))
 

@@ -168,6 +168,9 @@ SEARCHES = {search.name: search for search in PLAN.unsearched}
 PROGRESS = progress.Progress(PLAN, measures=not workflow.output_settings.dryrun)
 ENVIRONMENTS = str(PLAN.settings.environments)
 RESULTS = str(PLAN.settings.results)
+# Said here, because where nothing is to be done no handler is called.
+for line in plan_text.left_as_they_are(PLAN) if MEASURES else ():
+    print(line, file=sys.stderr, flush=True)
 
 
 def results_folder(wildcards):
