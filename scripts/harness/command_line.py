@@ -58,10 +58,16 @@ class Request:
     log: str
 
 
+# What a record may hold.
+_MOST = 1000000
+
+
 def _count(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
+    if value > _MOST:
+        raise argparse.ArgumentTypeError(f"must be at most {_MOST}, not {text}")
     return value
 
 

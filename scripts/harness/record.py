@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from harness.adapter import Case
 from harness.command_line import Request
-from harness.report import finite, shorten
+from harness.report import encodable, shorten
 from harness.schema import errors
 
 FORMAT = "framebench-record-1"
@@ -119,7 +119,7 @@ def assemble(
 def checked(record: Dict[str, Any], schema: Dict[str, Any]) -> Dict[str, Any]:
     """The record without NaN and infinity, which JSON lacks. One that does not fit the schema
     becomes a ``failed`` one that says why."""
-    record = finite(record)
+    record = encodable(record)
     wrong = errors(record, schema)
     if not wrong:
         return record

@@ -6,10 +6,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import traceback
 from typing import Any, Dict, Optional, Tuple
 
 _LONGEST_REASON = 300
+# Bytes that Python could not decode are halves of surrogate pairs in its strings.
+_UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 def path_of(folder: str, rank: int) -> str:
@@ -17,15 +20,23 @@ def path_of(folder: str, rank: int) -> str:
     return os.path.join(folder, f"rank{rank}.json")
 
 
-def finite(value: Any) -> Any:
-    """``value`` with every NaN and infinity, at any depth, replaced by None: JSON has neither."""
+def encodable(value: Any) -> Any:
+    """``value`` as JSON has it, at any depth: NaN and infinity become None, and bytes that are no
+    UTF-8, such as Latin-1 in a variable, their escape."""
+    if isinstance(value, str):
+        return _valid(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): finite(item) for key, item in value.items()}
+        return {_valid(str(key)): encodable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
+        return [encodable(item) for item in value]
     return value
+
+
+def _valid(text: str) -> str:
+    text = _UNDECODED.sub(lambda found: f"\\x{ord(found.group()) - 0xDC00:02x}", text)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def first_line(error: BaseException) -> str:
@@ -67,7 +78,7 @@ class Report:
         self._save(final=True)
 
     def _save(self, final: bool) -> None:
-        content = {"phase": self._phase, "final": final, "fields": finite(self.fields)}
+        content = {"phase": self._phase, "final": final, "fields": encodable(self.fields)}
         partial = self._path + ".part"
         with open(partial, "w", encoding="utf-8") as file:
             # A setting that is no JSON value must not cost the whole run: its text will do.

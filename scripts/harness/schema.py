@@ -25,6 +25,7 @@ _KNOWN = {
     "additionalProperties",
     "items",
     "minimum",
+    "maximum",
     "minLength",
 } | _ANNOTATIONS
 
@@ -85,6 +86,8 @@ def errors(value: Any, schema: Dict[str, Any], where: str = "record") -> List[st
         found.append(f"{where} is {value!r}, not one of {schema['enum']}")
     if "minimum" in schema and _is(value, "number") and not value >= schema["minimum"]:
         found.append(f"{where} is {value!r}, below {schema['minimum']}")
+    if "maximum" in schema and _is(value, "number") and not value <= schema["maximum"]:
+        found.append(f"{where} is {value!r}, above {schema['maximum']}")
     if "minLength" in schema and _is(value, "string") and len(value) < schema["minLength"]:
         found.append(f"{where} is too short")
     if isinstance(value, dict):
@@ -98,9 +101,12 @@ def errors(value: Any, schema: Dict[str, Any], where: str = "record") -> List[st
 def _object_errors(value: Dict[str, Any], schema: Dict[str, Any], where: str) -> List[str]:
     properties = schema.get("properties", {})
     found = [f"{where}.{key} is missing" for key in schema.get("required", []) if key not in value]
+    others = schema.get("additionalProperties", True)
     for key, item in value.items():
         if key in properties:
             found.extend(errors(item, properties[key], f"{where}.{key}"))
-        elif schema.get("additionalProperties", True) is False:
+        elif isinstance(others, dict):
+            found.extend(errors(item, others, f"{where}.{key}"))
+        elif others is False:
             found.append(f"{where}.{key} is not in the schema")
     return found

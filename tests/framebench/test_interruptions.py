@@ -77,7 +77,7 @@ def noted(
 ) -> list[Interruption]:
     folder = tmp_path / results
     interruptions.note(log.replace("results/", f"{folder}/"), folder, states)
-    return interruptions.load(folder)
+    return interruptions.load(folder)[0]
 
 
 def test_a_cancelled_job_is_noted_with_what_slurm_says(tmp_path: Path) -> None:

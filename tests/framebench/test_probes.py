@@ -148,7 +148,7 @@ def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: li
     broken = record()
     broken["ranks"][0]["probe"] = blocks
     found, problems = peaks(tmp_path, broken, record())
-    assert [problem.origin for problem in problems] == ["0.json"]
+    assert [problem.origin for problem in problems] == [f"{tmp_path.name}/0.json"]
     assert found.of(run(**HERE)) is not None
 
 

@@ -13,7 +13,7 @@ from .catalog import Catalog
 from .commands import common, given, words
 from .matrix import Case
 from .plan import Plan, request, software, variables
-from .record_files import parse
+from .record_files import read
 
 
 class Comparison(NamedTuple):
@@ -150,7 +150,7 @@ def free_name(folder: Path, name: str, retry: Iterable[str], wanted: str) -> str
 
 def _status(path: Path, wanted: str) -> str:
     try:
-        return str(parse(path.read_bytes(), wanted)["status"])
+        return str(read(path, wanted)["status"])
     except (OSError, ValueError):
         return ""
 

@@ -6,17 +6,20 @@ import argparse
 import hashlib
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import amounts, catalog, gate, interruptions, records, searches
+from . import amounts, catalog, gate, interruptions, json_files, records, searches
 from .config import Source
+from .files import write_whole
+from .run import cause
 from .validation import ConfigError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from . import findings, proofs
+    from . import findings
 
 PROJECT = Path(__file__).parents[2]
 FINGERPRINT = "fingerprint.txt"
@@ -87,17 +90,19 @@ class Faulty(Exception):
 def make_comparison(base: Source, candidate: Source, results: Path, fail_on: float | None) -> None:
     """Write ``tables/compare.csv`` and ``compare.html`` below ``results`` and print the verdicts.
     Raises :class:`gate.NotPassed` behind all that."""
-    from . import compare, report, tables
+    from . import compare, parity, proofs, report, tables
 
     sets, marks = [], []
+    models = catalog.load_catalog(PROJECT).models
     for source in (base, candidate):
         found = records.load(source.path)
-        for problem in found.problems:
+        certificates, problems = parity.load(certificates_of(source.path))
+        for problem in (*found.problems, *problems):
             print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
         if not found.runs:
             raise records.RecordsError(f"{source}: holds no record of a run")
         sets.append(records.of_variant(found, source.variant) if source.variant else found.runs)
-        marks.append(marks_of(source.path))
+        marks.append(proofs.Marks(certificates, models))
     threshold = fail_on or compare.THRESHOLD
     frame = compare.compare(sets[0], sets[1], (marks[0], marks[1]), threshold)
     tables.write({"compare": frame}, results / "tables")
@@ -120,17 +125,15 @@ def make_report(source: Path, results: Path) -> None:
     from . import efficiency, parity, probes, proofs, published, report, split_table, tables
 
     found = records.load(source)
-    for problem in found.problems:
+    certificates, of_parity = parity.load(certificates_of(source))
+    searched, of_searches = searches.load(source.parent / searches.FOLDER)
+    peaks, of_probes = probes.load(probes_of(source))
+    interrupted, of_interrupted = interruptions.load(source.parent)
+    problems = (*found.problems, *of_parity, *of_searches, *of_probes, *of_interrupted)
+    for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
         raise records.RecordsError(f"{source}: holds no record of a run")
-    certificates, problems = parity.load(certificates_of(source))
-    searched, more_problems = searches.load(source.parent / searches.FOLDER)
-    for problem in [*problems, *more_problems]:
-        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    peaks, problems = probes.load(probes_of(source))
-    for problem in problems:
-        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     models = catalog.load_catalog(PROJECT).models
     marks = proofs.Marks(certificates, models)
     made = tables.build(found.runs, marks)
@@ -142,7 +145,6 @@ def make_report(source: Path, results: Path) -> None:
         efficiency.load_datasheets(),
     )
     made["split"] = split_table.table(found.runs, marks)
-    folder = results / "tables"
     if certificates:
         made["parity"] = parity.table(parity.latest(certificates))
     if searched:
@@ -151,19 +153,21 @@ def make_report(source: Path, results: Path) -> None:
     compared = None
     if reference.is_file():
         compared = published.compare_published(found.runs, reference)
-        tables.write({"published": compared}, folder)
-    tables.write(made, folder)
-    report.write(
-        found,
-        made,
-        results / "report.html",
-        "Framebench report",
-        compared,
-        interruptions.load(source.parent),
-    )
-    (folder / FINGERPRINT).write_text(fingerprint(found, source) + "\n")
+    folder, page = results / "tables", results / "report.html"
+    everything = made if compared is None else {**made, "published": compared}
+    # All is made before anything is written: what fails leaves the former tables and report.
+    files = tables.files(everything, folder)
+    files[page] = report.render(
+        replace(found, problems=problems), made, page.parent, "Framebench report", compared,
+        interrupted,
+    )  # fmt: skip
+    vouching = folder / FINGERPRINT
+    vouching.unlink(missing_ok=True)
+    for path, text in files.items():
+        write_whole(path, text)
+    write_whole(vouching, fingerprint(found, source) + "\n")
     print(summary_text(made["summary"]))
-    print(f"\ntables: {folder}\nreport: {results / 'report.html'}")
+    print(f"\ntables: {folder}\nreport: {page}")
     if hint := unproved_text(made["summary"]):
         print(hint)
 
@@ -175,14 +179,6 @@ def unproved_text(summary: pd.DataFrame) -> str:
     marks = [str(row).split() for row in summary.loc[summary["status"] == "ok", "marks"]]
     count = sum(proofs.UNPROVED in own for own in marks)
     return f"{count} of {len(marks)} figures are unproved: {proofs.HOW}" if count else ""
-
-
-def marks_of(source: Path) -> proofs.Marks:
-    """By the certificates that belong to the records at ``source``."""
-    from . import parity, proofs
-
-    certificates, _ = parity.load(certificates_of(source))
-    return proofs.Marks(certificates, catalog.load_catalog(PROJECT).models)
 
 
 def certificates_of(source: Path) -> Path:
@@ -198,12 +194,15 @@ def probes_of(source: Path) -> Path:
 def fingerprint(found: records.RecordSet, source: Path) -> str:
     """Of all that tables and report depend on."""
     beside = [certificates_of(source), probes_of(source)]
-    files = [path for folder in beside for path in sorted(folder.rglob("*.json"))]
+    files = [path for folder in beside for path in sorted(json_files.below(folder)[0])]
     digest = hashlib.sha256(records.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
     interrupted = source.parent / interruptions.FILE
     for path in [*files, *[interrupted] * interrupted.is_file()]:
-        digest.update(path.read_bytes())
+        try:
+            digest.update(json_files.content_of(path))
+        except (OSError, ValueError) as error:
+            digest.update(cause(error).encode())
     return digest.hexdigest()
 
 
@@ -247,15 +246,17 @@ def make_lint(sources: Sequence[Path], results: Path) -> None:
 def lint_own(source: Path, results: Path) -> findings.Linted:
     """The records at ``source``, and the tables beside them or, where ``report`` was told to write
     there, below ``results``."""
-    from . import lint_results
+    from . import lint_results, parity, proofs
 
     found = records.load(source)
     if not found.runs and not found.problems:
         raise records.RecordsError(f"{source}: holds no record of a run and no published table")
-    marks = marks_of(source)
+    certificates, problems = parity.load(certificates_of(source))
+    marks = proofs.Marks(certificates, catalog.load_catalog(PROJECT).models)
     folders = (source.parent / "tables", results / "tables")
     stated = {folder: folder / FINGERPRINT for folder in folders}
     vouched = fingerprint(found, source)
+    found = replace(found, problems=(*found.problems, *problems))
     for folder, file in stated.items():
         if file.is_file() and file.read_text().strip() == vouched:
             return lint_results.check_results(found, marks, str(source), folder)

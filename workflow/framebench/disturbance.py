@@ -74,7 +74,10 @@ def _quiet(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _load(watch: Mapping[str, Any], quiet: Collection[str]) -> Iterator[str]:
-    rounding = ROUNDING_SECONDS / _seconds(watch)
+    seconds = _seconds(watch)
+    if not seconds:
+        return  # no load of it is known
+    rounding = ROUNDING_SECONDS / seconds
     used, machine = len(watch["cores"]), watch["machine_cores"]
     kinds = (
         ("foreign_load", "the run's cores", used, FOREIGN_LOAD),
@@ -104,7 +107,7 @@ def _host(watch: Mapping[str, Any]) -> Iterator[str]:
     if total and available is not None and available < MEMORY * total:
         yield f"only {available / 2**20:.0f} MiB of memory were available"
     swapped = watch["swapped_bytes"]
-    if swapped and swapped / _seconds(watch) > SWAP_RATE:
+    if swapped and swapped > SWAP_RATE * _seconds(watch):
         yield f"{swapped / 2**20:.0f} MiB were swapped"
 
 

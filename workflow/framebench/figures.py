@@ -16,18 +16,22 @@ from .intervals import Interval
 # A median of an even number of repeats ends in a 5 just where a half unit ends; binary floats
 # must not decide on which side of it.
 ROUNDING = 1e-9
+#: No table prints a figure of more powers of ten.
+LARGEST = 30
 
 
 def half_unit(printed: str) -> float | None:
     """Half a unit of the last printed digit: 0.005 for "28.89", 0.05 for "10.2".
 
-    None for what is no number, such as a dash.
+    None for what is no figure, such as a dash.
     """
     try:
-        exponent = Decimal(printed).as_tuple().exponent
+        number = Decimal(printed)
     except InvalidOperation:
         return None
-    return float(Decimal(5).scaleb(exponent - 1)) if isinstance(exponent, int) else None
+    exponent = number.as_tuple().exponent
+    is_figure = isinstance(exponent, int) and max(abs(exponent), abs(number.adjusted())) <= LARGEST
+    return float(Decimal(5).scaleb(int(exponent) - 1)) if is_figure else None
 
 
 def stands_for(printed: str) -> Interval:

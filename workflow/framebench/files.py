@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
@@ -11,13 +11,14 @@ def write_whole(target: Path, text: str) -> None:
     """Write ``text`` to ``target``, whole or not at all, with its line ends as they are; folders
     that are missing are made. Raises OSError for a target that cannot be written."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    name = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}")
+    # Unlike tempfile's, with the access that the umask leaves to others.
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)  # mkstemp gives the owner alone access
         os.replace(name, target)
     except BaseException:
         os.unlink(name)

@@ -4,11 +4,16 @@ process leaves no record that could say so itself. Kept in ``interruptions.csv``
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
+
+from . import json_files
+from .run import Problem, cause
+from .text import printable
 
 FILE = "interruptions.csv"
 
@@ -71,11 +76,24 @@ def note(
     return new
 
 
-def load(results: Path) -> list[Interruption]:
-    """All that were noted; lines that are none are left out."""
+def load(results: Path) -> tuple[list[Interruption], list[Problem]]:
+    """All that were noted, and lines that are none."""
+    noted: list[Interruption] = []
+    problems: list[Problem] = []
     try:
-        with (results / FILE).open(newline="") as file:
-            rows: Iterable[list[str]] = list(csv.reader(file))[1:]
+        text = json_files.content_of(results / FILE).decode("utf-8", "backslashreplace")
     except FileNotFoundError:
-        return []
-    return [Interruption(*row) for row in rows if len(row) == len(Interruption._fields)]
+        return [], []
+    except (OSError, ValueError) as error:
+        return [], [Problem(FILE, cause(error))]
+    reader = csv.reader(io.StringIO(printable(text), newline=""))
+    try:
+        for row in reader:
+            if len(row) == len(Interruption._fields):
+                noted.append(Interruption(*row))
+            elif row:
+                message = f"found {len(row)} cells; allowed: {len(Interruption._fields)}"
+                problems.append(Problem(f"{FILE}:{reader.line_num}", message))
+    except csv.Error as error:
+        problems.append(Problem(f"{FILE}:{reader.line_num}", cause(error)))
+    return [one for one in noted if one != Interruption._fields], problems

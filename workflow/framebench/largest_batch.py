@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import attempts, by_node
+from . import attempts, by_node, json_files
 from .files import write_whole
 
 FORMAT = "framebench-largest-batch-1"
@@ -127,10 +128,10 @@ def _made(folder: Path, batch: int) -> tuple[Path, dict[str, Any] | None]:
     number = 0
     while True:
         path = folder / (f"b{batch}-retry{number}.json" if number else f"b{batch}.json")
-        if not path.exists():
+        if not os.path.lexists(path):
             return path, None
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = json_files.decode(json_files.content_of(path))
             if record["format"] == RECORD_FORMAT and record["case"]["batch_per_device"] == batch:
                 return path, record
         except (OSError, ValueError, TypeError, KeyError):

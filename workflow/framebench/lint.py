@@ -154,6 +154,10 @@ def throughput_agrees_with_latency(case: Mapping[str, Figure]) -> Iterator[Found
     once = (samples / seconds, samples / seconds)
     found = figures.quotient(once, latency.interval)
     if figures.apart(throughput.interval, found, MEASURED_APART):
+        if not latency.value:
+            note = f"the mean latency is {latency.said}: nothing can be divided by 0"
+            yield throughput, "batch / latency", "", note
+            return
         expected = samples / seconds / latency.value
         part = throughput.value / expected - 1
         note = (

@@ -24,6 +24,11 @@ from .run import RecordsError, Run
 #: Steps are timed within the window, so together they are not longer; event timers of devices count
 #: in coarser ticks than the clock of the window.
 LONGER = 0.01
+#: The steps follow each other without a gap. What is not in them is what it takes to start the
+#: first and to notice the end of the last; where that is most of the window, the times are none.
+SHORTER = 0.5
+#: Missing repeats that are named.
+GAPS_SHOWN = 20
 #: A record states a figure and what it follows from, written from the same floats.
 RELATIVE_ERROR = 1e-6
 RATIOS = ("speedup", "efficiency")
@@ -75,7 +80,7 @@ def read_table(path: Path) -> list[dict[str, str]]:
 
 def as_printed(frame: pd.DataFrame) -> list[dict[str, str]]:
     """The rows of a frame with the text that its CSV has."""
-    return _rows(frame.to_csv(index=False, lineterminator="\n"))
+    return _rows(tables.csv_text(frame))
 
 
 def _rows(text: str) -> list[dict[str, str]]:
@@ -116,6 +121,12 @@ def record_agrees(run: Run) -> Iterator[Found]:
             note = f"seconds of the window of rank {rank['rank']}, whose steps take longer together"
             shown = rank.get("window_seconds", window)
             yield differs("batch / latency", shown, math.fsum(seconds), note)
+        elif len(seconds) == steps and math.fsum(seconds) < SHORTER * (
+            rank.get("window_seconds", window)
+        ):
+            note = f"seconds of the window of rank {rank['rank']}, of which its steps fill so few"
+            shown = rank.get("window_seconds", window)
+            yield differs("batch / latency", shown, math.fsum(seconds), note)
 
 
 def repeats_complete(runs: Sequence[Run]) -> Iterator[Found]:
@@ -126,10 +137,22 @@ def repeats_complete(runs: Sequence[Run]) -> Iterator[Found]:
             case = str(PurePosixPath(run.origin).parent), *(getattr(run, k) for k in _ASKED)
             cases[case].add(run.repeat)
     for (folder, *_), numbers in cases.items():
-        missing = sorted(set(range(1, max(numbers) + 1)) - numbers)
+        missing = list(_gaps(numbers))
         if missing:
-            note = f"no record of repeat {', '.join(map(str, missing))}"
+            shown = missing[:GAPS_SHOWN] + [".."] * (len(missing) > GAPS_SHOWN)
+            note = f"no record of repeat {', '.join(shown)}"
             yield "records", folder, "repeats", str(max(numbers)), str(len(numbers)), note
+
+
+def _gaps(numbers: set[int]) -> Iterator[str]:
+    """The numbers from 1 that are not there, below the largest; ``4 to 9`` where they follow each
+    other."""
+    before = 0
+    for number in sorted(numbers):
+        first, last = before + 1, number - 1
+        if first <= last:
+            yield str(first) if first == last else f"{first} to {last}"
+        before = number
 
 
 # What was asked for: a version may change between the repeats of a case.

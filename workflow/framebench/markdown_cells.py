@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -26,7 +27,8 @@ class Footnotes:
         return f" [{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
 
     def lines(self) -> list[str]:
-        return [f"[{number}]: {escape(text)}" for text, number in self._numbers.items()]
+        # With a bracket that is none: else it would be the address of a link, and not be shown.
+        return [f"\\[{number}]: {escape(text)}" for text, number in self._numbers.items()]
 
 
 def grid(header: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
@@ -44,8 +46,9 @@ def marked(row: Row) -> str:
 
 
 def escape(text: str) -> str:
-    """Any text in one cell of one line: reasons come from foreign programs."""
-    plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+    """Any text in one cell of one line, with no link, image or code in it: reasons come from
+    foreign programs."""
+    plain = re.sub(r"([\\`*\[\]|])", r"\\\1", " ".join(text.split()))
     return plain.replace("&", "&amp;").replace("<", "&lt;")
 
 

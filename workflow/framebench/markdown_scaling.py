@@ -74,7 +74,7 @@ def _pivots(kind: scaling.Kind, rows: Sequence[Row], notes: Footnotes) -> Iterat
         places = sorted({(nodes, devices) for _, nodes, devices in found})
         if places == [(1, 1)]:
             continue  # nothing scales here; the table of all cases has it
-        yield f"## {heading}"
+        yield f"## {escape(heading)}"
         yield ""
         yield from grid(
             ["node num", "device num", *columns],

@@ -27,7 +27,7 @@ def sections(rows: Sequence[Row], values: Sequence[tuple[str, Cell]]) -> Iterato
     """One for each model and mode. ``values``: header and cell of what stands behind the names."""
     columns = [*labels(rows), *values]
     for title, part in grouped(rows, task):
-        yield f"## {title}"
+        yield f"## {escape(title)}"
         yield ""
         yield from grid_of(columns, part)
         yield ""

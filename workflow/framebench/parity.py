@@ -11,7 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from .record_files import VARIANT, computation_of, environment_digest, parse, variables_of
+from . import json_files
+from .record_files import VARIANT, computation_of, environment_digest, read, variables_of
 from .run import Problem, cause
 
 FORMAT = "framebench-parity-1"
@@ -144,15 +145,15 @@ def bound(precision: str, quantity: str) -> float:
 def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
     """The certificates below ``folder``, and files that are none."""
     found = []
-    problems = []
-    for path in sorted(folder.rglob("*.json")):
+    files, problems = json_files.below(folder)
+    for path in files:
         try:
-            record = parse(path.read_bytes(), FORMAT)
+            certificate = _certificate(read(path, FORMAT))
         except (OSError, ValueError) as error:
-            problems.append(Problem(str(path.relative_to(folder)), cause(error)))
+            problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
             continue
-        found.append(_certificate(record))
-    return found, problems
+        found.append(certificate)
+    return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]
 
 
 def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
@@ -160,7 +161,8 @@ def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
     found: dict[tuple[Any, ...], Certificate] = {}
     for one in sorted(certificates, key=lambda one: one.started):
         found[(*one.subject, one.variant, one.devices, one.dropout)] = one
-    return [found[key] for key in sorted(found)]
+    # A length of sequences may be None, which has no order.
+    return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
 
 
 def table(certificates: Iterable[Certificate]) -> pd.DataFrame:
@@ -238,6 +240,7 @@ def _verdict(certificate: Certificate) -> str:
 
 
 def _certificate(record: Mapping[str, Any]) -> Certificate:
+    """Raises ValueError for an ok record from which nothing follows."""
     case = record["case"]
     return Certificate(
         framework=case["framework"],
@@ -263,15 +266,28 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
 
 def _errors(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
     """The worst of all ranks for each quantity. JSON has no NaN: null is one."""
-    products = record["ranks"][0]["products"]
+    products = record["ranks"][0].get("products", {}) if record["ranks"] else {}
     total = sum(products.values())
+    if not total:
+        raise ValueError("is an ok certificate whose first rank counted no products")
+    precision = record["case"]["precision"]
+    if precision not in BOUNDS:
+        raise ValueError(
+            f"is a certificate of precision {precision!r}; allowed: {', '.join(BOUNDS)}"
+        )
     half = products.get("bfloat16", 0) + products.get("float16", 0)
-    wanted = half if record["case"]["precision"] == "amp" else products.get("float32", 0)
+    wanted = half if precision == "amp" else products.get("float32", 0)
     counted = ", ".join(f"{number} {name}" for name, number in sorted(products.items()))
     yield "products", 1 - wanted / total, counted
     worst: dict[str, tuple[float, str]] = {}
     for rank in record["ranks"]:
-        for found in rank["parity"]:
+        for found in rank.get("parity", ()):
+            known = {**EVERYWHERE, **BOUNDS[precision]}
+            if found["quantity"] not in known:
+                raise ValueError(
+                    f"compares {found['quantity']!r}, which has no bound; allowed: "
+                    f"{', '.join(known)}"
+                )
             error = math.inf if found["error"] is None else found["error"]
             if found["quantity"] not in worst or error > worst[found["quantity"]][0]:
                 worst[found["quantity"]] = (error, found["where"])

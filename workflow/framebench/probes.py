@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from . import json_files
 from .certify import free_name
 from .commands import common, words
 from .machines import UNKNOWN, Identity, identity, same
 from .plan import Plan, duration, request
-from .record_files import hardware_label, parse
+from .record_files import hardware_label, read
 from .run import Problem, Run, cause
 
 FORMAT = "framebench-probe-1"
@@ -141,22 +142,20 @@ def arguments(plan: Plan, one: Probe) -> list[str]:
 def load(folder: Path) -> tuple[list[Peak], list[Problem]]:
     """What the probes below ``folder`` found, and files that are none."""
     found = []
-    problems = []
-    for path in sorted(folder.rglob("*.json")):
+    files, problems = json_files.below(folder)
+    for path in files:
         try:
-            found.append(_peak(parse(path.read_bytes(), FORMAT)))
-        except (OSError, ValueError, ArithmeticError) as error:
-            problems.append(Problem(str(path.relative_to(folder)), cause(error)))
-    return found, problems
+            found.append(_peak(read(path, FORMAT)))
+        except (OSError, ValueError) as error:
+            problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
+    return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]
 
 
 def _peak(record: Mapping[str, Any]) -> Peak:
-    """Raises ValueError or ArithmeticError for an ok record without a product that took time."""
+    """Raises ValueError for an ok record without a product that took time."""
     tflops, size, dtype = None, 0, ""
     if record["status"] == "ok":
-        (rank,) = record["ranks"]
-        tflops, size = max((tflops_of(block), block["size"]) for block in rank.get("probe", ()))
-        (dtype,) = rank["products"]
+        tflops, size, dtype = _reached(record["ranks"])
     settings = record["settings"]
     hardware = hardware_label(record["environment"]["hardware"])
     return Peak(
@@ -173,6 +172,20 @@ def _peak(record: Mapping[str, Any]) -> Peak:
         size=size,
         machine=identity(record["environment"], hardware),
     )
+
+
+def _reached(ranks: Sequence[Mapping[str, Any]]) -> tuple[float, int, str]:
+    """The highest rate of the one rank, at which size, and the dtype of its products."""
+    if len(ranks) != 1:
+        raise ValueError(f"is an ok probe of {len(ranks)} ranks; allowed: 1")
+    blocks = ranks[0].get("probe", ())
+    if not blocks or not all(block["seconds"] and min(block["seconds"]) for block in blocks):
+        raise ValueError("is an ok probe without products that took time")
+    dtypes = list(ranks[0].get("products", ()))
+    if len(dtypes) != 1:
+        raise ValueError(f"is an ok probe with products in {dtypes}; allowed: one dtype")
+    tflops, size = max((tflops_of(block), int(block["size"])) for block in blocks)
+    return tflops, size, str(dtypes[0])
 
 
 def tflops_of(block: Mapping[str, Any]) -> float:

@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 import fastjsonschema
 
-from . import by_node, doubts
+from . import by_node, doubts, json_files
 from .communication import all_reduce_of
 from .machines import identity, same
 from .run import NO_REASON, Problem, Run, cause
@@ -36,15 +36,6 @@ _NAME = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?\.json")
 _RELATIVE_ERROR = 1e-6
 
 
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"holds the number {name}, which JSON does not have")
-
-
-# Made once: json.loads with an argument makes another decoder for each file, which takes longer
-# than to read one.
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-
-
 def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
     """Every record below `root` as a run, what is none, and how many attempts were superseded.
 
@@ -53,11 +44,12 @@ def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
     before it.
     """
     attempts: dict[tuple[str, int | str], list[Run]] = defaultdict(list)
-    problems: list[Problem] = []
+    files, problems = json_files.below(root)
     seen: dict[bytes, str] = {}
-    for file, origin in _json_files(root, problems):
+    for file in files:
+        origin = json_files.origin_of(file, root)
         try:
-            content = file.read_bytes()
+            content = json_files.content_of(file)
             run = _run_of_record(parse(content), file, origin)
         except (OSError, ValueError) as error:
             problems.append(Problem(origin, cause(error)))
@@ -83,46 +75,31 @@ def _latest(attempts: list[Run]) -> list[Run]:
     return kept
 
 
-def _json_files(root: Path, problems: list[Problem]) -> Iterator[tuple[Path, str]]:
-    """Visible *.json files below root, sorted, each with its path from there; a hidden name is a
-    file still being written."""
-
-    def unreadable(error: OSError) -> None:
-        origin = Path(error.filename or root)
-        problems.append(Problem(origin.relative_to(root).as_posix(), cause(error)))
-
-    for folder, folders, names in os.walk(root, onerror=unreadable):
-        below = Path(folder).relative_to(root)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if name.endswith(".json") and not name.startswith("."):
-                yield Path(folder, name), (below / name).as_posix()
+def read(path: Path, wanted: str = _FORMAT) -> dict[str, Any]:
+    """The record of the format ``wanted`` at ``path``. Raises OSError where it cannot be read,
+    ValueError where it is none."""
+    return parse(json_files.content_of(path), wanted)
 
 
 def parse(content: bytes, wanted: str = _FORMAT) -> dict[str, Any]:
     """A record of the format ``wanted`` from its bytes. Raises ValueError with what is wrong and
     where."""
-    try:
-        record = _DECODER.decode(content.decode("utf-8"))
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"is no complete JSON (line {error.lineno}, column {error.colno}: {error.msg}); "
-            "a truncated file is not taken as a record"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"is no UTF-8 text (byte {error.start})") from error
-    except RecursionError as error:
-        raise ValueError("is nested too deeply to be a record") from error
+    record = json_files.decode(content)
     found = record.get("format") if isinstance(record, dict) else None
     if found != wanted:
-        raise ValueError(f"is no Framebench record: format is {found!r}; allowed: {wanted!r}")
+        shown = _shortened(repr(found))
+        raise ValueError(f"is no Framebench record: format is {shown}; allowed: {wanted!r}")
     try:
         _validator()(record)
     except fastjsonschema.JsonSchemaValueException as error:
-        shown = repr(error.value)
-        shown = shown if len(shown) <= 60 else shown[:57] + "..."
-        raise ValueError(f"breaks the record schema: {error.message}; found {shown}") from error
+        shown = _shortened(repr(error.value))
+        message = _shortened(str(error.message), 300)
+        raise ValueError(f"breaks the record schema: {message}; found {shown}") from error
     return dict(record)
+
+
+def _shortened(text: str, longest: int = 60) -> str:
+    return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 @cache

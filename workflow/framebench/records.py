@@ -16,7 +16,7 @@ from typing import Any
 
 from . import searches
 from .machines import Identity, completed
-from .record_files import VARIANT, parse, read_folder
+from .record_files import VARIANT, read, read_folder
 from .run import STATUSES, Problem, RecordsError, Run, cause, order
 from .tidy_csv import read_csv
 
@@ -64,7 +64,7 @@ def load(path: Path) -> RecordSet:
         runs, problems, superseded = read_folder(path)
         runs = _with_largest(runs, searches.largest(path.parent / searches.FOLDER))
         if (path / CSV_NAME).is_file():
-            rows, row_problems = read_csv(path / CSV_NAME)
+            rows, row_problems = _rows_beside(path / CSV_NAME, bool(runs))
             runs, problems = runs + rows, problems + row_problems
     elif not path.exists():
         raise RecordsError(f"records: {path} does not exist; allowed: a folder or a CSV file")
@@ -77,6 +77,16 @@ def load(path: Path) -> RecordSet:
         root=root,
         superseded=superseded,
     )
+
+
+def _rows_beside(path: Path, beside_others: bool) -> tuple[list[Run], list[Problem]]:
+    """As :func:`read_csv`; beside records a file that cannot be read is no more than a problem."""
+    try:
+        return read_csv(path)
+    except RecordsError as error:
+        if not beside_others:
+            raise
+        return [], [Problem(path.name, str(error))]
 
 
 def measured_as(run: Run) -> str:
@@ -127,7 +137,7 @@ def _digest(run: Run) -> bytes:
 def load_record(path: Path) -> dict[str, Any]:
     """The whole record at `path`, checked against the schema; RecordsError if it is none."""
     try:
-        return parse(path.read_bytes())
+        return read(path)
     except (OSError, ValueError) as error:
         raise RecordsError(f"{path}: {cause(error)}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import fastjsonschema
 
-from . import largest_batch, matrix
+from . import json_files, largest_batch, matrix
 from .largest_batch import FORMAT, Bounds
 from .matrix import Case
 from .record_files import variant_of
@@ -124,13 +125,15 @@ def _without_steps(variant: str) -> str:
 
 def parse(content: bytes) -> Result:
     """Raises ValueError with what is wrong."""
-    read = json.loads(content)
+    read = json_files.decode(content)
     if not isinstance(read, dict) or read.get("format") != FORMAT:
         raise ValueError("is no result of a search for the largest batch")
     try:
         _validator()(read)
     except fastjsonschema.JsonSchemaValueException as error:
         raise ValueError(f"breaks the schema of a search's result: {error.message}") from error
+    if all(one["batch_per_device"] != read["ended_at"] for one in read["attempts"]):
+        raise ValueError(f"ended at batch {read['ended_at']}, which it did not try")
     return Result(read["status"], read["reason"], read["ended_at"], read)
 
 
@@ -165,10 +168,11 @@ def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Sear
         tried = f"{name}-retry{attempt}" if attempt else name
         path = folder / f"{tried}.json"
         try:
-            result = parse(path.read_bytes())
-        except FileNotFoundError:
-            return Search(case, tried, None)
+            result = parse(json_files.content_of(path))
         except (OSError, ValueError):
+            # A link to nowhere takes the name, too.
+            if not os.path.lexists(path):
+                return Search(case, tried, None)
             result = None
         following = folder / f"{name}-retry{attempt + 1}.json"
         if result and not following.exists() and result.status not in retry:
@@ -191,9 +195,9 @@ def load(folder: Path) -> tuple[list[Result], list[Problem]]:
     for path in files(folder):
         name, _, attempt = path.stem.partition("-retry")
         try:
-            result = parse(path.read_bytes())
+            result = parse(json_files.content_of(path))
         except (OSError, ValueError) as error:
-            origin = f"{FOLDER}/{path.relative_to(folder).as_posix()}"
+            origin = f"{FOLDER}/{json_files.origin_of(path, folder)}"
             problems.append(Problem(origin, cause(error)))
             continue
         search = str(path.with_name(name))

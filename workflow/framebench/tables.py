@@ -6,13 +6,13 @@ CSV), never zero, and `reason` or `note` says why.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from . import intervals, markdown, scaling, shape, statistics
 from .cases import KEYS, Case, Place, group, marks_of
@@ -20,6 +20,7 @@ from .files import write_whole
 from .proofs import Marks
 from .ratios import ratio
 from .run import Run
+from .text import no_formula
 
 SUMMARY_COLUMNS = (
     *KEYS,
@@ -116,15 +117,35 @@ def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataF
 
 
 def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
-    """NAME.csv (RFC 4180, full precision, line feeds) and NAME.md for each table in `folder`.
+    """NAME.csv and NAME.md for each table in `folder`.
 
     Each file is complete or untouched. Raises OSError for a target that cannot be written.
     """
+    for path, text in files(tables, folder).items():
+        write_whole(path, text)
+
+
+def files(tables: Mapping[str, pd.DataFrame], folder: Path) -> dict[Path, str]:
+    """What :func:`write` writes."""
+    made = {}
     for name, table in tables.items():
-        buffer = io.StringIO()
-        table.to_csv(buffer, index=False, lineterminator="\n", na_rep="")
-        write_whole(folder / f"{name}.csv", buffer.getvalue())
-        write_whole(folder / f"{name}.md", markdown.render(name, table))
+        made[folder / f"{name}.csv"] = csv_text(table)
+        made[folder / f"{name}.md"] = markdown.render(name, table)
+    return made
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """A table as CSV: RFC 4180, full precision, line feeds, and no text that is a formula."""
+    texts = {
+        str(name): column.map(_cell)
+        for name, column in table.items()
+        if not is_numeric_dtype(column)
+    }
+    return str(table.assign(**texts).to_csv(index=False, lineterminator="\n", na_rep=""))
+
+
+def _cell(value: Any) -> Any:
+    return no_formula(value) if isinstance(value, str) else value
 
 
 def _summary_row(case: Case) -> list[Any]:

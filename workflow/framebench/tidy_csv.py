@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import json_files
 from .run import MODES, NO_REASON, STATUSES, Problem, RecordsError, Run, cause, order
+from .text import printable
 
 COLUMNS = (
     "framework",
@@ -29,17 +32,21 @@ COLUMNS = (
     "unit",
 )
 OPTIONAL_COLUMNS = ("status", "reason")
+#: What the schema of a record allows, too: beyond it neither tables nor plots can hold a figure.
+LARGEST_COUNT, LARGEST_RATE = 1_000_000, 1e15
 
 
 def read_csv(path: Path) -> tuple[list[Run], list[Problem]]:
     """Every row as a run, and the rows that are none. RecordsError for wrong columns."""
     try:
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            reader = csv.reader(file)
-            header = next(reader, [])
-            _check_header(path, header)
-            rows = [(reader.line_num, row) for row in reader if row]
-    except (OSError, csv.Error) as error:
+        text = json_files.content_of(path).decode("utf-8-sig", "surrogateescape")
+        reader = csv.reader(io.StringIO(text, newline=""))
+        header = next(reader, [])
+        _check_header(path, header)
+        rows = [(reader.line_num, row) for row in reader if row]
+    except RecordsError:
+        raise
+    except (OSError, ValueError, csv.Error) as error:
         raise RecordsError(f"records: {path} cannot be read as CSV: {cause(error)}") from error
     runs: list[Run] = []
     problems: list[Problem] = []
@@ -84,7 +91,7 @@ def _run_of_row(header: Sequence[str], cells: Sequence[str], origin: str) -> Run
         raise ValueError(f"found {len(cells)} cells; allowed: {len(header)}, as in the header")
     if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
         raise ValueError("found bytes that are no UTF-8 text")
-    row = {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
+    row = {name: printable(cell.strip()) for name, cell in zip(header, cells, strict=True)}
     status = _one_of(row, "status", STATUSES) if row.get("status") else "ok"
     pipeline = row["input_pipeline"]
     tokens = [pipeline if pipeline != "native" else "", row["variant"]]
@@ -128,9 +135,12 @@ def _one_of(row: Mapping[str, str], column: str, allowed: Sequence[str]) -> str:
 
 
 def _count(row: Mapping[str, str], column: str) -> int:
-    if not re.fullmatch("0*[1-9][0-9]{0,17}", row[column]):
-        raise ValueError(f"column {column}: found {row[column]!r}; allowed: a whole number >= 1")
-    return int(row[column])
+    text = row[column]
+    if not re.fullmatch("0*[1-9][0-9]{0,6}", text) or int(text) > LARGEST_COUNT:
+        raise ValueError(
+            f"column {column}: found {text!r}; allowed: a whole number from 1 to {LARGEST_COUNT}"
+        )
+    return int(text)
 
 
 def _throughput(row: Mapping[str, str], status: str) -> float | None:
@@ -146,9 +156,9 @@ def _throughput(row: Mapping[str, str], status: str) -> float | None:
         value = math.nan if "_" in text else float(text)  # Python reads 1_0 as 10
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and value > 0):
+    if not (math.isfinite(value) and 1 / LARGEST_RATE <= value <= LARGEST_RATE):
         raise ValueError(
-            f"column throughput: found {text!r} beside status ok; allowed: a number above 0 (a run "
-            "without a result has another status, in a column `status`)"
+            f"column throughput: found {text!r} beside status ok; allowed: a number above 0, up to "
+            f"{LARGEST_RATE:g} (a run without a result has another status, in a column `status`)"
         )
     return value

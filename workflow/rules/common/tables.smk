@@ -21,8 +21,11 @@ def drop_stale_fingerprint():
     """Tables of other records than those that are there now lose the file that vouches for them;
     it is an output of their rule, so they are made again."""
     current = CACHED and cli.fingerprint(CACHED, Path(RESULTS, "runs"))
-    if FINGERPRINT.exists() and FINGERPRINT.read_text().strip() != current:
-        FINGERPRINT.unlink()
+    try:
+        if FINGERPRINT.exists() and FINGERPRINT.read_text().strip() != current:
+            FINGERPRINT.unlink()
+    except OSError as error:
+        raise WorkflowError(f"{FINGERPRINT}: cannot be replaced: {error.strerror}")
 
 
 def given_records(wildcards):
@@ -30,7 +33,12 @@ def given_records(wildcards):
     return str(PLAN.settings.records or measured_records(wildcards))
 
 
-if workflow.is_main_process and not workflow.output_settings.dryrun:
+# While rules are read, Snakemake itself does not know its targets.
+if (
+    workflow.is_main_process
+    and not workflow.output_settings.dryrun
+    and not set(sys.argv) & MEASURE_NOTHING
+):
     drop_stale_fingerprint()
 
 

@@ -1,0 +1,166 @@
+"""JSON files from anywhere: found, opened and read within bounds, so that none of them stops the
+reading of the others.
+
+Standard library only: results of a run are read between two attempts of it, too.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .run import Problem, cause
+from .text import printable
+
+#: A record of 1,000 steps on 512 ranks has 20 MiB.
+LARGEST_FILE = 128 * 2**20
+#: Objects and lists in each other; a record has 7.
+DEEPEST = 32
+#: Counters of the kernel have 64 bits.
+LARGEST_INTEGER = 2**64 - 1
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def below(root: Path) -> tuple[list[Path], list[Problem]]:
+    """Visible ``*.json`` below ``root`` in a fixed order, and what could not be looked into; none
+    of either where there is no such folder. A hidden name is a file still being written.
+
+    Links to folders are followed, each folder once and under its own name where it has one here.
+    """
+    files: list[Path] = []
+    problems: list[Problem] = []
+    seen: set[tuple[int, int]] = set()
+    here = os.path.realpath(root)
+    waiting = [str(root)] if root.is_dir() else []
+    while waiting:
+        links: list[str] = []
+        for top in waiting:
+            target = os.path.realpath(top)
+            within = os.path.commonpath([here, target]) == target
+            if top != str(root) and (within or _identity(top) in seen):
+                message = "leads to a folder that is read already; each is read once"
+                problems.append(Problem(origin_of(Path(top), root), message))
+                continue
+            for folder, names in _folders(top, root, seen, links, problems):
+                files += [Path(folder, name) for name in names]
+        waiting = links
+    return files, problems
+
+
+def _folders(
+    top: str,
+    root: Path,
+    seen: set[tuple[int, int]],
+    links: list[str],
+    problems: list[Problem],
+) -> Iterator[tuple[str, list[str]]]:
+    """Each folder below ``top`` that is not among ``seen``, with its files; ``links`` and
+    ``problems`` are added to."""
+
+    def unreadable(error: OSError) -> None:
+        problems.append(Problem(origin_of(Path(error.filename or top), root), cause(error)))
+
+    for folder, folders, names in os.walk(top, onerror=unreadable):
+        try:
+            identity = _identity(folder)
+        except OSError as error:
+            unreadable(error)
+            identity = None
+        if identity is None or identity in seen:
+            folders.clear()
+            continue
+        seen.add(identity)
+        visible = [name for name in sorted(folders) if not name.startswith(".")]
+        linked = [name for name in visible if os.path.islink(os.path.join(folder, name))]
+        links += [os.path.join(folder, name) for name in linked]
+        folders[:] = [name for name in visible if name not in linked]
+        named = (name for name in sorted(names) if not name.startswith("."))
+        yield folder, [name for name in named if name.endswith(".json")]
+
+
+def _identity(folder: str) -> tuple[int, int]:
+    found = os.stat(folder)
+    return found.st_dev, found.st_ino
+
+
+def origin_of(path: Path, root: Path) -> str:
+    """Where a file stands below ``root``, fit to be shown."""
+    return printable(path.relative_to(root).as_posix())
+
+
+def content_of(path: Path) -> bytes:
+    """Of a regular file. Raises OSError where it cannot be read, ValueError for anything else than
+    a regular file (a FIFO is not waited for) and for one of more than LARGEST_FILE bytes."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        found = os.fstat(handle)
+        kind = stat.S_IFMT(found.st_mode)
+        if kind != stat.S_IFREG:
+            raise ValueError(f"is {_KINDS.get(kind, 'something else')}; allowed: a regular file")
+        if found.st_size > LARGEST_FILE:
+            raise ValueError(f"has {found.st_size} bytes; allowed: at most {LARGEST_FILE}")
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(LARGEST_FILE)
+    finally:
+        os.close(handle)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"holds the number {name}, which JSON does not have")
+
+
+# Made once: json.loads with an argument makes another decoder for each file, which takes longer
+# than to read one.
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def decode(content: bytes) -> Any:
+    """The value of a JSON text, with all text in it fit to be shown. Raises ValueError with what is
+    wrong: no JSON, more than DEEPEST levels, or a number that nothing here could hold."""
+    try:
+        value = _DECODER.decode(content.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"is no complete JSON (line {error.lineno}, column {error.colno}: {error.msg}); "
+            "a truncated file is not taken as a record"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is no UTF-8 text (byte {error.start})") from error
+    except RecursionError as error:
+        raise ValueError(f"is nested too deeply; allowed: {DEEPEST} levels") from error
+    return _bounded(value, DEEPEST)
+
+
+def _bounded(value: Any, levels: int) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("holds a number that is too large; allowed: up to 1.7e308")
+    elif isinstance(value, int):
+        if abs(value) > LARGEST_INTEGER:
+            shown = str(value)
+            shown = shown if len(shown) <= 30 else f"{shown[:20]}.. ({len(shown)} digits)"
+            raise ValueError(f"holds the integer {shown}; allowed: up to {LARGEST_INTEGER}")
+    elif isinstance(value, list | dict):
+        if not levels:
+            raise ValueError(f"is nested too deeply; allowed: {DEEPEST} levels")
+        if isinstance(value, dict):
+            return {printable(k): _bounded(one, levels - 1) for k, one in value.items()}
+        # Long lists are of step times.
+        if set(map(type, value)) == {float} and all(map(math.isfinite, value)):
+            return value
+        return [_bounded(one, levels - 1) for one in value]
+    return value
