@@ -243,5 +243,5 @@ def test_a_plan_lint_and_comparison_go_on_too(
     assert "findings in results of our own" in told.err
     for problem in records.load(runs).problems:
         assert problem.origin in told.out
-    arguments = ["--base", str(runs), "--candidate", str(runs / "good"), "--results", str(tmp_path)]
+    arguments = ["--base", str(runs), "--candidate", str(runs), "--results", str(tmp_path)]
     assert cli.main(["compare", *arguments]) == 0

@@ -349,7 +349,7 @@ def test_a_later_attempt_on_another_machine_replaces_none_of_this_one(tmp_path: 
 
 
 def test_a_memory_that_no_machine_has_is_not_known(tmp_path: Path) -> None:
-    sizes: list[Any] = [10**400, -1, "much", None]
+    sizes: list[Any] = [10**19, -1, "much", None]
     assert variants_of(tmp_path, *(on_host("a", 1) | {"hardware": {"cpu": "Xeon",
         "memory_bytes": size}} for size in sizes)) == [""] * 4  # fmt: skip
 

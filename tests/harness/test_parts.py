@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -262,4 +263,11 @@ def test_free_addresses_are_distinct() -> None:
 
 def test_no_nan_reaches_the_record() -> None:
     value = {"a": [float("nan"), {"b": float("inf")}], 3: 1.5}
-    assert report.finite(value) == {"a": [None, {"b": None}], "3": 1.5}
+    assert report.encodable(value) == {"a": [None, {"b": None}], "3": 1.5}
+
+
+def test_bytes_that_are_no_utf8_reach_the_record_as_their_escape() -> None:
+    folder = os.fsdecode(b"/opt/caf\xe9/lib")
+    value = {"LD_LIBRARY_PATH": folder, "NCCL_\udce9": ["\ud800", "caf\u00e9"]}
+    expected = {"LD_LIBRARY_PATH": r"/opt/caf\xe9/lib", r"NCCL_\xe9": [r"\ud800", "caf\u00e9"]}
+    assert report.encodable(value) == expected

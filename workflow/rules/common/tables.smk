@@ -33,12 +33,7 @@ def given_records(wildcards):
     return str(PLAN.settings.records or measured_records(wildcards))
 
 
-# While rules are read, Snakemake itself does not know its targets.
-if (
-    workflow.is_main_process
-    and not workflow.output_settings.dryrun
-    and not set(sys.argv) & MEASURE_NOTHING
-):
+if MEASURES:
     drop_stale_fingerprint()
 
 
