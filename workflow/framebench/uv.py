@@ -3,8 +3,10 @@ it before anything is installed."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 #: pip's settings and the arguments of uv that mean the same.
@@ -24,12 +26,26 @@ def executable(python: str = sys.executable) -> str:
 def arguments(settings: list[tuple[str, str]]) -> list[str]:
     """Arguments of ``uv pip install`` for pip's ``settings``."""
     found = ["--index-strategy", "unsafe-best-match"]  # as pip does: the best of all indexes
+    if not _has_cache():
+        found.append("--no-cache")
     for key, value in settings:
         if key in PIP_TO_UV:
             found += [word for part in value.split() for word in (PIP_TO_UV[key], part)]
         elif key == "no-index" and value.lower() in ("1", "true", "yes", "on"):
             found.append("--no-index")
     return found
+
+
+def _has_cache() -> bool:
+    """Whether uv can write where it keeps what it has fetched; without, it ends at once."""
+    try:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(os.environ.get("UV_CACHE_DIR") or Path(home, "uv"))
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except (OSError, RuntimeError):
+        return False
 
 
 def variables(settings: list[tuple[str, str]]) -> dict[str, str]:

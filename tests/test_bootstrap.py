@@ -1,0 +1,165 @@
+"""./bootstrap makes the driver's environment: here one of a few files, from wheels made here, with
+the real venv and pip and without a network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from framebench import uv
+
+ROOT = Path(__file__).parents[1]
+#: In the place of uv: installs a script as uv does, and fails where another is at work.
+UV = f"""#!/bin/sh
+exec '{sys.executable}' - "$@" <<'END'
+import os, pathlib, sys
+python = pathlib.Path(sys.argv[sys.argv.index("--python") + 1])
+root = python.parents[2]
+os.close(os.open(root / "busy", os.O_CREAT | os.O_EXCL))
+with open(root / "calls", "a") as calls:
+    print(*sys.argv[1:], file=calls)
+(python.parent / "snakemake").write_text("#!/bin/sh\\nexec '%s'\\n" % python)
+os.remove(root / "busy")
+END
+"""
+
+
+def write_wheel(folder: Path) -> None:
+    """A wheel of a uv 1.0 that holds the script alone."""
+    folder.mkdir()
+    info = "uv-1.0.dist-info"
+    files = {
+        "uv-1.0.data/scripts/uv": UV,
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: uv\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\n"
+        "Tag: py3-none-any\n",
+    }
+    files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
+    with zipfile.ZipFile(folder / "uv-1.0-py3-none-any.whl", "w") as wheel:
+        for name, text in files.items():
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = 0o100755 << 16
+            wheel.writestr(entry, text)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "a project"
+    (folder / "workflow" / "framebench").mkdir(parents=True)
+    shutil.copy(ROOT / "bootstrap", folder)
+    shutil.copy(ROOT / "workflow/framebench/uv.py", folder / "workflow/framebench")
+    (folder / "requirements.txt").write_text("uv==1.0\n")
+    write_wheel(tmp_path / "wheels")
+    return folder
+
+
+def start(project: Path, python: str = sys.executable, **more: str) -> subprocess.Popen[str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "UV_"))}
+    wheels = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": (project.parent / "wheels").as_uri()}
+    return subprocess.Popen(
+        [python, str(project / "bootstrap")],
+        env={**kept, **wheels, "PIP_CONFIG_FILE": os.devnull, **more},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+    output, _ = process.communicate(timeout=600)
+    return process.returncode, output
+
+
+def calls(project: Path) -> list[str]:
+    """How uv was called."""
+    return (project / "calls").read_text().splitlines()
+
+
+def test_two_at_once_then_nothing_then_after_a_move(project: Path) -> None:
+    both = [start(project), start(project)]
+    ended = [finish(process) for process in both]
+    assert [status for status, _ in ended] == [0, 0], ended
+    assert len(calls(project)) == 1, "both have installed"
+    assert sum("another one is at work" in output for _, output in ended) == 1, ended
+
+    assert finish(start(project)) == (0, "")
+    assert len(calls(project)) == 1, "what is done was done again"
+
+    moved = project.rename(project.parent / "elsewhere")
+    assert finish(start(moved)) == (0, "")
+    assert len(calls(moved)) == 2, "an environment that names another folder was kept"
+    assert str(moved) in (moved / ".venv" / "bin" / "snakemake").read_text()
+
+
+def test_without_a_folder_that_can_be_written_uv_has_no_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    for name in ("UV_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "file" / "cache"))
+        assert "--no-cache" in uv.arguments([]), name
+        monkeypatch.setenv(name, str(tmp_path / "cache"))
+        assert "--no-cache" not in uv.arguments([]), name
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    assert "--no-cache" in uv.arguments([])
+
+
+def test_python3_venv_is_blamed_where_it_is_missing_alone(project: Path) -> None:
+    hidden = project.parent / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['ensurepip'] = None\n")
+    status, output = finish(start(project, PYTHONPATH=str(hidden)))
+    assert status == 1
+    assert output.strip() == (
+        "bootstrap: this Python has no module ensurepip. On Debian and Ubuntu: "
+        "apt-get install python3-venv"
+    )
+
+    status, output = finish(start(project, PIP_FIND_LINKS=hidden.as_uri()))
+    assert status == 1
+    assert output.splitlines()[-1].endswith("-m pip install .. failed, see above"), output
+    assert "python3-venv" not in output
+
+    (project / ".venv.lock").unlink()
+    (project / ".venv.lock").mkdir()
+    status, output = finish(start(project))
+    assert status == 1
+    assert output.strip() == (
+        f"bootstrap: {project}/.venv.lock: Is a directory. The project's folder must be one that "
+        "can be written"
+    )
+
+
+OLD = [
+    python
+    for version in ("3.7", "3.8", "3.9", "3.10")
+    for python in [
+        shutil.which(f"python{version}"),
+        *sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python")),
+    ]
+    if python
+]
+
+
+def test_an_old_python_is_told_so(project: Path) -> None:
+    told = 0
+    for python in map(str, OLD):
+        status, output = finish(start(project, python))
+        if status == 127:  # a name on the PATH that pyenv has no version for
+            continue
+        told += 1
+        assert status == 1, output
+        assert re.fullmatch(
+            r"bootstrap: Python 3.11 or newer is needed, this is 3\.\d+: run it as python3.X "
+            r"bootstrap\n",
+            output,
+        ), output
+    if not told:
+        pytest.skip("there is no Python below 3.11 here")
