@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 from harness import preflight, probe, split, synthetic
 from harness.adapter import Adapter, Case, Mismatch, Place, Unsupported
@@ -121,13 +121,21 @@ def all_settled(adapter: Adapter, seconds: List[float]) -> bool:
     return adapter.all_reduce(float(settled)) == adapter.place.world_size
 
 
+class WarmUp(NamedTuple):
+    """How many steps were run, and what reading the value of the first took."""
+
+    steps: int
+    read_seconds: float
+
+
 def warm_up(
     adapter: Adapter, mode: str, steps: int, limit: Optional[int], fields: Dict[str, Any]
-) -> int:
+) -> WarmUp:
     """Run ``steps`` steps one at a time, then more until the step time has settled or ``limit`` is
     reached (None: no more). Their seconds, the first value, and after how many steps it had settled
-    (None: not) go into ``fields``. Returns the number of steps."""
+    (None: not) go into ``fields``."""
     seconds: List[float] = []
+    read_seconds = 0.0
     fields["warmup_step_seconds"] = seconds
     fields["settled_after"] = None
     for number in range(1, (limit or steps) + 1):
@@ -137,14 +145,16 @@ def warm_up(
         adapter.synchronize()
         seconds.append(time.perf_counter() - start)
         if number == 1:
+            start = time.perf_counter()
             fields["first_value"] = adapter.read(handle)
+            read_seconds = time.perf_counter() - start
             check_value(fields["first_value"], mode, number)
         if limit and number >= steps and all_settled(adapter, seconds):
             fields["settled_after"] = number
             break
     if not limit:
         fields["settled_after"] = settled_after(seconds)
-    return len(seconds)
+    return WarmUp(len(seconds), read_seconds)
 
 
 def run_case(adapter: Adapter, spec: Dict[str, Any], cores: List[int], report: Report) -> None:
@@ -194,7 +204,7 @@ def run_case(adapter: Adapter, spec: Dict[str, Any], cores: List[int], report: R
         fields["compiled"] = adapter.compiled()
         fields["weights_checksum"] = adapter.weights_checksum()
         return
-    warmup_steps = phase(
+    warmed = phase(
         "warm-up",
         "warmup_seconds",
         lambda: warm_up(adapter, case.mode, spec["warmup_steps"], spec["warmup_limit"], fields),
@@ -202,10 +212,10 @@ def run_case(adapter: Adapter, spec: Dict[str, Any], cores: List[int], report: R
     fields["compiled"] = adapter.compiled()
     fields["cores"] = check_cores(cores)
     report.enter("timed window")
-    window = measure(adapter, spec["timed_steps"])
+    window = measure(adapter, spec["timed_steps"], warmed.read_seconds)
     phases["window_seconds"] = window.seconds
     report.enter("end")
-    note_window(adapter, window, warmup_steps + spec["timed_steps"], fields)
+    note_window(adapter, window, warmed.steps + spec["timed_steps"], fields)
 
 
 def probe_device(adapter: Adapter, cores: List[int], report: Report) -> None:

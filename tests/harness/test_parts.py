@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +106,57 @@ def test_nothing_but_steps_and_marks_happens_in_the_window() -> None:
     assert adapter.calls == [*expected, "synchronize", "read"]
     assert len(measured.step_seconds) == 3
     assert gc.isenabled(), "garbage collection must come back"
+
+
+class Asynchronous(Recorder):
+    """Steps of 0.04 s are done by a thread, one after the other, as by a device."""
+
+    def __init__(self, honest: bool, reading: float = 0.0) -> None:
+        super().__init__()
+        self.device = ThreadPoolExecutor(1)
+        self.honest, self.reading = honest, reading
+
+    def step(self) -> Future[None]:
+        return self.device.submit(time.sleep, 0.04)
+
+    def synchronize(self) -> None:
+        if self.honest:
+            self.device.submit(int).result()
+
+    def read(self, handle: Future[None]) -> float:
+        handle.result()
+        time.sleep(self.reading)
+        return 1.0
+
+
+def test_work_still_under_way_at_the_end_of_a_short_window_is_found() -> None:
+    with pytest.raises(Mismatch, match=r"synchronize\(\) returned before the work was complete"):
+        window.measure(Asynchronous(honest=False), 5)
+    with pytest.raises(Mismatch, match="synchronize"):
+        window.measure(Asynchronous(honest=False), 5, read_seconds=0.04)
+
+
+def test_a_value_that_takes_long_to_read_is_no_work_under_way() -> None:
+    assert window.measure(Asynchronous(honest=True), 5).seconds >= 0.2
+    # all outputs are copied and added up: longer than the whole window
+    assert window.measure(Asynchronous(honest=True, reading=0.4), 2).seconds < 0.4
+
+
+@pytest.mark.parametrize(
+    ("late", "seconds", "read_seconds", "fails"),
+    [
+        (0.043, 0.2, 0.0, False),  # the latest that was seen of frameworks that wait
+        (0.19, 0.01, 0.0, True),
+        (0.19, 0.01, 0.15, False),  # the first value took as long: a copy that is kept
+        (0.6, 10.0, 0.1, False),
+        (0.7, 10.0, 0.1, True),
+    ],
+)
+def test_lateness_counts_beyond_a_part_of_the_window_and_noise(
+    late: float, seconds: float, read_seconds: float, fails: bool
+) -> None:
+    with pytest.raises(Mismatch) if fails else contextlib.nullcontext():
+        window.check_complete(Recorder(), None, late, seconds, read_seconds)
 
 
 @pytest.mark.parametrize("model", sorted(FACTS))

@@ -121,7 +121,7 @@ def test_the_slowest_rank_counts(toy: Bench) -> None:
         ),
         ("", {"compiler": "fallback"}, "failed", "the compiler fell back"),
         ("lost_mark", {}, "failed", "5 steps gave 4 step times"),
-        ("unsynchronised,sleep=1", {}, "failed", "before the work was complete"),
+        ("unsynchronised,sleep=0.06", {}, "failed", "before the work was complete"),
         ("repin", {"cores_per_device": 1}, "failed", "the framework moved to"),
         ("no_all_reduce", {"devices_per_node": 2}, "failed", "different weights"),
         ("lonely", {"devices_per_node": 2}, "failed", "an all-reduce of 1 gives 1 over 2 ranks"),
