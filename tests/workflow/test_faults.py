@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from harness import cores
@@ -153,6 +154,43 @@ def test_truncated_and_foreign_records_are_named_and_run_again(measured: Project
     names = set(measured.records())
     assert {n.replace(".json", "-retry1.json") for n in (first, second)} <= names
     assert len(names) == RUNS + 2 + 1, "more was run than was missing"
+
+
+def test_linked_folders_and_dates_in_the_future_are_no_reason_to_measure_again(
+    measured: Project,
+) -> None:
+    results = measured.folder / "results"
+    elsewhere = measured.folder / "elsewhere"
+    (results / "runs" / "toy").rename(elsewhere)
+    (results / "runs" / "toy").symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*.json"))
+    tomorrow = time.time() + 24 * 3600
+    for path in (*(results / "probes").rglob("*.json"), before[0]):
+        os.utime(path, (tomorrow, tomorrow))
+    for _ in range(2):
+        again = measured.all()
+        assert again.returncode == 0, again.stdout
+        assert sorted(elsewhere.rglob("*.json")) == before, "what is linked was measured again"
+
+
+def test_a_plan_changes_nothing_and_tables_that_fail_leave_the_former(measured: Project) -> None:
+    results = measured.folder / "results"
+    fingerprint = results / "tables" / "fingerprint.txt"
+    fingerprint.write_text("of other records\n")
+    assert measured.run("plan").returncode == 0
+    assert fingerprint.read_text() == "of other records\n", "plan has deleted it"
+    made = [results / "report.html", *(results / "tables").glob("*.[cm][sd]*")]
+    before = {path: path.read_text() for path in made}
+    assert len(before) > 10
+    (results / "runs" / "published.csv").write_text("of,somebody,else\n")
+    failed = measured.all()
+    assert failed.returncode == 1
+    assert "published.csv: found columns of,somebody,else" in failed.stdout
+    assert {path: path.read_text() for path in made if path.exists()} == before
+    (results / "runs" / "published.csv").unlink()
+    again = measured.all()
+    assert again.returncode == 0, again.stdout
+    assert fingerprint.read_text() != "of other records\n", "the tables were not made"
 
 
 def test_two_workflows_in_one_folder(project: Project) -> None:
