@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
-from harness import preflight, probe, split, synthetic
+from harness import libraries, preflight, probe, split, synthetic
 from harness.adapter import Adapter, Case, Mismatch, Place, Unsupported
 from harness.cores import numa_nodes, parse_list
 from harness.loading import load_adapter
@@ -216,6 +216,7 @@ def run_case(adapter: Adapter, spec: Dict[str, Any], cores: List[int], report: R
     phases["window_seconds"] = window.seconds
     report.enter("end")
     note_window(adapter, window, warmed.steps + spec["timed_steps"], fields)
+    fields["libraries"] = libraries.in_use()
 
 
 def probe_device(adapter: Adapter, cores: List[int], report: Report) -> None:

@@ -276,6 +276,26 @@ def test_lists_every_machine_and_says_which_label_is_which(tmp_path: Path) -> No
     assert all(text.count(label) > 1 for label in labels), "no row has this label"
 
 
+HOLDS = "A comparison of frameworks holds for the machine it was made on"
+
+
+def test_frameworks_stand_side_by_side_on_a_machine_that_is_named(tmp_path: Path) -> None:
+    source = write_records(tmp_path / "runs", repeats=1, frameworks=("pytorch", "jax"))
+    for path in source.glob("*/*/r1.json"):
+        record = json.loads(path.read_text())
+        record["ranks"][0]["libraries"] = {"x/lib_blas.so": "Haswell", "x/libgomp.so": None}
+        path.write_text(json.dumps(record))
+    text = make(source, tmp_path / "r.html")
+    sections = re.findall(r'<section id="([\w-]+)">(.*?)</section>', text, re.DOTALL)
+    told = {name for name, content in sections if HOLDS in content}
+    assert told >= {"throughput", "weak-scaling", "amp", "compiler", "latency"}
+    assert all("Measured on Example CPU, 16 GiB." in c for n, c in sections if n in told)
+    assert "<dt>x/lib_blas.so</dt><dd>Haswell</dd>" in text
+    assert "<dt>x/libgomp.so</dt><dd>does not tell</dd>" in text
+    shutil.rmtree(source / "jax")
+    assert HOLDS not in make(source, tmp_path / "r.html"), "there is nothing to compare"
+
+
 def test_is_one_file_that_loads_nothing(page: Path) -> None:
     text = page.read_text()
     assert not re.search(r"<(link|img|iframe|object|embed|audio|video|source)\b", text)

@@ -234,6 +234,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     assert rank["device"] == "cpu"
     assert len(rank["cores"]) == 1
     assert rank["settings"]
+    assert any(rank["libraries"].values()), "no library tells which code it runs, not even numpy's"
     assert rank["compiled"] == {}
     assert rank["trainable_parameters"] == small(model)["trainable_parameters"]
     assert set(rank["products"]) == {"float32"}

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import environment, packages
+from harness import environment, libraries, packages
 from harness.processor import processor
 
 from ..bench import ROOT, Bench
@@ -177,6 +177,24 @@ def test_processors_of_one_name_are_told_apart_by_their_numbers(tmp_path: Path) 
         "instruction_sets": ["asimd", "bf16", "sve"],
     }
     assert processor("/nowhere") == {}
+
+
+def test_libraries_of_linear_algebra_tell_the_code_that_they_run(tmp_path: Path) -> None:
+    import numpy
+
+    found = libraries.in_use()
+    package = Path(numpy.__file__).parent.name
+    ours = {name: path for name, path in found.items() if f"{package}.libs/" in name}
+    (core,) = [path for name, path in ours.items() if "openblas" in name]
+    assert (core or "").isalnum(), f"numpy's OpenBLAS has chosen its code for {core!r}"
+    start = "7f0000000000-7f0000001000 r-xp 00000000 08:01 42"
+    maps = tmp_path / "maps"
+    maps.write_text(
+        f"{start}   /a b/site-packages/x/libmkl_core.so.2\n{start}   /usr/lib/libm.so.6\n"
+        f"{start}   /a b/site-packages/x/libmkl_core.so.2\n{start}\n{start}   [heap]\n"
+    )
+    assert libraries.in_use(str(maps)) == {"x/libmkl_core.so.2": None}
+    assert libraries.in_use("/nowhere") == {}
 
 
 def test_the_code_is_identified_by_its_content() -> None:

@@ -27,6 +27,7 @@ RANK_KEYS_OF_A_MEASURED_RANK = {
     "cores",
     "framework_version",
     "settings",
+    "libraries",
     "trainable_parameters",
     "products",
     "compiled",

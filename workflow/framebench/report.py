@@ -146,6 +146,7 @@ def render(
             models=sorted({run.model for run in runs}),
             hardware=_machines(runs),
             machine=machine,
+            compared_on=_compared_on(runs),
             setups=setups,
             setups_left_out=max(0, len(_setup_groups(runs)) - MAX_SETUPS),
             plots=_plots(cases, tables, look, link),
@@ -267,6 +268,13 @@ def _plots(
     }
 
 
+def _compared_on(runs: Sequence[Run]) -> list[str]:
+    """The machines that frameworks are compared on; none where there is but one framework."""
+    if len({run.framework for run in runs}) < 2:
+        return []
+    return [name for _, name, _ in _machines(runs)]
+
+
 def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
     """Of each machine: how a variant names it ("" where there is but one), what it is, its runs."""
     counted = Counter(run.machine if run.hardware else UNKNOWN for run in runs)
@@ -341,6 +349,10 @@ def _facts(record: Mapping[str, Any]) -> tuple[str, Pairs, list[tuple[str, Pairs
         ("Command of one run", [("", shlex.join(record["command"]))]),
         ("While it was timed", _flat(_watched(record))),
         ("Settings", [*_flat(record["settings"]), *_rank_settings(record)]),
+        (
+            "Libraries of linear algebra and threads, with the code path that each tells",
+            _libraries(record),
+        ),
         ("Code", _flat(environment["code"])),
         ("Variables", _flat(environment["variables"])),
         ("Packages", _flat(environment["packages"])),
@@ -354,6 +366,11 @@ def _watched(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rank_settings(record: Mapping[str, Any]) -> Pairs:
     return _flat(record["ranks"][0].get("settings", {})) if record["ranks"] else []
+
+
+def _libraries(record: Mapping[str, Any]) -> Pairs:
+    found = record["ranks"][0].get("libraries", {}) if record["ranks"] else {}
+    return [(name, code_path or "does not tell") for name, code_path in found.items()]
 
 
 def _flat(value: Any, name: str = "") -> Pairs:

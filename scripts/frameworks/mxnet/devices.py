@@ -112,6 +112,10 @@ def settings() -> Dict[str, Any]:
         "engine_threads": int(os.environ.get("MXNET_CPU_WORKER_NTHREADS", "1")),
         "onednn": features.is_enabled("MKLDNN"),
         "cudnn": features.is_enabled("CUDNN"),
+        # that its own code was compiled for; its libraries choose theirs when they start
+        "compiled_for": [
+            name for name in sorted(features) if name[:4] == "CPU_" and features.is_enabled(name)
+        ],
         "blas": next(
             (name for name in ("BLAS_MKL", "BLAS_OPEN") if features.is_enabled(name)), None
         ),

@@ -76,6 +76,10 @@ class Network(nn.Layer):
 def settings(place: Place, gpu: bool) -> Dict[str, Any]:
     """What acts on the device: JSON values."""
     found: Dict[str, Any] = {"threads": place.threads, "data_format": "NCHW"}
+    if not gpu:
+        core = paddle.base.core
+        found["compiled_with_onednn"] = core.is_compiled_with_onednn()
+        found["compiled_with_avx"] = core.is_compiled_with_avx()
     if gpu:
         found["tf32_override"] = os.environ.get("NVIDIA_TF32_OVERRIDE")
         found["cuda"] = paddle.version.cuda()

@@ -66,6 +66,8 @@ def settings(device: torch.device) -> Dict[str, Any]:
         **common,
         "parallel": _first(r"ATen parallel backend: (\S+)", torch.__config__.parallel_info()),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "blas": _first(r"BLAS_INFO=(\w+)", torch.__config__.show()),
+        "mkl": _first(r"Math Kernel Library Version (\S+)", torch.__config__.show()),
         "mkldnn": _first(r"MKL-DNN v(\S+)", torch.__config__.show()),
     }
 

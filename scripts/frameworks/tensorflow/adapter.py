@@ -117,6 +117,7 @@ class TensorFlowAdapter(Adapter):
             "amp_dtype": self._policy[len("mixed_") :] if self.case.precision == "amp" else None,
             "tf32": config.experimental.tensor_float_32_execution_enabled(),
             "data_format": self._tf.keras.config.image_data_format(),
+            "onednn_built_in": self._devices.onednn_built_in(),
             "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
             "strategy": type(self._strategy).__name__ if several else None,
             "collective": self._devices.collective(self.place).name if several else None,

@@ -31,6 +31,15 @@ def capability_and_name(gpu: tf.config.PhysicalDevice) -> Tuple[Tuple[int, int],
     return details.get("compute_capability", (0, 0)), details.get("device_name", "GPU")
 
 
+def onednn_built_in() -> Optional[bool]:
+    """Whether oneDNN's kernels are in this build; None where it does not tell."""
+    try:
+        from tensorflow.python.util import _pywrap_util_port
+    except ImportError:
+        return None
+    return bool(_pywrap_util_port.IsMklEnabled())
+
+
 def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
     """Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it."""
     if precision == "fp32":

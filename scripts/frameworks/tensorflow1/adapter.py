@@ -121,6 +121,7 @@ class TensorFlow1Adapter(Adapter):
             "data_format": "NHWC",
             "amp_dtype": "float16" if self.case.precision == "amp" else None,
             "tf32": False,  # newer than this TensorFlow
+            "onednn_built_in": self._devices.onednn_built_in(),
             "grappler_remapping": rewriting.remapping != rewriting.OFF,
             "collective": self._devices.collective(self.place) if several else None,
         }

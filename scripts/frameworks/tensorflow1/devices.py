@@ -7,6 +7,7 @@ from typing import Callable, List, Optional
 
 import tensorflow as tf
 from harness.adapter import Place, Unsupported
+from tensorflow.python import pywrap_tensorflow
 from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
 
@@ -42,6 +43,11 @@ def product_name(config: tf.ConfigProto) -> str:
     found = device_lib.list_local_devices(config)
     text = next(device.physical_device_desc for device in found if device.device_type == "GPU")
     return re.sub(r".*name: ([^,]*),.*", r"\1", text)
+
+
+def onednn_built_in() -> bool:
+    """Whether oneDNN's kernels are in this build."""
+    return bool(pywrap_tensorflow.IsMklEnabled())
 
 
 def device_name(place: Place) -> str:

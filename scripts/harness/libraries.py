@@ -1,0 +1,73 @@
+"""The libraries of linear algebra and threads in this process, and which code they run here.
+
+What a framework has linked into itself is not among them: that is for its adapter to say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+from typing import Dict, Optional, Set
+
+_NUMERIC = re.compile(
+    r"^lib(\w*blas|mkl|blis|flame|lapack|dnnl|mkldnn|iomp|gomp|omp|armpl|arm_compute"
+    r"|cudnn|cusolver|nccl)"
+)
+_CORE_NAMES = [
+    f"{prefix}openblas_get_corename{suffix}" for prefix in ("", "scipy_") for suffix in ("", "64_")
+]
+#: oneDNN's dnnl_cpu_isa_t.
+_ISA = {
+    0x01: "sse41",
+    0x03: "avx",
+    0x07: "avx2",
+    0x0F: "avx2_vnni",
+    0x1F: "avx2_vnni_2",
+    0x27: "avx512_core",
+    0x67: "avx512_core_vnni",
+    0xE7: "avx512_core_bf16",
+    0x1EF: "avx512_core_fp16",
+    0xFEF: "avx512_core_amx",
+    0x1FEF: "avx512_core_amx_fp16",
+}
+
+
+def _mapped(maps: str) -> Set[str]:
+    """Paths of the numeric libraries that a process has mapped."""
+    found = set()
+    with contextlib.suppress(OSError), open(maps, errors="replace") as file:
+        for line in file:
+            path = line.rstrip("\n").split(None, 5)[5:]
+            if path and _NUMERIC.match(os.path.basename(path[0])):
+                found.add(path[0])
+    return found
+
+
+def _code_path(path: str) -> Optional[str]:
+    """The processor that a library of this process has chosen its code for, in its own words; None
+    where it does not tell."""
+    try:
+        # NOLOAD: the one that is there, never another.
+        library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:
+        return None
+    for name in _CORE_NAMES:
+        core = getattr(library, name, None)
+        if core is not None:
+            core.restype = ctypes.c_char_p
+            return (core() or b"").decode("ascii", "replace") or None
+    isa = getattr(library, "dnnl_get_effective_cpu_isa", None)
+    if isa is not None:
+        number = int(isa())
+        return _ISA.get(number, hex(number))
+    return None
+
+
+def in_use(maps: str = "/proc/self/maps") -> Dict[str, Optional[str]]:
+    """By path, in ``site-packages`` where it lies there, which says whose it is: the code path of
+    each, None where it does not tell."""
+    return {
+        path.rpartition("/site-packages/")[2]: _code_path(path) for path in sorted(_mapped(maps))
+    }
