@@ -65,7 +65,7 @@ def introduction(task: node.Task, link: wire.Connection, common: Dict[str, str])
         "cores": len(cores),
         "python": platform.python_version(),
         "packages": installed,
-        "hardware": environment.hardware(len(cores)),
+        "hardware": environment.hardware(cores),
         "devices": environment.visible_gpus(common),
         "wrong": wrong,
     }

@@ -53,27 +53,46 @@ def numa_nodes(cores: Iterable[int], root: str = "/sys/devices/system/node") -> 
     return sorted(found)
 
 
-def allowed(siblings: Callable[[int], List[int]] = siblings) -> List[int]:
-    """The logical cores this process may use: one of each physical core first, so that few
-    ranks never share a physical core while others idle."""
-    return _physical_first(os.sched_getaffinity(0), siblings)
+def allowed() -> List[int]:
+    """The logical cores this process may use."""
+    return sorted(os.sched_getaffinity(0))
 
 
-def _physical_first(
+def physical(
     cores: Iterable[int], siblings: Callable[[int], List[int]] = siblings
-) -> List[int]:
-    usable = set(cores)
+) -> List[List[int]]:
+    """The physical cores behind these logical ones, each as those of its threads that are among
+    them."""
+    threads: Dict[Tuple[int, ...], List[int]] = {}
+    for core in sorted(cores):
+        threads.setdefault(tuple(sorted({core, *siblings(core)})), []).append(core)
+    return list(threads.values())
 
-    def key(core: int) -> Tuple[int, int]:
-        shared = sorted(usable.intersection(siblings(core)) | {core})
-        return shared.index(core), core
 
-    return sorted(usable, key=key)
+def deal(
+    cores: Iterable[int],
+    count: int,
+    per_device: int,
+    siblings: Callable[[int], List[int]] = siblings,
+) -> List[List[int]]:
+    """For each of ``count`` devices, ``per_device`` of the logical ``cores``.
 
-
-def share(cores: List[int], local_rank: int, per_device: int) -> List[int]:
-    """The cores of one rank out of the ordered ``cores`` of its node."""
-    return sorted(cores[local_rank * per_device : (local_rank + 1) * per_device])
+    1. One thread of each physical core, where there are enough of these: no device slows another
+       down, and one alone is not faster than one of many.
+    2. Else whole physical cores with all their threads: a device shares them with itself alone.
+    3. Else, with fewer physical cores than that takes, devices share them.
+    """
+    whole = physical(cores, siblings)
+    most = min(per_device, len(whole) // count)
+    dealt = []
+    for number in range(count):
+        own = whole[number * most : (number + 1) * most]
+        first = sorted((place, core) for threads in own for place, core in enumerate(threads))
+        dealt.append(sorted(core for _, core in first[:per_device]))
+    if all(len(own) == per_device for own in dealt):
+        return dealt
+    packed = [core for threads in whole for core in threads]
+    return [sorted(packed[n * per_device : (n + 1) * per_device]) for n in range(count)]
 
 
 def near_gpus(
@@ -89,13 +108,10 @@ def near_gpus(
     found: List[List[int]] = []
     for place, cores in enumerate(local):
         same = [other for other, others in enumerate(local) if others == cores]
-        threads: Dict[Tuple[int, ...], List[int]] = {}
-        for core in cores:
-            threads.setdefault(tuple(siblings(core)), []).append(core)
-        physical = list(threads.values())
-        count = len(physical) // len(same)
+        whole = physical(cores, siblings)
+        count = len(whole) // len(same)
         first = same.index(place) * count
-        found.append(sorted(core for pair in physical[first : first + count] for core in pair))
+        found.append(sorted(core for pair in whole[first : first + count] for core in pair))
     return found if all(found) else [[] for _ in addresses]
 
 

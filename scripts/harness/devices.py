@@ -23,20 +23,25 @@ def available(
     per_device: Optional[int],
     cores: Sequence[int],
     variables: Mapping[str, str],
+    wanted: int = 1,
     siblings: Callable[[int], List[int]] = cores_of.siblings,
 ) -> List[Device]:
     """All that a run with these ``variables`` may choose from, best first. ``cores``: the logical
-    cores that it may use, in the order in which devices get them; ``per_device``: how many of them
-    each gets, None for those that are near to its GPU. Raises Mismatch where GPUs cannot be told
-    apart.
+    cores that it may use; ``per_device``: how many of them each gets, None for those that are near
+    to its GPU; ``wanted``: how many devices the run takes. Raises Mismatch where GPUs cannot be
+    told apart.
 
     Where a device is a set of cores, it takes all threads of their physical cores: with a neighbour
-    there, it would be no whole device.
+    there, it would be no whole device. Two share physical cores only where so many are ``wanted``
+    that there is no other way.
     """
     if accelerator == "cuda":
-        return _gpus(per_device, cores, variables)
+        return _gpus(per_device, cores, variables, siblings)
     found = []
-    for number, own in enumerate(_shares(per_device or 1, cores)):
+    size = per_device or 1
+    whole = len(cores_of.physical(cores, siblings)) // size
+    count = whole if wanted <= whole else len(cores) // size
+    for number, own in enumerate(_shares(count, size, cores, siblings)):
         physical = {f"core-{min([core, *siblings(core)])}" for core in own}
         found.append(Device(str(number), own, sorted(physical)))
     return found
@@ -49,14 +54,18 @@ def among(gpus: Sequence[Dict[str, Any]], own: Sequence[Device]) -> List[Dict[st
     return [gpu for gpu in gpus if _lock_of(gpu["uuid"]) in locks]
 
 
-def _shares(per_device: int, cores: Sequence[int]) -> List[List[int]]:
-    """The cores of each device, as many as there are whole ones."""
-    count = len(cores) // per_device
-    return [cores_of.share(list(cores), number, per_device) for number in range(count)]
+def _shares(
+    count: int, per_device: int, cores: Sequence[int], siblings: Callable[[int], List[int]]
+) -> List[List[int]]:
+    """The cores of each device."""
+    return cores_of.deal(cores, count, per_device, siblings) if count else []
 
 
 def _gpus(
-    per_device: Optional[int], cores: Sequence[int], variables: Mapping[str, str]
+    per_device: Optional[int],
+    cores: Sequence[int],
+    variables: Mapping[str, str],
+    siblings: Callable[[int], List[int]],
 ) -> List[Device]:
     names = environment.visible_gpus(variables)
     if variables.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID" and any(map(str.isdigit, names)):
@@ -72,7 +81,8 @@ def _gpus(
         for name, place in zip(names, places)
     ]
     if per_device:
-        shares = _shares(per_device, cores)
+        count = min(len(names), len(cores) // per_device)
+        shares = _shares(count, per_device, cores, siblings)
     else:
         # Of all GPUs, whichever this run sees: those of its neighbours have others.
         near = cores_of.near_gpus([gpu["pci_address"] for gpu in known], cores)

@@ -12,6 +12,7 @@ import sys
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import harness
+from harness.cores import physical
 from harness.processor import processor
 
 _SCRIPTS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -115,15 +116,16 @@ def gpu_addresses(visible: Sequence[str]) -> List[str]:
     return [address(name) for name in visible]
 
 
-def hardware(cores: int) -> Dict[str, Any]:
-    """Processor by name and in numbers, logical cores this process may use, memory in bytes,
-    GPUs."""
+def hardware(cores: Sequence[int]) -> Dict[str, Any]:
+    """Processor by name and in numbers, how many logical cores this process may use (``cores``)
+    and of how many physical ones they are, memory in bytes, GPUs."""
     model = _after_colon("/proc/cpuinfo", "model name") or platform.processor()
     memory = (_after_colon("/proc/meminfo", "MemTotal") or "").split()
     return {
         "cpu": model or platform.machine(),
         "processor": processor(),
-        "cores": cores,
+        "cores": len(cores),
+        "physical_cores": len(physical(cores)),
         "memory_bytes": int(memory[0]) * 1024 if memory else None,
         "gpus": gpus(),
     }
@@ -269,7 +271,7 @@ def code() -> Dict[str, Any]:
 
 
 def capture(
-    way: str, cores: int, packages: Mapping[str, str], rank_environment: Mapping[str, str]
+    way: str, cores: Sequence[int], packages: Mapping[str, str], rank_environment: Mapping[str, str]
 ) -> Dict[str, Any]:
     """The record's ``environment``. ``cores``: logical cores this process may use."""
     return {

@@ -89,7 +89,7 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     task = setup.task
     request, case = task.request, task.case
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
-    where = environment.capture(request.way, len(setup.cores), installed, setup.common)
+    where = environment.capture(request.way, setup.cores, installed, setup.common)
     where.update(software.fields(request, setup.common))
     where["code"]["computation"] = computation.digest(task.framework.folder, task.facts)
     if setup.lease and setup.lease.devices and request.accelerator == "cuda":
@@ -137,7 +137,9 @@ def devices_for(
         return
     wanted = request.devices_per_node
     try:
-        available = devices.available(request.accelerator, request.cores_per_device, cores, common)
+        available = devices.available(
+            request.accelerator, request.cores_per_device, cores, common, wanted
+        )
     except Mismatch as error:
         yield Lease([], 0, [], 0.0, ("failed", first_line(error)))
         return

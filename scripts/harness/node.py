@@ -71,10 +71,7 @@ def _cores_of_ranks(
     """Those that each rank is pinned to: on a CPU they are its device; the rank of a GPU gets some
     that are near to it."""
     if request.cores_per_device:
-        return [
-            cores_of.share(cores, number, request.cores_per_device)
-            for number in range(case.devices_per_node)
-        ]
+        return cores_of.deal(cores, case.devices_per_node, request.cores_per_device)
     visible = environment.visible_gpus(common)[: case.devices_per_node]
     addresses = environment.gpu_addresses(visible)
     if len(addresses) < case.devices_per_node:
@@ -118,8 +115,8 @@ def run_ranks(
         "node": name(),
     }
     kills_before = environment.oom_kills()
-    own = lease.cores if lease else cores[: case.devices_per_node * (per_device or 0)]
-    used = own or cores
+    dealt = [core for place in pinned for core in place] if per_device else []
+    used = (lease.cores if lease else dealt) or cores
     part = case.devices_per_node / all_devices
     gpus = case.devices_per_node if request.accelerator == "cuda" else 0
     may = memory.allowed(request.memory_limit, request.spare_memory, part, request.node_memory)

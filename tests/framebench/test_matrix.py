@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
+from types import SimpleNamespace
+from typing import Any
 
-from framebench.matrix import Case, rounds
+import pytest
+from framebench import doubts
+from framebench.machine import Machine
+from framebench.matrix import Case, capacity, rounds
+
+from .made_up_records import record_of
 
 
 def case(batch: int, variant: str = "") -> Case:
@@ -41,3 +49,51 @@ def test_variants_of_a_case_follow_each_other_in_an_order_of_their_own() -> None
     assert all(60 <= first.count(name) <= 100 for name in variants), "about a third of 240 each"
     assert list(rounds(found, repeats, seed=7)) == runs
     assert list(rounds(found, repeats, seed=8)) != runs
+
+
+SMT = Machine(8, 0, threads_per_core=2, physical_cores=4)
+
+
+@pytest.mark.parametrize(
+    ("machine", "asked", "devices", "per_device"),
+    [
+        (Machine(8, 0), "auto", (1, 2), 4),
+        (SMT, "auto", (1, 2), 2),
+        (SMT, "auto", (1,), 4),
+        (SMT, "auto", (1, 2, 8), 1),
+        (SMT, "auto", (1, 2, 16), 2),
+        (Machine(2, 0, threads_per_core=2, physical_cores=1), "auto", (1, 2), 1),
+        (Machine(12, 0, threads_per_core=2, physical_cores=9), "auto", (1, 3), 3),
+        (SMT, 4, (1, 2), 4),
+    ],
+)
+def test_a_device_is_made_of_physical_cores(
+    machine: Machine, asked: Any, devices: tuple[int, ...], per_device: int
+) -> None:
+    settings: Any = SimpleNamespace(accelerator="cpu", cores_per_device=asked)
+    some = [case(2)._replace(devices_per_node=count) for count in devices]
+    found = capacity(settings, machine, some)
+    assert found.cores_per_device == per_device
+    fit = [count for count in devices if count <= found.devices_per_node]
+    assert fit == [count for count in devices if count <= machine.cores]
+
+
+@pytest.mark.parametrize(
+    ("per_device", "devices", "physical", "why"),
+    [
+        (2, 2, 4, None),
+        (2, 2, 2, "4 threads had 2 physical cores between them"),
+        (4, 1, 2, "4 threads had 2 physical cores between them"),
+        (4, 1, None, None),
+    ],
+)
+def test_threads_that_share_physical_cores_mark_the_figure(
+    per_device: int, devices: int, physical: int | None, why: str | None
+) -> None:
+    asked = {**case(2)._asdict(), "devices_per_node": devices}
+    del asked["variant"]
+    record = json.loads(json.dumps(record_of(random.Random(1), asked, 1)))
+    record["settings"]["cores_per_device"] = per_device
+    if physical is not None:
+        record["environment"]["hardware"]["physical_cores"] = physical
+    assert doubts.of(record) == (() if why is None else (("shared", why),))

@@ -21,7 +21,6 @@ from framebench.plan_text import describe
 from framebench.progress import Progress
 from framebench.side_by_side import Job, Room, duration, of_first_round
 from framebench.validation import ConfigError
-from harness import cores as cores_of
 from harness import devices, lease
 
 from .test_config import CATALOG, SUITE, changed, settings
@@ -72,8 +71,11 @@ def test_what_is_started_gets_its_devices_at_once(
 ) -> None:
     """Jobs as Snakemake would start them, in any order, with any --cores; nobody ever waits."""
     count, siblings = TOPOLOGIES[topology]
-    ordered = cores_of._physical_first(range(count), siblings)
-    available = devices.available("cpu", per_device, ordered, {}, siblings)
+    most_devices = count // per_device
+    available = {
+        wanted: devices.available("cpu", per_device, range(count), {}, wanted, siblings)
+        for wanted in range(1, most_devices + 1)
+    }
     here = Machine(count, 0, threads_per_core=max(len(siblings(core)) for core in range(count)))
     asked = settings(
         tmp_path, changed(devices_per_node=[1]), side_by_side=True, cores_per_device=per_device
@@ -85,11 +87,11 @@ def test_what_is_started_gets_its_devices_at_once(
         running: list[tuple[int, list[int]]] = []
         most = 0
         for _ in range(150):
-            wanted = draw.randint(1, len(available))
+            wanted = draw.randint(1, most_devices)
             threads = room.threads(wanted, cores)
             assert 1 <= threads <= cores
             if sum(used for used, _ in running) + threads <= cores:
-                taken, files = lease._take(str(tmp_path), wanted, available)
+                taken, files = lease._take(str(tmp_path), wanted, available[wanted])
                 assert len(taken) == wanted, "it was started and must wait"
                 running.append((threads, files))
                 most = max(most, len(running))
@@ -106,9 +108,9 @@ def test_the_threads_of_a_core_are_counted(tmp_path: Path) -> None:
         folder = tmp_path / "devices" / "system" / "cpu" / f"cpu{core}" / "topology"
         folder.mkdir(parents=True)
         (folder / "thread_siblings_list").write_text(f"{core % 4},{core % 4 + 4}\n")
-    assert machine._threads_per_core(range(8), tmp_path) == 2
-    assert machine._threads_per_core(range(4), tmp_path) == 1, "the others are not ours to use"
-    assert machine._threads_per_core(range(8), tmp_path / "nothing") == 1
+    assert machine._threads(range(8), tmp_path) == [2, 2, 2, 2]
+    assert machine._threads(range(5), tmp_path) == [2, 1, 1, 1], "the others are not ours to use"
+    assert machine._threads(range(8), tmp_path / "nothing") == [1] * 8
 
 
 # ---- in which order, and how long ----------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,19 @@ def gpus(tmp_path: Path) -> Path:
 
 
 ADDRESSES = [f"00000000:0{number}:00.0" for number in range(4)]
+
+
+#: Threads of the same core, as Linux numbers them: next to each other, or all first ones first.
+TOPOLOGIES: dict[str, tuple[int, Callable[[int], list[int]]]] = {
+    "4 cores, 2 threads": (8, lambda core: [core % 4, core % 4 + 4]),
+    "4 cores, 2 threads in turn": (8, lambda core: [core // 2 * 2, core // 2 * 2 + 1]),
+    "two sockets, 4 cores each, 2 threads": (16, lambda core: [core % 8, core % 8 + 8]),
+    "two sockets, 4 cores each": (8, lambda core: [core]),
+    "3 cores, 4 threads": (12, lambda core: [core % 3 + 3 * n for n in range(4)]),
+    "2 large cores with 2 threads, 4 small": (
+        8, lambda core: [core // 2 * 2, core // 2 * 2 + 1] if core < 4 else [core]
+    ),
+}  # fmt: skip
 
 
 def alone(core: int) -> list[int]:
@@ -67,3 +81,47 @@ def test_numa_nodes_of_cores(tmp_path: Path) -> None:
     assert cores.numa_nodes([9, 10], str(tmp_path)) == [0]
     assert cores.numa_nodes([3, 4], str(tmp_path)) == [0, 1]
     assert cores.numa_nodes([3], str(tmp_path / "absent")) == []
+
+
+# ---- of ranks on a CPU ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_no_device_shares_a_physical_core_where_there_are_enough(topology: str) -> None:
+    logical, siblings = TOPOLOGIES[topology]
+    whole = len({tuple(siblings(core)) for core in range(logical)})
+    for count in range(1, logical + 1):
+        for per_device in range(1, logical // count + 1):
+            dealt = cores.deal(range(logical), count, per_device, siblings)
+            assert [len(own) for own in dealt] == [per_device] * count
+            given = [core for own in dealt for core in own]
+            assert len(set(given)) == len(given), "a core was given twice"
+            used = [{tuple(siblings(core)) for core in own} for own in dealt]
+            if count * per_device <= whole:
+                assert sum(map(len, used)) == count * per_device, "threads of one core count twice"
+                one = cores.deal(range(logical), 1, per_device, siblings)
+                assert dealt[0] == one[0], "one alone is not like one of many"
+            threads = len(siblings(0))
+            if topology.endswith("threads") and count * -(-per_device // threads) <= whole:
+                assert len(set.union(*used)) == sum(map(len, used)), "two devices share a core"
+
+
+def test_four_cores_with_two_threads() -> None:
+    _, siblings = TOPOLOGIES["4 cores, 2 threads"]
+    dealt = {
+        (count, size): cores.deal(range(8), count, size, siblings)
+        for count, size in [(2, 2), (2, 4), (2, 3), (1, 6), (8, 1)]
+    }
+    assert dealt[2, 2] == [[0, 1], [2, 3]]
+    assert dealt[2, 4] == [[0, 1, 4, 5], [2, 3, 6, 7]]
+    assert dealt[2, 3] == [[0, 1, 4], [2, 3, 6]]
+    assert dealt[1, 6] == [[0, 1, 2, 3, 4, 5]]
+    assert dealt[8, 1] == [[0], [4], [1], [5], [2], [6], [3], [7]]
+
+
+def test_only_allowed_threads_are_dealt() -> None:
+    _, siblings = TOPOLOGIES["4 cores, 2 threads"]
+    assert cores.physical([0, 4, 5, 7], siblings) == [[0, 4], [5], [7]]
+    assert cores.deal([0, 4, 5, 7], 3, 1, siblings) == [[0], [5], [7]]
+    assert cores.deal([0, 4, 5, 7], 2, 2, siblings) == [[0, 4], [5, 7]]
+    assert cores.deal([0, 1], 2, 1, lambda core: [0, 1]) == [[0], [1]], "one core for both"

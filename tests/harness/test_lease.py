@@ -37,11 +37,18 @@ def names(of: lease.Lease) -> list[str]:
 
 def test_a_core_is_taken_with_the_other_threads_of_its_physical_core() -> None:
     """Four physical cores with two threads each, numbered as Linux does."""
-    found = devices.available("cpu", 2, range(8), {}, lambda core: [core % 4, core % 4 + 4])
-    assert [device.cores for device in found] == [[0, 1], [2, 3], [4, 5], [6, 7]]
-    first, second = ["core-0", "core-1"], ["core-2", "core-3"]
-    assert [device.locks for device in found] == [first, second, first, second]
-    alone = devices.available("cpu", 3, range(8), {}, lambda core: [core])
+
+    def siblings(core: int) -> list[int]:
+        return [core % 4, core % 4 + 4]
+
+    for wanted in (1, 2):
+        found = devices.available("cpu", 2, range(8), {}, wanted, siblings)
+        assert [device.cores for device in found] == [[0, 1], [2, 3]]
+        assert [device.locks for device in found] == [["core-0", "core-1"], ["core-2", "core-3"]]
+    many = devices.available("cpu", 2, range(8), {}, 3, siblings)
+    assert [device.cores for device in many] == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    assert [device.locks for device in many] == [[f"core-{number}"] for number in range(4)]
+    alone = devices.available("cpu", 3, range(8), {}, 2, lambda core: [core])
     assert [device.cores for device in alone] == [[0, 1, 2], [3, 4, 5]], "six is no device of 3"
 
 

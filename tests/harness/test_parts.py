@@ -304,10 +304,7 @@ def test_the_cause_is_told_not_its_consequence(
     assert (status, reason) == (expected[0], f"rank {telling}: {expected[1]}")
 
 
-def test_physical_cores_come_before_their_siblings() -> None:
-    siblings = {0: [0, 1], 1: [0, 1], 2: [2, 3], 3: [2, 3]}
-    assert cores._physical_first([0, 1, 2, 3], siblings.__getitem__) == [0, 2, 1, 3]
-    assert cores._physical_first([1, 2], siblings.__getitem__) == [1, 2]
+def test_linux_lists_of_cores_are_read() -> None:
     assert cores.parse_list("0-2,5\n") == [0, 1, 2, 5]
 
 

@@ -11,7 +11,7 @@ from .run import Doubt
 
 def of(record: Mapping[str, Any]) -> tuple[Doubt, ...]:
     """All such doubts about an ok record."""
-    return (*_never_settled(record), *_disturbed(record))
+    return (*_never_settled(record), *_disturbed(record), *_shared(record))
 
 
 def _never_settled(record: Mapping[str, Any]) -> Iterator[Doubt]:
@@ -23,3 +23,13 @@ def _never_settled(record: Mapping[str, Any]) -> Iterator[Doubt]:
 def _disturbed(record: Mapping[str, Any]) -> Iterator[Doubt]:
     if why := disturbance.disturbed(record):
         yield Doubt(disturbance.MARK, why)
+
+
+def _shared(record: Mapping[str, Any]) -> Iterator[Doubt]:
+    """Older records do not tell how many physical cores there were."""
+    per_device, devices = record["settings"]["cores_per_device"], record["case"]["devices_per_node"]
+    there = record["environment"]["hardware"].get("physical_cores")
+    if record["settings"]["accelerator"] == "cpu" and per_device and isinstance(there, int):
+        needed = per_device * devices
+        if needed > there:
+            yield Doubt("shared", f"{needed} threads had {there} physical cores between them")

@@ -22,7 +22,8 @@ class Machine:
     """``cores`` that this process may use; number of NVIDIA ``gpus``. ``memory`` says in words how
     much of it there is: that of the host in GiB, and the kinds of GPU. Of a cluster: one of its
     nodes, and how many ``nodes`` a run may take. ``threads_per_core``: the most of the ``cores``
-    that are threads of one physical core. ``identity``: by which its records are known; of a
+    that are threads of one physical core; ``physical_cores``: how many of these there are, None
+    where there are as many as ``cores``. ``identity``: by which its records are known; of a
     cluster nothing, because any of its nodes may have left them."""
 
     cores: int
@@ -30,6 +31,7 @@ class Machine:
     memory: str = ""
     nodes: int = 1
     threads_per_core: int = 1
+    physical_cores: int | None = None
     identity: Identity = UNKNOWN
 
 
@@ -41,8 +43,9 @@ def detect() -> Machine:
     # Rounded: another kernel keeps another few MiB for itself.
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
     cores = os.sched_getaffinity(0)
+    threads = _threads(cores)
     return Machine(
-        len(cores), gpus, memory, threads_per_core=_threads_per_core(cores),
+        len(cores), gpus, memory, threads_per_core=max(threads), physical_cores=len(threads),
         identity=_identity(kinds),
     )  # fmt: skip
 
@@ -84,14 +87,14 @@ def _gpus() -> tuple[int, list[str]]:
     return min(count, len(shown)), kinds
 
 
-def _threads_per_core(cores: Iterable[int], sys: Path = Path("/sys")) -> int:
-    """The most of these logical cores that share a physical one; 1 where the kernel does not
-    tell."""
+def _threads(cores: Iterable[int], sys: Path = Path("/sys")) -> list[int]:
+    """How many of these logical cores each physical one has. One that the kernel does not tell of
+    is taken for a core of its own."""
     shared: Counter[str] = Counter()
     for core in cores:
         topology = sys / "devices" / "system" / "cpu" / f"cpu{core}" / "topology"
         try:
             shared[(topology / "thread_siblings_list").read_text()] += 1
         except OSError:
-            continue
-    return max(shared.values(), default=1)
+            shared[str(core)] += 1
+    return list(shared.values())

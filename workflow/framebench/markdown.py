@@ -77,6 +77,8 @@ MARKS = {
     "before it, or one step of it stalled",
     "disturbed": "while a repeat was timed, others used its cores, its GPU or the machine, or "
     "these were throttled",
+    "shared": "there were fewer physical cores than cores were asked for: two threads of one core "
+    "count as two, and slow each other down",
     "parity": "the framework computed something else than the reference (see the parity table): "
     "do not compare this figure",
     "unproved": "nothing shows that this code, in this environment and with these variables, "

@@ -93,8 +93,9 @@ class Capacity:
 
 
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:
-    """Devices of this machine: its GPUs, or its cores divided among the most devices per node
-    that any case asks for and that it can give a core each."""
+    """Devices of this machine: its GPUs, or its physical cores divided among the most devices per
+    node that any case asks for and that it can give a core each. Where it has fewer physical cores
+    than that, threads of the same core are devices, too, and their figures marked."""
     accelerator = settings.accelerator
     if accelerator == "auto":
         accelerator = "cuda" if machine.gpus else "cpu"
@@ -107,7 +108,9 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
         return Capacity("cuda", machine.gpus, machine.nodes, None)
     if settings.cores_per_device == "auto":
         possible = [c for c in cases if c.divides and c.devices_per_node <= machine.cores]
-        cores = machine.cores // max((c.devices_per_node for c in possible), default=1)
+        most = max((c.devices_per_node for c in possible), default=1)
+        whole = machine.physical_cores or machine.cores
+        cores = (whole if most <= whole else machine.cores) // most
     else:
         cores = int(settings.cores_per_device)
         if cores > machine.cores:
