@@ -158,7 +158,7 @@ def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> No
         expected = records[framework, topology]["throughput"] / alone
         assert float(row.speedup) == pytest.approx(expected), (framework, topology)
         assert float(row.efficiency) == pytest.approx(expected / int(row.devices))
-        assert bool(row.communication_share) == (topology != "1n1g"), (framework, topology)
+        assert bool(row.communication_estimate) == (topology != "1n1g"), (framework, topology)
 
 
 def test_the_other_frameworks_on_two_nodes_with_two_devices(slurm_project: OnCluster) -> None:

@@ -1,5 +1,6 @@
-"""How long exchanging the gradients takes, by the all-reduces that were timed before a run, with
-nothing else to do.
+"""How long exchanging the gradients would take, estimated from the all-reduces that were timed
+before a run, with nothing else to do. The estimate bounds nothing: in a step the exchange overlaps
+with other work, and competes with it.
 
 A message takes latency + bytes / bandwidth (Hockney, *Parallel Computing* 20, 1994), and roughly so
 does an all-reduce between given ranks. A framework that exchanges many small arrays pays the

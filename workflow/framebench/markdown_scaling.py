@@ -46,7 +46,7 @@ def _communication(notes: Footnotes) -> list[tuple[str, Cell]]:
         return MISSING + notes.mark(row["reason"] if failed else scaling.why_none(row))
 
     return [
-        ("Communication, at most", lambda row: cell(row, share, f"{100 * row[share]:.1f} %")),
+        ("Communication, estimated", lambda row: cell(row, share, f"{100 * row[share]:.1f} %")),
         ("All-reduce (GB/s)", lambda row: cell(row, rate, number(row[rate]))),
     ]
 

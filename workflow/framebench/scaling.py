@@ -13,7 +13,7 @@ from . import statistics
 from .cases import KEYS, Case, Place, marks_of
 from .ratios import ratio
 
-COMMUNICATION = ("communication_share", "all_reduce_gbytes_per_second")
+COMMUNICATION = ("communication_estimate", "all_reduce_gbytes_per_second")
 _FIGURES = (
     "throughput_median",
     "unit",
@@ -48,12 +48,13 @@ class Kind:
 
 
 COMMUNICATION_EXPLANATION = (
-    "Communication is the part of a step that one all-reduce of all gradients takes when nothing "
-    "else runs: latency and bandwidth by two all-reduces timed before the run, 4 bytes for each "
-    "parameter, over the median step of the slowest rank. In a step it overlaps with the backward "
-    "pass, so this is the most that communication can cost, not what it does; one device, and "
-    "inference, have none. All-reduce GB/s are the bytes of the larger array over its seconds "
-    "(algorithm bandwidth, not bus bandwidth)."
+    "Communication is an estimate of the part of a step that exchanging the gradients would take "
+    "with nothing beside it: one all-reduce of all gradients, extrapolated from the latency and "
+    "bandwidth of two all-reduces timed before the run, 4 bytes for each parameter, over the "
+    "median step of the slowest rank. It is neither an upper nor a lower bound: in a step the "
+    "exchange overlaps with the backward pass, shares cores and memory with it, and may be many "
+    "messages. One device, and inference, have none. All-reduce GB/s are the bytes of the larger "
+    "array over its seconds (algorithm bandwidth, not bus bandwidth)."
 )
 _EFFICIENCY = (
     "Efficiency is that ratio over the number of devices. Ratios come from unrounded medians."
