@@ -14,6 +14,7 @@ _HARNESS = os.path.dirname(os.path.realpath(__file__))
 MODULES = (
     "adapter",
     "cores",
+    "libraries",
     "loading",
     "parent_death",
     "parity",
