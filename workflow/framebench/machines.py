@@ -57,8 +57,9 @@ def completed(found: Iterable[Identity]) -> dict[Identity, Identity]:
     """For each machine the fuller description of it, where there is one and only one: older records
     tell less of the machine that newer ones are of."""
     distinct = set(found)
-    fuller = {}
-    for one in distinct:
+    # Where nothing is missing there is no fuller one: thousands of containers have as many names.
+    fuller = {one: one for one in distinct if all(one)}
+    for one in distinct.difference(fuller):
         others = [other for other in distinct if same(one, other) and _knows(other) > _knows(one)]
         fullest = [other for other in others if _knows(other) == max(map(_knows, others))]
         alike = all(same(fullest[0], other) for other in others) if fullest else False
