@@ -9,7 +9,9 @@ from framebench.yaml_files import read_mapping
 
 # Snakemake's own message says neither which file is broken nor where.
 try:
-    read_mapping(Path("config/config.yaml"))
+    for file in ["config/config.yaml", *workflow.overwrite_configfiles]:
+        if Path(file).suffix in (".yaml", ".yml"):
+            read_mapping(Path(file))
 except ConfigError as error:
     print(f"framebench: {error}", file=sys.stderr)
     raise SystemExit(1)

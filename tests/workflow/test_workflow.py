@@ -302,6 +302,24 @@ def test_broken_config_file(project: Project) -> None:
     assert "framebench: config/config.yaml" in refused.stdout.splitlines()[-1], refused.stdout
 
 
+def test_a_further_config_file_is_read_as_strictly(project: Project) -> None:
+    (project.folder / "more.yaml").write_text("time_limit: 010\n")
+    refused = project.run("--cores", "1", "plan", "--configfile", "more.yaml")
+    assert refused.returncode == 1
+    assert "more.yaml: is not valid YAML: line 1: found 010" in refused.stdout.splitlines()[-1]
+
+
+def test_a_suite_of_which_nothing_fits_measures_nothing_and_says_why(project: Project) -> None:
+    project.write_suite({**SUITE, "axes": {**SUITE["axes"], "devices_per_node": [4096]}})
+    refused = project.all()
+    assert refused.returncode == 1
+    last = refused.stdout.splitlines()[-1]
+    assert "found no case that can be run here, 2 are left out: needs 4096 devices" in last, last
+    planned = project.run("--cores", "1", "plan")
+    assert planned.returncode == 0
+    assert "Left out: 2 cases" in planned.stdout
+
+
 def test_snakemake_report(measured: Project, tmp_path: Path) -> None:
     made = measured.run("--report", str(tmp_path / "archive.zip"))
     assert made.returncode == 0, made.stdout

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import paths
-from .validation import ConfigError
+from .validation import ConfigError, show
 
 #: Where Apptainer can pull an image from.
 SCHEMES = ("docker", "library", "oras", "shub", "http", "https")
@@ -43,7 +43,7 @@ def interpreter(place: str, path: str) -> str:
     exist."""
     file = paths.given(place, path)
     if not file.is_file():
-        raise ConfigError(f"{place}: found {path!r}; allowed: the path of a Python that exists")
+        raise ConfigError(f"{place}: found {show(path)}; allowed: the path of a Python that exists")
     # Not resolved: the python of a virtual environment is a link that must stay one.
     return str(file.absolute())
 
@@ -58,13 +58,14 @@ def image(place: str, value: str | Mapping[str, Any]) -> Image:
     fits = scheme in SCHEMES if is_uri else path.exists()
     if not fits:
         raise ConfigError(
-            f"{place}: found {text!r}; allowed: the path of an image that exists, or a URI that "
-            f"begins with {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
+            f"{place}: found {show(text)}; allowed: the path of an image that exists, or a URI "
+            f"that begins with {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
         )
     name = text if is_uri else str(path.resolve())
     if name.split() != [name]:
         raise ConfigError(
-            f"{place}: found {name!r}; allowed: a name without blanks, which Snakemake cannot take"
+            f"{place}: found {show(name)}; allowed: a name without blanks, which Snakemake "
+            "cannot take"
         )
     return Image(name, None if is_uri or path.is_dir() else _digest(path), python)
 

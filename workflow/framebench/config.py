@@ -193,7 +193,7 @@ def _deployment(methods: Collection[str]) -> str:
 def _folder(values: Mapping[str, Any], key: str) -> Path:
     folder = paths.given(f"{SOURCE}: {key}", values[key])
     if any(part.exists() and not part.is_dir() for part in (folder, *folder.parents)):
-        raise ConfigError(f"{SOURCE}: {key}: found {str(folder)!r}; allowed: a folder")
+        raise ConfigError(f"{SOURCE}: {key}: found {show(str(folder))}; allowed: a folder")
     return folder
 
 
@@ -203,8 +203,8 @@ def _results(values: Mapping[str, Any]) -> Path:
         inner = paths.given(f"{SOURCE}: results", str(folder / name))
         if inner.exists() and not inner.is_dir():
             raise ConfigError(
-                f"{SOURCE}: results: found {str(inner)!r}, which is a file; allowed: a folder, or "
-                "nothing of that name"
+                f"{SOURCE}: results: found {show(str(inner))}, which is a file; allowed: a folder, "
+                "or nothing of that name"
             )
     return folder
 
@@ -213,8 +213,8 @@ def _environments(values: Mapping[str, Any]) -> Path:
     folder = _folder(values, "environments")
     if values["node_local"] and not folder.is_absolute():
         raise ConfigError(
-            f"{SOURCE}: environments: found {str(folder)!r}; allowed with node_local: the absolute "
-            "path of a folder on a disk that every node has"
+            f"{SOURCE}: environments: found {show(str(folder))}; allowed with node_local: the "
+            "absolute path of a folder on a disk that every node has"
         )
     return folder
 
@@ -234,7 +234,7 @@ def _source(values: Mapping[str, Any], key: str, text: str | None) -> Path | Non
     path = paths.given(f"{SOURCE}: {key}", text)
     if not path.exists():
         raise ConfigError(
-            f"{SOURCE}: {key}: found {str(path)!r}, which does not exist; "
+            f"{SOURCE}: {key}: found {show(str(path))}, which does not exist; "
             "allowed: a folder of records or a CSV of runs"
         )
     return path / "runs" if (path / "runs").is_dir() else path

@@ -42,7 +42,7 @@ def variant(value: Mapping[str, Any], place: str) -> Variant:
         files[name] = paths.given(f"{place}.environments.{name}", text)
         if not files[name].is_file():
             raise ConfigError(
-                f"{place}.environments.{name}: found {text!r}; "
+                f"{place}.environments.{name}: found {show(text)}; "
                 "allowed: the path of an environment file like those in envs/"
             )
     interpreters = {

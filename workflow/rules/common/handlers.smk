@@ -60,7 +60,7 @@ def refuse_arrays():
     """Of an array of jobs, each measures what the first is for."""
     arrays = getattr(workflow.executor_settings, "array_jobs", None)
     if arrays:
-        raise WorkflowError(
+        refuse(
             f"--slurm-array-jobs: found {arrays!r}; allowed: nothing, because all jobs of an array "
             "would measure the same run. For short runs: runs_per_allocation in "
             "profiles/slurm/cluster.yaml"
@@ -83,7 +83,7 @@ onstart:
     await_verdict()
     if measures():
         if CLUSTER and workflow.local_exec:
-            raise WorkflowError(
+            refuse(
                 "config: cluster: found, but jobs would run on this machine; allowed with "
                 "--workflow-profile profiles/slurm"
             )

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from snakemake.exceptions import IncompleteCheckpointException, WorkflowError
+from snakemake.exceptions import IncompleteCheckpointException
 
 WORKFLOW = Path(workflow.current_basedir).parent.parent
 PROJECT = WORKFLOW.parent

@@ -61,7 +61,7 @@ def prepare_containers():
     folder = str(Path(settings.apptainer_prefix or ".snakemake").absolute())
     names = [one.image.name for one in PLAN.software.values() if one.image]
     if any("://" in name for name in names) and len(folder.split()) > 1:
-        raise WorkflowError(
+        refuse(
             f"--apptainer-prefix: found {folder!r} for images that are pulled; allowed: a path "
             "without blanks, which Snakemake cannot take"
         )

@@ -25,7 +25,7 @@ def drop_stale_fingerprint():
         if FINGERPRINT.exists() and FINGERPRINT.read_text().strip() != current:
             FINGERPRINT.unlink()
     except OSError as error:
-        raise WorkflowError(f"{FINGERPRINT}: cannot be replaced: {error.strerror}")
+        refuse(f"{FINGERPRINT}: cannot be replaced: {error.strerror}")
 
 
 def given_records(wildcards):
