@@ -118,7 +118,7 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     sweep(setup.run)
     version = installed.get(packages.normal(task.framework.package), "")
     made = record.assemble(
-        request, case, task.facts["unit"], measured, where, setup.command, started, version
+        request, case, task.facts, measured, where, setup.command, started, version
     )
     if setup.lease:
         made["lease"] = setup.lease.fields()

@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from harness.adapter import Case
 from harness.command_line import Request
@@ -46,7 +46,7 @@ class Measured:
     nodes: Sequence[Dict[str, Any]] = ()
 
 
-def _settings(request: Request) -> Dict[str, Any]:
+def _settings(request: Request, facts: Mapping[str, Any]) -> Dict[str, Any]:
     return {
         "accelerator": request.accelerator,
         "cores_per_device": request.cores_per_device,
@@ -58,6 +58,7 @@ def _settings(request: Request) -> Dict[str, Any]:
         "variant": request.variant,
         "side_by_side": request.lease is not None,
         "variables": dict(request.variables),
+        "dropout": facts["hyperparameters"].get("dropout", 0.0),
     }
 
 
@@ -80,15 +81,15 @@ def _result(case: Case, timed_steps: int, measured: Measured) -> Dict[str, Any]:
 def assemble(
     request: Request,
     case: Case,
-    unit: str,
+    facts: Mapping[str, Any],
     measured: Measured,
     environment: Dict[str, Any],
     command: List[str],
     started: Started,
     installed_version: str,
 ) -> Dict[str, Any]:
-    """The record, not yet checked. ``installed_version``: of the framework's distribution, for
-    a run that never imported it."""
+    """The record, not yet checked. ``facts``: of the model. ``installed_version``: of the
+    framework's distribution, for a run that never imported it."""
     imported = [fields.get("framework_version") for fields in measured.ranks]
     record: Dict[str, Any] = {
         "format": _format(request),
@@ -98,8 +99,8 @@ def assemble(
         "status": measured.status,
         "reason": measured.reason,
         "framework_version": next((version for version in imported if version), installed_version),
-        "settings": _settings(request),
-        "unit": unit,
+        "settings": _settings(request, facts),
+        "unit": facts["unit"],
         "wall_seconds": time.monotonic() - started.monotonic,
         "started": started.utc,
         "command": command,

@@ -77,6 +77,33 @@ def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **ot
     path.write_text(json.dumps(record))
 
 
+@pytest.mark.parametrize("file", ["facts.json", "facts-dropout.json"])
+def test_a_record_tells_whether_it_had_dropout_and_an_older_one_its_file(
+    tmp_path: Path, file: str
+) -> None:
+    record = record_of(random.Random(1), CASE, 1)
+    told = {0.0: False, 0.1: True, None: file == "facts-dropout.json"}
+    for rate, expected in told.items():
+        settings = {**record["settings"], **({} if rate is None else {"dropout": rate})}
+        made = {
+            **record,
+            "format": parity.FORMAT,
+            "command": ["--model", file],
+            "settings": settings,
+            "status": "unsupported",
+            "reason": "not here",
+            "ranks": [],
+            "throughput": None,
+            "samples": None,
+            "window_seconds": None,
+        }
+        path = tmp_path / str(rate) / "1.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(made))
+        (certificate,), _ = parity.load(path.parent)
+        assert certificate.dropout is expected, rate
+
+
 def doubt_of(folder: Path, run: Run) -> tuple[str, str] | None:
     certificates, problems = parity.load(folder / "parity")
     assert not problems

@@ -17,6 +17,8 @@ import pandas as pd
 import pytest
 from framebench import html_tables, panels, plots, records, report, scaling_curves, tables
 from framebench.html_tables import DASH
+from framebench.plots import Look
+from framebench.record_links import Links
 from framebench.svg import FONT
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -24,6 +26,7 @@ from selenium.webdriver.common.keys import Keys
 
 from ..debian import install_debian_packages
 from .made_up_records import EVIL, write_records
+from .test_tables import run
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("chromium", "chromium-driver")
@@ -52,6 +55,21 @@ def published_cells() -> pd.DataFrame:
     ]
     columns = ["table", "place", "quantity", "printed", "recomputed", "half_unit", "agrees", "note"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def test_the_same_case_in_another_unit_is_another_case() -> None:
+    runs = [run(100.0), run(9000.0, unit="tokens/s"), run(110.0, repeat=2)]
+    cases = panels.by_case(runs)
+    assert [[one.unit for one in case] for case in cases.values()] == [
+        ["images/s", "images/s"],
+        ["tokens/s"],
+    ]
+    links = Links(cases, lambda one, text: html_tables.Link(text, one.unit, ""))
+    for row in tables.build(runs)["summary"].to_dict("records"):
+        ((_, found),) = links.case({str(key): value for key, value in row.items()})
+        assert {link.href for link in found} == {row["unit"]}
+    (plot,) = panels.throughput(cases, Look(["pytorch"]))
+    assert "Throughput of 2 cases" in plot.description
 
 
 class Browser:

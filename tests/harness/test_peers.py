@@ -97,7 +97,7 @@ class Lab:
         made = record.assemble(
             request,
             adapter.case,
-            "images/s",
+            {"unit": "images/s", "hyperparameters": {}},
             record.Measured("ok", "", [report.read(str(self.folder), 0)[2]]),
             valid_record()["environment"],
             ["python"],

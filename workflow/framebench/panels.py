@@ -45,10 +45,10 @@ STATUS_WORDS = {
 
 
 def by_case(runs: Iterable[Run]) -> dict[Key, list[Run]]:
-    """The repeats of each case, in the order of the runs."""
+    """The repeats of each case and unit, in the order of the runs."""
     cases: dict[Key, list[Run]] = defaultdict(list)
     for run in runs:
-        cases[tuple(getattr(run, key) for key in KEYS)].append(run)
+        cases[tuple(getattr(run, key) for key in (*KEYS, "unit"))].append(run)
     return dict(cases)
 
 

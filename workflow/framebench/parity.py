@@ -7,13 +7,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from . import json_files
 from .record_files import VARIANT, computation_of, environment_digest, read, variables_of
 from .run import Problem, cause
+
+if TYPE_CHECKING:
+    import pandas as pd  # elsewhere where it is used: it takes longer to import than all of a plan
 
 FORMAT = "framebench-parity-1"
 COLUMNS = (
@@ -168,6 +169,8 @@ def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
 def table(certificates: Iterable[Certificate]) -> pd.DataFrame:
     """A row for each quantity of each certificate; one without error where nothing was compared."""
     rows = [row for certificate in certificates for row in _rows(certificate)]
+    import pandas as pd
+
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     return frame.astype(
         {"devices": "int64", "error": "float64", "bound": "float64", "passed": "boolean"}
@@ -198,6 +201,8 @@ def overview(frame: pd.DataFrame) -> pd.DataFrame:
         )
         rows.append([*key, *(errors.get(name) for name in SHOWN), verdict, reason])
     columns = [*subject, "device_count", *SHOWN, "verdict", "reason"]
+    import pandas as pd
+
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(SHOWN, "float64"))
 
 
@@ -252,7 +257,7 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         precision=case["precision"],
         compiler=case["compiler"],
         devices=case["nodes"] * case["devices_per_node"],
-        dropout=any(word.endswith("facts-dropout.json") for word in record["command"]),
+        dropout=_with_dropout(record),
         status=record["status"],
         reason=record["reason"],
         errors=tuple(_errors(record)) if record["status"] == "ok" else (),
@@ -262,6 +267,13 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         variables=variables_of(record),
         computation=computation_of(record),
     )
+
+
+def _with_dropout(record: Mapping[str, Any]) -> bool:
+    """Of the model as it ran; of an older record the file of its facts tells."""
+    if "dropout" in record["settings"]:
+        return bool(record["settings"]["dropout"])
+    return any(word.endswith("facts-dropout.json") for word in record["command"])
 
 
 def _errors(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
@@ -307,7 +319,7 @@ def _rows(certificate: Certificate) -> Iterator[list[Any]]:
     origin = [certificate.framework_version, certificate.accelerator, certificate.variant]
     end = [*origin, certificate.status, certificate.reason]
     if not certificate.errors:
-        passed = pd.NA if certificate.passed is None else certificate.passed
+        passed = certificate.passed
         yield [*subject, "", None, None, passed, "", *end]
     for quantity, error, where in certificate.errors:
         limit = bound(certificate.precision, quantity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from urllib.parse import quote
 
 from . import html_tables
 from .html_tables import Link
-from .panels import Cases
+from .panels import Cases, Key
 from .run import Run
 
 RecordLinks = Sequence[tuple[str, Sequence[Link]]]
@@ -20,11 +21,14 @@ class Links:
     """Record links of a row, for each kind of table."""
 
     def __init__(self, cases: Cases, link: Callable[[Run, str], Link]) -> None:
-        self.cases = cases
+        self.cases: dict[Key, list[Run]] = defaultdict(list)
+        for (*key, _), runs in cases.items():  # not all tables have a column for the unit
+            self.cases[tuple(key)] += runs
         self.link = link
 
     def case(self, row: Mapping[str, Any], label: str = "", **other: Any) -> RecordLinks:
-        runs = self.cases.get(html_tables.key_of(row, **other), ())
+        found = self.cases.get(html_tables.key_of(row, **other), ())
+        runs = [run for run in found if run.unit == row.get("unit", run.unit)]
         return [(label, numbered(runs, self.link))] if runs else []
 
     def amp(self, row: Mapping[str, Any]) -> RecordLinks:
