@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import yaml
 from framebench import catalog, certify, cli, parity, proofs, records
 from framebench.config import load_settings
 from framebench.machine import Machine
+from framebench.machines import Identity
 from framebench.plan import make_plan
 from framebench.run import Run
 
@@ -36,10 +37,12 @@ CASE = {
 
 
 def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
-    """``code``, ``packages``, ``variables`` (of its environment), ``given`` (by a variant): what
-    the record has instead."""
+    """``code``, ``packages``, ``variables``, ``hardware``, ``system`` (of its environment),
+    ``given`` (by a variant): what the record has instead."""
     where = {**record["environment"], "code": CODE}
     where |= {key: other[key] for key in ("code", "packages", "variables") if key in other}
+    where["hardware"] = {**where["hardware"], **other.get("hardware", {})}
+    where["system"] = {**where["system"], **other.get("system", {})}
     settings = {**record["settings"], "variables": other.get("given", {})}
     return {**record, "environment": where, "settings": settings}
 
@@ -115,7 +118,7 @@ def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:
     assert doubt_of(tmp_path, run) == ("unproved", "")
     certificate_in(tmp_path, CASE)
     assert doubt_of(tmp_path, run) is None
-    imported = dataclasses.replace(run, source="dlperf-v1.0", model="unknown")
+    imported = replace(run, source="dlperf-v1.0", model="unknown")
     assert doubt_of(tmp_path, imported) is None
 
 
@@ -131,6 +134,7 @@ BF16 = {"ONEDNN_DEFAULT_FPMATH_MODE": "BF16"}
         ({"given": BF16}, "the certificate is of other variables"),
         ({"given": {"OMP_WAIT_POLICY": "ACTIVE"}}, "the certificate is of other variables"),
         ({"variables": {"NVIDIA_TF32_OVERRIDE": "1"}}, "the certificate is of other variables"),
+        ({"hardware": {"cpu": "Another CPU"}}, "the certificate is of other hardware"),
     ],
 )
 def test_a_certificate_of_something_else_proves_nothing(
@@ -253,7 +257,16 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
         ("bf16", "pytorch", BF16),
         ("mine", "pytorch@mine", {}),
     ]
-    assert len(certify.names(plan, known, wanted)) == 3
+    names = list(certify.names(plan, known, wanted))
+    assert len(names) == 3
     words = certify.arguments(plan, wanted[1], "reference")
     assert words[-2:] == ["--variable", "ONEDNN_DEFAULT_FPMATH_MODE=BF16"]
     assert words[words.index("--variant") + 1] == "bf16"
+    # A certificate of another machine is left alone: its figures need it.
+    elsewhere = changed(record_of(random.Random(1), CASE, 1), system={"host": "elsewhere"})
+    path = tmp_path / "parity" / f"{names[0]}.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({**elsewhere, "format": parity.FORMAT}))
+    here = replace(plan, here=Identity(host="here"))
+    assert [*certify.names(here, known, wanted)] == [f"{names[0]}-retry1", *names[1:]]
+    assert [*certify.names(plan, known, wanted)] == names

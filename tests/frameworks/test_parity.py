@@ -227,6 +227,7 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
         environment=wrong.environment,
         variables=wrong.variables,
         computation=wrong.computation,
+        machine=wrong.machine,
         source="framebench",
         model=wrong.model,
         mode="train",

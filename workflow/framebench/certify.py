@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from . import parity
 from .catalog import Catalog
 from .commands import common, given, words
+from .machines import Identity, is_here
 from .matrix import Case
 from .plan import Plan, request, software, variables
-from .record_files import read
+from .record_files import machine_of, read
 
 
 class Comparison(NamedTuple):
@@ -112,8 +113,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
         kind += f"-{one.arm}" if one.arm else ""
         digest = _digest([about, reference], code)
         name = f"{one.framework}/{one.reference}/{kind}-{digest}"
-        folder = plan.settings.results / "parity"
-        found[free_name(folder, name, plan.settings.retry, parity.FORMAT)] = one
+        found[free_name(plan, "parity", name, parity.FORMAT)] = one
     return found
 
 
@@ -136,23 +136,25 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
     return words(named) + given(one.variables)
 
 
-def free_name(folder: Path, name: str, retry: Iterable[str], wanted: str) -> str:
-    """``name``, or that of its first attempt below ``folder`` which is not taken by a record of
-    something else than ``wanted`` (a format), or by one whose status is in ``retry``."""
-    attempt = 0
+def free_name(plan: Plan, kind: str, name: str, wanted: str) -> str:
+    """``name``, or that of its first attempt in the results' folder ``kind`` which is not taken by
+    a record of something else than ``wanted`` (a format), by one of another machine, or by one
+    whose status is to be tried again."""
+    folder, attempt = plan.settings.results / kind, 0
     while True:
         tried = f"{name}-retry{attempt}" if attempt else name
         path = folder / f"{tried}.json"
-        if not path.exists() or _status(path, wanted) not in ("", *retry):
+        if not path.exists() or _status(path, wanted, plan.here) not in ("", *plan.settings.retry):
             return tried
         attempt += 1
 
 
-def _status(path: Path, wanted: str) -> str:
+def _status(path: Path, wanted: str, here: Identity) -> str:
     try:
-        return str(read(path, wanted)["status"])
+        record = read(path, wanted)
     except (OSError, ValueError):
         return ""
+    return str(record["status"]) if is_here(machine_of(record), here) else ""
 
 
 def _files(folder: Path) -> list[Path]:

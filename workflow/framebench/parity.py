@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import json_files
-from .record_files import VARIANT, computation_of, environment_digest, read, variables_of
+from .machines import Identity
+from .record_files import (
+    VARIANT,
+    computation_of,
+    environment_digest,
+    machine_of,
+    read,
+    variables_of,
+)
 from .run import Problem, cause
 
 if TYPE_CHECKING:
@@ -85,7 +93,8 @@ AMP_PRODUCTS = 0.25
 class Certificate:
     """What one comparison found. ``dropout``: whether it was the one with dropout. ``errors``:
     (quantity, error, where), () unless it is ok. ``arm``: of an A/B test, "" where it is of the
-    usual software. ``environment``, ``variables`` and ``computation`` are those of a run."""
+    usual software. ``environment``, ``variables``, ``computation`` and ``machine`` are those of
+    a run."""
 
     framework: str
     framework_version: str
@@ -105,6 +114,7 @@ class Certificate:
     environment: str
     variables: tuple[tuple[str, str], ...]
     computation: str
+    machine: Identity
 
     @property
     def subject(self) -> tuple[Any, ...]:
@@ -266,6 +276,7 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         environment=environment_digest(record["environment"]),
         variables=variables_of(record),
         computation=computation_of(record),
+        machine=machine_of(record),
     )
 
 

@@ -105,13 +105,12 @@ def names(plan: Plan) -> dict[str, Probe]:
     """The record of each probe, below ``results/probes``, without ``.json``. Its name ends in a
     digest of what decides the result: accelerator, cores and environment."""
     found = {}
-    folder = plan.settings.results / "probes"
     for one in wanted(plan):
         asked = request(one.framework, plan.settings, plan.place, plan.software)
         about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
         name = f"{one.framework}/{one.precision}-{digest}"
-        found[free_name(folder, name, plan.settings.retry, FORMAT)] = one
+        found[free_name(plan, "probes", name, FORMAT)] = one
     return found
 
 

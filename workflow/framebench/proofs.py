@@ -1,5 +1,6 @@
 """Which figures are proved: those for which a certificate says that the same code, in the same
-environment and with the same variables, computed what the reference does."""
+environment, with the same variables and on the same kind of machine, computed what the reference
+does."""
 
 from __future__ import annotations
 
@@ -7,14 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .machines import same
 from .parity import Certificate
 from .run import Doubt, Run
 
 FAILED, UNPROVED = "parity", "unproved"
 HOW = "snakemake --cores all parity"
-
-#: In the order of :func:`_conditions`.
-_OTHER = ("another environment", "other variables", "other code")
 
 
 class Marks:
@@ -36,7 +35,7 @@ class Marks:
         if run.source != "framebench":
             return None
         several = run.mode == "train" and run.nodes * run.devices_per_node > 1
-        key = (_subject(run), _conditions(run), several)
+        key = (_subject(run), run.environment, run.variables, run.computation, run.machine, several)
         if key not in self._known:
             self._known[key] = self._judged(run, several)
         return self._known[key]
@@ -44,11 +43,7 @@ class Marks:
     def _judged(self, run: Run, several: bool) -> Doubt | None:
         found = self._of.get(_subject(run), [])
         # The last of each comparison: it may have been made again.
-        own = {
-            (one.devices > 1, one.dropout): one
-            for one in found
-            if _conditions(one) == _conditions(run)
-        }
+        own = {(one.devices > 1, one.dropout): one for one in found if not _others(one, run)}
         unknown = [one for one in found if not (run.computation and one.computation)]
         for one in [*own.values(), *unknown]:
             # One of several devices says nothing of a single one.
@@ -85,24 +80,26 @@ def _subject(run: Run) -> tuple[Any, ...]:
     )
 
 
-def _conditions(one: Run | Certificate) -> tuple[Any, ...]:
-    """What else must be the same."""
-    return one.environment, one.variables, one.computation
+def _others(one: Certificate, run: Run) -> list[str]:
+    """In what else the two differ. Any machine with the same hardware is as good as another."""
+    alike = [machine._replace(memory="", host="") for machine in (one.machine, run.machine)]
+    differing = {
+        "another environment": one.environment != run.environment,
+        "other variables": one.variables != run.variables,
+        "other code": one.computation != run.computation,
+        "other hardware": not same(*alike),
+    }
+    return [name for name, differs in differing.items() if differs]
 
 
 def _why_not(run: Run, found: Iterable[Certificate], kind: tuple[bool, bool]) -> str:
     """What is wrong with the certificate that comes nearest, or missing; empty without any."""
-    same = [one for one in found if (one.devices > 1, one.dropout) == kind]
-    if not same:
+    like = [one for one in found if (one.devices > 1, one.dropout) == kind]
+    if not like:
         several, dropout = kind
         what = "on several devices" if several else "with dropout" if dropout else ""
         return f"it was not compared {what}" if what else ""
-
-    def others(one: Certificate) -> list[str]:
-        pairs = zip(_OTHER, _conditions(one), _conditions(run), strict=True)
-        return [name for name, its, own in pairs if its != own]
-
-    nearest = min(same, key=lambda one: len(others(one)))
+    nearest = min(like, key=lambda one: len(_others(one, run)))
     if not nearest.computation:
         return "the certificate does not say of which code it is"
-    return f"the certificate is of {' and '.join(others(nearest))}"
+    return f"the certificate is of {' and '.join(_others(nearest, run))}"

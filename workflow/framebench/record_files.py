@@ -18,7 +18,7 @@ import fastjsonschema
 
 from . import by_node, doubts, json_files
 from .communication import all_reduce_of
-from .machines import identity, same
+from .machines import Identity, identity, same
 from .run import NO_REASON, Problem, Run, cause
 from .side_by_side import TOKEN as SIDE_BY_SIDE
 from .step_parts import split_of
@@ -150,7 +150,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         split=split_of(slowest) if is_ok else None,
         all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
         started=_moment(record["started"]),
-        machine=identity(environment, hardware),
+        machine=machine_of(record),
         sequence_length=case["sequence_length"],
         variables=variables_of(record),
         computation=computation_of(record),
@@ -203,6 +203,12 @@ def variables_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     found = {name: value for name, value in own if _ARITHMETIC.search(name)}
     found.update(record["settings"].get("variables", {}))
     return tuple(sorted((name, str(value)) for name, value in found.items()))
+
+
+def machine_of(record: Mapping[str, Any]) -> Identity:
+    """By which the machine of a record is known."""
+    environment = record["environment"]
+    return identity(environment, hardware_label(environment["hardware"]))
 
 
 def computation_of(record: Mapping[str, Any]) -> str:
