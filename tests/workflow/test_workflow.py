@@ -50,6 +50,9 @@ def test_runs_never_overlap_and_repeats_are_interleaved(project: Project) -> Non
     assert repeats == sorted(repeats), f"repeats are not interleaved in rounds: {repeats}"
     orders = [[json.dumps(r["case"]) for r in found if r["repeat"] == number] for number in (1, 2)]
     assert sorted(orders[0]) == sorted(orders[1])
+    logs = [path.read_text() for path in (project.folder / "results" / "logs").rglob("r?.log")]
+    processes = {number for log in logs for number in re.findall(r"toy in process (\d+)", log)}
+    assert len(processes) == len(found) == RUNS, "two runs shared a process"
 
 
 def test_the_driver_rests_while_a_run_is_measured(project: Project) -> None:

@@ -36,6 +36,7 @@ class ToyAdapter(Adapter):
 
     def start(self) -> None:
         self.does = behaviour()
+        print(f"toy in process {os.getpid()}", flush=True)
         self.steps = 0
         self.done_at = 0.0
         self.ring: Ring | None = None
