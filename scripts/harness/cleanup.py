@@ -3,10 +3,12 @@ the run."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import uuid
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional, Sequence
 
@@ -49,16 +51,14 @@ def temporary_folder(run: str, reserved: str = "", files: Sequence[int] = ()) ->
     the way out, no process of the run is left and the folder is gone. Raises
     :class:`reservation.ReservationError` where there is no room for it."""
     try:
-        folder = tempfile.mkdtemp(prefix="framebench-")
+        folder = os.path.join(tempfile.gettempdir(), f"framebench-{uuid.uuid4().hex}")
     except OSError as error:
         raise reservation.ReservationError(f"{error}; {room.ADVICE}") from error
-    fault = room.fault(folder)
-    if fault:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise reservation.ReservationError(fault)
     guard: Optional["subprocess.Popen[bytes]"] = None
     try:
+        # Before there is something to remove: this process may be killed at any moment.
         guard = processes.start_guard(run, folder, reserved, files)
+        room.make(folder)
         yield folder
     finally:
         sweep(run)

@@ -166,19 +166,20 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
     common = node.common_environment(request)
     with devices_for(request, cores, common) as lease:
         started = record.Started.now()  # with its devices: to wait for them is not its own time
-        place = reservation.Reservation(request.output, identity, size)
-        try:
-            reservation.make_log(request.log)
-            files = lease.files if lease else []
-            with temporary_folder(identity, place.path, files) as folder:
+        partial = reservation.partial(request.output, identity)
+        files = lease.files if lease else []
+        with temporary_folder(identity, partial, files) as folder:
+            place = reservation.Reservation(request.output, identity, size)
+            try:
+                reservation.make_log(request.log)
                 deadline = started.monotonic + request.time_limit
                 setup = Setup(
                     task, schema, identity, folder, deadline, command, cores, common, lease
                 )
                 result = measure(setup, started, arguments)
                 place.write(record.encode(result))
-        finally:
-            place.discard()
+            finally:
+                place.discard()
     print(record.summary(result, request.output))
     return 0
 

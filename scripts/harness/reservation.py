@@ -39,17 +39,22 @@ def record_bytes(ranks: int, steps: int) -> int:
     return 256 * 1024 + 32 * ranks * steps + RAW_BYTES * (1 + ranks)
 
 
+def partial(output: str, run: str) -> str:
+    """The temporary file of ``run`` beside its ``output``."""
+    folder, name = os.path.split(output)
+    # Not ending in .json: whoever collects records must never take it for one.
+    return os.path.join(folder, f".{name}.{run}.part")
+
+
 class Reservation:
     """A temporary file of ``size`` bytes beside ``output``, which :meth:`write` turns into the
     output. Raises :class:`ReservationError` where there is no room or no permission."""
 
     def __init__(self, output: str, run: str, size: int) -> None:
         self.output = output
-        folder, name = os.path.split(output)
-        # Not ending in .json: whoever collects records must never take it for one.
-        self.path = os.path.join(folder, f".{name}.{run}.part")
+        self.path = partial(output, run)
         try:
-            os.makedirs(folder, exist_ok=True)
+            os.makedirs(os.path.dirname(output), exist_ok=True)
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except OSError as error:
             raise ReservationError(explain(output, error)) from error

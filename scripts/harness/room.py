@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
-from harness.reservation import allocate
+from harness.reservation import ReservationError, allocate
 
 #: Bytes that a run must find: what ranks report of themselves, and small files of frameworks.
 NEEDED = 2**24
@@ -14,11 +15,12 @@ _FULL = 2**16
 ADVICE = "free some space there, or set TMPDIR to another folder"
 
 
-def fault(folder: str) -> str:
-    """Why a run should not start with this temporary ``folder``, "" if it may. Written to, because
-    a quota says nothing before that."""
+def make(folder: str) -> None:
+    """Make the temporary ``folder`` of a run. Raises :class:`ReservationError` where it cannot be,
+    or has no room. Written to, because a quota says nothing before that."""
     path = os.path.join(folder, "room")
     try:
+        os.mkdir(folder, 0o700)
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             allocate(file, NEEDED)
@@ -26,11 +28,12 @@ def fault(folder: str) -> str:
             os.close(file)
             os.unlink(path)
     except OSError as error:
-        return (
+        if error.errno == errno.EFBIG:  # a limit on the size of a file says nothing of the room
+            return
+        raise ReservationError(
             f"the temporary folder {os.path.dirname(folder)} has no room for {NEEDED >> 20} MiB: "
             f"{error.strerror}; {ADVICE}"
-        )
-    return ""
+        ) from error
 
 
 def full(folder: str) -> str:
