@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import resource
+import socket
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -60,10 +61,11 @@ for part in adapter.parts() * 2:
     adapter.synchronize()
     part.run()
 adapter.synchronize()
-answer(before=before, after=adapter.weights_checksum())
+answer(before=before, after=adapter.weights_checksum(), listening=listening())
 adapter.stop()
 """
 HALVES = {"bfloat16", "float16"}
+LOOPBACK = "127.0.0.1"
 
 
 def learning(model: str) -> dict[str, Any]:
@@ -100,6 +102,7 @@ class Runs:
     references: dict[str, Path]
     done: dict[tuple[object, ...], Finished] = field(default_factory=dict)
     benches: int = 0
+    after_parts: list[dict[str, Any]] = field(default_factory=list)
 
     def __call__(
         self,
@@ -146,6 +149,14 @@ class Runs:
         bench.assert_nothing_left()
         parse(bench.output.read_bytes(), finished.record["format"])  # the other side reads it too
         return finished
+
+    def pair(self) -> list[dict[str, Any]]:
+        """What each of two ranks answers after PARTS."""
+        if not self.after_parts:
+            folder = self.bench().folder
+            with ForkServer(self.framework.name, self.python, "", folder) as run:
+                self.after_parts = run(PARTS, ranks=2)
+        return self.after_parts
 
     def bench(self) -> Bench:
         self.benches += 1
@@ -381,11 +392,33 @@ def test_two_devices_have_an_all_reduce_among_the_parts(runs: Runs) -> None:
         assert list(split_of(rank)) == ["forward", "backward", "all_reduce", "optimizer"]
 
 
-def test_ranks_agree_after_the_parts_of_a_step(runs: Runs, tmp_path: Path) -> None:
-    with ForkServer(runs.framework.name, runs.python, "", tmp_path) as run:
-        first, second = run(PARTS, ranks=2)
+def test_ranks_agree_after_the_parts_of_a_step(runs: Runs) -> None:
+    first, second = runs.pair()
     assert first["after"] == pytest.approx(second["after"], rel=1e-12)
     assert first["after"] != first["before"], "no weight was changed: what was timed is no step"
+
+
+def host_name_address() -> str:
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return LOOPBACK
+
+
+def test_ranks_of_one_node_listen_where_the_documentation_says(runs: Runs) -> None:
+    """docs/cluster.md has a row for each framework, by which who runs it decides whom to let in."""
+    title = json.loads((runs.framework / "framework.json").read_text())["title"]
+    rows = [line.split(" | ") for line in (ROOT / "docs/cluster.md").read_text().splitlines()]
+    (stated,) = [row[1] for row in rows if row[0] == f"| {title}"]
+    found = {address for rank in runs.pair() for address in rank["listening"]}
+    assert found, "ranks that talk without anybody listening"
+    allowed = {
+        "every interface": {"0.0.0.0", LOOPBACK, host_name_address()},
+        "`127.0.0.1`": {LOOPBACK},
+        "`127.0.0.1` and the address of the host's name": {LOOPBACK, host_name_address()},
+    }[stated]
+    assert found <= allowed, f"it listens at {sorted(found)}"
+    assert ("0.0.0.0" in found) == (stated == "every interface"), "it is better than its row"
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])

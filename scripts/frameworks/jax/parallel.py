@@ -27,6 +27,7 @@ def join(place: Place) -> None:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(
         coordinator_address=place.addresses[0],
+        coordinator_bind_address=place.addresses[0],  # else that of every interface
         num_processes=place.world_size,
         process_id=place.rank,
         local_device_ids=None if place.accelerator == "cpu" else [place.local_rank],

@@ -6,6 +6,7 @@ import os
 
 import paddle
 import paddle.distributed
+from harness import interfaces
 from harness.adapter import Place
 from paddle import nn
 
@@ -15,6 +16,9 @@ def join(place: Place) -> str:
 
     Paddle reads the variables that its launcher would set."""
     backend = "gloo" if place.accelerator == "cpu" else "nccl"
+    own = interfaces.with_address(place.addresses[place.rank].rpartition(":")[0])["name"]
+    if own and backend == "gloo":
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", own)  # else wherever the host's name leads
     host, _, port = place.addresses[0].rpartition(":")
     os.environ.update(
         {

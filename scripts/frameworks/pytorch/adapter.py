@@ -44,7 +44,8 @@ class PyTorchAdapter(Adapter):
         # the interface of a model's module is that of resnet50_v1_5.py
         name = self.case.model.replace(".", "_")
         self._definition: Any = importlib.import_module(f".{name}", __package__)
-        self._process_group = parallel.join(self._device) if self.place.world_size > 1 else None
+        several = self.place.world_size > 1
+        self._process_group = parallel.join(self._device, self.place) if several else None
 
     def build(self, batch: Dict[str, Any]) -> None:
         torch, definition = self._torch, self._definition

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
+
 import torch
 import torch.distributed
+from harness import interfaces
+from harness.adapter import Place
 from torch import nn
+from torch.distributed.constants import default_pg_timeout
 
 OPTIONS = {
     "gradient_as_bucket_view": True,  # spares the copy between gradients and buckets
@@ -15,13 +21,35 @@ OPTIONS = {
 }
 
 
-def join(device: torch.device) -> str:
-    """Join the process group that the environment describes (``MASTER_ADDR``, ``MASTER_PORT``,
-    ``RANK``, ``WORLD_SIZE``); returns its back-end."""
-    if device.type == "cuda":
-        torch.distributed.init_process_group("nccl", device_id=device)
-    else:
-        torch.distributed.init_process_group("gloo")
+def join(device: torch.device, place: Place) -> str:
+    """Join the process group of all ranks; returns its back-end.
+
+    Left to itself, PyTorch listens on every interface: rank 0 for the others, and Gloo wherever the
+    host's name leads. Here each rank listens at its own address."""
+    host, _, port = place.addresses[0].rpartition(":")
+    listening = None
+    if place.rank == 0:
+        server = socket.create_server((host, int(port)), backlog=place.world_size)
+        listening = server.detach()
+    store = torch.distributed.TCPStore(
+        host,
+        int(port),
+        place.world_size,
+        is_master=place.rank == 0,
+        timeout=default_pg_timeout,
+        master_listen_fd=listening,
+    )
+    own = interfaces.with_address(place.addresses[place.rank].rpartition(":")[0])["name"]
+    if own and device.type != "cuda":
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", own)
+    backend, device_id = ("nccl", device) if device.type == "cuda" else ("gloo", None)
+    torch.distributed.init_process_group(
+        backend,
+        store=store,
+        rank=place.rank,
+        world_size=place.world_size,
+        device_id=device_id,
+    )
     return torch.distributed.get_backend()
 
 
