@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import cli, figures, lint
+from framebench import cli, figures, lint, lint_results, records
 from framebench.run import RecordsError
 
 from .made_up_records import write_records
@@ -241,6 +241,28 @@ def test_wrong_cells_are_named(tmp_path: Path) -> None:
         lint.check_folder(folder)
 
 
+@pytest.mark.parametrize(
+    ("quantity", "unit", "printed"),
+    [("latency_mean", "ms", "0.0"), ("latency_mean", "s", "1e-30"), ("throughput", "", "1e30"),
+     ("speedup", "", "0"), ("batch", "", "9" * 18)],
+)  # fmt: skip
+def test_figures_that_cannot_be_stop_no_check(
+    tmp_path: Path, quantity: str, unit: str, printed: str
+) -> None:
+    folder = shutil.copytree(PUBLISHED / ELECTRA, tmp_path / ELECTRA)
+    cells = rows(folder / "published.csv")
+    latency = next(cell for cell in cells if cell["quantity"] == "latency_mean")
+    for cell in cells:
+        if cell["place"] == latency["place"] and cell["quantity"] == quantity:
+            cell["printed"], cell["unit"] = printed, unit or cell["unit"]
+        if quantity == "batch":
+            cell["batch_per_device"] = printed
+    write(folder / "published.csv", cells)
+    findings = lint.check_folder(folder).findings
+    if printed == "0.0":
+        assert "nothing can be divided by 0" in {one.note.partition(": ")[2] for one in findings}
+
+
 # ---- intervals ----------------------------------------------------------------------------------
 
 
@@ -410,6 +432,12 @@ def halve(record: dict[str, Any]) -> None:
         part["window_seconds"] /= 2
 
 
+def no_steps(record: dict[str, Any]) -> None:
+    """As many steps as there should be, of next to no time in the same window."""
+    for rank in record["ranks"]:
+        rank["step_seconds"] = [0.0] * len(rank["step_seconds"])
+
+
 def other_rank(record: dict[str, Any]) -> None:
     """A window that is that of no rank."""
     record["throughput"] *= 2
@@ -433,6 +461,7 @@ def wrong_throughput(record: dict[str, Any]) -> None:
     [
         (double, "throughput", "samples of 4 x 1 devices x 100 steps"),
         (halve, "batch / latency", "whose steps take longer together"),
+        (no_steps, "batch / latency", "of which its steps fill so few"),
         (other_rank, "throughput", "that of the slowest rank"),
         (fewer_steps, "steps", "step times of rank 0"),
         (more_ranks, "devices", "ranks of so many devices"),
@@ -462,6 +491,17 @@ def test_a_record_that_was_taken_away_is_found(results: Path) -> None:
     assert status == 1
     assert (finding["check"], finding["printed"], finding["recomputed"]) == ("repeats", "7", "6")
     assert finding["note"] == "no record of repeat 3"
+
+
+def test_the_repeats_that_are_missing_are_named_and_not_counted_through(results: Path) -> None:
+    path, record = one_record(results, status="ok")
+    for repeat in (9, 12, 1_000_000):
+        new = path.with_name(f"r{repeat}.json")
+        new.write_text(json.dumps({**record, "repeat": repeat}))
+    (finding,) = lint_results.repeats_complete(records.load(path.parent).runs)
+    assert finding[-1] == "no record of repeat 8, 10 to 11, 13 to 999999"
+    new.write_text(json.dumps({**record, "repeat": 10**9}))
+    assert "breaks the record schema" in records.load(path.parent).problems[0].message
 
 
 def test_tables_written_elsewhere_are_found_by_their_fingerprint(

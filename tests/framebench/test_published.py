@@ -185,8 +185,20 @@ def test_wrong_columns_and_quantities_are_named(runs: tuple[Run, ...], tmp_path:
         compare_published(runs, publish(tmp_path, colour="red"))
     with pytest.raises(RecordsError, match="found quantity 'latency'; allowed: throughput"):
         compare_published(runs, publish(tmp_path, quantity="latency"))
-    with pytest.raises(RecordsError, match="found repeats 'many'; allowed: a whole number"):
-        compare_published(runs, publish(tmp_path, repeats="many"))
+    for column, text in (
+        ("repeats", "many"), ("repeats", "9" * 18), ("nodes", "x"), ("nodes", "0"),
+        ("devices_per_node", "9" * 18), ("devices_per_node", ""),
+    ):  # fmt: skip
+        with pytest.raises(RecordsError, match=f"found {column} '{text}'; allowed: a whole number"):
+            compare_published(runs, publish(tmp_path, **{column: text}))
+
+
+@pytest.mark.parametrize("printed", ["1e308", "-1e-308", "1E+999999", "9" * 400])
+def test_no_figure_is_larger_than_any_that_is_printed(
+    runs: tuple[Run, ...], tmp_path: Path, printed: str
+) -> None:
+    found = compare_published(runs, publish(tmp_path, printed=printed)).iloc[0]
+    assert found["note"].startswith("no figure is printed")
 
 
 def test_runs_do_not_tell_other_quantities(runs: tuple[Run, ...], tmp_path: Path) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import records, tidy_csv
+from framebench import json_files, records, tidy_csv
 from framebench.records import RecordsError, RecordSet
+
+from .test_disturbance import watch
 
 Record = dict[str, Any]
 
@@ -238,6 +241,70 @@ def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None
     found = records.load(tmp_path)
     assert not found.runs
     assert "40 samples in 4.0 s are 10.0" in messages(found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"case": {"batch_per_device": 10**19}}, "found 10000000000000000000"),
+        ({"repeat": 10**9}, "found 1000000000"),
+        ({"wall_seconds": int("9" * 400)}, r"holds the integer 9{20}\.\. \(400 digits\)"),
+        ({"throughput": 1e308}, r"found 1e\+308"),
+        ({"watch": {**watch(), "energy_joules": {"x": {}}}}, "energy_joules.x must be number"),
+    ],
+)
+def test_what_nothing_could_hold_is_named(changes: Record, expected: str, tmp_path: Path) -> None:
+    path = save(tmp_path, "c/r1.json", record(**changes))
+    assert not records.load(tmp_path).runs
+    with pytest.raises(RecordsError, match=expected):
+        records.load_record(path)
+
+
+def test_nested_records_are_named(tmp_path: Path) -> None:
+    text = json.dumps(record(environment=elsewhere(variables={"x": "deep"})))
+    save(tmp_path, "c/r1.json", text.replace('"deep"', "[" * 900 + "]" * 900))
+    assert "is nested too deeply; allowed: 32 levels" in messages(records.load(tmp_path))
+
+
+def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:
+    variables = {"LD_LIBRARY_PATH": "/opt/caf\udce9", "X": "\x1b[31m\u202e"}
+    environment = elsewhere(variables=variables)
+    path = save(tmp_path, "c/r1.json", failed(reason="a\x1b[2J\nb", environment=environment))
+    (run,) = records.load(tmp_path).runs
+    assert run.reason == "a\\x1b[2J\nb"
+    found = records.load_record(path)["environment"]["variables"]
+    assert found == {"LD_LIBRARY_PATH": "/opt/caf\\udce9", "X": "\\x1b[31m\\u202e"}
+
+
+def test_a_file_of_too_many_bytes_is_not_read(tmp_path: Path) -> None:
+    path = save(tmp_path, "c/r1.json", "")
+    os.truncate(path, json_files.LARGEST_FILE + 1)  # takes no room on the disk
+    assert f"has {json_files.LARGEST_FILE + 1} bytes; allowed" in messages(records.load(tmp_path))
+
+
+def test_linked_folders_are_read_once_and_under_their_own_name(tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    save(tmp_path, "elsewhere/case/r1.json", record())
+    save(root, "own/case/r2.json", record(repeat=2))
+    (root / "a link").symlink_to(tmp_path / "elsewhere")
+    (root / "a link to own").symlink_to(root / "own")
+    (root / "own" / "back").symlink_to(root)
+    (root / "up").symlink_to(tmp_path)
+    (tmp_path / "elsewhere" / "again").symlink_to(tmp_path / "elsewhere")
+    found = records.load(root)
+    assert [run.origin for run in found.runs] == ["a link/case/r1.json", "own/case/r2.json"]
+    assert {problem.origin for problem in found.problems} == {
+        "a link to own", "own/back", "up", "a link/again",
+    }  # fmt: skip
+    assert found == records.load(root)
+
+
+def test_a_table_of_runs_that_is_none_does_not_stop_the_records_beside_it(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", record())
+    save(tmp_path, "runs.csv", "a,b\n1,2\n")
+    found = records.load(tmp_path)
+    assert len(found.runs) == 1
+    assert "line 1: wrong columns" in messages(found)
 
 
 def test_a_copied_record_is_counted_once(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from framebench import markdown, scaling, tables
+from framebench import files, markdown, scaling, tables
 from framebench.cases import group
 from framebench.run import Doubt, Run
 
@@ -403,6 +403,43 @@ def test_weak_scaling_reads_like_dlperfs_table() -> None:
     assert "| 1 | 8 | 3130.34 (7.87) *few* | 322.00 (- [1]) *few* |" in text
     assert "| 4 | 32 | 12411.97 (31.21) *few* | not run |" in text
     assert "[1]: no 1n1g run" in text
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        ("MemoryError", r"\[1]: MemoryError"),
+        ("![](http://example.org/a.png)", r"\[1]: !\[\](http://example.org/a.png)"),
+        ("see [this](x) `a|b` *now*", r"\[1]: see \[this\](x) \`a\|b\` \*now\*"),
+    ],
+)
+def test_a_reason_makes_no_markup(reason: str, shown: str) -> None:
+    failed = run(None, status="failed", reason=reason)
+    lines = markdown.render("summary", tables.build([failed])["summary"]).splitlines()
+    assert shown in lines
+    heading = run(None, status="failed", model="![](x)")
+    assert "## !\\[\\](x), train" in markdown.render("summary", tables.build([heading])["summary"])
+
+
+def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
+    reasons = ["=1+1", "@x", "+x", "-x", "\tx", "- done", "-", "-2.5", "+3e4", "a=b"]
+    frame = pd.DataFrame({"reason": reasons, "ratio": [-1.5] * len(reasons)})
+    tables.write({"any": frame}, tmp_path)
+    cells = pd.read_csv(tmp_path / "any.csv", dtype=str)
+    expected = [f"'{text}" for text in reasons[:6]] + reasons[6:]
+    assert list(cells["reason"]) == expected
+    assert set(cells["ratio"]) == {"-1.5"}, "numbers stay as they are"
+
+
+def test_files_have_the_access_that_the_umask_leaves(tmp_path: Path) -> None:
+    for mask, mode in ((0o077, 0o600), (0o022, 0o644)):
+        before = os.umask(mask)
+        try:
+            files.write_whole(tmp_path / "page.html", "caf\udce9")
+        finally:
+            os.umask(before)
+        assert (tmp_path / "page.html").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "page.html").read_text() == "caf\\udce9"
 
 
 def test_every_table_renders_without_rows_too() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import ROUND_DOWN, Decimal, InvalidOperation
+from decimal import ROUND_DOWN, Decimal, InvalidOperation, localcontext
 from itertools import pairwise
 
 from .intervals import Interval
@@ -78,7 +78,8 @@ def apart(one: Interval, other: Interval, part: float = ROUNDING) -> bool:
 def is_cut(printed: str, value: float) -> bool:
     """Whether ``printed`` is ``value`` with its further digits cut off instead of rounded."""
     figure = Decimal(printed)
-    return Decimal(repr(value)).quantize(figure, rounding=ROUND_DOWN) == figure
+    with localcontext(prec=4 * LARGEST):
+        return Decimal(repr(value)).quantize(figure, rounding=ROUND_DOWN) == figure
 
 
 def falling(ordered: Sequence[Interval]) -> list[int]:

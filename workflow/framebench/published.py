@@ -7,16 +7,21 @@ its runs).
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from . import json_files
 from .cases import KEYS
 from .figures import ROUNDING, half_unit
 from .run import RecordsError, Run
 from .tables import build
+from .text import printable
+from .tidy_csv import LARGEST_COUNT
 
 CELL = ("table", "place", "column", "quantity")
 PUBLISHED_COLUMNS = ("table", "place", "column", *KEYS, "quantity", "printed", "unit", "repeats")
@@ -75,8 +80,8 @@ def compare_published(runs: Sequence[Run], published_csv: Path) -> pd.DataFrame:
 
 
 def read_cells(published_csv: Path) -> list[dict[str, str]]:
-    """Every printed cell, in the order printed. Raises RecordsError for other columns, quantities
-    or numbers of repeats."""
+    """Every printed cell, in the order printed. Raises RecordsError for other columns or
+    quantities, and for numbers of repeats, nodes or devices that are none."""
     cells = _read(published_csv, PUBLISHED_COLUMNS)
     for cell in cells:
         if cell["quantity"] not in QUANTITIES:
@@ -84,12 +89,22 @@ def read_cells(published_csv: Path) -> list[dict[str, str]]:
                 f"{published_csv}: {cell['place']}: found quantity {cell['quantity']!r}; "
                 f"allowed: {', '.join(QUANTITIES)}"
             )
-        if cell["repeats"] and not cell["repeats"].isdecimal():
+        if cell["repeats"] and not _is_count(cell["repeats"]):
             raise RecordsError(
                 f"{published_csv}: {cell['place']}: found repeats {cell['repeats']!r}; "
-                "allowed: a whole number, or nothing where none is stated"
+                f"allowed: a whole number up to {LARGEST_COUNT}, or nothing where none is stated"
             )
+        for column in ("nodes", "devices_per_node"):
+            if not (_is_count(cell[column]) and int(cell[column])):
+                raise RecordsError(
+                    f"{published_csv}: {cell['place']}: found {column} {cell[column]!r}; "
+                    f"allowed: a whole number from 1 to {LARGEST_COUNT}"
+                )
     return cells
+
+
+def _is_count(text: str) -> bool:
+    return bool(re.fullmatch("[0-9]{1,7}", text)) and int(text) <= LARGEST_COUNT
 
 
 def read_causes(folder: Path) -> dict[tuple[str, ...], str]:
@@ -101,7 +116,8 @@ def read_causes(folder: Path) -> dict[tuple[str, ...], str]:
 
 def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        content = io.BytesIO(json_files.content_of(path))
+        table = pd.read_csv(content, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise RecordsError(f"{path}: cannot be read as CSV: {error}") from error
     if list(table.columns) != list(columns):
@@ -109,7 +125,8 @@ def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
             f"{path}: found columns {','.join(map(str, table.columns))}; "
             f"allowed: {','.join(columns)}"
         )
-    return [{name: str(row[name]) for name in columns} for row in table.to_dict("records")]
+    listed = table.to_dict("records")
+    return [{name: printable(str(row[name])) for name in columns} for row in listed]
 
 
 def _compared(
