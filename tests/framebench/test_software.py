@@ -100,7 +100,7 @@ def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
     made = plan(tmp_path, APPTAINER, images={"pytorch": str(image)}, rerun_disturbed=1)
     assert commands.image(made, "pytorch") == str(image)
     assert commands.interpreter(made, "pytorch") == ["python3"]
-    assert commands.environment_marker(made, "pytorch") == []
+    assert commands.to_build(made) == set()
     assert commands.conda_file(made, "pytorch") is None
     attempts = commands.attempts(made, "pytorch", ["/host/python", "/here/framebench"])
     assert attempts[:3] == ["python3", "/here/framebench", "attempts"], "no Python of the host"
@@ -116,7 +116,7 @@ def test_the_command_with_modules(tmp_path: Path) -> None:
     assert words[2:] == ["gcc/12 pytorch", "python3"]
     origin = commands.origin(made, CATALOG, "pytorch")
     assert origin == "--way modules --module gcc/12 --module pytorch"
-    assert commands.environment_marker(made, "pytorch") == []
+    assert commands.to_build(made) == set()
     assert "pytorch: modules gcc/12 pytorch" in plan_text.describe(made)
 
 
@@ -184,11 +184,12 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     local = plan(tmp_path, (), environments=folder, node_local=True)
     assert shared.folders == usual.folders == local.folders, "the same packages"
     name = usual.software["pytorch"].file.name
-    assert commands.environment_marker(usual, "pytorch") == [f".venvs/{name}/{MARKER}"]
+    assert usual.software["pytorch"].marker == Path(".venvs", name, MARKER)
     marker = f"{folder}/{name}/{MARKER}"
-    assert commands.environment_marker(shared, "pytorch") == [marker]
+    assert commands.to_build(shared) == {"pytorch"}
+    assert str(shared.software["pytorch"].marker) == marker
     assert commands.preparation(shared, "pytorch", ["F"], 1) == []
-    assert commands.environment_marker(local, "pytorch") == [], "built before the jobs"
+    assert commands.to_build(local) == set(), "built before the jobs"
     file = str(ROOT / "envs" / "pytorch.yaml")
     words = ["F", "environment", "--file", file, "--marker", marker, "--"]
     assert commands.preparation(local, "pytorch", ["F"], 1) == words
@@ -204,13 +205,14 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
 def test_an_environment_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
 
-    def build(file: Path, marker: Path) -> None:
+    def build(file: Path, marker: Path, held: list[int]) -> None:
         built.append(file)
         time.sleep(0.2)  # so that the others come meanwhile
         marker.parent.mkdir()
         marker.write_text("")
 
     monkeypatch.setattr(environments, "build", build)
+    monkeypatch.setattr(ensure_environment.soundness, "is_sound", Path.exists)
     arguments = (tmp_path / "x.yaml", tmp_path / "new" / "x-1" / MARKER)
     threads = [threading.Thread(target=ensure_environment.ensure, args=arguments) for _ in range(4)]
     for thread in threads:
