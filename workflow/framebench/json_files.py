@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .run import Problem, cause
+from .problem import Problem, cause
 from .text import printable
 
 #: A record of 1,000 steps on 512 ranks has 20 MiB.
@@ -154,7 +154,7 @@ def _bounded(value: Any, levels: int) -> Any:
             shown = str(value)
             shown = shown if len(shown) <= 30 else f"{shown[:20]}.. ({len(shown)} digits)"
             raise ValueError(f"holds the integer {shown}; allowed: up to {LARGEST_INTEGER}")
-    elif isinstance(value, list | dict):
+    elif isinstance(value, (list, dict)):
         if not levels:
             raise ValueError(f"is nested too deeply; allowed: {DEEPEST} levels")
         if isinstance(value, dict):

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from .communication import AllReduce
 from .machines import UNKNOWN, Identity
+from .problem import Problem as Problem
+from .problem import cause as cause
 from .step_parts import Split
 
 STATUSES = ("ok", "oom", "unsupported", "timeout", "failed")
@@ -83,14 +85,6 @@ class Run:
     computation: str = ""
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A file or a row that is no run: where it stands and what is wrong with it."""
-
-    origin: str
-    message: str
-
-
 def order(run: Run) -> tuple[Any, ...]:
     """Sorts the runs of a case together, and cases so that a scaling series reads upwards."""
     key = (
@@ -107,10 +101,3 @@ def order(run: Run) -> tuple[Any, ...]:
         run.devices_per_node,
     )
     return (*key, run.repeat, run.attempt, run.origin)
-
-
-def cause(error: Exception) -> str:
-    """What went wrong, without the path: the problem's origin says where."""
-    if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
-    return str(error)

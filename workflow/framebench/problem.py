@@ -1,0 +1,20 @@
+"""What could not be read. For any Python that the harness runs on, as what imports it may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file or a row that is no run: where it stands and what is wrong with it."""
+
+    origin: str
+    message: str
+
+
+def cause(error: Exception) -> str:
+    """What went wrong, without the path: the problem's origin says where."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return str(error)
