@@ -6,10 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from harness import processes
+from harness.cleanup import temporary_folder
 
 from ..bench import Bench
 from ..processes import wait_for
@@ -87,6 +90,23 @@ def test_killing_the_guard_does_not_spoil_the_run(toy: Bench) -> None:
         os.kill(process, signal.SIGKILL)
     assert guard, "there was no guard"
     assert toy.finish(launcher).record["status"] == "ok"
+
+
+def test_the_guard_starts_before_there_is_anything_to_remove(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(Exception):
+        """Here, in place of a signal."""
+
+    def start(run: str, folder: str, reserved: str, files: Sequence[int]) -> None:
+        assert not os.path.exists(folder), "a launcher that is killed now leaves it behind"
+        raise Killed
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(processes, "start_guard", start)
+    with pytest.raises(Killed), temporary_folder("run"):
+        pass
+    assert not os.listdir(tmp_path)
 
 
 def test_the_time_limit_ends_everything(toy: Bench) -> None:
