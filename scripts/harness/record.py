@@ -149,4 +149,6 @@ def summary(record: Dict[str, Any], output: str) -> str:
     elif record["status"] == "ok":
         text = "ok: {throughput:.4g} {unit} ({samples} samples in {window_seconds:.3f} s)"
     text += "; {wall_seconds:.1f} s in all; "
-    return text.format(**record) + output
+    told = text.format(**record)
+    # A reason may hold what a foreign program printed: no terminal shall obey that.
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in told) + output

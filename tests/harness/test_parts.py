@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import cores, outcome, processes, rank, report, schema, synthetic, window
+from harness import cores, outcome, processes, rank, record, report, schema, synthetic, window
 from harness.adapter import Adapter, Case, Exchange, Mismatch, Place, Product
 from harness.parts import Part
 
@@ -322,3 +322,11 @@ def test_bytes_that_are_no_utf8_reach_the_record_as_their_escape() -> None:
     value = {"LD_LIBRARY_PATH": folder, "NCCL_\udce9": ["\ud800", "caf\u00e9"]}
     expected = {"LD_LIBRARY_PATH": r"/opt/caf\xe9/lib", r"NCCL_\xe9": [r"\ud800", "caf\u00e9"]}
     assert report.encodable(value) == expected
+
+
+def test_what_a_terminal_would_obey_is_shown_as_its_escape() -> None:
+    told = record.summary(
+        {"status": "failed", "reason": "a\x1b[2J\rb", "format": record.FORMAT, "wall_seconds": 1.0},
+        "r1.json",
+    )
+    assert told == r"failed: a\x1b[2J\rb; 1.0 s in all; r1.json"

@@ -41,7 +41,7 @@ class Links:
 def to_record(root: Path, folder: Path, run: Run, text: str) -> Link:
     """To the run's record, or to the CSV file whose line it is."""
     target = run.record or root / run.origin.rpartition(":")[0]
-    href = quote(os.path.relpath(target, folder).replace(os.sep, "/"))
+    href = quote(os.fsencode(os.path.relpath(target, folder)).replace(os.fsencode(os.sep), b"/"))
     if run.record is None:
         return Link(run.origin, href, run.origin)
     return Link(text, href, f"record of repeat {run.repeat}")
