@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,34 @@ def test_slurm_that_does_not_answer_is_an_error(
     monkeypatch.setenv("PATH", "")
     with pytest.raises(slurm.SlurmError, match="squeue"):
         slurm.settle(tmp_path, print)
+
+
+def test_the_plan_says_what_slurm_would_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sbatch = tmp_path / "sbatch"
+    asked_of = tmp_path / "asked"
+    sbatch.write_text(
+        f'#!/bin/sh\necho "$@" >> {asked_of}\n'
+        'case "$*" in *--nodes=2*) echo "sbatch: error: Memory is too much" >&2; '
+        "echo 'allocation failure: no such node' >&2; exit 1;; esac\n"
+    )
+    sbatch.chmod(0o755)
+    described = settings(tmp_path, cluster={**GIVEN, "gpus_per_node": 0, "partition": "a b"})
+    suite = replace(described.suite, axes={**described.suite.axes, "nodes": [1, 2]}, include=[])
+    plan = make_plan(replace(described, suite=suite), CATALOG, described.cluster.machine, None)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    lines = cluster.refused(plan, slurm.refusal)
+    shapes = Counter(run.case.topology for run in plan.pending)
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        "Memory is too much allocation failure: no such node"
+    ]
+    assert lines[0].startswith("SLURM would not take the 2 run(s) of 2n1g: ")
+    asked = asked_of.read_text().splitlines()
+    assert len(asked) == len(shapes), "SLURM was not asked once a shape"
+    assert all("--test-only" in one and "--partition=a b" in one for one in asked), asked
+    monkeypatch.setenv("PATH", "")
+    assert all("No such file" in line for line in cluster.refused(plan, slurm.refusal))
 
 
 def test_a_job_allows_a_run_what_was_asked_for_it(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
     plan = slurm_project.run("plan", "--config", "results=elsewhere")
     assert "4n2g" in plan.stdout, plan.stdout
     assert "Left out" not in plan.stdout
+    assert "SLURM would not take" not in plan.stdout
     assert waiting(slurm_project) == 7
     slurm_project.cluster.command("scancel", str(somebody))
     output, _ = workflow.communicate(timeout=PATIENCE)
@@ -49,6 +50,9 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
     assert 2 < float(weak.loc[(4, 2), "speedup"]) <= 8.5
     again = slurm_project.run("all")
     assert "Nothing to be done" in again.stdout, again.stdout
+    slurm_project.describe(memory_gib=9999)
+    plan = slurm_project.run("plan", "--config", "results=elsewhere")
+    assert "SLURM would not take the 1 run(s) of 4n2g: " in plan.stdout, plan.stdout
 
 
 def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:

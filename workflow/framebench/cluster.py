@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from .machine import Machine
 from .validation import ConfigError, show
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    from .plan import Plan, PlannedRun
 
 #: How much longer than expected a run may take before it is ended, and seconds on top for starting
 #: the job, half of which are kept for ending in order.
@@ -97,6 +97,14 @@ class Cluster:
         )
         return dict(zip(RESOURCES, values, strict=True))
 
+    def options(self, nodes: int, devices: int, seconds: float, cuda: bool) -> list[str]:
+        """Those of ``sbatch`` by which Snakemake's plugin asks for :meth:`resources`."""
+        found = self.resources(nodes, devices, seconds, cuda)
+        given = {option: found[name] for name, option in _OPTIONS.items()}
+        words = [f"--{option}={value}" for option, value in given.items() if value is not None]
+        extra = shlex.split(found["slurm_extra"] or "")
+        return [*words, f"--cpus-per-task={self.cores_per_node}", *extra]
+
     def asked(self, cuda: bool) -> list[str]:
         """Those of RESOURCES that some job asks for. The others are left to Snakemake's
         ``--default-resources``: a rule that names a resource has it, even as None."""
@@ -134,6 +142,19 @@ RESOURCES = (
     "slurm_extra",
 )
 
+#: Of those the ones that stand for an option of ``sbatch``.
+_OPTIONS = {
+    "nodes": "nodes",
+    "tasks": "ntasks",
+    "gres": "gres",
+    "mem_mb": "mem",
+    "runtime": "time",
+    "slurm_partition": "partition",
+    "slurm_account": "account",
+    "constraint": "constraint",
+    "qos": "qos",
+}
+
 #: Options of ``sbatch`` that are none of ``extra``, and whose they are.
 _ELSEWHERE = {
     **dict.fromkeys(("--account", "-A"), "cluster.account"),
@@ -158,6 +179,24 @@ def without_effect(given: Collection[str], asked: Collection[str]) -> list[str]:
     the plan and the cluster's description say what they ask for. Snakemake gives ``mem_mb`` a
     default of its own, which nobody has asked for."""
     return sorted((set(given) & set(asked)) - {"mem_mb"})
+
+
+def refused(plan: Plan, refusal: Callable[[Sequence[str]], str]) -> list[str]:
+    """A line for each shape of the plan's runs whose longest SLURM would not take; ``refusal`` asks
+    it. Empty without a cluster."""
+    described = plan.settings.cluster
+    if described is None:
+        return []
+    shapes: dict[str, list[PlannedRun]] = defaultdict(list)
+    for run in plan.pending:
+        shapes[run.case.topology].append(run)
+    lines = []
+    for topology, runs in shapes.items():
+        case, seconds = runs[0].case, max(run.seconds for run in runs)
+        cuda = plan.place.accelerator == "cuda"
+        if why := refusal(described.options(case.nodes, case.devices_per_node, seconds, cuda)):
+            lines.append(f"SLURM would not take the {len(runs)} run(s) of {topology}: {why}")
+    return lines
 
 
 def allocations(plan: Plan, size: int) -> dict[str, str]:

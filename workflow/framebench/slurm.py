@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,11 @@ _NAME = re.compile(r"SLURM run ID: (\S+)")
 
 
 class SlurmError(RuntimeError):
-    """A command of SLURM's failed; the message says which and why."""
+    """A command of SLURM's failed; the message says which and why, ``words`` why alone."""
+
+    def __init__(self, command: Sequence[str], words: str) -> None:
+        super().__init__(f"{' '.join(command)}: {words}")
+        self.words = words
 
 
 class Job(NamedTuple):
@@ -78,13 +82,23 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
     return len(found)
 
 
+def refusal(options: Sequence[str]) -> str:
+    """Why SLURM takes no job with these options of ``sbatch``, in its own words, or why it cannot
+    be asked; "" where it would take one. Nothing is submitted."""
+    try:
+        _told("sbatch", "--test-only", *options, "--wrap=true")
+    except SlurmError as error:
+        return " ".join(error.words.replace("sbatch: error: ", "").split())
+    return ""
+
+
 def _told(*command: str) -> str:
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise SlurmError(f"{command[0]}: {error}") from error
+        raise SlurmError(command[:1], str(error)) from error
     if done.returncode:
-        raise SlurmError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+        raise SlurmError(command, done.stderr.strip() or f"ended with {done.returncode}")
     return done.stdout
