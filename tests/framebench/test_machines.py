@@ -93,7 +93,7 @@ def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.Monkey
         monkeypatch.delenv("SLURM_JOB_ID", raising=False)
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        recorded = environment.capture("hand", 1, {}, {})
+        recorded = environment.capture("hand", [0], {}, {})
         told = identity(recorded, hardware_label(recorded["hardware"]))
         found = machine.detect().identity
         assert is_here(told, found), f"{told} is not {found}"

@@ -56,7 +56,8 @@ def fewest_steps() -> int:
 
 
 def change_point(seconds: Sequence[float]) -> Change | None:
-    """Where the step times ``seconds`` change most; None for fewer than :func:`fewest_steps`.
+    """Where the step times ``seconds`` change most; None for fewer than :func:`fewest_steps`, and
+    where one is 0.
 
     Pettitt's test: of all ways to cut the series in two, the one whose parts differ most by the
     rank sum statistic. Ranks alone count, so that stalls, however long, weigh no more than any slow
@@ -67,7 +68,7 @@ def change_point(seconds: Sequence[float]) -> Change | None:
     do not change, and in 3 % where neighbours have a correlation of 0.5.
     """
     count = len(seconds)
-    if count < fewest_steps():
+    if count < fewest_steps() or min(seconds) <= 0:  # no clock gave such a step
         return None
     values = np.asarray(seconds, dtype=float)
     before = np.arange(1, count)
