@@ -24,13 +24,7 @@ from .models import (
     sequence_of,
     small,
     trained_parameters,
-    write_references,
 )
-
-
-@pytest.fixture(scope="module")
-def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return write_references(tmp_path_factory.mktemp("references"))
 
 
 class Compare:
