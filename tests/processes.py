@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -24,3 +25,11 @@ def wait_for(condition: Callable[[], Any], what: str) -> Any:
         assert time.monotonic() < end, f"waited {PATIENCE:g} s in vain for: {what}"
         time.sleep(0.02)
     return found
+
+
+def take_own_core() -> None:
+    """Keep to one core, another one than the test process beside this one: a run with one device
+    takes the first core that it may use, and all test processes would wait for the same one."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[number % len(cores)]})

@@ -24,6 +24,7 @@ from framebench.record_files import parse
 
 from ..bench import Bench, Finished
 from ..conftest import ROOT, build_environment
+from ..processes import take_own_core
 from .fork_server import ForkServer
 from .models import BERT, MODELS, RESNET, facts_of, sequence_of, small
 
@@ -150,7 +151,15 @@ class Runs:
             **STEPS,
             **options,
         }
-        finished = bench.run("", *switches, before=before, variables=self.kept, **given)
+        several = given.get("devices_per_node", 1) != 1
+
+        def prepare() -> None:
+            if not several:
+                take_own_core()
+            if before:
+                before()
+
+        finished = bench.run("", *switches, before=prepare, variables=self.kept, **given)
         assert finished.status == 0, finished.stderr
         bench.assert_nothing_left()
         parse(bench.output.read_bytes(), finished.record["format"])  # the other side reads it too
@@ -188,7 +197,9 @@ class Runs:
             "parity": reference,
             **options,
         }
-        finished = bench.run(variables=self.kept, **given)
+        alone = given.get("devices_per_node", 1) == 1
+        before = take_own_core if alone else None
+        finished = bench.run(before=before, variables=self.kept, **given)
         assert finished.status == 0, finished.stderr
         bench.assert_nothing_left()
         (found,), problems = parity.load(bench.output.parent)

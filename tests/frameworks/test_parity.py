@@ -15,6 +15,7 @@ from framebench.run import Run
 from reference import compute
 
 from ..conftest import ROOT
+from ..processes import take_own_core
 from .models import (
     BERT,
     MODELS,
@@ -58,7 +59,8 @@ class Compare:
         }
         words = [str(word) for key, value in given.items() for word in (f"--{key}", value)]
         command = [self.python, str(ROOT / "scripts" / "harness"), *words]
-        subprocess.run(command, check=False, capture_output=True)
+        before = None if case.get("devices-per-node") else take_own_core
+        subprocess.run(command, check=False, capture_output=True, preexec_fn=before)
         (certificate,), problems = parity.load(self.folder / "parity")
         assert not problems
         return certificate
