@@ -102,20 +102,25 @@ def test_the_temporary_name_is_never_taken_for_a_record(toy: Bench) -> None:
     assert not Path(names[0]).match("*.json"), "collectors of *.json would find it"
 
 
-def test_two_that_write_at_the_same_instant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each has looked, and seen no output, before the other wrote."""
-    output = str(tmp_path / "r1.json")
-    first, second = (Reservation(output, run, 4096) for run in ("a", "b"))
-    monkeypatch.setattr(os.path, "lexists", lambda path: False)
+def assert_the_first_stays(first: Reservation, second: Reservation) -> None:
+    """Of two for the same output, and nothing of the other."""
     first.write(b"first")
     with pytest.raises(ReservationError, match="already measured"):
         second.write(b"second")
     for one in (first, second):
         one.discard()
-    assert Path(output).read_bytes() == b"first"
-    assert os.listdir(tmp_path) == ["r1.json"]
+    output = Path(first.output)
+    assert output.read_bytes() == b"first"
+    assert os.listdir(output.parent) == [output.name]
+
+
+def test_two_that_write_at_the_same_instant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has looked, and seen no output, before the other wrote."""
+    first, second = (Reservation(str(tmp_path / "r1.json"), run, 4096) for run in ("a", "b"))
+    monkeypatch.setattr(os.path, "lexists", lambda path: False)
+    assert_the_first_stays(first, second)
 
 
 def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,15 +128,8 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    output = str(tmp_path / "r1.json")
-    first, second = (Reservation(output, run, 4096) for run in ("a", "b"))
-    first.write(b"first")
-    with pytest.raises(ReservationError, match="already measured"):
-        second.write(b"second")
-    for one in (first, second):
-        one.discard()
-    assert Path(output).read_bytes() == b"first"
-    assert os.listdir(tmp_path) == ["r1.json"]
+    first, second = (Reservation(str(tmp_path / "r1.json"), run, 4096) for run in ("a", "b"))
+    assert_the_first_stays(first, second)
 
 
 def on_small_disk(size: str) -> tuple[str, ...]:
