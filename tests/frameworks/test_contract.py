@@ -99,6 +99,20 @@ def limit_address_space() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
 
 
+def prepare(
+    given: dict[str, object], before: Callable[[], None] | None = None
+) -> Callable[[], None]:
+    """What a run does before it starts: with one device, it takes a core of its own."""
+    alone = given.get("devices_per_node", 1) == 1
+    steps = [step for step in (take_own_core if alone else None, before) if step]
+
+    def run_steps() -> None:
+        for step in steps:
+            step()
+
+    return run_steps
+
+
 @dataclass
 class Runs:
     """The runs of one framework, each done once."""
@@ -151,15 +165,8 @@ class Runs:
             **STEPS,
             **options,
         }
-        several = given.get("devices_per_node", 1) != 1
-
-        def prepare() -> None:
-            if not several:
-                take_own_core()
-            if before:
-                before()
-
-        finished = bench.run("", *switches, before=prepare, variables=self.kept, **given)
+        first = prepare(given, before)
+        finished = bench.run("", *switches, before=first, variables=self.kept, **given)
         assert finished.status == 0, finished.stderr
         bench.assert_nothing_left()
         parse(bench.output.read_bytes(), finished.record["format"])  # the other side reads it too
@@ -197,9 +204,7 @@ class Runs:
             "parity": reference,
             **options,
         }
-        alone = given.get("devices_per_node", 1) == 1
-        before = take_own_core if alone else None
-        finished = bench.run(before=before, variables=self.kept, **given)
+        finished = bench.run(before=prepare(given), variables=self.kept, **given)
         assert finished.status == 0, finished.stderr
         bench.assert_nothing_left()
         (found,), problems = parity.load(bench.output.parent)
