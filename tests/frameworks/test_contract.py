@@ -386,12 +386,10 @@ def test_amp_is_near_the_reference_or_is_refused(runs: Runs, model: str) -> None
     assert certificate.passed, (certificate.reason, certificate.errors)
 
 
-def split_of(rank: dict[str, Any]) -> dict[str, float]:
-    """Seconds by part; a part that could not be had alone says what it has in it."""
+def split_of(rank: dict[str, Any]) -> step_parts.Split:
     split = step_parts.split_of(rank)
     assert split is not None
-    assert split.seconds, split.reason
-    return dict(split.seconds)
+    return split
 
 
 @pytest.mark.parametrize("compiler", ["none", "native"])
@@ -403,18 +401,22 @@ def test_the_parts_of_a_step_add_up_to_it(runs: Runs, compiler: str) -> None:
     # A step takes milliseconds, and other tests run on the same cores: one run of three is enough.
     for repeat in (1, 2, 3):
         (rank,) = runs.ok(BERT, compiler=compiler, split_steps=3, repeat=repeat)
-        found = split_of(rank)
-        assert list(found) == ["forward", "backward", "optimizer"]
-        step = statistics.median(rank["step_seconds"])
-        seen.append((step, found))
-        if step / 4 < sum(found.values()) < 4 * step and found["forward"] > 0:
+        split, step = split_of(rank), statistics.median(rank["step_seconds"])
+        parts = dict(split.seconds)
+        seen.append((step, split.reason or parts))
+        if split.reason:  # what a busy machine had no time for
+            continue
+        assert list(parts) == ["forward", "backward", "optimizer"]
+        if step / 4 < sum(parts.values()) < 4 * step and parts["forward"] > 0:
             return
     pytest.fail(f"the parts of a step are not the step: {seen}")
 
 
 def test_two_devices_have_an_all_reduce_among_the_parts(runs: Runs) -> None:
     for rank in runs.ok(BERT, devices_per_node=2, split_steps=3):
-        assert list(split_of(rank)) == ["forward", "backward", "all_reduce", "optimizer"]
+        split = split_of(rank)
+        assert split.seconds, split.reason
+        assert list(dict(split.seconds)) == ["forward", "backward", "all_reduce", "optimizer"]
 
 
 def test_ranks_agree_after_the_parts_of_a_step(runs: Runs) -> None:

@@ -78,7 +78,8 @@ def test_ranks_warm_up_together(toy: Bench) -> None:
 
 
 def test_a_run_that_never_settles_stops_at_the_limit(toy: Bench) -> None:
-    done = toy.run("sleep=0.005,growth=1.05", warmup_steps=3, warmup_limit=30)
+    # A fifth more at each step: no noise of a busy machine hides that.
+    done = toy.run("sleep=0.004,growth=1.2", warmup_steps=3, warmup_limit=30)
     (rank,) = done.record["ranks"]
     assert done.record["status"] == "ok"
     assert rank["settled_after"] is None
