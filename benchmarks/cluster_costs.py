@@ -22,7 +22,7 @@ from synthetic_records import ROOT, sample_record, write_records, write_suite
 
 sys.path.insert(0, str(ROOT))
 
-from framebench import estimates
+from framebench.plan import estimates
 
 from tests.bench import Bench
 from tests.slurm.cluster import Cluster, missing

@@ -39,13 +39,16 @@ def write_suite(path: Path, runs: int) -> None:
 
 def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
     """A record for every run of the suite, varied from a real one; their number."""
-    from framebench import catalog, config, machine, plan
+    from framebench.config import catalog
+    from framebench.config.settings import load_settings
+    from framebench.machine import local
+    from framebench.plan import planning
 
     known = catalog.load_catalog(ROOT)
     values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     values |= {"suite": str(suite), "results": str(results), "accelerator": "cpu"}
-    settings = config.load_settings(values, known)
-    made = plan.make_plan(settings, known, machine.detect(), None)
+    settings = load_settings(values, known)
+    made = planning.make_plan(settings, known, local.detect(), None)
     noise = random.Random(0)
     for run in made.pending:
         record = copy.deepcopy(sample)

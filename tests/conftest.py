@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def build_environment(framework: str) -> str:
     """The interpreter of ``envs/FRAMEWORK.yaml``, in the folder where the workflow looks for it,
     so that it is built once for all tests and for ``snakemake`` itself."""
-    from framebench.environments import MARKER, read_environment_file
+    from framebench.environments.venvs import MARKER, read_environment_file
 
     file = read_environment_file(ROOT / "envs" / f"{framework}.yaml")
     marker = ROOT / ".venvs" / file.name / MARKER

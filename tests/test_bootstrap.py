@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from framebench import uv
+from framebench.environments import uv
 
 ROOT = Path(__file__).parents[1]
 #: In the place of uv: installs a script as uv does, and fails where another is at work.
@@ -51,9 +51,10 @@ def write_wheel(folder: Path) -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "a project"
-    (folder / "workflow" / "framebench").mkdir(parents=True)
+    (folder / "workflow/framebench/environments").mkdir(parents=True)
     shutil.copy(ROOT / "bootstrap", folder)
-    shutil.copy(ROOT / "workflow/framebench/uv.py", folder / "workflow/framebench")
+    uv_file = "workflow/framebench/environments/uv.py"
+    shutil.copy(ROOT / uv_file, folder / uv_file)
     (folder / "requirements.txt").write_text("uv==1.0\n")
     write_wheel(tmp_path / "wheels")
     return folder

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.config import load_settings
-from framebench.machine import Machine
-from framebench.matrix import cases
-from framebench.plan import Plan, make_plan
-from framebench.plan_text import describe
-from framebench.validation import ConfigError
+from framebench.cases.matrix import cases
+from framebench.config.settings import load_settings
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan.plan_text import describe
+from framebench.plan.planning import Plan, make_plan
 
 from .test_config import CATALOG, CONFIG, ROOT, SUITE, assert_clear, settings
 

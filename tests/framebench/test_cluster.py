@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import certify, cluster, commands, estimates, probes, slurm
-from framebench.cluster import Cluster
-from framebench.machine import Machine
-from framebench.matrix import Case
-from framebench.plan import PlannedRun, make_plan
-from framebench.validation import ConfigError
+from framebench.cases.matrix import Case
+from framebench.config import cluster
+from framebench.config.cluster import Cluster
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan import estimates
+from framebench.plan.planning import PlannedRun, make_plan
+from framebench.runs import allocations, certify, commands, probes, slurm
 
 from .test_config import CATALOG, changed, settings
 
@@ -151,7 +153,7 @@ def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> No
         pending = runs
         reserve: tuple[PlannedRun, ...] = ()
 
-    found = cluster.allocations(Plan, 3)  # type: ignore[arg-type]
+    found = allocations.allocations(Plan, 3)  # type: ignore[arg-type]
     assert set(Counter(found.values()).values()) == {3}
     for name in set(found.values()):
         shared = [run.case for run in runs if found[run.name] == name]
@@ -196,7 +198,7 @@ def test_the_plan_says_what_slurm_would_refuse(
     suite = replace(described.suite, axes={**described.suite.axes, "nodes": [1, 2]}, include=[])
     plan = make_plan(replace(described, suite=suite), CATALOG, described.cluster.machine, None)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    lines = cluster.refused(plan, slurm.refusal)
+    lines = allocations.refused(plan, slurm.refusal)
     shapes = Counter(run.case.topology for run in plan.pending)
     assert [line.split(": ", 1)[1] for line in lines] == [
         "Memory is too much allocation failure: no such node"
@@ -206,7 +208,7 @@ def test_the_plan_says_what_slurm_would_refuse(
     assert len(asked) == len(shapes), "SLURM was not asked once a shape"
     assert all("--test-only" in one and "--partition=a b" in one for one in asked), asked
     monkeypatch.setenv("PATH", "")
-    assert all("No such file" in line for line in cluster.refused(plan, slurm.refusal))
+    assert all("No such file" in line for line in allocations.refused(plan, slurm.refusal))
 
 
 def test_a_job_allows_a_run_what_was_asked_for_it(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import records
-from framebench.communication import all_reduce_of
+from framebench.records import record_sets
+from framebench.records.communication import all_reduce_of
 
 from .test_records import record, save
 
@@ -70,12 +70,12 @@ def test_a_record_tells_of_its_all_reduces(tmp_path: Path) -> None:
     for one in made["ranks"]:
         one |= rank([0.002], [0.012])
     save(tmp_path, "c/r1.json", made)
-    (found,) = records.load(tmp_path).runs
+    (found,) = record_sets.load(tmp_path).runs
     assert found.all_reduce == all_reduce_of(made["ranks"])
-    before = records.fingerprint(records.load(tmp_path))
+    before = record_sets.fingerprint(record_sets.load(tmp_path))
     made["ranks"][0]["preflight"][1]["seconds"] = [0.013]
     save(tmp_path, "c/r1.json", made)
-    assert records.fingerprint(records.load(tmp_path)) != before, "tables would stay stale"
+    assert record_sets.fingerprint(record_sets.load(tmp_path)) != before, "tables would stay stale"
     made["ranks"][0]["preflight"][1]["second"] = []
     save(tmp_path, "c/r1.json", made)
-    assert not records.load(tmp_path).runs, "the schema allows no other field"
+    assert not record_sets.load(tmp_path).runs, "the schema allows no other field"

@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from framebench import cli, compare, gate, html_tables, markdown
-from framebench.run import Run
+from framebench import cli
+from framebench.comparison import compare, gate
+from framebench.records.run import Run
+from framebench.report import html_tables
+from framebench.tables import markdown
 
 from .made_up_records import record_of
 from .test_tables import repeats, row

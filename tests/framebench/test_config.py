@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from framebench.catalog import load_catalog
-from framebench.cluster import Cluster
-from framebench.config import Settings, load_settings
-from framebench.machine import Machine
-from framebench.matrix import cases
-from framebench.plan import make_plan
-from framebench.validation import ConfigError
-from framebench.variants import OF_RANKS
-from framebench.yaml_files import read_mapping
+from framebench.cases.matrix import cases
+from framebench.config.catalog import load_catalog
+from framebench.config.cluster import Cluster
+from framebench.config.settings import Settings, load_settings
+from framebench.config.validation import ConfigError
+from framebench.config.variants import OF_RANKS
+from framebench.config.yaml_files import read_mapping
+from framebench.machine.local import Machine
+from framebench.plan.planning import make_plan
 from harness import processes
 from snakemake.cli import parse_config
 

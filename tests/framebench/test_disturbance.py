@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import attempts, disturbance, markdown, records, tables
-from framebench.disturbance import disturbed
-from framebench.machine import Machine
-from framebench.plan import make_plan
-from framebench.run import Doubt
+from framebench.machine.local import Machine
+from framebench.plan.planning import make_plan
+from framebench.records import disturbance, record_sets
+from framebench.records.disturbance import disturbed
+from framebench.records.run import Doubt
+from framebench.runs import attempts
+from framebench.tables import case_tables, markdown
 
 from ..processes import wait_for
 from .made_up_records import record_of
@@ -172,7 +174,7 @@ def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
     save(tmp_path / "calm" / "r1.json", made(watch=watch()))
     save(tmp_path / "loud" / "r1.json", made(watch=watch(steal=0.5)))
     save(tmp_path / "old" / "r1.json", made())
-    found = {run.origin: run for run in records.load(tmp_path).runs}
+    found = {run.origin: run for run in record_sets.load(tmp_path).runs}
     assert len(found) == 3, "a record with a watch is not taken for one"
     told = {origin: list(run.doubts) for origin, run in found.items()}
     marks = {origin: [doubt.mark for doubt in some] for origin, some in told.items()}
@@ -184,7 +186,7 @@ def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
 def test_a_disturbed_repeat_marks_the_figure() -> None:
     runs = repeats(*[100.0] * 7)
     runs[3] = replace(runs[3], doubts=(Doubt(disturbance.MARK, "others were there"),))
-    summary = tables.build(runs)["summary"]
+    summary = case_tables.build(runs)["summary"]
     assert row(summary)["marks"] == "disturbed"
     text = markdown.render("summary", summary)
     assert "100.00 *disturbed*" in text
@@ -197,7 +199,7 @@ def plans(tmp_path: Path, most: int) -> list[tuple[str, str]]:
         tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"), rerun_disturbed=most
     )
     runs = tmp_path / "out" / "runs"
-    cached = records.load(runs) if runs.is_dir() else None
+    cached = record_sets.load(runs) if runs.is_dir() else None
     plan = make_plan(given, CATALOG, Machine(2, 0), cached)
     return [(Path(run.name).name, run.status) for run in plan.runs]
 
@@ -258,7 +260,7 @@ def command(folder: Path, *ends: tuple[str, float], most: int = 2) -> list[str]:
     output, log = folder / "out" / "r1.json", folder / "out" / "r1.log"
     output.parent.mkdir()
     words = [sys.executable, "harness.py", "--repeat", "1", "--output", str(output)]
-    entry = str(Path(attempts.__file__).parent)
+    entry = str(Path(attempts.__file__).parents[1])
     return [sys.executable, entry, "attempts", "--most", str(most), "--", *words, "--log", str(log)]
 
 
@@ -311,8 +313,11 @@ def test_a_signal_ends_the_attempts(harness: Path) -> None:
 
 def test_the_command_waits_without_the_libraries_of_the_others() -> None:
     """It is there while the ranks are timed."""
-    code = "import sys, framebench.attempts; print(*{'numpy', 'pandas', 'yaml'} & set(sys.modules))"
-    folder = Path(attempts.__file__).parents[1]
+    code = (
+        "import sys, framebench.runs.attempts; "
+        "print(*{'numpy', 'pandas', 'yaml'} & set(sys.modules))"
+    )
+    folder = Path(attempts.__file__).parents[2]
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
     )

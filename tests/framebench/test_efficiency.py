@@ -8,8 +8,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench import catalog, efficiency, markdown, record_files
-from framebench.probes import Peak, Peaks
+from framebench.config import catalog
+from framebench.records import record_files
+from framebench.records.peaks import Peak, Peaks
+from framebench.tables import efficiency, markdown
 
 from ..conftest import ROOT
 from .test_tables import only, run

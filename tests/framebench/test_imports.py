@@ -12,7 +12,7 @@ WORKFLOW = Path(__file__).parents[2] / "workflow"
 
 def test_a_plan_does_not_import_what_only_tables_need() -> None:
     rules = (WORKFLOW / "rules/common/plan.smk").read_text()
-    imports = re.findall(r"^from framebench(?:\.\w+)? import (?:\([^)]*\)|.*)$", rules, re.M)
+    imports = re.findall(r"^from framebench[.\w]* import (?:\([^)]*\)|.*)$", rules, re.M)
     assert any("certify" in one for one in imports), "the rules import nothing any more"
     code = "\n".join(["import sys", *imports, "print(*{'pandas', 'scipy'} & {*sys.modules})"])
     done = subprocess.run(

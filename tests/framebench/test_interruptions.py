@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from framebench import interruptions, slurm
-from framebench.interruptions import Interruption
+from framebench.records import interruptions
+from framebench.records.interruptions import Interruption
+from framebench.runs import slurm
 
 RUN = "toy/toy/train-fp32-none-2n1g-b1-3b53b0ff/r2"
 LOG = f"""\

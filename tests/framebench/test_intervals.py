@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from framebench import intervals
+from framebench.statistics import intervals
 from scipy import stats
 
 from .distributions import SAMPLERS, true_median

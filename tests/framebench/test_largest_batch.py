@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import memory_curves, searches
-from framebench.largest_batch import Bounds, Tried, next_batch, outcome, simulate
-from framebench.machine import Machine
-from framebench.plan import Plan, make_plan, with_found
-from framebench.plan_text import describe
-from framebench.plots import Look
+from framebench.config.batch_search import Bounds, Tried, next_batch, outcome, simulate
+from framebench.machine.local import Machine
+from framebench.plan.plan_text import describe
+from framebench.plan.planning import Plan, make_plan, with_found
+from framebench.records import searches
+from framebench.report import memory_curves
+from framebench.report.plots import Look
+from framebench.tables import largest_batch
 
 from .test_config import CATALOG, changed, settings
 
@@ -186,13 +188,13 @@ def test_tables_and_curves_of_results(tmp_path: Path) -> None:
     save(tmp_path, plan_of(tmp_path))
     results, problems = searches.load(tmp_path / "results" / "largest_batch")
     assert (len(results), problems) == (2, [])
-    made = searches.tables(results)
+    made = largest_batch.tables(results)
     largest, attempts = made["largest_batch"], made["largest_batch_attempts"]
     assert largest["largest_batch"].tolist() == [24, 24]
     assert largest["host_memory_gib"].tolist() == [3.0, 3.0]
     assert attempts["batch_per_device"].tolist() == [8, 16, 32, 24] * 2
     assert attempts["host_memory_gib"].isna().tolist() == [False, False, True, False] * 2
-    empty = searches.tables([])
+    empty = largest_batch.tables([])
     assert all(empty[name].dtypes.equals(made[name].dtypes) for name in made)
     (panel,) = memory_curves.panels(attempts, Look(["pytorch"]))
     assert panel.title == "Memory by batch: resnet50_v1.5, train"

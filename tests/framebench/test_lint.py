@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import cli, figures, lint, lint_results, records
-from framebench.run import RecordsError
+from framebench import cli
+from framebench.audit import figures, lint, lint_results
+from framebench.records import record_sets
+from framebench.records.run import RecordsError
 
 from .made_up_records import write_records
 
@@ -498,10 +500,10 @@ def test_the_repeats_that_are_missing_are_named_and_not_counted_through(results:
     for repeat in (9, 12, 1_000_000):
         new = path.with_name(f"r{repeat}.json")
         new.write_text(json.dumps({**record, "repeat": repeat}))
-    (finding,) = lint_results.repeats_complete(records.load(path.parent).runs)
+    (finding,) = lint_results.repeats_complete(record_sets.load(path.parent).runs)
     assert finding[-1] == "no record of repeat 8, 10 to 11, 13 to 999999"
     new.write_text(json.dumps({**record, "repeat": 10**9}))
-    assert "breaks the record schema" in records.load(path.parent).problems[0].message
+    assert "breaks the record schema" in record_sets.load(path.parent).problems[0].message
 
 
 def test_tables_written_elsewhere_are_found_by_their_fingerprint(

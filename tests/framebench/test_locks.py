@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from framebench import locks
+from framebench.files import locks
 
 BUSY, ADVICE = "somebody is there", "go elsewhere"
 

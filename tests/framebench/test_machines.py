@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import machine, plan_text, records
-from framebench.machine import Machine
-from framebench.machines import Identity
-from framebench.plan import Plan, make_plan
+from framebench.machine import local
+from framebench.machine.identities import Identity
+from framebench.machine.local import Machine
+from framebench.plan import plan_text
+from framebench.plan.planning import Plan, make_plan
+from framebench.records import record_sets
 
 from .test_config import CATALOG, SUITE, settings
 from .test_disturbance import as_suite_asks, save
@@ -20,7 +22,7 @@ HERE = Machine(2, 0, identity=Identity("Example CPU", "", "16 GiB", "here"))
 def planned(tmp_path: Path, place: Machine = HERE) -> Plan:
     given = settings(tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"))
     runs = tmp_path / "out" / "runs"
-    return make_plan(given, CATALOG, place, records.load(runs) if runs.is_dir() else None)
+    return make_plan(given, CATALOG, place, record_sets.load(runs) if runs.is_dir() else None)
 
 
 def left(tmp_path: Path, name: str, host: str, **hardware: Any) -> Path:
@@ -72,7 +74,7 @@ def test_a_record_of_another_machine_is_left_alone_and_measured_anew(
     assert line in plan_text.describe(plan)
     left(tmp_path, "r1-retry1", "here")
     assert names(planned(tmp_path)) == [("r1-retry1", "ok")], "it would be measured for ever"
-    both = records.load(tmp_path / "out" / "runs")
+    both = record_sets.load(tmp_path / "out" / "runs")
     assert (len(both.runs), both.superseded) == (2, 0), "a machine has lost its record"
     assert len({run.variant for run in both.runs}) == 2
     assert path.read_bytes() == before
@@ -85,8 +87,8 @@ def test_a_node_of_a_cluster_is_not_compared(tmp_path: Path) -> None:
 
 def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the harness records here is of this machine, in an allocation too."""
-    from framebench.machines import identity, is_here
-    from framebench.record_files import hardware_label
+    from framebench.machine.identities import identity, is_here
+    from framebench.records.record_files import hardware_label
     from harness import environment
 
     for variables in ({}, {"SLURM_JOB_ID": "7"}):
@@ -95,7 +97,7 @@ def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.Monkey
             monkeypatch.setenv(name, value)
         recorded = environment.capture("hand", [0], {}, {})
         told = identity(recorded, hardware_label(recorded["hardware"]))
-        found = machine.detect().identity
+        found = local.detect().identity
         assert is_here(told, found), f"{told} is not {found}"
         assert (told.hardware, told.memory, told.host) == (found.hardware, found.memory, found.host)
         assert bool(found.host) is not bool(variables)

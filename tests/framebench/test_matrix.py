@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from framebench import doubts
-from framebench.machine import Machine
-from framebench.matrix import Case, capacity, rounds
+from framebench.cases.matrix import Case, capacity, rounds
+from framebench.machine.local import Machine
+from framebench.records import doubts
 
 from .made_up_records import record_of
 

@@ -14,8 +14,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench import cli, json_files, parity, probes, records, searches
-from framebench.run import Problem
+from framebench import cli
+from framebench.files import json_files
+from framebench.records import parity, peaks, record_sets, searches
+from framebench.records.run import Problem
 
 from . import test_largest_batch, test_probes
 from .made_up_records import record_of
@@ -198,7 +200,7 @@ def origins(problems: tuple[Problem, ...] | list[Problem]) -> set[str]:
 
 
 def test_every_odd_record_is_a_run_or_a_problem(results: Path) -> None:
-    found = records.load(results / "runs")
+    found = record_sets.load(results / "runs")
     runs = {run.origin for run in found.runs}
     assert {f"good/case/r{n}.json" for n in range(1, GOOD + 1)} <= runs
     assert runs | origins(found.problems) == names_below(results / "runs")
@@ -206,7 +208,7 @@ def test_every_odd_record_is_a_run_or_a_problem(results: Path) -> None:
 
 
 def test_every_odd_file_beside_the_records_is_read_or_named(results: Path) -> None:
-    for folder, load in (("parity", parity.load), ("probes", probes.load)):
+    for folder, load in (("parity", parity.load), ("probes", peaks.load)):
         read, problems = load(results / folder)
         assert read, folder
         assert problems, folder
@@ -223,7 +225,7 @@ def test_a_report_is_made_of_what_is_good_and_names_the_rest(
     assert cli.main(["report", "--records", str(runs), "--results", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert "\x1b" not in told.out + told.err
-    for problem in records.load(runs).problems:
+    for problem in record_sets.load(runs).problems:
         assert f"ignored: {problem.origin}: " in told.err
     assert "ignored: interruptions.csv:4: found 1 cells; allowed: 4" in told.err
     summary = pd.read_csv(tmp_path / "tables" / "summary.csv")
@@ -232,7 +234,7 @@ def test_a_report_is_made_of_what_is_good_and_names_the_rest(
     assert row["throughput_median"] > 0
     page = (tmp_path / "report.html").read_text()
     assert "CANCELLED" in page
-    named = [one for one in records.load(runs).problems if f"<td>{one.origin}</td>" in page]
+    named = [one for one in record_sets.load(runs).problems if f"<td>{one.origin}</td>" in page]
     assert len(named) > ODD / 3
 
 
@@ -245,7 +247,7 @@ def test_a_plan_lint_and_comparison_go_on_too(
     assert cli.main(["lint", "--sources", str(runs), "--results", str(tmp_path)]) == 1
     told = capsys.readouterr()
     assert "findings in results of our own" in told.err
-    for problem in records.load(runs).problems:
+    for problem in record_sets.load(runs).problems:
         assert problem.origin in told.out
     arguments = ["--base", str(runs), "--candidate", str(runs), "--results", str(tmp_path)]
     assert cli.main(["compare", *arguments]) == 0

@@ -6,9 +6,9 @@ import random
 from dataclasses import replace
 
 import pytest
-from framebench import pairs
-from framebench.matrix import Case, rounds
-from framebench.run import Run
+from framebench.cases.matrix import Case, rounds
+from framebench.comparison import pairs
+from framebench.records.run import Run
 
 from .test_tables import run
 

@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from framebench import cli, intervals, markdown, records, statistics, tables
-from framebench.machine import Machine
-from framebench.plan import Plan, make_plan
-from framebench.run import Run
-from framebench.validation import ConfigError
+from framebench import cli
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan.planning import Plan, make_plan
+from framebench.records import record_sets
+from framebench.records.run import Run
+from framebench.statistics import descriptive, intervals
+from framebench.tables import case_tables, markdown
 
 from .test_config import CATALOG, ROOT, SUITE, changed, settings
 from .test_disturbance import as_suite_asks
@@ -48,13 +51,13 @@ def test_an_unfinished_log_is_no_zero_in_the_median(tmp_path: Path) -> None:
     rows = [{**ROW, "repeat": str(n), "throughput": str(v)} for n, v in enumerate(PADDLE, 1)]
     done = [{**one, "status": "ok", "reason": ""} for one in rows]
     lost = {**ROW, "repeat": "7", "throughput": "", "status": "timeout", "reason": "unfinished"}
-    found = records.load(save_csv(tmp_path / "runs.csv", [*done, lost]))
-    summary = only(tables.build(found.runs)["summary"])
+    found = record_sets.load(save_csv(tmp_path / "runs.csv", [*done, lost]))
+    summary = only(case_tables.build(found.runs)["summary"])
     assert summary["throughput_median"] == pytest.approx(352.715)
     assert summary["throughput_min"] == 352.07
     assert summary["reason"].startswith("1 of 7 repeats timed out: unfinished")
     zero = {**ROW, "repeat": "7", "throughput": "0.0"}
-    found = records.load(save_csv(tmp_path / "runs.csv", [*rows, zero]))
+    found = record_sets.load(save_csv(tmp_path / "runs.csv", [*rows, zero]))
     assert len(found.runs) == 6
     assert "found '0.0' beside status ok" in messages(found)
 
@@ -69,7 +72,7 @@ def test_a_missing_1n1g_makes_no_speedup(base: list[Run], default: float, reason
     one = [found.throughput for found in base]
     peers = 3130.34 / one[0] if any(one) else float(not one)
     assert peers == default
-    made = tables.build([*base, run(3130.34, devices_per_node=8)])["weak_scaling"]
+    made = case_tables.build([*base, run(3130.34, devices_per_node=8)])["weak_scaling"]
     found = row(made, devices=8)
     assert math.isnan(found["speedup"])
     assert found["reason"] == reason
@@ -86,7 +89,7 @@ def test_results_with_and_without_xla_do_not_overwrite_each_other(tmp_path: Path
         {**ROW, "model": "bert_base", "compiler": name, "throughput": str(value)}
         for name, value in given.items()
     ]
-    made = tables.build(records.load(save_csv(tmp_path / "runs.csv", rows)).runs)
+    made = case_tables.build(record_sets.load(save_csv(tmp_path / "runs.csv", rows)).runs)
     found = made["summary"].set_index("compiler")["throughput_median"]
     assert found.to_dict() == given
     assert only(made["compiler_speedup"])["speedup"] == 422.53 / 183.25
@@ -103,7 +106,7 @@ def test_a_throughput_by_another_definition_is_refused(tmp_path: Path, definitio
     }[definition]
     assert peers / 8 - 1 == pytest.approx(0.0101, abs=5e-5)
     save(tmp_path, "c/r1.json", record(seconds=steps, throughput=peers))
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert not found.runs
     assert "800 samples in" in messages(found)
 
@@ -125,12 +128,12 @@ def test_what_is_not_the_same_has_a_row_of_its_own(tmp_path: Path, name: str) ->
     eight = {**ROW, "throughput": "3000"}
     peers = 3000 / {row["devices_per_node"]: float(row["throughput"]) for row in (one, other)}["1"]
     assert peers == 6.0
-    listed = records.load(save_csv(tmp_path / "runs.csv", [one, other, eight])).runs
-    found = tables.build(listed)["weak_scaling"]
+    listed = record_sets.load(save_csv(tmp_path / "runs.csv", [one, other, eight])).runs
+    found = case_tables.build(listed)["weak_scaling"]
     assert sorted(found["throughput_median"]) == [400, 500, 3000]
     assert row(found, devices=8)["speedup"] == 7.5
-    listed = records.load(save_csv(tmp_path / "runs.csv", [other, eight])).runs
-    assert math.isnan(row(tables.build(listed)["weak_scaling"], devices=8)["speedup"])
+    listed = record_sets.load(save_csv(tmp_path / "runs.csv", [other, eight])).runs
+    assert math.isnan(row(case_tables.build(listed)["weak_scaling"], devices=8)["speedup"])
 
 
 def test_runs_with_other_nccl_settings_have_a_row_of_their_own(tmp_path: Path) -> None:
@@ -144,7 +147,7 @@ def test_runs_with_other_nccl_settings_have_a_row_of_their_own(tmp_path: Path) -
         save(tmp_path, f"c/r{repeat}.json", record(repeat, environment=environment))
     peers = {json.loads(path.read_text())["case"]["model"] for path in tmp_path.glob("c/*")}
     assert len(peers) == 1
-    summary = tables.build(records.load(tmp_path).runs)["summary"]
+    summary = case_tables.build(record_sets.load(tmp_path).runs)["summary"]
     assert sorted(summary["repeats"]) == [1, 2]
 
 
@@ -157,7 +160,7 @@ def test_throughput_stands_beside_every_ratio() -> None:
     runs = []
     for name, (one, most, _) in BERT_AMP.items():
         runs += [run(one, framework=name), run(most, framework=name, nodes=4, devices_per_node=8)]
-    made = tables.build(runs)["weak_scaling"]
+    made = case_tables.build(runs)["weak_scaling"]
     text = markdown.render("weak_scaling", made)
     for name, (_, most, speedup) in BERT_AMP.items():
         found = row(made, framework=name, devices=32)
@@ -196,7 +199,7 @@ def test_two_modes_are_named_and_their_median_is_not_believed() -> None:
     values = [2831.0, 692.0, 2829.0, 688.0, 2834.0, 2826.0, 690.0, 2830.0]
     peers = sorted(values, reverse=True)[3]
     assert peers == 2829
-    found = only(tables.build(repeats(*values))["summary"])
+    found = only(case_tables.build(repeats(*values))["summary"])
     assert found["remarks"] == "two modes: 3 near 690 and 5 near 2830"
     assert "noisy" in found["marks"].split()
 
@@ -206,7 +209,7 @@ def test_the_spread_stands_beside_the_median() -> None:
     values = [100.0, 91.0, 108.9, 95.0, 104.0, 98.0, 102.0]
     peers = f"{sorted(values)[3]:.2f}"
     assert peers == "100.00"
-    summary = tables.build(repeats(*values))["summary"]
+    summary = case_tables.build(repeats(*values))["summary"]
     found = only(summary)
     assert found["throughput_spread"] == pytest.approx(0.179)
     assert (found["throughput_min"], found["throughput_max"]) == (91.0, 108.9)
@@ -222,7 +225,9 @@ def test_the_99th_percentile_is_a_bad_case() -> None:
     steps = ([0.005] * 2 + [0.01] * 95 + [0.1] * 3) * 7
     peers = np.percentile([1 / step for step in steps], 99, method="nearest")
     assert peers == pytest.approx(1 / min(steps))
-    found = only(tables.build([run(1.0, mode="inference", step_seconds=tuple(steps))])["latency"])
+    found = only(
+        case_tables.build([run(1.0, mode="inference", step_seconds=tuple(steps))])["latency"]
+    )
     assert found["p99_ms"] == pytest.approx(1000 * max(steps))
     assert found["p50_ms"] == pytest.approx(10)
 
@@ -232,12 +237,12 @@ def test_ten_steps_have_no_high_percentiles() -> None:
     steps = [0.1 + 0.001 * step for step in range(9)] + [0.9]
     peers = [np.percentile(steps, p, method="nearest") for p in (95, 99, 99.9)]
     assert peers == [0.9] * 3
-    made = tables.build([run(1.0, mode="inference", step_seconds=tuple(steps))])["latency"]
+    made = case_tables.build([run(1.0, mode="inference", step_seconds=tuple(steps))])["latency"]
     found = only(made)
     assert [math.isnan(found[name]) for name in ("p95_ms", "p99_ms")] == [True, True]
     assert found["note"] == ("10 steps in a repeat: p90 needs 64, p95 needs 130, p99 needs 662")
     assert "few" in found["marks"].split()
-    assert statistics.percentile(steps, 0.999) is None
+    assert descriptive.percentile(steps, 0.999) is None
 
 
 def test_failures_stay_in_the_table_with_their_reasons(tmp_path: Path) -> None:
@@ -249,7 +254,7 @@ def test_failures_stay_in_the_table_with_their_reasons(tmp_path: Path) -> None:
         save(tmp_path, f"b{batch}/r1.json", content)
     peers = [0 if status == "ok" else 4 for status in ends]
     assert peers == [0, 4, 4, 0, 4]
-    summary = tables.build(records.load(tmp_path).runs)["summary"]
+    summary = case_tables.build(record_sets.load(tmp_path).runs)["summary"]
     assert list(summary["status"]) == ends
     assert list(summary["reason"]) == ["", "b2", "b3", "", "b5"]
     printed = cli.summary_text(summary)
@@ -278,7 +283,7 @@ def test_scaling_is_computed() -> None:
     peers = {"1n1g": 397.64, "1n8g": 3130.34}
     assert not [name for name in peers if "speedup" in name]
     runs = [run(peers["1n1g"]), run(peers["1n8g"], devices_per_node=8)]
-    found = row(tables.build(runs)["weak_scaling"], devices=8)
+    found = row(case_tables.build(runs)["weak_scaling"], devices=8)
     assert found["speedup"] == pytest.approx(7.872, abs=1e-3)
     assert found["efficiency"] == pytest.approx(0.984, abs=1e-3)
 
@@ -293,7 +298,7 @@ def test_fifty_times_too_much_is_refused(tmp_path: Path) -> None:
     assert peers == 50 * 64
     save(tmp_path, "wrong/r1.json", record(seconds=steps, throughput=peers))
     save(tmp_path, "right/r1.json", record(seconds=steps, throughput=64.0))
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert [one.throughput for one in found.runs] == [64.0]
     assert "wrong/r1.json: states a throughput of 3200.0, but 400 samples" in messages(found)
 
@@ -302,7 +307,7 @@ def planned(tmp_path: Path, **suite: Any) -> Plan:
     """With the records that are there."""
     given = settings(tmp_path, {**SUITE, "repeats": 1, **suite}, results=str(tmp_path / "out"))
     runs = tmp_path / "out" / "runs"
-    cached = records.load(runs) if runs.is_dir() else None
+    cached = record_sets.load(runs) if runs.is_dir() else None
     return make_plan(given, CATALOG, Machine(2, 0), cached)
 
 
@@ -379,7 +384,7 @@ def test_a_bare_nan_is_told_and_never_a_figure(tmp_path: Path) -> None:
     save(tmp_path, "theirs.json", peers)
     save(tmp_path, "ours/r1.json", json.dumps(record(throughput=math.nan)))
     save(tmp_path, "good/r1.json", record())
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert [one.origin for one in found.runs] == ["good/r1.json"]
     for name in ("theirs.json", "ours/r1.json"):
         assert f"{name}: holds the number NaN, which JSON does not have" in messages(found)
@@ -393,7 +398,7 @@ def test_no_timed_steps_have_no_throughput_of_zero(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"steps.timed: found 0; allowed: a number of at least 1"):
         settings(tmp_path, {**SUITE, "steps": {"warmup": 20, "timed": 0}})
     save(tmp_path, "c/r1.json", record(throughput=peers))
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert not found.runs
     assert "is ok, but its throughput is 0.0; allowed: a number above 0" in messages(found)
 
@@ -409,7 +414,7 @@ def test_a_window_that_is_not_steady_is_marked(tmp_path: Path) -> None:
     assert peers / (8 / 0.101) == pytest.approx(0.83, abs=0.01)
     for repeat in range(1, 8):
         save(tmp_path, f"c/r{repeat}.json", record(repeat, seconds=steps))
-    summary = tables.build(records.load(tmp_path).runs)["summary"]
+    summary = case_tables.build(record_sets.load(tmp_path).runs)["summary"]
     found = only(summary)
     assert found["throughput_median"] == pytest.approx(peers)
     assert found["marks"] == "unsteady"

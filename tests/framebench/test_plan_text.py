@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from framebench import plan_text
+from framebench.plan import plan_text
 
 
 def said(*statuses: str) -> list[str]:

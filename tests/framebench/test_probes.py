@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 import yaml
-from framebench import probes
-from framebench.catalog import load_catalog
-from framebench.config import load_settings
-from framebench.machine import Machine
-from framebench.plan import make_plan
+from framebench.config.catalog import load_catalog
+from framebench.config.settings import load_settings
+from framebench.machine.local import Machine
+from framebench.plan.planning import make_plan
+from framebench.records import peaks
+from framebench.records.run import Problem
+from framebench.runs import probes
 from harness import declaration
 from harness.command_line import parse
 
@@ -23,7 +25,7 @@ from .test_tables import run
 def record(**changes: Any) -> dict[str, Any]:
     """100 products of matrices with 1000 rows in 4 s: 0.05 TFLOP/s."""
     made: dict[str, Any] = {
-        "format": probes.FORMAT,
+        "format": peaks.FORMAT,
         "source": "framebench",
         "case": {
             "framework": "pytorch",
@@ -92,18 +94,18 @@ def faster(**changes: Any) -> dict[str, Any]:
     return made
 
 
-def peaks(folder: Path, *records: dict[str, Any]) -> tuple[probes.Peaks, list[probes.Problem]]:
+def peaks_of(folder: Path, *records: dict[str, Any]) -> tuple[peaks.Peaks, list[Problem]]:
     for number, content in enumerate(records):
         (folder / f"{number}.json").write_text(json.dumps(content))
-    found, problems = probes.load(folder)
-    return probes.Peaks(found), problems
+    found, problems = peaks.load(folder)
+    return peaks.Peaks(found), problems
 
 
 HERE = {"hardware": "Example CPU", "variant": "cpu;cores=2;seq=128;steps=20+100"}
 
 
 def test_the_fastest_block_of_all_sizes_is_the_peak(tmp_path: Path) -> None:
-    found, problems = peaks(tmp_path, record())
+    found, problems = peaks_of(tmp_path, record())
     peak = found.of(run(**HERE))
     assert peak is not None
     assert peak.tflops == pytest.approx(0.05, rel=1e-12)
@@ -112,7 +114,7 @@ def test_the_fastest_block_of_all_sizes_is_the_peak(tmp_path: Path) -> None:
 
 
 def test_the_peak_of_a_device_is_that_of_the_fastest_framework(tmp_path: Path) -> None:
-    found, _ = peaks(tmp_path, record(), faster(case={"framework": "jax"}), record())
+    found, _ = peaks_of(tmp_path, record(), faster(case={"framework": "jax"}), record())
     peak = found.of(run(framework="tensorflow", **HERE))
     assert peak is not None
     assert (peak.framework, peak.tflops) == ("jax", pytest.approx(0.1))
@@ -132,13 +134,13 @@ def test_the_peak_of_a_device_is_that_of_the_fastest_framework(tmp_path: Path) -
 def test_the_peak_of_another_device_or_precision_is_none(
     tmp_path: Path, other: dict[str, Any]
 ) -> None:
-    found, _ = peaks(tmp_path, record())
+    found, _ = peaks_of(tmp_path, record())
     assert found.of(run(**{**HERE, **other})) is None
 
 
 def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:
     refused = record(status="unsupported", reason="no half precision here", ranks=[])
-    found, problems = peaks(tmp_path, refused)
+    found, problems = peaks_of(tmp_path, refused)
     assert found.of(run(**HERE)) is None
     assert not problems
 
@@ -147,7 +149,7 @@ def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:
 def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: list[Any]) -> None:
     broken = record()
     broken["ranks"][0]["probe"] = blocks
-    found, problems = peaks(tmp_path, broken, record())
+    found, problems = peaks_of(tmp_path, broken, record())
     assert [problem.origin for problem in problems] == [f"{tmp_path.name}/0.json"]
     assert found.of(run(**HERE)) is not None
 

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 import yaml
-from framebench import catalog, certify, cli, parity, proofs, records
-from framebench.config import load_settings
-from framebench.machine import Machine
-from framebench.machines import Identity
-from framebench.plan import make_plan
-from framebench.run import Run
+from framebench import cli
+from framebench.config import catalog
+from framebench.config.settings import load_settings
+from framebench.machine.identities import Identity
+from framebench.machine.local import Machine
+from framebench.plan.planning import make_plan
+from framebench.records import parity, proofs, record_sets
+from framebench.records.run import Run
+from framebench.runs import certify
 
 from ..conftest import ROOT
 from .made_up_records import record_of
@@ -52,7 +55,7 @@ def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
     path = folder / "runs" / f"{len(list(folder.rglob('*.json')))}" / "r1.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(changed(record_of(random.Random(1), case, 1), **other)))
-    (run,) = records.load(path.parent).runs
+    (run,) = record_sets.load(path.parent).runs
     return run
 
 

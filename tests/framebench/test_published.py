@@ -8,18 +8,20 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench import published, records, tables
-from framebench.figures import half_unit
-from framebench.published import CELL, compare_published
-from framebench.records import RecordsError, Run
+from framebench.audit import published
+from framebench.audit.figures import half_unit
+from framebench.audit.published import CELL, compare_published
+from framebench.records import record_sets
+from framebench.records.record_sets import RecordsError, Run
+from framebench.tables import case_tables
 
 DLPERF = Path(__file__).parents[2] / "results" / "published" / "dlperf-v1.0"
-KEYS = list(tables.KEYS)
+KEYS = list(case_tables.KEYS)
 
 
 @pytest.fixture(scope="module")
 def runs() -> tuple[Run, ...]:
-    return records.load(DLPERF).runs
+    return record_sets.load(DLPERF).runs
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ def cases(listed: list[dict[str, str]]) -> set[tuple[str, ...]]:
 
 
 def test_every_published_run_is_read(runs: tuple[Run, ...]) -> None:
-    found = records.load(DLPERF)
+    found = record_sets.load(DLPERF)
     assert not found.problems
     assert len(found.runs) == len(rows(DLPERF / "runs.csv")) == 217
 
@@ -90,7 +92,7 @@ def test_the_causes_say_what_the_runs_say(runs: tuple[Run, ...]) -> None:
 
 
 def test_the_tables_regenerate_the_reports_medians_and_speedups(runs: tuple[Run, ...]) -> None:
-    scaling = tables.build(runs)["weak_scaling"]
+    scaling = case_tables.build(runs)["weak_scaling"]
     known = {
         (row["framework"], row["precision"], row["nodes"], row["devices_per_node"]): row
         for row in scaling.to_dict("records")
@@ -208,7 +210,7 @@ def test_runs_do_not_tell_other_quantities(runs: tuple[Run, ...], tmp_path: Path
 
 
 def test_the_comparison_is_written_with_its_counts(compared: pd.DataFrame, tmp_path: Path) -> None:
-    tables.write({"published": compared}, tmp_path)
+    case_tables.write({"published": compared}, tmp_path)
     text = (tmp_path / "published.md").read_text()
     assert "393 printed cells; 30 with runs, of which 28 agree and 2 differ; 363 without" in text
     assert len(rows(tmp_path / "published.csv")) == 393

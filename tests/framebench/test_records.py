@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import json_files, records, tidy_csv
-from framebench.records import RecordsError, RecordSet
+from framebench.files import json_files
+from framebench.records import record_sets, tidy_csv
+from framebench.records.record_sets import RecordsError, RecordSet
 
 from .test_disturbance import watch
 
@@ -127,7 +128,7 @@ def messages(found: RecordSet) -> str:
 
 def test_a_record_becomes_a_run(tmp_path: Path) -> None:
     path = save(tmp_path, "pytorch/case/r3.json", record(repeat=3, seconds=(0.25, 0.75)))
-    (run,) = records.load(tmp_path).runs
+    (run,) = record_sets.load(tmp_path).runs
     assert (run.framework, run.framework_version, run.source) == ("pytorch", "2.8.0", "framebench")
     assert (run.nodes, run.devices_per_node, run.batch_per_device) == (1, 2, 4)
     assert (run.repeat, run.attempt, run.status, run.reason) == (3, 0, "ok", "")
@@ -137,7 +138,7 @@ def test_a_record_becomes_a_run(tmp_path: Path) -> None:
     assert run.variant == "cpu;cores=1;seq=128;steps=1+2"
     assert (run.origin, run.record) == ("pytorch/case/r3.json", path)
     assert run.hardware == "Xeon"
-    assert records.load_record(path)["command"] == ["python"]
+    assert record_sets.load_record(path)["command"] == ["python"]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ def test_a_record_becomes_a_run(tmp_path: Path) -> None:
 )
 def test_a_start_is_a_moment_or_not_known(tmp_path: Path, text: str, seconds: float | None) -> None:
     save(tmp_path, "c/r1.json", record(started=text))
-    (run,) = records.load(tmp_path).runs
+    (run,) = record_sets.load(tmp_path).runs
     assert run.started == seconds
 
 
@@ -157,7 +158,7 @@ def test_gpus_stand_in_the_label_and_cores_not_in_the_variant(tmp_path: Path) ->
     settings = {"accelerator": "cuda", "cores_per_device": None}
     changes = {"settings": settings, "case": {"sequence_length": None}}
     save(tmp_path, "c/r1.json", record(environment=environment, **changes))
-    (run,) = records.load(tmp_path).runs
+    (run,) = record_sets.load(tmp_path).runs
     assert run.variant == "cuda;steps=1+2"
     assert run.hardware == "V100, Xeon"
 
@@ -168,7 +169,7 @@ def test_the_latest_attempt_of_a_repeat_counts(tmp_path: Path) -> None:
     save(tmp_path, "c/r1-retry10.json", record())
     save(tmp_path, "c/r1-retry2.json", failed("oom", "too big"))
     save(tmp_path, "c/r2.json", failed("oom", "too big", repeat=2))
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert [(run.repeat, run.attempt, run.status) for run in found.runs] == [
         (1, 10, "ok"),
         (2, 0, "oom"),
@@ -179,14 +180,14 @@ def test_the_latest_attempt_of_a_repeat_counts(tmp_path: Path) -> None:
 def test_a_broken_retry_leaves_the_attempt_before_it(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", failed("oom", "too big"))
     save(tmp_path, "c/r1-retry1.json", json.dumps(record())[:200])
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert [run.status for run in found.runs] == ["oom"]
     assert "c/r1-retry1.json" in messages(found)
 
 
 def test_a_failed_run_has_no_number_even_if_its_record_has(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record(status="failed", reason="the loss is NaN"))
-    (run,) = records.load(tmp_path).runs
+    (run,) = record_sets.load(tmp_path).runs
     assert (run.status, run.throughput) == ("failed", None)
 
 
@@ -220,7 +221,7 @@ def test_what_is_no_record_is_a_problem_and_stops_nothing(kind: str, tmp_path: P
     content, expected = BROKEN[kind]
     save(tmp_path, "bad/r1.json", content)
     save(tmp_path, "good/r1.json", record())
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert [run.origin for run in found.runs] == ["good/r1.json"]
     assert [problem.origin for problem in found.problems] == ["bad/r1.json"]
     assert expected in found.problems[0].message
@@ -229,16 +230,16 @@ def test_what_is_no_record_is_a_problem_and_stops_nothing(kind: str, tmp_path: P
 @pytest.mark.parametrize("content", ["", "[1]", json.dumps(record(speed=1))])
 def test_what_is_no_record_has_no_details(content: str, tmp_path: Path) -> None:
     with pytest.raises(RecordsError, match=r"r1\.json: (is no|breaks the)"):
-        records.load_record(save(tmp_path, "r1.json", content))
+        record_sets.load_record(save(tmp_path, "r1.json", content))
     with pytest.raises(RecordsError, match="No such file"):
-        records.load_record(tmp_path / "r2.json")
+        record_sets.load_record(tmp_path / "r2.json")
 
 
 def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None:
     steps = (0.1, 0.1, 0.1, 0.1, 3.6)
     mean_of_rates = sum(8 / step for step in steps) / len(steps)
     save(tmp_path, "c/r1.json", record(seconds=steps, throughput=mean_of_rates))
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert not found.runs
     assert "40 samples in 4.0 s are 10.0" in messages(found)
 
@@ -255,31 +256,33 @@ def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None
 )
 def test_what_nothing_could_hold_is_named(changes: Record, expected: str, tmp_path: Path) -> None:
     path = save(tmp_path, "c/r1.json", record(**changes))
-    assert not records.load(tmp_path).runs
+    assert not record_sets.load(tmp_path).runs
     with pytest.raises(RecordsError, match=expected):
-        records.load_record(path)
+        record_sets.load_record(path)
 
 
 def test_nested_records_are_named(tmp_path: Path) -> None:
     text = json.dumps(record(environment=elsewhere(variables={"x": "deep"})))
     save(tmp_path, "c/r1.json", text.replace('"deep"', "[" * 900 + "]" * 900))
-    assert "is nested too deeply; allowed: 32 levels" in messages(records.load(tmp_path))
+    assert "is nested too deeply; allowed: 32 levels" in messages(record_sets.load(tmp_path))
 
 
 def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:
     variables = {"LD_LIBRARY_PATH": "/opt/caf\udce9", "X": "\x1b[31m\u202e"}
     environment = elsewhere(variables=variables)
     path = save(tmp_path, "c/r1.json", failed(reason="a\x1b[2J\nb", environment=environment))
-    (run,) = records.load(tmp_path).runs
+    (run,) = record_sets.load(tmp_path).runs
     assert run.reason == "a\\x1b[2J\nb"
-    found = records.load_record(path)["environment"]["variables"]
+    found = record_sets.load_record(path)["environment"]["variables"]
     assert found == {"LD_LIBRARY_PATH": "/opt/caf\\udce9", "X": "\\x1b[31m\\u202e"}
 
 
 def test_a_file_of_too_many_bytes_is_not_read(tmp_path: Path) -> None:
     path = save(tmp_path, "c/r1.json", "")
     os.truncate(path, json_files.LARGEST_FILE + 1)  # takes no room on the disk
-    assert f"has {json_files.LARGEST_FILE + 1} bytes; allowed" in messages(records.load(tmp_path))
+    assert f"has {json_files.LARGEST_FILE + 1} bytes; allowed" in messages(
+        record_sets.load(tmp_path)
+    )
 
 
 def test_linked_folders_are_read_once_and_under_their_own_name(tmp_path: Path) -> None:
@@ -291,18 +294,18 @@ def test_linked_folders_are_read_once_and_under_their_own_name(tmp_path: Path) -
     (root / "own" / "back").symlink_to(root)
     (root / "up").symlink_to(tmp_path)
     (tmp_path / "elsewhere" / "again").symlink_to(tmp_path / "elsewhere")
-    found = records.load(root)
+    found = record_sets.load(root)
     assert [run.origin for run in found.runs] == ["a link/case/r1.json", "own/case/r2.json"]
     assert {problem.origin for problem in found.problems} == {
         "a link to own", "own/back", "up", "a link/again",
     }  # fmt: skip
-    assert found == records.load(root)
+    assert found == record_sets.load(root)
 
 
 def test_a_table_of_runs_that_is_none_does_not_stop_the_records_beside_it(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record())
     save(tmp_path, "runs.csv", "a,b\n1,2\n")
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert len(found.runs) == 1
     assert "line 1: wrong columns" in messages(found)
 
@@ -310,7 +313,7 @@ def test_a_table_of_runs_that_is_none_does_not_stop_the_records_beside_it(tmp_pa
 def test_a_copied_record_is_counted_once(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record())
     save(tmp_path, "c copy/r1.json", record())
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert len(found.runs) == 1
     assert "c copy/r1.json: is a copy of c/r1.json" in messages(found)
 
@@ -319,15 +322,19 @@ def test_files_still_being_written_are_not_looked_at(tmp_path: Path) -> None:
     save(tmp_path, "c/.r1.json", "{")
     save(tmp_path, "c/r1.json.tmp", "{")
     save(tmp_path, ".cache/r1.json", "{")
-    assert records.load(tmp_path) == RecordSet((), (), tmp_path, 0)
+    assert record_sets.load(tmp_path) == RecordSet((), (), tmp_path, 0)
 
 
 def test_a_run_that_died_before_the_import_stays_with_its_case(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record())
     save(tmp_path, "c/r2.json", failed(repeat=2, framework_version=""))
-    assert {run.framework_version for run in records.load(tmp_path).runs} == {"2.8.0"}
+    assert {run.framework_version for run in record_sets.load(tmp_path).runs} == {"2.8.0"}
     save(tmp_path, "c/r3.json", record(repeat=3, framework_version="2.7.0"))
-    assert {run.framework_version for run in records.load(tmp_path).runs} == {"", "2.7.0", "2.8.0"}
+    assert {run.framework_version for run in record_sets.load(tmp_path).runs} == {
+        "",
+        "2.7.0",
+        "2.8.0",
+    }
 
 
 def elsewhere(**changes: Any) -> Record:
@@ -339,7 +346,7 @@ def test_runs_of_other_hardware_share_neither_row_nor_ratio(tmp_path: Path) -> N
     save(tmp_path, "one/r1.json", record(case={"devices_per_node": 1}))
     save(tmp_path, "two/r1.json", record(environment=other))
     save(tmp_path, "tf/r1.json", record(case={"framework": "tensorflow"}))
-    variants = {run.origin: run.variant for run in records.load(tmp_path).runs}
+    variants = {run.origin: run.variant for run in record_sets.load(tmp_path).runs}
     assert variants["one/r1.json"] != variants["two/r1.json"]
     assert all(";hw=" in variants[name] for name in ("one/r1.json", "two/r1.json"))
     assert ";hw=" not in variants["tf/r1.json"], "only runs that collide are marked"
@@ -360,7 +367,7 @@ def variants_of(tmp_path: Path, *environments: Record) -> list[str]:
         started = f"2025-01-01T00:00:{number:02d}Z"
         changes = {"environment": environment, "started": started}
         save(tmp_path, f"c/r{number}.json", record(repeat=number, **changes))
-    runs = sorted(records.load(tmp_path).runs, key=lambda run: run.repeat)
+    runs = sorted(record_sets.load(tmp_path).runs, key=lambda run: run.repeat)
     assert len(runs) == len(environments)
     return [run.variant.partition(";hw=")[2] for run in runs]
 
@@ -406,11 +413,11 @@ def test_records_from_before_processors_had_numbers_stay_with_their_machine(
 def test_a_later_attempt_on_another_machine_replaces_none_of_this_one(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record(environment=on_host("a")))
     save(tmp_path, "c/r1-retry1.json", record(environment=on_host("b"), seconds=(0.5, 0.5)))
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert [run.attempt for run in found.runs] == [0, 1], "a machine's record has vanished"
     assert found.superseded == 0
     save(tmp_path, "c/r1-retry2.json", record(environment=on_host("a"), seconds=(1.0, 1.0)))
-    found = records.load(tmp_path)
+    found = record_sets.load(tmp_path)
     assert sorted(run.attempt for run in found.runs) == [1, 2]
     assert found.superseded == 1
 
@@ -428,7 +435,7 @@ def test_runs_of_other_packages_are_told_apart(tmp_path: Path) -> None:
     save(tmp_path, "b/r1.json", record(environment=other))
     save(tmp_path, "c/r1.json", failed(environment=nothing))
     save(tmp_path, "d/r1.json", record(environment=elsewhere(way="conda")))
-    variants = {run.origin: run.variant for run in records.load(tmp_path).runs}
+    variants = {run.origin: run.variant for run in record_sets.load(tmp_path).runs}
     marks = {name: variant.partition(";env=")[2] for name, variant in variants.items()}
     assert len(marks["a/r1.json"]) == len(marks["b/r1.json"]) == 6
     assert len({marks[f"{one}/r1.json"] for one in "abd"}) == 3
@@ -441,8 +448,8 @@ def test_runs_of_other_packages_are_told_apart(tmp_path: Path) -> None:
 def test_a_folder_with_runs_csv_and_the_file_itself_give_the_same_runs(tmp_path: Path) -> None:
     rows = [{**ROW, "input_pipeline": "dali", "variant": "workers=8;x"}, {**ROW, "repeat": "2"}]
     path = save_csv(tmp_path / "runs.csv", rows)
-    found = records.load(path)
-    assert found == records.load(tmp_path)
+    found = record_sets.load(path)
+    assert found == record_sets.load(tmp_path)
     assert {run.variant for run in found.runs} == {"dali;workers=8;x", ""}
     assert [run.origin for run in found.runs] == ["runs.csv:3", "runs.csv:2"]
     assert found.runs[0].throughput == 3008.52
@@ -452,7 +459,7 @@ def test_a_folder_with_runs_csv_and_the_file_itself_give_the_same_runs(tmp_path:
 def test_columns_may_stand_in_any_order_and_end_with_status_and_reason(tmp_path: Path) -> None:
     row = {**ROW, "throughput": "", "status": "oom", "reason": "16 GB are too few"}
     path = save_csv(tmp_path / "a.csv", [row], columns=list(reversed(row)))
-    (run,) = records.load(path).runs
+    (run,) = record_sets.load(path).runs
     assert (run.status, run.reason, run.throughput) == ("oom", "16 GB are too few", None)
 
 
@@ -482,7 +489,7 @@ def test_a_bad_cell_is_a_problem_with_line_column_and_what_is_allowed(
     column: str, text: str, tmp_path: Path
 ) -> None:
     rows = [ROW, {**ROW, "repeat": "2", column: text}, {**ROW, "repeat": "3"}]
-    found = records.load(save_csv(tmp_path / "runs.csv", rows))
+    found = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
     assert [run.repeat for run in found.runs] == [1, 3], "good rows stay"
     (problem,) = found.problems
     assert problem.origin == "runs.csv:3"
@@ -492,7 +499,7 @@ def test_a_bad_cell_is_a_problem_with_line_column_and_what_is_allowed(
 
 def test_a_number_beside_a_failure_is_refused(tmp_path: Path) -> None:
     row = {**ROW, "status": "failed", "throughput": "0.0"}
-    found = records.load(save_csv(tmp_path / "runs.csv", [row]))
+    found = record_sets.load(save_csv(tmp_path / "runs.csv", [row]))
     assert not found.runs
     assert "beside status failed" in messages(found)
 
@@ -500,7 +507,7 @@ def test_a_number_beside_a_failure_is_refused(tmp_path: Path) -> None:
 def test_a_repeat_that_stands_twice_is_refused(tmp_path: Path) -> None:
     # DLPerf: results keyed by model alone overwrite each other; here nothing is overwritten.
     rows = [ROW, {**ROW, "throughput": "1.0"}, {**ROW, "compiler": "xla"}]
-    found = records.load(save_csv(tmp_path / "runs.csv", rows))
+    found = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
     assert sorted((run.compiler, run.throughput) for run in found.runs) == [
         ("none", 3008.52),
         ("xla", 3008.52),
@@ -512,7 +519,7 @@ def test_short_long_and_undecodable_rows_are_problems(tmp_path: Path) -> None:
     path = save_csv(tmp_path / "runs.csv", [ROW])
     with path.open("ab") as file:
         file.write(b"a,b\r\n\r\n" + b",".join([b"x"] * 16) + b"\r\n" + b"\xff," * 14 + b"x\r\n")
-    found = records.load(path)
+    found = record_sets.load(path)
     assert len(found.runs) == 1
     assert [problem.origin for problem in found.problems] == [f"runs.csv:{n}" for n in (3, 5, 6)]
     assert "found 2 cells; allowed: 15" in messages(found)
@@ -526,28 +533,28 @@ def test_short_long_and_undecodable_rows_are_problems(tmp_path: Path) -> None:
 def test_wrong_columns_are_named(drop: str, add: str, expected: str, tmp_path: Path) -> None:
     row = {name: cell for name, cell in ROW.items() if name != drop} | ({add: "x"} if add else {})
     with pytest.raises(RecordsError, match=expected):
-        records.load(save_csv(tmp_path / "runs.csv", [row]))
+        record_sets.load(save_csv(tmp_path / "runs.csv", [row]))
 
 
 def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(",".join([*tidy_csv.COLUMNS, "unit"]) + "\n")
     with pytest.raises(RecordsError, match="there twice: 'unit'"):
-        records.load(path)
+        record_sets.load(path)
 
 
 def test_an_empty_csv_names_its_columns(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text("")
     with pytest.raises(RecordsError, match="missing: 'framework'"):
-        records.load(tmp_path)
+        record_sets.load(tmp_path)
 
 
 def test_a_path_that_is_no_set_of_records_gives_one_clear_message(tmp_path: Path) -> None:
     with pytest.raises(RecordsError, match="does not exist; allowed: a folder or a CSV file"):
-        records.load(tmp_path / "nowhere")
+        record_sets.load(tmp_path / "nowhere")
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(RecordsError, match="neither a folder of records nor a CSV"):
-        records.load(tmp_path / "notes.txt")
+        record_sets.load(tmp_path / "notes.txt")
 
 
 # ---- the set ------------------------------------------------------------------------------------
@@ -569,10 +576,10 @@ def test_the_order_of_files_and_rows_does_not_matter(
         for name, content in made:
             save(root, name, content)
         save_csv(root / "runs.csv", rows)
-        found = records.load(root)
+        found = record_sets.load(root)
         sets.append([(run.origin, run.repeat, run.attempt) for run in found.runs])
         assert found.superseded == 1
-        assert records.fingerprint(found) == records.fingerprint(
+        assert record_sets.fingerprint(found) == record_sets.fingerprint(
             RecordSet(tuple(reversed(found.runs)), found.problems, tmp_path, 1)
         )
     assert all(order == sets[0] for order in sets)
@@ -589,5 +596,5 @@ def test_the_fingerprint_changes_with_a_step_a_status_and_a_problem(tmp_path: Pa
     ]
     for content in contents:
         save(tmp_path, "c/r1.json", content)
-        prints.add(records.fingerprint(records.load(tmp_path)))
+        prints.add(record_sets.fingerprint(record_sets.load(tmp_path)))
     assert len(prints) == len(contents)

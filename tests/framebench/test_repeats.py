@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from framebench import intervals
-from framebench.repeats import AUTO, Repeats, wanted
+from framebench.config.repeats import AUTO, Repeats
+from framebench.plan.repeats import wanted
+from framebench.statistics import intervals
 
 from .test_tables import repeats as runs_of
 

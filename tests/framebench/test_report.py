@@ -15,11 +15,13 @@ from urllib.parse import unquote
 
 import pandas as pd
 import pytest
-from framebench import html_tables, panels, plots, records, report, scaling_curves, tables
-from framebench.html_tables import DASH
-from framebench.plots import Look
-from framebench.record_links import Links
-from framebench.svg import FONT
+from framebench.records import record_sets
+from framebench.report import html_report, html_tables, panels, plots, scaling_curves
+from framebench.report.html_tables import DASH
+from framebench.report.plots import Look
+from framebench.report.record_links import Links
+from framebench.report.svg import FONT
+from framebench.tables import case_tables
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -34,8 +36,8 @@ PACKAGES = ("chromium", "chromium-driver")
 
 def make(source: Path, target: Path, published: pd.DataFrame | None = None) -> str:
     """Write the report of ``source`` to ``target`` and return its text."""
-    found = records.load(source)
-    report.write(found, tables.build(found.runs), target, "A report", published)
+    found = record_sets.load(source)
+    html_report.write(found, case_tables.build(found.runs), target, "A report", published)
     return target.read_text()
 
 
@@ -65,7 +67,7 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
         ["tokens/s"],
     ]
     links = Links(cases, lambda one, text: html_tables.Link(text, one.unit, ""))
-    for row in tables.build(runs)["summary"].to_dict("records"):
+    for row in case_tables.build(runs)["summary"].to_dict("records"):
         ((_, found),) = links.case({str(key): value for key, value in row.items()})
         assert {link.href for link in found} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
@@ -372,9 +374,11 @@ def test_depends_on_the_records_alone(tmp_path: Path) -> None:
     source = write_records(tmp_path / "runs", repeats=2)
     first = make(source, tmp_path / "first.html")
     program = (
-        "import sys; from pathlib import Path; from framebench import records, report, tables\n"
-        "found = records.load(Path(sys.argv[1]))\n"
-        "report.write(found, tables.build(found.runs), Path(sys.argv[2]), 'A report')"
+        "import sys; from pathlib import Path; from framebench.records.record_sets import load; "
+        "from framebench.report.html_report import write; "
+        "from framebench.tables.case_tables import build\n"
+        "found = load(Path(sys.argv[1]))\n"
+        "write(found, build(found.runs), Path(sys.argv[2]), 'A report')"
     )
     subprocess.run(
         [sys.executable, "-c", program, str(source), str(tmp_path / "second.html")],
@@ -393,8 +397,8 @@ def test_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    found = records.load(source)
+    found = record_sets.load(source)
     with pytest.raises(OSError, match="No space"):
-        report.write(found, tables.build(found.runs), target, "A report")
+        html_report.write(found, case_tables.build(found.runs), target, "A report")
     assert target.read_text() == "the one before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "runs"]

@@ -6,7 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from framebench import records, shape
+from framebench.records import record_sets
+from framebench.statistics import shape
 
 from .distributions import SAMPLERS
 from .test_published import DLPERF
@@ -72,7 +73,7 @@ def test_modes_as_in_dlperf_are_found() -> None:
 
 def test_the_published_repeats_of_dlperf_have_one_mode() -> None:
     groups = defaultdict(list)
-    for run in records.load(DLPERF).runs:
+    for run in record_sets.load(DLPERF).runs:
         key = (run.framework, run.source, run.model, run.precision, run.compiler, run.variant,
                run.nodes, run.devices_per_node, run.batch_per_device)  # fmt: skip
         if run.throughput:

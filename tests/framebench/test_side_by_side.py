@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import certify, commands, machine, markdown, probes, records, searches, tables
-from framebench.disturbance import disturbed
-from framebench.machine import Machine
-from framebench.plan import Plan, make_plan, remaining, request
-from framebench.plan_text import describe
-from framebench.progress import Progress
-from framebench.side_by_side import Job, Room, duration, of_first_round
-from framebench.validation import ConfigError
+from framebench.config.validation import ConfigError
+from framebench.machine import local
+from framebench.machine.local import Machine
+from framebench.plan.plan_text import describe
+from framebench.plan.planning import Plan, make_plan, remaining, request
+from framebench.plan.progress import Progress
+from framebench.plan.side_by_side import Job, Room, duration, of_first_round
+from framebench.records import record_sets, searches
+from framebench.records.disturbance import disturbed
+from framebench.runs import certify, commands, probes
+from framebench.tables import case_tables, markdown
 from harness import devices, lease
 
 from .test_config import CATALOG, SUITE, changed, settings
@@ -108,9 +111,9 @@ def test_the_threads_of_a_core_are_counted(tmp_path: Path) -> None:
         folder = tmp_path / "devices" / "system" / "cpu" / f"cpu{core}" / "topology"
         folder.mkdir(parents=True)
         (folder / "thread_siblings_list").write_text(f"{core % 4},{core % 4 + 4}\n")
-    assert machine._threads(range(8), tmp_path) == [2, 2, 2, 2]
-    assert machine._threads(range(5), tmp_path) == [2, 1, 1, 1], "the others are not ours to use"
-    assert machine._threads(range(8), tmp_path / "nothing") == [1] * 8
+    assert local._threads(range(8), tmp_path) == [2, 2, 2, 2]
+    assert local._threads(range(5), tmp_path) == [2, 1, 1, 1], "the others are not ours to use"
+    assert local._threads(range(8), tmp_path / "nothing") == [1] * 8
 
 
 # ---- in which order, and how long ----------------------------------------------------------------
@@ -222,7 +225,7 @@ def test_only_records_measured_as_asked_count(tmp_path: Path, beside: bool) -> N
         content = as_suite_asks()
         content["settings"]["side_by_side"] = there
         save(tmp_path / "out" / "runs" / folder / "r1.json", content)
-        cached = records.load(tmp_path / "out" / "runs")
+        cached = record_sets.load(tmp_path / "out" / "runs")
         (run,) = make_plan(asked, CATALOG, Machine(2, 0), cached).runs
         assert run.status == ("ok" if there == beside else ""), "a number of another kind"
 
@@ -231,7 +234,7 @@ def test_the_search_of_a_case_beside_others_is_known_by_its_runs(tmp_path: Path)
     content = as_suite_asks()
     content["settings"]["side_by_side"] = True
     save(tmp_path / "r1.json", content)
-    (run,) = records.load(tmp_path).runs
+    (run,) = record_sets.load(tmp_path).runs
     assert run.variant == "cpu;cores=2;side_by_side;steps=1+2"
     found = searches.Result("ok", "", 2, {**content, "framework_version": run.framework_version})
     assert searches.key_of(run) == found.key
@@ -240,14 +243,14 @@ def test_the_search_of_a_case_beside_others_is_known_by_its_runs(tmp_path: Path)
 def test_side_by_side_and_alone_share_neither_row_nor_ratio() -> None:
     beside = "cpu;side_by_side;steps=1+2"
     runs = [*repeats(100.0, 101.0), *repeats(150.0, 151.0, devices_per_node=2, variant=beside)]
-    built = tables.build(runs)
+    built = case_tables.build(runs)
     assert len(built["summary"]) == 2
     two = row(built["weak_scaling"], devices=2)
     assert math.isnan(two["speedup"])
     assert two["reason"] == "no 1n1g run"
     text = markdown.render("summary", built["summary"])
     assert "*side_by_side*: other runs had the rest of the machine" in text
-    alone = tables.build(repeats(100.0, 101.0))["summary"]
+    alone = case_tables.build(repeats(100.0, 101.0))["summary"]
     assert "side_by_side" not in markdown.render("summary", alone)
 
 
@@ -304,7 +307,7 @@ def test_the_load_of_neighbours_stays_in_the_record(tmp_path: Path) -> None:
     content = as_suite_asks(watch=watch(**NEIGHBOUR))
     content["settings"]["side_by_side"] = True
     save(tmp_path / "r1.json", content)
-    (run,) = records.load(tmp_path).runs
+    (run,) = record_sets.load(tmp_path).runs
     assert not any(doubt.mark == "disturbed" for doubt in run.doubts)
     assert run.record is not None
     assert json.loads(run.record.read_text())["watch"]["machine_foreign_load"]["mean"] == 4.0

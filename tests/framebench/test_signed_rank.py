@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from framebench import intervals, signed_rank
+from framebench.statistics import intervals, signed_rank
 from scipy import stats
 
 from .distributions import SAMPLERS, drifting

@@ -7,12 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
-from framebench import commands, ensure_environment, environments, plan_text
-from framebench.config import Settings, load_settings
-from framebench.environments import MARKER
-from framebench.machine import Machine
-from framebench.plan import Plan, make_plan
-from framebench.validation import ConfigError
+from framebench.config.settings import Settings, load_settings
+from framebench.config.validation import ConfigError
+from framebench.environments import venvs
+from framebench.environments.venvs import MARKER
+from framebench.machine.local import Machine
+from framebench.plan import plan_text
+from framebench.plan.planning import Plan, make_plan
+from framebench.runs import commands, ensure_environment
 
 from .test_config import CATALOG, CONFIG, ROOT, SUITE, assert_clear, settings
 
@@ -211,7 +213,7 @@ def test_an_environment_is_built_once(tmp_path: Path, monkeypatch: pytest.Monkey
         marker.parent.mkdir()
         marker.write_text("")
 
-    monkeypatch.setattr(environments, "build", build)
+    monkeypatch.setattr(venvs, "build", build)
     monkeypatch.setattr(ensure_environment.soundness, "is_sound", Path.exists)
     arguments = (tmp_path / "x.yaml", tmp_path / "new" / "x-1" / MARKER)
     threads = [threading.Thread(target=ensure_environment.ensure, args=arguments) for _ in range(4)]

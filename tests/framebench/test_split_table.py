@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench import markdown, split_table
-from framebench.step_parts import Split, split_of
+from framebench.records.step_parts import Split, split_of
+from framebench.tables import markdown, split_table
 
 from .test_tables import only, run
 

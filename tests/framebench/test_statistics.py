@@ -6,28 +6,28 @@ import math
 
 import numpy as np
 import pytest
-from framebench import statistics
+from framebench.statistics import descriptive
 
 
 def test_median_of_an_odd_number_is_the_middle_value() -> None:
-    assert statistics.median([3.0, 1.0, 2.0]) == 2.0
+    assert descriptive.median([3.0, 1.0, 2.0]) == 2.0
 
 
 def test_median_of_an_even_number_is_the_mean_of_the_two_middle_values() -> None:
     # DLPerf, PaddlePaddle fp32 1n1g: printed as 352.72
     repeats = [354.32, 352.08, 354.71, 353.04, 352.39, 352.07]
-    assert statistics.median(repeats) == pytest.approx(352.715, abs=1e-9)
+    assert descriptive.median(repeats) == pytest.approx(352.715, abs=1e-9)
 
 
 def test_no_values_have_no_median_rather_than_zero() -> None:
     with pytest.raises(ValueError, match="no median"):
-        statistics.median([])
+        descriptive.median([])
 
 
 def test_throughput_is_samples_over_time_and_not_the_mean_of_rates() -> None:
     # SuperBench's defect: one stalled step of ten hardly moves the mean of per-step rates.
     batch, steps = 8, [0.4] * 9 + [6.48]
-    right = statistics.throughput(batch * len(steps), math.fsum(steps))
+    right = descriptive.throughput(batch * len(steps), math.fsum(steps))
     mean_of_rates = sum(batch / step for step in steps) / len(steps)
     assert right == pytest.approx(7.936, abs=1e-3)
     assert mean_of_rates > 2 * right
@@ -36,7 +36,7 @@ def test_throughput_is_samples_over_time_and_not_the_mean_of_rates() -> None:
 @pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, math.inf])
 def test_no_time_gives_no_throughput(seconds: float) -> None:
     with pytest.raises(ValueError, match="no throughput"):
-        statistics.throughput(10, seconds)
+        descriptive.throughput(10, seconds)
 
 
 @pytest.mark.parametrize(
@@ -44,15 +44,15 @@ def test_no_time_gives_no_throughput(seconds: float) -> None:
 )
 def test_percentile_needs_its_samples(fraction: float, count: int) -> None:
     # 64 and 662 are MLPerf's for one stream
-    assert statistics.samples_needed(fraction) == count
+    assert descriptive.samples_needed(fraction) == count
     values = [float(value) for value in range(1, count + 1)]
-    assert statistics.percentile(values, fraction) == math.ceil(count * fraction)
-    assert statistics.percentile(values[1:], fraction) is None
+    assert descriptive.percentile(values, fraction) == math.ceil(count * fraction)
+    assert descriptive.percentile(values[1:], fraction) is None
 
 
 @pytest.mark.parametrize("fraction", [0.9, 0.99])
 def test_a_percentile_that_is_printed_has_steps_above_it(fraction: float) -> None:
-    count = statistics.samples_needed(fraction)
+    count = descriptive.samples_needed(fraction)
     draws = np.random.default_rng(0).random((5000, count))
 
     def missed(values: np.ndarray) -> float:
@@ -66,12 +66,12 @@ def test_a_percentile_that_is_printed_has_steps_above_it(fraction: float) -> Non
 def test_ten_steps_have_no_95th_percentile() -> None:
     # SuperBench prints p95 = p99 = p99.9 = the maximum of ten steps, unmarked.
     steps = [0.1] * 9 + [9.9]
-    assert [statistics.percentile(steps, p) for p in (0.95, 0.99, 0.999)] == [None] * 3
+    assert [descriptive.percentile(steps, p) for p in (0.95, 0.99, 0.999)] == [None] * 3
 
 
 def test_percentile_is_a_value_that_occurred_and_rises() -> None:
     values = [float(value % 37) for value in range(700)]
-    found = [statistics.percentile(values, p) for p in (0.5, 0.9, 0.95, 0.99)]
+    found = [descriptive.percentile(values, p) for p in (0.5, 0.9, 0.95, 0.99)]
     assert all(value in values for value in found)
     assert found == sorted(found, key=lambda value: value or 0)
 
@@ -79,4 +79,4 @@ def test_percentile_is_a_value_that_occurred_and_rises() -> None:
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 99.0])
 def test_a_percentile_is_asked_for_as_a_fraction(fraction: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
-        statistics.percentile([1.0], fraction)
+        descriptive.percentile([1.0], fraction)

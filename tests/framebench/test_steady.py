@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from framebench import steady
+from framebench.statistics import steady
 
 Steps = Callable[[np.random.Generator, int], np.ndarray]
 DRAWS = 1000

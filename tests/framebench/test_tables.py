@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from framebench import files, markdown, scaling, tables
-from framebench.cases import group
-from framebench.run import Doubt, Run
+from framebench.files import whole_files
+from framebench.records.run import Doubt, Run
+from framebench.tables import case_tables, markdown, scaling
+from framebench.tables.cases import group
 
 
 def run(throughput: float | None = 100.0, **changes: Any) -> Run:
@@ -67,20 +68,20 @@ def row(table: pd.DataFrame, **keys: Any) -> dict[str, Any]:
 
 
 def test_columns_are_those_of_the_interface_even_without_runs() -> None:
-    empty, full = tables.build([]), tables.build([run()])
+    empty, full = case_tables.build([]), case_tables.build([run()])
     expected = {
-        "summary": tables.SUMMARY_COLUMNS,
+        "summary": case_tables.SUMMARY_COLUMNS,
         "weak_scaling": scaling.WEAK_COLUMNS,
         "strong_scaling": scaling.STRONG_COLUMNS,
-        "amp_speedup": tables.AMP_SPEEDUP_COLUMNS,
-        "compiler_speedup": tables.COMPILER_SPEEDUP_COLUMNS,
-        "latency": tables.LATENCY_COLUMNS,
+        "amp_speedup": case_tables.AMP_SPEEDUP_COLUMNS,
+        "compiler_speedup": case_tables.COMPILER_SPEEDUP_COLUMNS,
+        "latency": case_tables.LATENCY_COLUMNS,
     }
     for name, columns in expected.items():
         assert tuple(empty[name].columns) == tuple(full[name].columns) == columns
         assert list(empty[name].dtypes) == list(full[name].dtypes), name
     assert (
-        ",".join(tables.SUMMARY_COLUMNS)
+        ",".join(case_tables.SUMMARY_COLUMNS)
         == "framework,framework_version,source,model,mode,precision,compiler,variant,nodes,"
         "devices_per_node,batch_per_device,status,reason,repeats,throughput_median,"
         "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,marks,"
@@ -89,7 +90,7 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
 
 
 def test_the_median_stands_with_its_extremes_and_interval() -> None:
-    found = only(tables.build(repeats(7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0))["summary"])
+    found = only(case_tables.build(repeats(7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0))["summary"])
     assert (found["repeats"], found["status"], found["reason"]) == (7, "ok", "")
     assert [found[f"throughput_{what}"] for what in ("min", "median", "max")] == [1.0, 4.0, 7.0]
     # between the first and the second rank: tests of the interval itself are elsewhere
@@ -99,29 +100,29 @@ def test_the_median_stands_with_its_extremes_and_interval() -> None:
 
 def test_what_is_odd_about_repeats_is_said() -> None:
     steady = (100.0, 100.1, 99.9, 100.2, 99.8, 100.0)
-    quiet = only(tables.build(repeats(*steady))["summary"])
+    quiet = only(case_tables.build(repeats(*steady))["summary"])
     assert (quiet["marks"], quiet["remarks"], quiet["repeats_needed"]) == ("", "", 6)
     assert quiet["throughput_spread"] == pytest.approx(0.004)
-    apart = only(tables.build(repeats(*steady, 90.0))["summary"])
+    apart = only(case_tables.build(repeats(*steady, 90.0))["summary"])
     assert apart["remarks"] == "repeat 7 stands apart: -10.0%"
     assert apart["repeats_needed"] > 7
-    both = only(tables.build(repeats(*steady, *(value - 4 for value in steady)))["summary"])
+    both = only(case_tables.build(repeats(*steady, *(value - 4 for value in steady)))["summary"])
     assert both["remarks"] == "two modes: 6 near 96 and 6 near 100"
     assert both["marks"] == "noisy"
     assert "two modes: 6 near 96" in markdown.render(
-        "summary", tables.build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
+        "summary", case_tables.build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
     )
     doubted = [
         replace(one, doubts=(Doubt("unsteady", "the steps took longer"),) * (one.repeat > 4))
         for one in repeats(*steady)
     ]
-    found = only(tables.build(doubted)["summary"])
+    found = only(case_tables.build(doubted)["summary"])
     assert found["marks"] == "unsteady"
     assert found["remarks"] == "unsteady: in repeat 5 the steps took longer (and in 1 more)"
 
 
 def test_five_repeats_have_no_95_percent_interval() -> None:
-    found = only(tables.build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
+    found = only(case_tables.build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
     assert math.isnan(found["throughput_ci_low"])
     assert math.isnan(found["throughput_ci_high"])
     assert found["marks"] == "few"
@@ -146,11 +147,11 @@ def test_noisy_is_not_a_matter_of_chance() -> None:
 def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> None:
     values = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
     base, two = repeats(*values), repeats(*(1.9 * value for value in values), devices_per_node=2)
-    built = tables.build(base + two)
+    built = case_tables.build(base + two)
     assert set(built["summary"]["marks"]) == {""}
     found = row(built["weak_scaling"], devices=2)
     assert found["speedup_ci_low"] < found["speedup"] == 1.9 < found["speedup_ci_high"]
-    built = tables.build(base[:5] + two)
+    built = case_tables.build(base[:5] + two)
     assert row(built["weak_scaling"], devices=2)["marks"] == "few"
 
 
@@ -158,7 +159,7 @@ def test_a_failed_repeat_does_not_enter_the_median_as_zero() -> None:
     # DLPerf: an unfinished log counts as 0.0. The median of 0, 0, 90 and 100 would be 45.
     runs = repeats(None, 100.0, None, 90.0)
     runs[0] = run(None, status="oom", reason="12 GB are too few")
-    found = only(tables.build(runs)["summary"])
+    found = only(case_tables.build(runs)["summary"])
     assert (found["status"], found["repeats"], found["throughput_median"]) == ("ok", 2, 95.0)
     assert found["reason"] == (
         "1 of 4 repeats out of memory: 12 GB are too few; 1 failed: broke; median of the other 2"
@@ -171,7 +172,7 @@ def test_a_case_without_a_good_repeat_has_a_reason_and_no_number() -> None:
         run(None, repeat=2, status="oom", reason="too big"),
         run(None, repeat=3, status="oom", reason="too big"),
     ]
-    found = only(tables.build(runs)["summary"])
+    found = only(case_tables.build(runs)["summary"])
     assert (found["status"], found["repeats"]) == ("oom", 3)
     assert found["reason"] == "2 of 3 repeats out of memory: too big; 1 timed out: 600 s are over"
     numbers = [found[name] for name in found if name.startswith("throughput")]
@@ -180,7 +181,7 @@ def test_a_case_without_a_good_repeat_has_a_reason_and_no_number() -> None:
 
 def test_where_failures_are_equally_frequent_the_most_telling_is_named() -> None:
     runs = [run(None, status=status, reason=status) for status in ("failed", "timeout", "oom")]
-    assert only(tables.build(runs)["summary"])["status"] == "oom"
+    assert only(case_tables.build(runs)["summary"])["status"] == "oom"
 
 
 def test_cases_that_differ_in_one_key_share_no_row() -> None:
@@ -197,7 +198,7 @@ def test_cases_that_differ_in_one_key_share_no_row() -> None:
         {"unit": "tokens/s"},
     ]
     runs = [run(10.0 + n, **change) for n, change in enumerate(changes)]
-    summary = tables.build(runs)["summary"]
+    summary = case_tables.build(runs)["summary"]
     assert sorted(summary["throughput_median"]) == [10.0 + n for n in range(len(changes))]
     assert set(summary["repeats"]) == {1}
 
@@ -207,7 +208,7 @@ def test_cases_that_differ_in_one_key_share_no_row() -> None:
 
 def test_weak_scaling_divides_unrounded_medians_and_shows_throughput_beside() -> None:
     runs = repeats(3.0, 3.0) + repeats(20.0, 21.0, nodes=2, devices_per_node=4)
-    scaling = tables.build(runs)["weak_scaling"]
+    scaling = case_tables.build(runs)["weak_scaling"]
     one = row(scaling, devices=1)
     assert (one["speedup"], one["efficiency"], one["throughput_median"]) == (1.0, 1.0, 3.0)
     eight = row(scaling, devices=8)
@@ -218,7 +219,7 @@ def test_weak_scaling_divides_unrounded_medians_and_shows_throughput_beside() ->
 
 def test_without_1n1g_there_is_no_speedup_and_not_1() -> None:
     # DLPerf: a missing 1n1g makes the speed-up 1.0 in silence.
-    found = only(tables.build([run(20.0, devices_per_node=8)])["weak_scaling"])
+    found = only(case_tables.build([run(20.0, devices_per_node=8)])["weak_scaling"])
     assert math.isnan(found["speedup"])
     assert math.isnan(found["efficiency"])
     assert (found["throughput_median"], found["reason"]) == (20.0, "no 1n1g run")
@@ -226,7 +227,7 @@ def test_without_1n1g_there_is_no_speedup_and_not_1() -> None:
 
 def test_a_failed_1n1g_is_named_in_the_cells_that_miss_it() -> None:
     runs = [run(None, status="oom", reason="too big"), run(20.0, devices_per_node=8)]
-    scaling = tables.build(runs)["weak_scaling"]
+    scaling = case_tables.build(runs)["weak_scaling"]
     assert row(scaling, devices=8)["reason"] == "1n1g is oom: too big"
     assert row(scaling, devices=1)["reason"] == "oom: too big"
     assert scaling["speedup"].isna().all()
@@ -245,7 +246,7 @@ def test_a_failed_1n1g_is_named_in_the_cells_that_miss_it() -> None:
 )
 def test_a_1n1g_of_another_case_is_no_baseline(other: dict[str, Any]) -> None:
     runs = [run(1.0, **other), run(20.0, devices_per_node=8)]
-    assert math.isnan(row(tables.build(runs)["weak_scaling"], devices=8)["speedup"])
+    assert math.isnan(row(case_tables.build(runs)["weak_scaling"], devices=8)["speedup"])
 
 
 def test_amp_is_compared_with_fp32_of_the_same_batch_only() -> None:
@@ -256,7 +257,7 @@ def test_amp_is_compared_with_fp32_of_the_same_batch_only() -> None:
         run(30.0, precision="amp", batch_per_device=96),
         run(None, batch_per_device=96, status="oom", reason="too big"),
     ]
-    amp = tables.build(runs)["amp_speedup"]
+    amp = case_tables.build(runs)["amp_speedup"]
     both = row(amp, batch_per_device=32)
     assert (both["throughput_fp32"], both["throughput_amp"], both["speedup"]) == (10.0, 25.0, 2.5)
     alone = row(amp, batch_per_device=64)
@@ -273,7 +274,7 @@ def test_a_compiler_is_compared_with_none_at_the_same_precision() -> None:
         run(99.0, precision="amp"),
         run(None, compiler="xla", status="unsupported", reason="not built in"),
     ]
-    compiled = tables.build(runs)["compiler_speedup"]
+    compiled = case_tables.build(runs)["compiler_speedup"]
     found = row(compiled, compiler="inductor")
     assert (found["throughput_none"], found["throughput_compiled"]) == (10.0, 12.0)
     assert found["speedup"] == 1.2
@@ -293,7 +294,7 @@ def test_latency_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
         run(None, repeat=4, mode="inference", step_seconds=(9.0,)),
         run(1.0, mode="train", step_seconds=(9.0,)),
     ]
-    found = only(tables.build(runs)["latency"])
+    found = only(case_tables.build(runs)["latency"])
     assert (found["samples"], found["note"]) == (3000, "")
     names = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
     assert [found[name] for name in names] == pytest.approx([1001, 1001, 1800, 1900, 1980])
@@ -302,7 +303,7 @@ def test_latency_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
 def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
     # SuperBench: with 10 steps p95 = p99 = the maximum, unmarked.
     runs = [run(1.0, mode="inference", step_seconds=(0.1,) * 63 + (0.2,))]
-    found = only(tables.build(runs)["latency"])
+    found = only(case_tables.build(runs)["latency"])
     assert (found["p50_ms"], found["p90_ms"]) == (100.0, 100.0)
     assert math.isnan(found["p95_ms"])
     assert math.isnan(found["p99_ms"])
@@ -311,12 +312,12 @@ def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() 
 
 def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:
     runs = [run(1.0, repeat=n, mode="inference", step_seconds=(0.1,) * 63) for n in range(1, 21)]
-    found = only(tables.build(runs)["latency"])
+    found = only(case_tables.build(runs)["latency"])
     assert (found["samples"], found["p50_ms"]) == (1260, 100.0)
     assert math.isnan(found["p90_ms"]), "63 steps of each of 20 repeats are not 1260 of one"
     assert found["note"].startswith("63 steps in a repeat: p90 needs 64,")
     mixed = [replace(runs[0], step_seconds=(0.1,) * 1000), runs[1]]
-    assert math.isnan(only(tables.build(mixed)["latency"])["p90_ms"]), "one repeat has too few"
+    assert math.isnan(only(case_tables.build(mixed)["latency"])["p90_ms"]), "one repeat has too few"
 
 
 def test_failed_and_imported_inference_says_why_it_has_no_latency() -> None:
@@ -324,7 +325,7 @@ def test_failed_and_imported_inference_says_why_it_has_no_latency() -> None:
         run(None, mode="inference"),
         run(5.0, mode="inference", framework="mxnet"),
     ]
-    latency = tables.build(runs)["latency"]
+    latency = case_tables.build(runs)["latency"]
     assert row(latency, framework="pytorch")["note"] == "failed: broke"
     assert row(latency, framework="mxnet")["note"] == "no step times in these records"
     assert latency["mean_ms"].isna().all()
@@ -348,7 +349,7 @@ def test_the_order_of_runs_does_not_matter(tmp_path: Path) -> None:
         runs = some_runs()
         random.Random(seed).shuffle(runs)
         folder = tmp_path / str(seed)
-        tables.write(tables.build(runs), folder)
+        case_tables.write(case_tables.build(runs), folder)
         written.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert all(files == written[0] for files in written)
     assert set(written[0]) == {
@@ -366,8 +367,8 @@ def test_the_order_of_runs_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_csv_keeps_every_digit_and_leaves_missing_cells_empty(tmp_path: Path) -> None:
-    made = tables.build(some_runs())
-    tables.write(made, tmp_path)
+    made = case_tables.build(some_runs())
+    case_tables.write(made, tmp_path)
     for name, table in made.items():
         text = (tmp_path / f"{name}.csv").read_bytes()
         assert b"\r" not in text
@@ -379,7 +380,7 @@ def test_csv_keeps_every_digit_and_leaves_missing_cells_empty(tmp_path: Path) ->
 
 
 def test_markdown_says_in_words_what_is_missing() -> None:
-    made = tables.build(some_runs())
+    made = case_tables.build(some_runs())
     text = markdown.render("summary", made["summary"])
     assert "All rows: source framebench, cpu, steps=1+2." in text
     assert "| hw=abcdef |" in text, "only what differs stands in the rows"
@@ -396,7 +397,7 @@ def test_weak_scaling_reads_like_dlperfs_table() -> None:
         run(12411.97, nodes=4, devices_per_node=8),
         run(322.0, framework="tensorflow", devices_per_node=8),
     ]
-    text = markdown.render("weak_scaling", tables.build(runs)["weak_scaling"])
+    text = markdown.render("weak_scaling", case_tables.build(runs)["weak_scaling"])
     assert "## resnet50_v1.5, train, fp32, bsz=32 (images/s)" in text
     assert "| node num | device num | pytorch 2.8.0 | tensorflow 2.8.0 |" in text
     assert "| 1 | 1 | 397.64 (1.00) *few* | not run |" in text
@@ -415,16 +416,18 @@ def test_weak_scaling_reads_like_dlperfs_table() -> None:
 )
 def test_a_reason_makes_no_markup(reason: str, shown: str) -> None:
     failed = run(None, status="failed", reason=reason)
-    lines = markdown.render("summary", tables.build([failed])["summary"]).splitlines()
+    lines = markdown.render("summary", case_tables.build([failed])["summary"]).splitlines()
     assert shown in lines
     heading = run(None, status="failed", model="![](x)")
-    assert "## !\\[\\](x), train" in markdown.render("summary", tables.build([heading])["summary"])
+    assert "## !\\[\\](x), train" in markdown.render(
+        "summary", case_tables.build([heading])["summary"]
+    )
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
     reasons = ["=1+1", "@x", "+x", "-x", "\tx", "- done", "-", "-2.5", "+3e4", "a=b"]
     frame = pd.DataFrame({"reason": reasons, "ratio": [-1.5] * len(reasons)})
-    tables.write({"any": frame}, tmp_path)
+    case_tables.write({"any": frame}, tmp_path)
     cells = pd.read_csv(tmp_path / "any.csv", dtype=str)
     expected = [f"'{text}" for text in reasons[:6]] + reasons[6:]
     assert list(cells["reason"]) == expected
@@ -435,7 +438,7 @@ def test_files_have_the_access_that_the_umask_leaves(tmp_path: Path) -> None:
     for mask, mode in ((0o077, 0o600), (0o022, 0o644)):
         before = os.umask(mask)
         try:
-            files.write_whole(tmp_path / "page.html", "caf\udce9")
+            whole_files.write_whole(tmp_path / "page.html", "caf\udce9")
         finally:
             os.umask(before)
         assert (tmp_path / "page.html").stat().st_mode & 0o777 == mode
@@ -443,14 +446,14 @@ def test_files_have_the_access_that_the_umask_leaves(tmp_path: Path) -> None:
 
 
 def test_every_table_renders_without_rows_too() -> None:
-    for name, table in tables.build([]).items():
+    for name, table in case_tables.build([]).items():
         assert "There is no such case" in markdown.render(name, table)
 
 
 def test_a_failed_write_leaves_the_old_table_and_no_scrap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables.write(tables.build([run(1.0)]), tmp_path)
+    case_tables.write(case_tables.build([run(1.0)]), tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     def full_disk(descriptor: int) -> None:
@@ -458,11 +461,11 @@ def test_a_failed_write_leaves_the_old_table_and_no_scrap(
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        tables.write(tables.build([run(2.0)]), tmp_path)
+        case_tables.write(case_tables.build([run(2.0)]), tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_target_that_cannot_be_written_is_an_os_error(tmp_path: Path) -> None:
     (tmp_path / "tables").write_text("a file where the folder should be")
     with pytest.raises(OSError, match="tables"):
-        tables.write(tables.build([run()]), tmp_path / "tables")
+        case_tables.write(case_tables.build([run()]), tmp_path / "tables")

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import targets
-from framebench.config import load_settings
-from framebench.machine import Machine
-from framebench.plan import Plan, make_plan
-from framebench.validation import ConfigError
+from framebench.config.settings import load_settings
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan import targets
+from framebench.plan.planning import Plan, make_plan
 
 from .test_config import CATALOG, CONFIG, SUITE, changed, plan, settings
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import parity, probes, step_parts
-from framebench.record_files import parse
+from framebench.records import parity, peaks, step_parts
+from framebench.records.record_files import parse
 
 from ..bench import Bench, Finished
 from ..conftest import ROOT, build_environment
@@ -451,13 +451,13 @@ def test_ranks_of_one_node_listen_where_the_documentation_says(runs: Runs) -> No
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
 def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
     record = runs(BERT, "inference", precision=precision, probe=True).record
-    assert record["format"] == probes.FORMAT
+    assert record["format"] == peaks.FORMAT
     if precision == "amp" and is_refused(record):
         return
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert set(rank["products"]) <= ({"float32"} if precision == "fp32" else HALVES)
-    found = {block["size"]: probes.tflops_of(block) for block in rank["probe"]}
+    found = {block["size"]: peaks.tflops_of(block) for block in rank["probe"]}
     assert len(found) > 1, "a single size says nothing"
     assert max(found.values()) < CORE_TFLOPS[precision]
     assert min(found.values()) > max(found.values()) / 10, "some products were not waited for"

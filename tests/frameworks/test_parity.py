@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from framebench import catalog, parity, proofs
-from framebench.run import Run
+from framebench.config import catalog
+from framebench.records import parity, proofs
+from framebench.records.run import Run
 from reference import compute
 
 from ..conftest import ROOT

@@ -12,7 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from framebench import records
+from framebench.records import record_sets
 
 from ..bench import Bench
 
@@ -62,7 +62,7 @@ def chain(folder: Path, seed: int, kills: int) -> list[str]:
         wrong += [f"{path} was changed" for path in seen if path.read_bytes() != seen[path]]
         seen |= {path: path.read_bytes() for path in outputs if path.exists()}
     bench.assert_nothing_left()
-    found = records.load(folder / "runs")
+    found = record_sets.load(folder / "runs")
     wrong += [f"{one.origin}: {one.message}" for one in found.problems]
     wrong += [f"{run.origin}: {run.status}: {run.reason}" for run in found.runs if not told(run)]
     present = {path.name for path in outputs[0].parent.iterdir()}
@@ -71,7 +71,7 @@ def chain(folder: Path, seed: int, kills: int) -> list[str]:
     return wrong
 
 
-def told(run: records.Run) -> bool:
+def told(run: record_sets.Run) -> bool:
     """Whether the record of a run is good, or says that a rank was killed."""
     return run.status == "ok" or (run.status == "failed" and "SIGKILL" in run.reason)
 

@@ -18,9 +18,10 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from framebench import cases, records, tables
-from framebench.disturbance import disturbed
-from framebench.run import Run
+from framebench.records import record_sets
+from framebench.records.disturbance import disturbed
+from framebench.records.run import Run
+from framebench.tables import case_tables, cases
 from harness import command_line, nvml, rank, record, report, synthetic
 from harness.adapter import Mismatch, Place
 from harness.loading import load_adapter
@@ -106,7 +107,7 @@ class Lab:
         )
         content = record.encode(record.checked(made, record_schema()))
         save(self.folder / "runs", "r1.json", content)
-        found = records.load(self.folder / "runs")
+        found = record_sets.load(self.folder / "runs")
         assert not found.problems, messages(found)
         return found.runs[0]
 
@@ -118,8 +119,8 @@ def lab(tmp_path: Path) -> Lab:
 
 def tabled(*benches: Bench) -> list[dict[str, Any]]:
     """The rows of the summary with the records of these benches, in their order."""
-    found = [records.load(bench.output.parent).runs for bench in benches]
-    return [only(tables.build(runs)["summary"]) for runs in found]
+    found = [record_sets.load(bench.output.parent).runs for bench in benches]
+    return [only(case_tables.build(runs)["summary"]) for runs in found]
 
 
 def benches(toy: Bench, count: int) -> list[Bench]:
@@ -310,7 +311,7 @@ def test_results_carry_versions_device_and_parameters(toy: Bench) -> None:
     for part in ("framework_version", "settings", "case", "command", "environment", "ranks"):
         lacking = {key: value for key, value in made.items() if key != part}
         save(toy.folder / "lacking", f"{part}.json", lacking)
-    assert not records.load(toy.folder / "lacking").runs, "a figure without them is taken"
+    assert not record_sets.load(toy.folder / "lacking").runs, "a figure without them is taken"
 
 
 def test_to_start_a_run_does_not_take_many_times_the_run(toy: Bench) -> None:
@@ -370,9 +371,9 @@ def test_no_iteration_of_the_warm_up_is_in_the_window(lab: Lab) -> None:
     assert peers == pytest.approx(1831, abs=1)
     found = lab.run(steps, 20, 40, batch=192)
     assert found.throughput == pytest.approx(1920)
-    assert records.load_record(found.record)["ranks"][0]["warmup_step_seconds"] == pytest.approx(
-        [0.3] * 20
-    )
+    assert record_sets.load_record(found.record)["ranks"][0][
+        "warmup_step_seconds"
+    ] == pytest.approx([0.3] * 20)
 
 
 def test_a_warm_up_longer_than_the_measurement_leaves_a_throughput(lab: Lab) -> None:
@@ -410,7 +411,7 @@ def test_a_warm_up_that_was_too_short_is_marked_and_can_be_longer(lab: Lab) -> N
     steps = [0.1 * (1 + max(0.0, 1 - step / 60)) for step in range(400)]
     peers = 100 / sum(steps[20:120])
     assert peers == pytest.approx(8.80, abs=0.01)
-    found = only(tables.build([lab.run(steps, 20, 100)])["summary"])
+    found = only(case_tables.build([lab.run(steps, 20, 100)])["summary"])
     assert "unsteady" in found["marks"].split()
     assert "steps took -" in found["remarks"], "how they changed is not said"
     settled = lab.run(steps, 20, 100, limit=200)

@@ -13,7 +13,7 @@ from typing import Any
 
 import fastjsonschema
 import pytest
-from framebench import probes, step_parts
+from framebench.records import peaks, step_parts
 from harness import probe, report, split
 
 from ..bench import ROOT, Bench
@@ -190,7 +190,7 @@ def test_a_probe_times_products_and_nothing_else(toy: Bench, precision: str) -> 
     spent = sum(sum(block["seconds"]) for block in rank["probe"])
     assert spent < 2 * probe.SECONDS, "a probe takes seconds, however slow the device"
     # the toy's device does 1e11 operations per second, and what waits for it only adds
-    found = [probes.tflops_of(block) for block in rank["probe"]]
+    found = [peaks.tflops_of(block) for block in rank["probe"]]
     assert 0.05 < max(found) <= 0.1, "a product was not waited for"
     assert "ok: probed" in done.stdout
 

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from framebench.disturbance import disturbed
+from framebench.records.disturbance import disturbed
 from harness import cores, schema, watch_summary, watcher
 
 from ..bench import Bench

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from framebench import records
+from framebench.records import record_sets
 
 from .conftest import RUNS, Project, make_project
 
@@ -82,7 +82,7 @@ def chain(project: Project, seed: int) -> list[str]:
     wrong += [f"{name} was changed" for name, text in seen.items() if now.get(name) != text]
     if len(now) != RUNS or any("retry" in name for name in now):
         wrong.append(f"found {sorted(now)}, not one record of each of {RUNS} runs: {output}")
-    found = records.load(project.folder / "results" / "runs")
+    found = record_sets.load(project.folder / "results" / "runs")
     wrong += [f"{one.origin}: {one.message}" for one in found.problems]
     for run in found.runs:
         if run.status != "ok" and "SIGKILL" not in run.reason:

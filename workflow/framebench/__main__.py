@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# Run as a folder, Python puts the folder itself on sys.path, where our modules would hide the
-# standard library's of the same name (statistics).
+# Run as a folder, Python puts the folder itself on sys.path, where our packages would hide the
+# standard library's modules of the same name (statistics).
 sys.path[0] = str(Path(__file__).parent.parent)
 
 
@@ -15,15 +15,15 @@ def main(arguments: list[str]) -> int:
     # These run beside a benchmark: without the libraries that the other commands load, and on any
     # Python that the harness runs on, because in a container there is no other.
     if arguments[:1] == ["attempts"]:
-        from framebench import attempts
+        from framebench.runs import attempts
 
         return attempts.main(arguments[1:])
     if arguments[:1] == ["largest-batch"]:
-        from framebench import largest_batch
+        from framebench.runs import largest_batch
 
         return largest_batch.main(arguments[1:])
     if arguments[:1] == ["environment"]:
-        from framebench import ensure_environment
+        from framebench.runs import ensure_environment
 
         return ensure_environment.main(arguments[1:])
     from framebench import cli

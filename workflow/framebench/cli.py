@@ -10,16 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import amounts, catalog, gate, interruptions, json_files, records, searches
-from .config import Source
-from .files import write_whole
-from .run import cause
-from .validation import ConfigError
+from .comparison import gate
+from .config import amounts, catalog
+from .config.settings import Source
+from .config.validation import ConfigError
+from .files import json_files
+from .files.whole_files import write_whole
+from .records import interruptions, record_sets, searches
+from .records.run import cause
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from . import findings
+    from .audit import findings
 
 PROJECT = Path(__file__).parents[2]
 FINGERPRINT = "fingerprint.txt"
@@ -66,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
     except gate.NotPassed as error:
         print(f"framebench: {error}", file=sys.stderr)
         return gate.leave(error.status)
-    except (ConfigError, records.RecordsError, Disagreement, Faulty) as error:
+    except (ConfigError, record_sets.RecordsError, Disagreement, Faulty) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -90,24 +93,27 @@ class Faulty(Exception):
 def make_comparison(base: Source, candidate: Source, results: Path, fail_on: float | None) -> None:
     """Write ``tables/compare.csv`` and ``compare.html`` below ``results`` and print the verdicts.
     Raises :class:`gate.NotPassed` behind all that."""
-    from . import compare, parity, proofs, report, tables
+    from .comparison import compare
+    from .records import parity, proofs
+    from .report import html_report
+    from .tables import case_tables
 
     sets, marks = [], []
     models = catalog.load_catalog(PROJECT).models
     for source in (base, candidate):
-        found = records.load(source.path)
+        found = record_sets.load(source.path)
         certificates, problems = parity.load(certificates_of(source.path))
         for problem in (*found.problems, *problems):
             print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
         if not found.runs:
-            raise records.RecordsError(f"{source}: holds no record of a run")
-        sets.append(records.of_variant(found, source.variant) if source.variant else found.runs)
+            raise record_sets.RecordsError(f"{source}: holds no record of a run")
+        sets.append(record_sets.of_variant(found, source.variant) if source.variant else found.runs)
         marks.append(proofs.Marks(certificates, models))
     threshold = fail_on or compare.THRESHOLD
     frame = compare.compare(sets[0], sets[1], (marks[0], marks[1]), threshold)
-    tables.write({"compare": frame}, results / "tables")
+    case_tables.write({"compare": frame}, results / "tables")
     page = results / "compare.html"
-    report.write_comparison(frame, page, str(base), str(candidate), threshold)
+    html_report.write_comparison(frame, page, str(base), str(candidate), threshold)
     print(compare.summary_text(frame))
     print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
     if fail_on is not None and len(open_cases := compare.undecided(frame, fail_on)):
@@ -122,33 +128,36 @@ def make_report(source: Path, results: Path) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
     print the summary. The fingerprint is written last: it vouches for all the rest."""
     # pandas and Matplotlib take their time; other commands need neither.
-    from . import efficiency, parity, probes, proofs, published, report, split_table, tables
+    from .audit import published
+    from .records import parity, peaks, proofs
+    from .report import html_report
+    from .tables import case_tables, efficiency, largest_batch, parity_table, split_table
 
-    found = records.load(source)
+    found = record_sets.load(source)
     certificates, of_parity = parity.load(certificates_of(source))
     searched, of_searches = searches.load(source.parent / searches.FOLDER)
-    peaks, of_probes = probes.load(probes_of(source))
+    reached, of_probes = peaks.load(probes_of(source))
     interrupted, of_interrupted = interruptions.load(source.parent)
     problems = (*found.problems, *of_parity, *of_searches, *of_probes, *of_interrupted)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
-        raise records.RecordsError(f"{source}: holds no record of a run")
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
     models = catalog.load_catalog(PROJECT).models
     marks = proofs.Marks(certificates, models)
-    made = tables.build(found.runs, marks)
+    made = case_tables.build(found.runs, marks)
     made["efficiency"] = efficiency.table(
         found.runs,
         marks,
-        probes.Peaks(peaks),
+        peaks.Peaks(reached),
         models,
         efficiency.load_datasheets(),
     )
     made["split"] = split_table.table(found.runs, marks)
     if certificates:
-        made["parity"] = parity.table(parity.latest(certificates))
+        made["parity"] = parity_table.table(parity.latest(certificates))
     if searched:
-        made |= searches.tables(searched)
+        made |= largest_batch.tables(searched)
     reference = (source if source.is_dir() else source.parent) / "published.csv"
     compared = None
     if reference.is_file():
@@ -156,8 +165,8 @@ def make_report(source: Path, results: Path) -> None:
     folder, page = results / "tables", results / "report.html"
     everything = made if compared is None else {**made, "published": compared}
     # All is made before anything is written: what fails leaves the former tables and report.
-    files = tables.files(everything, folder)
-    files[page] = report.render(
+    files = case_tables.files(everything, folder)
+    files[page] = html_report.render(
         replace(found, problems=problems), made, page.parent, "Framebench report", compared,
         interrupted,
     )  # fmt: skip
@@ -174,7 +183,7 @@ def make_report(source: Path, results: Path) -> None:
 
 def unproved_text(summary: pd.DataFrame) -> str:
     """How many figures have no proof and how to get it; empty where all have one."""
-    from . import proofs
+    from .records import proofs
 
     marks = [str(row).split() for row in summary.loc[summary["status"] == "ok", "marks"]]
     count = sum(proofs.UNPROVED in own for own in marks)
@@ -191,11 +200,11 @@ def probes_of(source: Path) -> Path:
     return source.parent / "probes"
 
 
-def fingerprint(found: records.RecordSet, source: Path) -> str:
+def fingerprint(found: record_sets.RecordSet, source: Path) -> str:
     """Of all that tables and report depend on."""
     beside = [certificates_of(source), probes_of(source)]
     files = [path for folder in beside for path in sorted(json_files.below(folder)[0])]
-    digest = hashlib.sha256(records.fingerprint(found).encode())
+    digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
     interrupted = source.parent / interruptions.FILE
     for path in [*files, *[interrupted] * interrupted.is_file()]:
@@ -209,16 +218,17 @@ def fingerprint(found: records.RecordSet, source: Path) -> str:
 def make_parity(source: Path, results: Path) -> None:
     """Write and print the certificates; tables and report too, where something was measured.
     Raises :class:`Disagreement` behind all that, where a certificate failed."""
-    from . import parity, tables
+    from .records import parity
+    from .tables import case_tables, parity_table
 
     found, problems = parity.load(certificates_of(source))
     certificates = parity.latest(found)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    tables.write({"parity": parity.table(certificates)}, results / "tables")
-    if source.is_dir() and records.load(source).runs:
+    case_tables.write({"parity": parity_table.table(certificates)}, results / "tables")
+    if source.is_dir() and record_sets.load(source).runs:
         make_report(source, results)
-    print(parity.summary_text(certificates))
+    print(parity_table.summary_text(certificates))
     print(f"certificates: {results / 'tables' / 'parity.csv'}")
     failed = sum(certificate.passed is False for certificate in certificates)
     if failed:
@@ -228,14 +238,15 @@ def make_parity(source: Path, results: Path) -> None:
 def make_lint(sources: Sequence[Path], results: Path) -> None:
     """Write ``tables/lint.csv`` below ``results`` and print what was found. Raises :class:`Faulty`
     behind all that where results of our own have a finding; errors of others are theirs."""
-    from . import findings, lint, tables
+    from .audit import findings, lint
+    from .tables import case_tables
 
     linted = []
     for source in sources:
         folders = lint.folders(source)
         linted += [lint.check_folder(folder) for folder in folders] or [lint_own(source, results)]
     folder = results / "tables"
-    tables.write({"lint": findings.frame(linted)}, folder)
+    case_tables.write({"lint": findings.frame(linted)}, folder)
     print(findings.summary_text(linted))
     print(f"\ntable: {folder / 'lint.csv'}")
     faulty = sum(len(one.findings) for one in linted if one.ours)
@@ -246,11 +257,12 @@ def make_lint(sources: Sequence[Path], results: Path) -> None:
 def lint_own(source: Path, results: Path) -> findings.Linted:
     """The records at ``source``, and the tables beside them or, where ``report`` was told to write
     there, below ``results``."""
-    from . import lint_results, parity, proofs
+    from .audit import lint_results
+    from .records import parity, proofs
 
-    found = records.load(source)
+    found = record_sets.load(source)
     if not found.runs and not found.problems:
-        raise records.RecordsError(f"{source}: holds no record of a run and no published table")
+        raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
     certificates, problems = parity.load(certificates_of(source))
     marks = proofs.Marks(certificates, catalog.load_catalog(PROJECT).models)
     folders = (source.parent / "tables", results / "tables")

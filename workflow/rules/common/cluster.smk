@@ -56,7 +56,7 @@ def warn_of_resources_without_effect():
 
 ALLOCATIONS = {}
 if CLUSTER and CLUSTER.runs_per_allocation > 1:
-    ALLOCATIONS = cluster.allocations(PLAN, CLUSTER.runs_per_allocation)
+    ALLOCATIONS = allocations.allocations(PLAN, CLUSTER.runs_per_allocation)
     # By this name the profile says that unconnected jobs of a group belong together.
     workflow.parent_groupids.update(dict.fromkeys(ALLOCATIONS.values(), "allocation"))
 

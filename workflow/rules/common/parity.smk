@@ -65,5 +65,5 @@ def probe_progress(wildcards):
 
 def plan_description(wildcards):
     checked(targets.check_measurement, PLAN, "plan")
-    refused = "".join(f"\n{line}" for line in cluster.refused(PLAN, slurm.refusal))
+    refused = "".join(f"\n{line}" for line in allocations.refused(PLAN, slurm.refusal))
     return plan_text.describe(PLAN) + probes.describe(PLAN, PROBES) + refused

@@ -15,32 +15,24 @@ WORKFLOW = Path(workflow.current_basedir).parent.parent
 PROJECT = WORKFLOW.parent
 sys.path.insert(0, str(WORKFLOW))
 
-from framebench import (
-    catalog,
-    certify,
-    cli,
-    cluster,
-    commands,
-    environments,
+from framebench import cli
+from framebench.comparison import gate
+from framebench.config import catalog, cluster
+from framebench.config.settings import load_settings
+from framebench.config.validation import ConfigError
+from framebench.environments import software
+from framebench.files import locks
+from framebench.machine import local
+from framebench.plan import (
     estimates,
-    gate,
-    interruptions,
-    locks,
-    machine,
-    partial,
-    plan as planning,
     plan_text,
-    probes,
+    planning,
     progress,
-    records,
-    searches,
     side_by_side,
-    slurm,
-    software,
     targets,
 )
-from framebench.config import load_settings
-from framebench.validation import ConfigError
+from framebench.records import interruptions, record_sets, searches
+from framebench.runs import allocations, certify, commands, partial, probes, slurm
 
 STARTED = time.time()
 FRAMEBENCH = [sys.executable, str(WORKFLOW / "framebench")]
@@ -73,7 +65,7 @@ def check_command_line(settings):
 
 def place(settings):
     """Where runs are measured: a node of the cluster, or this machine."""
-    return settings.cluster.machine if settings.cluster else machine.detect()
+    return settings.cluster.machine if settings.cluster else local.detect()
 
 
 # While rules are read, Snakemake itself does not know its targets: these are looked for among the
@@ -140,13 +132,13 @@ def make_plan():
         if workflow.remote_exec:
             expected = estimates.told(settings.results)
         elif (settings.results / "runs").is_dir():
-            cached = records.load(settings.results / "runs")
+            cached = record_sets.load(settings.results / "runs")
         plan = planning.make_plan(settings, known, place(settings), cached, expected)
         # On a cluster they may be on its nodes alone.
         if RUNS_PYTHON and not settings.cluster:
             needed = plan.software if "parity" in WORDS else plan.needed
             software.check_interpreters(needed, settings)
-    except (ConfigError, records.RecordsError) as error:
+    except (ConfigError, record_sets.RecordsError) as error:
         refuse(error)
     if unwritable and (plan.pending or plan.unsearched):
         refuse(unwritable)

@@ -1,0 +1,213 @@
+"""Results of our own checked: records against themselves, and tables against the records.
+
+Every check is short, takes what was read, and yields findings.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pandas as pd
+
+from ..records.proofs import Marks
+from ..records.record_sets import RecordSet, load_record
+from ..records.run import RecordsError, Run
+from ..tables import case_tables, scaling
+from ..tables.cases import KEYS
+from . import figures
+from .findings import Finding, Linted
+
+#: Steps are timed within the window, so together they are not longer; event timers of devices count
+#: in coarser ticks than the clock of the window.
+LONGER = 0.01
+#: The steps follow each other without a gap. What is not in them is what it takes to start the
+#: first and to notice the end of the last; where that is most of the window, the times are none.
+SHORTER = 0.5
+#: Missing repeats that are named.
+GAPS_SHOWN = 20
+#: A record states a figure and what it follows from, written from the same floats.
+RELATIVE_ERROR = 1e-6
+RATIOS = ("speedup", "efficiency")
+
+Row = Mapping[str, str]
+# What a check yields: table, row, check, printed, recomputed, note.
+Found = tuple[str, str, str, str, str, str]
+
+
+def check_results(
+    found: RecordSet, marks: Marks, source: str, made: Path | None, stale: bool = False
+) -> Linted:
+    """All checks of a set of records, and of the tables in the folder ``made`` if there are any.
+    ``marks`` are those that the tables had; ``stale`` where they were made of other records."""
+    findings: list[Found] = [
+        ("records", one.origin, "record", "", "", one.message) for one in found.problems
+    ]
+    for run in found.runs:
+        findings += record_agrees(run)
+    findings += repeats_complete(found.runs)
+    count = len(found.runs) + len(found.problems)
+    if made is not None:
+        if stale:
+            note = "made of other records than these: make them again with the target report"
+            findings.append(("tables", str(made), "stale", "", "", note))
+        for name, frame in case_tables.build(found.runs, marks).items():
+            printed = read_table(made / f"{name}.csv")
+            count += len(printed)
+            findings += table_recomputes(name, printed, as_printed(frame))
+    named = tuple(Finding(source, *one) for one in findings)
+    return Linted(source, True, count, "records and rows", named)
+
+
+def holds_tables(folder: Path) -> bool:
+    """Whether any of the tables that are made of records is there."""
+    return any((folder / f"{name}.csv").is_file() for name in case_tables.build(()))
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows of a table as text; none where the file is not there. Raises RecordsError for what
+    is no CSV."""
+    if not path.is_file():
+        return []
+    try:
+        return _rows(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RecordsError(f"{path}: cannot be read as CSV: {error}") from error
+
+
+def as_printed(frame: pd.DataFrame) -> list[dict[str, str]]:
+    """The rows of a frame with the text that its CSV has."""
+    return _rows(case_tables.csv_text(frame))
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    read = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+    return [{str(k): str(v) for k, v in row.items()} for row in read.to_dict("records")]
+
+
+# ---- the checks ---------------------------------------------------------------------------------
+
+
+def record_agrees(run: Run) -> Iterator[Found]:
+    """Samples are batch x devices x steps; the window is the slowest rank's, and no shorter than
+    its steps. That the throughput is samples / window is a condition of being a record."""
+    if run.record is None or run.status != "ok":
+        return
+    record = load_record(run.record)
+    devices, steps = run.nodes * run.devices_per_node, record["settings"]["timed_steps"]
+    samples, ranks = run.batch_per_device * devices * steps, record["ranks"]
+
+    def differs(check: str, printed: Any, recomputed: Any, note: str) -> Found:
+        return "records", run.origin, check, f"{printed:.10g}", f"{recomputed:.10g}", note
+
+    if len(ranks) != devices:
+        yield differs("devices", len(ranks), devices, "ranks of so many devices")
+    if record["samples"] != samples:
+        note = f"samples of {run.batch_per_device} x {devices} devices x {steps} steps"
+        yield differs("throughput", record["samples"], samples, note)
+    windows = [rank["window_seconds"] for rank in ranks if rank.get("window_seconds")]
+    window = record["window_seconds"]
+    if windows and not math.isclose(window, max(windows), rel_tol=RELATIVE_ERROR):
+        note = "seconds of the window, which is that of the slowest rank"
+        yield differs("throughput", window, max(windows), note)
+    for rank in ranks:
+        seconds = rank.get("step_seconds", [])
+        if seconds and len(seconds) != steps:
+            yield differs("steps", len(seconds), steps, f"step times of rank {rank['rank']}")
+        if math.fsum(seconds) > (1 + LONGER) * rank.get("window_seconds", window):
+            note = f"seconds of the window of rank {rank['rank']}, whose steps take longer together"
+            shown = rank.get("window_seconds", window)
+            yield differs("batch / latency", shown, math.fsum(seconds), note)
+        elif len(seconds) == steps and math.fsum(seconds) < SHORTER * (
+            rank.get("window_seconds", window)
+        ):
+            note = f"seconds of the window of rank {rank['rank']}, of which its steps fill so few"
+            shown = rank.get("window_seconds", window)
+            yield differs("batch / latency", shown, math.fsum(seconds), note)
+
+
+def repeats_complete(runs: Sequence[Run]) -> Iterator[Found]:
+    """Repeats are numbered from 1, so a number that is left out is a record that was taken away."""
+    cases: dict[Any, set[int]] = defaultdict(set)
+    for run in runs:
+        if run.record is not None:
+            case = str(PurePosixPath(run.origin).parent), *(getattr(run, k) for k in _ASKED)
+            cases[case].add(run.repeat)
+    for (folder, *_), numbers in cases.items():
+        missing = list(_gaps(numbers))
+        if missing:
+            shown = missing[:GAPS_SHOWN] + [".."] * (len(missing) > GAPS_SHOWN)
+            note = f"no record of repeat {', '.join(shown)}"
+            yield "records", folder, "repeats", str(max(numbers)), str(len(numbers)), note
+
+
+def _gaps(numbers: set[int]) -> Iterator[str]:
+    """The numbers from 1 that are not there, below the largest; ``4 to 9`` where they follow each
+    other."""
+    before = 0
+    for number in sorted(numbers):
+        first, last = before + 1, number - 1
+        if first <= last:
+            yield str(first) if first == last else f"{first} to {last}"
+        before = number
+
+
+# What was asked for: a version may change between the repeats of a case.
+_ASKED = [key for key in KEYS if key not in ("framework_version", "variant")]
+
+
+def table_recomputes(
+    name: str, printed: Sequence[Row], recomputed: Sequence[Row]
+) -> Iterator[Found]:
+    """Every cell of a table follows from the records, and every case of the records is in it."""
+    there, wanted = _by_case(printed), _by_case(recomputed)
+    for case in [*wanted, *(case for case in there if case not in wanted)]:
+        rows, others = there.get(case, []), wanted.get(case, [])
+        label = " ".join(filter(None, case))
+        if len(rows) != len(others):
+            note = "rows of this case in the table, and by the records"
+            yield name, label, "rows", str(len(rows)), str(len(others)), note
+        for row, other in zip(rows, others, strict=False):
+            for column in [*other, *(column for column in row if column not in other)]:
+                yield from _cell_agrees(name, label, column, row.get(column), other)
+
+
+def _by_case(rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
+    cases: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        cases[tuple(row.get(key, "") for key in (*KEYS, "unit"))].append(row)
+    return cases
+
+
+def _cell_agrees(
+    name: str, label: str, column: str, printed: str | None, other: Row
+) -> Iterator[Found]:
+    recomputed = other.get(column)
+    if printed == recomputed:
+        return
+    place = f"{label}: {column}"
+    if printed is None or recomputed is None:
+        note = "a column that the table lacks" if printed is None else "a column of no such table"
+        yield name, place, "columns", "", "", note
+    elif figures.half_unit(printed) is None or figures.half_unit(recomputed) is None:
+        lost = column.startswith(RATIOS) and not recomputed
+        note = other["reason"] if lost else "the records give another"
+        yield name, place, "baseline" if lost else _check(column), printed, recomputed, note
+    elif figures.apart(figures.stands_for(printed), (float(recomputed), float(recomputed))):
+        yield name, place, _check(column), printed, recomputed, "the records give another"
+
+
+def _check(column: str) -> str:
+    if column.startswith(RATIOS):
+        return "ratio"
+    if column.startswith("throughput"):
+        return "throughput"
+    if column in scaling.COMMUNICATION:
+        return "communication"
+    if column in case_tables.PERCENTILES:
+        return "percentiles"
+    return {"mean_ms": "mean", "repeats": "repeats", "samples": "repeats"}.get(column, "text")

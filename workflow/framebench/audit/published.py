@@ -1,0 +1,175 @@
+"""Published tables, and how they compare with the runs they were made from.
+
+A folder of published data holds `published.csv` (one row per printed cell) and, where the source
+prints them, `runs.csv` (the runs, see `tidy_csv`) and `causes.csv` (why a cell does not follow from
+its runs).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..files import json_files
+from ..files.text import printable
+from ..records.run import RecordsError, Run
+from ..records.tidy_csv import LARGEST_COUNT
+from ..tables.case_tables import build
+from ..tables.cases import KEYS
+from .figures import ROUNDING, half_unit
+
+CELL = ("table", "place", "column", "quantity")
+PUBLISHED_COLUMNS = ("table", "place", "column", *KEYS, "quantity", "printed", "unit", "repeats")
+CAUSE_COLUMNS = (*CELL, "cause")
+CAUSES_NAME = "causes.csv"
+COMPARED_COLUMNS = (*PUBLISHED_COLUMNS, "recomputed", "half_unit", "agrees", "note")
+UNEXPLAINED = "unexplained"
+# The quantities that runs give, and the columns of the table of all cases that hold them.
+FROM_RUNS = {"throughput": "throughput_median", "speedup": "speedup"}
+
+RISING = ("latency_p50", "latency_p90", "latency_p95", "latency_p99", "latency_max")
+TIMES = ("time_to_train", "latency_mean", *RISING)
+SCORES = ("top1", "exact_match", "f1", "loss")
+STATISTICS = ("mean", "std", "min", "max")
+#: `speedup` is throughput over that of 1n1g, `amp_speedup` over that of full precision on the same
+#: devices; of a time it is the time in full precision over that in mixed precision.
+QUANTITIES = (
+    *FROM_RUNS,
+    "amp_speedup",
+    *TIMES,
+    *(f"{time}_amp_speedup" for time in TIMES),
+    *SCORES,
+    *(f"{score}_{statistic}" for score in SCORES for statistic in STATISTICS),
+    "accumulation_steps",
+)
+
+# What a run must share with a figure besides its place, and how a note calls it.
+_NAMES = {
+    "framework_version": "version",
+    "source": "source",
+    "precision": "precision",
+    "compiler": "compiler",
+    "variant": "variant",
+    "batch_per_device": "batch",
+}
+
+Row = Mapping[str, str]
+
+
+def compare_published(runs: Sequence[Run], published_csv: Path) -> pd.DataFrame:
+    """Every published cell against what its runs give: COMPARED_COLUMNS, in the order printed.
+
+    `recomputed` is not rounded; `half_unit` is half a unit of the last printed digit; `agrees` is
+    True, False, or missing where there is nothing to compare. `note` is the cause of a difference
+    from causes.csv beside ("unexplained" without one), or why there is nothing to compare.
+    Raises RecordsError for files with other columns or quantities.
+    """
+    cells = read_cells(published_csv)
+    causes = read_causes(published_csv.parent)
+    scaling = build(runs)["weak_scaling"].to_dict("records")
+    cases = {tuple(str(row[key]) for key in KEYS): row for row in scaling}
+    rows = [_compared(cell, cases, causes) for cell in cells]
+    table = pd.DataFrame(rows, columns=list(COMPARED_COLUMNS), dtype=object)
+    types = {"recomputed": "float64", "half_unit": "float64", "agrees": "boolean"}
+    return table.astype({name: types.get(name, "str") for name in COMPARED_COLUMNS})
+
+
+def read_cells(published_csv: Path) -> list[dict[str, str]]:
+    """Every printed cell, in the order printed. Raises RecordsError for other columns or
+    quantities, and for numbers of repeats, nodes or devices that are none."""
+    cells = _read(published_csv, PUBLISHED_COLUMNS)
+    for cell in cells:
+        if cell["quantity"] not in QUANTITIES:
+            raise RecordsError(
+                f"{published_csv}: {cell['place']}: found quantity {cell['quantity']!r}; "
+                f"allowed: {', '.join(QUANTITIES)}"
+            )
+        if cell["repeats"] and not _is_count(cell["repeats"]):
+            raise RecordsError(
+                f"{published_csv}: {cell['place']}: found repeats {cell['repeats']!r}; "
+                f"allowed: a whole number up to {LARGEST_COUNT}, or nothing where none is stated"
+            )
+        for column in ("nodes", "devices_per_node"):
+            if not (_is_count(cell[column]) and int(cell[column])):
+                raise RecordsError(
+                    f"{published_csv}: {cell['place']}: found {column} {cell[column]!r}; "
+                    f"allowed: a whole number from 1 to {LARGEST_COUNT}"
+                )
+    return cells
+
+
+def _is_count(text: str) -> bool:
+    return bool(re.fullmatch("[0-9]{1,7}", text)) and int(text) <= LARGEST_COUNT
+
+
+def read_causes(folder: Path) -> dict[tuple[str, ...], str]:
+    """Why cells do not follow from their runs, by CELL; empty where the folder does not say."""
+    path = folder / CAUSES_NAME
+    listed = _read(path, CAUSE_COLUMNS) if path.is_file() else []
+    return {tuple(row[name] for name in CELL): row["cause"] for row in listed}
+
+
+def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    try:
+        content = io.BytesIO(json_files.content_of(path))
+        table = pd.read_csv(content, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise RecordsError(f"{path}: cannot be read as CSV: {error}") from error
+    if list(table.columns) != list(columns):
+        raise RecordsError(
+            f"{path}: found columns {','.join(map(str, table.columns))}; "
+            f"allowed: {','.join(columns)}"
+        )
+    listed = table.to_dict("records")
+    return [{name: printable(str(row[name])) for name in columns} for row in listed]
+
+
+def _compared(
+    cell: Row,
+    cases: Mapping[tuple[str, ...], Mapping[Any, Any]],
+    causes: Mapping[tuple[str, ...], str],
+) -> list[Any]:
+    given = [cell[name] for name in PUBLISHED_COLUMNS]
+    half = half_unit(cell["printed"])
+    if half is None:
+        return [*given, None, None, None, f"no figure is printed, but {cell['printed']!r}"]
+    if cell["quantity"] not in FROM_RUNS:
+        return [*given, None, half, None, f"runs do not tell a {cell['quantity']}"]
+    case = cases.get(tuple(cell[key] for key in KEYS))
+    if case is None:
+        return [*given, None, half, None, _nearest(cell, cases)]
+    value = case[FROM_RUNS[cell["quantity"]]]
+    if pd.isna(value):
+        return [*given, None, half, None, case["reason"]]
+    printed = float(cell["printed"])
+    agrees = abs(value - printed) <= half + ROUNDING * abs(printed)
+    cause = causes.get(tuple(cell[name] for name in CELL), UNEXPLAINED)
+    return [*given, value, half, agrees, "" if agrees else cause]
+
+
+def _nearest(cell: Row, cases: Iterable[tuple[str, ...]]) -> str:
+    """Why a figure has no runs: how the runs nearest to it differ from it."""
+    known = [dict(zip(KEYS, key, strict=True)) for key in cases]
+    for keys in (("framework",), ("framework", "model"), ("framework", "model", "mode")):
+        known = [run for run in known if all(run[key] == cell[key] for key in keys)]
+        if not known:
+            return f"no runs of {', '.join(cell[key] for key in keys)}"
+
+    def differences(run: Row) -> list[str]:
+        return [key for key in _NAMES if run[key] != cell[key]]
+
+    # The keys of the run break ties, so that the order of the runs does not matter.
+    nearest = min(known, key=lambda run: (len(differences(run)), *run.values()))
+    other = differences(nearest)
+    if not other:
+        return f"no runs at {cell['nodes']}n{cell['devices_per_node']}g"
+    return f"runs are of {_told(nearest, other)}; this figure is of {_told(cell, other)}"
+
+
+def _told(row: Row, keys: Sequence[str]) -> str:
+    return ", ".join(f"{_NAMES[key]} {row[key] or '(none)'}" for key in keys)

@@ -1,0 +1,297 @@
+"""Suite -> cases -> runs: the matrix, what is left out of it and why."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..config.catalog import Catalog
+from ..config.settings import AXES, BATCHES, Axes, Settings, Suite
+from ..config.validation import ConfigError
+from ..machine.local import Machine
+
+#: The batch of a case whose largest one is still to be found.
+MAX = "max"
+
+
+class Case(NamedTuple):
+    """One point of the matrix. ``batch_per_device`` in samples, MAX, or TOTAL/DEVICES where a
+    total batch has no whole number for each of them; ``sequence_length`` in tokens, None for a
+    model without sequences; ``variant``: of an A/B test, "" where there is none."""
+
+    framework: str
+    model: str
+    mode: str
+    nodes: int
+    devices_per_node: int
+    batch_per_device: int | str
+    precision: str
+    compiler: str
+    sequence_length: int | None
+    variant: str = ""
+
+    @property
+    def topology(self) -> str:
+        """DLPerf's name for it: nodes x devices per node, e.g. 2n8g."""
+        return f"{self.nodes}n{self.devices_per_node}g"
+
+    @property
+    def devices(self) -> int:
+        return self.nodes * self.devices_per_node
+
+    @property
+    def divides(self) -> bool:
+        """Whether every device has a whole number of samples."""
+        return "/" not in str(self.batch_per_device)
+
+    @property
+    def batch_total(self) -> int | None:
+        """Samples of all devices together; None while the batch is still to be found."""
+        if self.batch_per_device == MAX:
+            return None
+        total, _, devices = str(self.batch_per_device).partition("/")
+        return int(total) if devices else int(total) * self.devices
+
+    def __str__(self) -> str:
+        words = [self.framework, self.model, self.mode, self.precision, self.compiler]
+        words += [self.topology, f"batch {self.batch_per_device}"]
+        words += [f"(total {self.batch_total})"] if self.devices > 1 and self.batch_total else []
+        words += [f"seq {self.sequence_length}"] if self.sequence_length else []
+        words += [f"variant {self.variant}"] if self.variant else []
+        return " ".join(words)
+
+
+class LeftOut(NamedTuple):
+    """A case that is not run here, and why."""
+
+    case: Case
+    reason: str
+
+
+class RunKey(NamedTuple):
+    """One repeat of a case. ``round`` orders runs: repeat 1 of every case comes before repeat 2
+    of any, each round in an order of its own."""
+
+    case: Case
+    repeat: int
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What the place where runs execute offers. ``cores_per_device`` is None on GPUs."""
+
+    accelerator: str
+    devices_per_node: int
+    nodes: int
+    cores_per_device: int | None
+
+
+def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:
+    """Devices of this machine: its GPUs, or its physical cores divided among the most devices per
+    node that any case asks for and that it can give a core each. Where it has fewer physical cores
+    than that, threads of the same core are devices, too, and their figures marked."""
+    accelerator = settings.accelerator
+    if accelerator == "auto":
+        accelerator = "cuda" if machine.gpus else "cpu"
+    if accelerator == "cuda":
+        if not machine.gpus:
+            raise ConfigError(
+                "config: accelerator: found 'cuda', but this machine shows no NVIDIA GPU; "
+                "allowed here: auto, cpu"
+            )
+        return Capacity("cuda", machine.gpus, machine.nodes, None)
+    if settings.cores_per_device == "auto":
+        possible = [c for c in cases if c.divides and c.devices_per_node <= machine.cores]
+        most = max((c.devices_per_node for c in possible), default=1)
+        whole = machine.physical_cores or machine.cores
+        cores = (whole if most <= whole else machine.cores) // most
+    else:
+        cores = int(settings.cores_per_device)
+        if cores > machine.cores:
+            raise ConfigError(
+                f"config: cores_per_device: found {cores}; allowed on this machine: auto, or at "
+                f"most {machine.cores}"
+            )
+    return Capacity("cpu", machine.cores // cores, machine.nodes, cores)
+
+
+def cases(suite: Suite, catalog: Catalog) -> list[Case]:
+    """All cases of a suite in a stable order, each once: the axes, and the axes with each include
+    block's values put in, less what an exclude pattern matches."""
+    blocks = [suite.axes, *(_replaced(suite.axes, block) for block in suite.include)]
+    found = dict.fromkeys(
+        case._replace(variant=variant)
+        for block in blocks
+        for case in _product(suite, block, catalog)
+        for variant in suite.variants or [""]
+    )
+    for number, pattern in enumerate(suite.exclude):
+        matched = [case for case in found if _matches(case, pattern, catalog)]
+        if not matched:
+            raise ConfigError(
+                f"{suite.path}: exclude[{number}]: found {pattern}, which matches no case; "
+                "allowed: values that the axes have"
+            )
+        for case in matched:
+            del found[case]
+    if not found:
+        raise ConfigError(f"{suite.path}: the suite has no case left after its exclude rules")
+    return list(found)
+
+
+def narrow(found: list[Case], settings: Settings) -> list[Case]:
+    """The cases of the frameworks and models that the configuration asks for."""
+    kept = [c for c in found if c.framework in settings.frameworks and c.model in settings.models]
+    if not kept:
+        raise ConfigError(
+            f"config: frameworks={','.join(settings.frameworks)} models="
+            f"{','.join(settings.models)} leaves no case of suite {settings.suite.name}"
+        )
+    return kept
+
+
+def fit(found: list[Case], place: Capacity) -> tuple[list[Case], list[LeftOut]]:
+    """Split cases into those that fit the place and those that do not, with the reason."""
+    kept: list[Case] = []
+    left: list[LeftOut] = []
+    for case in found:
+        reason = _misfit(case, place)
+        if reason:
+            left.append(LeftOut(case, reason))
+        else:
+            kept.append(case)
+    return kept, left
+
+
+def rounds(found: list[Case], repeats: int, seed: int) -> Iterator[RunKey]:
+    """Runs in the order of execution: repeats of different cases interleaved, so that drift of
+    the machine hits all alike; each round is shuffled with a seed of its own. The variants of a
+    case follow each other directly, so that they see the same machine, in an order that is
+    shuffled anew in each round: that is what makes a comparison of the pairs exact (see
+    ``signed_rank``)."""
+    variants: dict[Case, list[Case]] = defaultdict(list)
+    for case in found:
+        variants[case._replace(variant="")].append(case)
+    for repeat in range(1, repeats + 1):
+        shuffled = random.Random(f"{seed}/{repeat}")
+        order = [list(some) for some in variants.values()]
+        shuffled.shuffle(order)
+        for some in order:
+            shuffled.shuffle(some)
+            yield from (RunKey(case, repeat) for case in some)
+
+
+def case_folder(case: Case, request: dict[str, Any]) -> str:
+    """Folder of a case's records, relative to ``results/runs``. The name ends in a digest of
+    everything that decides what is measured (steps, accelerator, cores, seed, environment), so
+    that a changed setting is another folder and no earlier result is taken for it."""
+    # Without a variant as before there were any.
+    text = json.dumps([case if case.variant else case[:-1], request], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    sequence = f"-s{case.sequence_length}" if case.sequence_length else ""
+    variant = f"-{case.variant}" if case.variant else ""
+    return (
+        f"{case.framework}/{case.model}/{case.mode}-{case.precision}-{case.compiler}-"
+        f"{case.topology}-b{case.batch_per_device}{sequence}{variant}-{digest}"
+    )
+
+
+def _replaced(axes: Axes, block: Axes) -> Axes:
+    """The axes with the values of a block put in. Of BATCHES its own takes the place of either."""
+    taken = BATCHES if any(batch in block for batch in BATCHES) else ()
+    return {**{axis: values for axis, values in axes.items() if axis not in taken}, **block}
+
+
+def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:
+    frameworks = catalog.frameworks if block["framework"] == "all" else block["framework"]
+    models = catalog.models if block["model"] == "all" else block["model"]
+    for framework, model in itertools.product(frameworks, models):
+        yield from _of_model(suite, block, framework, model, catalog)
+
+
+def _of_model(
+    suite: Suite, block: Axes, framework: str, model: str, catalog: Catalog
+) -> Iterator[Case]:
+    axis, batches = _batches(suite, block, model)
+    lengths: list[int | None] = list(block["sequence_length"])
+    limits = catalog.models[model]["sequence_lengths"]
+    if not limits:
+        lengths = [None]
+    for length in lengths:
+        if length is not None and not limits[0] <= length <= limits[1]:
+            raise ConfigError(
+                f"{suite.path}: sequence_length: found {length} for model {model}; "
+                f"allowed: {limits[0]} to {limits[1]}"
+            )
+    for mode, nodes, devices, batch, precision, compiler, length in itertools.product(
+        block["mode"],
+        block["nodes"],
+        block["devices_per_node"],
+        batches,
+        block["precision"],
+        block["compiler"],
+        lengths,
+    ):
+        name = catalog.native_compiler(framework) if compiler == "native" else compiler
+        size = _each(batch, int(nodes) * int(devices)) if axis == "batch_total" else batch
+        yield Case(framework, model, mode, int(nodes), int(devices), size, precision, name, length)
+
+
+def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
+    """The one of BATCHES that a block has, and its values for a model. Raises ConfigError for a
+    total batch of which every case would be left out."""
+    axis = next(batch for batch in BATCHES if batch in block)
+    batches = block[axis]
+    if isinstance(batches, dict):
+        if model not in batches:
+            raise ConfigError(
+                f"{suite.path}: {axis}: found no entry for model {model}; "
+                f"allowed: a list of batches for each model ({', '.join(batches)} have one)"
+            )
+        batches = batches[model]
+    batches = [MAX if batch == MAX else int(batch) for batch in batches]
+    counts = sorted({int(n) * int(d) for n in block["nodes"] for d in block["devices_per_node"]})
+    for batch in batches if axis == "batch_total" else ():
+        if all(batch % count for count in counts):
+            raise ConfigError(
+                f"{suite.path}: {axis}: found {batch}, of which no device gets a whole number; "
+                f"allowed: multiples of a number of devices ({', '.join(map(str, counts))})"
+            )
+    return axis, batches
+
+
+def _each(total: int, devices: int) -> int | str:
+    """What each device has of a total batch."""
+    return f"{total}/{devices}" if total % devices else total // devices
+
+
+def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:
+    for axis in AXES:
+        if axis not in pattern:
+            continue
+        values = pattern[axis]
+        if axis == "compiler" and "native" in values:
+            values = [*values, catalog.native_compiler(case.framework)]
+        if getattr(case, axis) not in values:
+            return False
+    return True
+
+
+def _misfit(case: Case, place: Capacity) -> str:
+    if not case.divides:
+        return f"a total batch of {case.batch_total} is no multiple of {case.devices} devices"
+    if case.nodes > place.nodes:
+        return f"needs {case.nodes} nodes, here is {place.nodes}"
+    if case.devices_per_node > place.devices_per_node:
+        kind = "GPUs" if place.accelerator == "cuda" else f"x {place.cores_per_device} cores"
+        return (
+            f"needs {case.devices_per_node} devices per node, here are "
+            f"{place.devices_per_node} ({kind})"
+        )
+    return ""

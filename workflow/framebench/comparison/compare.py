@@ -1,0 +1,334 @@
+"""Two sets of records, case by case: how much faster or slower, how sure that is, and what else is
+not the same.
+
+1. Cases with the same keys are matched; the framework's version may differ where each side has one.
+2. Where enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs
+   are looked at (:mod:`signed_rank`): they do not have the drift of the machine. Enough is as many
+   as show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
+3. Else the repeats of each side are a set: the candidate's median over the base's, with an interval
+   (:func:`intervals.ratio_interval`), and a rank sum test.
+4. p-values are adjusted so that of all differences called 5 % are false.
+5. Verdict: ``faster`` or ``slower`` where the adjusted p-value is at most 5 %; else ``no difference
+   shown`` where the interval excludes every difference above the threshold; else ``cannot tell``.
+   The interval is that of one case, not adjusted: it may exclude 1 where the verdict does not.
+6. A case has become slower by more than a threshold where it is called ``slower`` and all of its
+   interval lies below 1 - threshold: in at most 2.5 % of cases that did not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ..records.proofs import Marks
+from ..records.record_sets import load_record
+from ..records.run import RecordsError, Run
+from ..statistics import descriptive, intervals, signed_rank
+from ..tables.cases import KEYS, Case, Key, group, marks_of
+from . import pairs
+
+COLUMNS = (
+    *KEYS,
+    "base_median",
+    "candidate_median",
+    "unit",
+    "ratio",
+    "ratio_ci_low",
+    "ratio_ci_high",
+    "p_adjusted",
+    "verdict",
+    "base_repeats",
+    "candidate_repeats",
+    "pairs",
+    "order",
+    "reason",
+    "differences",
+    "marks",
+)
+LEVEL = 0.05  # of all differences called, this part is false on average
+THRESHOLD = 0.05  # a difference that must be excluded before none is said to be shown
+FASTER, SLOWER = "faster", "slower"
+NO_DIFFERENCE, CANNOT_TELL = "no difference shown", "cannot tell"
+
+#: The parts of a record's environment in which two sets may differ.
+ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
+VERSION = KEYS.index("framework_version")
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The same case in both sets; None where a set does not have it."""
+
+    base: Case | None
+    candidate: Case | None
+
+    @property
+    def both(self) -> tuple[Case, Case] | None:
+        """Both, where both have a throughput."""
+        if self.base is None or self.candidate is None:
+            return None
+        found = self.base.throughput is not None and self.candidate.throughput is not None
+        return (self.base, self.candidate) if found else None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the repeats of both sides say. ``interval`` and ``p_value`` are None with too few of
+    them; ``pairs`` is how many of these were compared, 0 where each side was a set; ``order``: see
+    :func:`pairs.order`."""
+
+    ratio: float
+    interval: intervals.Interval | None
+    p_value: float | None
+    pairs: int
+    order: str
+
+
+def compare(
+    base: Sequence[Run],
+    candidate: Sequence[Run],
+    marks: tuple[Marks | None, Marks | None] = (None, None),
+    threshold: float = THRESHOLD,
+) -> pd.DataFrame:
+    """A row for every case of either set, COLUMNS; nothing is rounded. ``threshold``: a part.
+
+    ``framework_version`` is the base's; another one of the candidate's is among the
+    ``differences``. ``pairs`` is 0 where each side was looked at as a set."""
+    cases = list(match(group(base, marks[0]), group(candidate, marks[1])))
+    count = sum(matched.both is not None for matched in cases)
+    found = [estimate(*matched.both, count) if matched.both else None for matched in cases]
+    p_values = {id(one): one.p_value for one in found if one and one.p_value is not None}
+    adjusted = dict(zip(p_values, intervals.adjusted(list(p_values.values())), strict=True))
+    rows = [
+        _row(matched, one, adjusted.get(id(one)), threshold)
+        for matched, one in zip(cases, found, strict=True)
+    ]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
+    numbers = ("base_median", "candidate_median", "ratio", "ratio_ci_low", "ratio_ci_high",
+               "p_adjusted")  # fmt: skip
+    counts = ("nodes", "devices_per_node", "batch_per_device", "base_repeats",
+              "candidate_repeats", "pairs")  # fmt: skip
+    types = {**dict.fromkeys(numbers, "float64"), **dict.fromkeys(counts, "int64")}
+    return frame.astype({name: types.get(name, "str") for name in COLUMNS})
+
+
+def estimate(base: Case, candidate: Case, cases: int) -> Estimate:
+    """Of a case that has a throughput on both sides, one of so many ``cases`` compared."""
+    order = pairs.order(base.ok, candidate.ok)
+    ratios = pairs.ratios(base.ok, candidate.ok)
+    if len(ratios) >= signed_rank.pairs_needed(cases):
+        return Estimate(
+            signed_rank.estimate(ratios),
+            signed_rank.interval(ratios),
+            signed_rank.p_value(ratios),
+            len(ratios),
+            order,
+        )
+    interval = intervals.ratio_interval(base.values, candidate.values)
+    return Estimate(
+        descriptive.median(candidate.values) / descriptive.median(base.values),
+        interval,
+        intervals.rank_test(base.values, candidate.values) if interval else None,
+        0,
+        order,
+    )
+
+
+def summary_text(frame: pd.DataFrame) -> str:
+    """A line for each case, how many have each verdict, and what must be known of all."""
+    lines = []
+    row: Any
+    for row in frame.itertuples():
+        case = (
+            f"{row.framework:<11} {row.model:<14} {row.mode:<9} {row.precision:<4} "
+            f"{row.compiler:<9} {row.nodes}n{row.devices_per_node}g b{row.batch_per_device:<4}"
+        )
+        ratio = "-" if pd.isna(row.ratio) else f"{row.ratio:.3f}"
+        if not pd.isna(row.ratio_ci_low):
+            ratio += f" [{row.ratio_ci_low:.3f} .. {row.ratio_ci_high:.3f}]"
+        ratio += f" {row.pairs} pairs" if row.pairs else ""
+        note = f" ({row.reason})" if row.reason else ""
+        lines.append(f"{case} {ratio:<32} {row.verdict}{note}")
+    counted = Counter(frame["verdict"])
+    lines.append("\n" + ", ".join(f"{counted[name]} {name}" for name in sorted(counted)))
+    return "\n".join([*lines, *notes(frame)])
+
+
+def notes(frame: pd.DataFrame) -> list[str]:
+    """What must be known to read the verdicts."""
+    return [*adjusted_notes(frame), *order_notes(frame)]
+
+
+def adjusted_notes(frame: pd.DataFrame) -> list[str]:
+    """A sentence where an interval shows a difference that the verdict, adjusted, does not."""
+    apart = (frame["ratio_ci_low"] > 1) | (frame["ratio_ci_high"] < 1)
+    count = int((apart & ~frame["verdict"].isin([FASTER, SLOWER])).sum())
+    if not count:
+        return []
+    return [
+        f"Intervals without 1 of {count} of {len(frame)} cases are no verdict: an interval is that "
+        "of one case, a verdict is adjusted for the number of cases."
+    ]
+
+
+def order_notes(frame: pd.DataFrame) -> list[str]:
+    """What the order of the runs means for the verdicts, a sentence or three for each kind of order
+    that asks for it. Only of cases with an interval: of others nothing is said anyway."""
+    shown = frame[frame["ratio_ci_low"].notna()]
+    notes = []
+    after = shown[shown["order"] == pairs.ONE_AFTER_THE_OTHER]
+    if len(after):
+        middle = descriptive.median(after["ratio"].tolist())
+        notes.append(
+            f"Measured one after the other ({len(after)} of {len(frame)} cases): what changed on "
+            f"the machine in between counts as a difference. Their median ratio is {middle:.3f}. "
+            "An A/B test interleaves the runs: variants in config/README.md."
+        )
+    unpaired = shown[(shown["order"] == pairs.INTERLEAVED) & (shown["pairs"] == 0)]
+    if len(unpaired):
+        cases = int((frame["base_median"].notna() & frame["candidate_median"].notna()).sum())
+        notes.append(
+            f"Interleaved, but not compared in pairs ({len(unpaired)} of {len(frame)} cases): for "
+            f"{cases} it takes {signed_rank.pairs_needed(cases)} pairs of runs close in time."
+        )
+    return notes
+
+
+def regressions(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
+    """The rows of :func:`compare` that are shown to be slower by more than ``threshold``, and the
+    cases that the candidate no longer runs."""
+    slower = (frame["verdict"] == SLOWER) & (frame["ratio_ci_high"] < 1 - threshold)
+    lost = frame["base_median"].notna() & frame["candidate_median"].isna()
+    return frame[slower | lost]
+
+
+def undecided(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
+    """The rows with a figure on both sides that may or may not be slower by more than
+    ``threshold``: it is not shown, and their interval, where they have one, does not exclude it."""
+    both = frame["base_median"].notna() & frame["candidate_median"].notna()
+    excluded = frame["ratio_ci_low"] >= 1 - threshold
+    shown = frame.index.isin(regressions(frame, threshold).index)
+    return frame[both & ~excluded & ~shown]
+
+
+def match(
+    base: Mapping[tuple[Key, str], Case], candidate: Mapping[tuple[Key, str], Case]
+) -> Iterator[Matched]:
+    """Every case of either set once: with its like, or alone."""
+    left = dict(candidate)
+    others: dict[Any, list[Any]] = defaultdict(list)
+    for place in candidate:
+        if place not in base:
+            others[_without_version(place)].append(place)
+    alone: dict[Any, int] = defaultdict(int)
+    for place in base:
+        alone[_without_version(place)] += place not in candidate
+    for place, case in base.items():
+        if place not in candidate:
+            # another version, where each side has exactly one
+            like = others[_without_version(place)]
+            one = len(like) == 1 and alone[_without_version(place)] == 1
+            place = like[0] if one else place
+        yield Matched(case, left.pop(place, None))
+    for case in left.values():
+        yield Matched(None, case)
+
+
+def _without_version(place: tuple[Key, str]) -> Any:
+    key, unit = place
+    return (*key[:VERSION], *key[VERSION + 1 :], unit)
+
+
+def _row(
+    matched: Matched, found: Estimate | None, p_adjusted: float | None, threshold: float
+) -> list[Any]:
+    case = matched.base or matched.candidate
+    assert case is not None
+    verdict, reason = _verdict(matched, found, p_adjusted, threshold)
+    return [
+        *case.key,
+        matched.base and matched.base.throughput,
+        matched.candidate and matched.candidate.throughput,
+        case.unit,
+        found and found.ratio,
+        *((found and found.interval) or (None, None)),
+        p_adjusted,
+        verdict,
+        len(matched.base.values) if matched.base else 0,
+        len(matched.candidate.values) if matched.candidate else 0,
+        found.pairs if found else 0,
+        found.order if found else "",
+        reason,
+        "; ".join(_differences(matched)),
+        marks_of(matched.base, matched.candidate),
+    ]
+
+
+def _verdict(
+    matched: Matched, found: Estimate | None, p_adjusted: float | None, threshold: float
+) -> tuple[str, str]:
+    """The verdict, and where there is none why."""
+    for name, case in (("base", matched.base), ("candidate", matched.candidate)):
+        if case is None:
+            return CANNOT_TELL, f"not in {name}"
+        if case.throughput is None:
+            return CANNOT_TELL, f"{name} is {case.status}: {case.reason}"
+    if found is None or found.interval is None or p_adjusted is None:
+        needed = intervals.repeats_for_comparison()
+        return CANNOT_TELL, f"needs {needed} repeats on both sides"
+    low, high = found.interval
+    if p_adjusted <= LEVEL:
+        if found.ratio > 1:
+            return FASTER, ""
+        spans = low < 1 - threshold <= high
+        return SLOWER, f"cannot tell whether by more than {threshold:.1%}" if spans else ""
+    if low > 1 - threshold and high < 1 + threshold:
+        return NO_DIFFERENCE, ""
+    return CANNOT_TELL, (
+        f"anything from {low - 1:+.1%} to {high - 1:+.1%} is possible: more repeats, or less noise"
+    )
+
+
+def _differences(matched: Matched) -> Iterator[str]:
+    """What besides the code under test is not the same on both sides."""
+    if matched.base is None or matched.candidate is None:
+        return
+    versions = (matched.base.key[VERSION], matched.candidate.key[VERSION])
+    if versions[0] != versions[1]:
+        yield f"framework_version {versions[0]} -> {versions[1]}"
+    one, other = (_environment(case.runs) for case in (matched.base, matched.candidate))
+    for name in sorted({*one, *other}):
+        # An older record does not tell of its processor, which makes it no other one.
+        untold = name.startswith("hardware.processor.") and not (name in one and name in other)
+        if one.get(name) != other.get(name) and not untold:
+            yield f"{name} {one.get(name, 'none')} -> {other.get(name, 'none')}"
+
+
+def _environment(runs: Sequence[Run]) -> Mapping[str, Any]:
+    """Facts of the first run's record, flat; of an imported run what it has."""
+    run = next((run for run in runs if run.status == "ok"), runs[0])
+    if run.record is None:
+        return {"hardware": run.hardware} if run.hardware else {}
+    try:
+        record = load_record(run.record)
+    except RecordsError:
+        return {}
+    parts = {part: record["environment"][part] for part in ENVIRONMENT}
+    parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]
+    parts["given"] = record["settings"].get("variables", {})
+    return {name: value for part in parts for name, value in _flat(part, parts[part])}
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{key}", inner)
+    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
+        for inner in value:
+            yield from _flat(name, inner)
+    else:
+        yield name, value

@@ -1,0 +1,136 @@
+"""What a framework runs in: an environment made from its file, or what the user brings for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..config.brought import Image, Modules
+from ..config.catalog import Catalog
+from ..config.settings import SOURCE, Settings
+from ..config.validation import ConfigError
+from .soundness import interpreter_fault
+from .venvs import MARKER, EnvironmentFile, read_environment_file
+
+WITH_MODULES = Path(__file__).parents[2] / "with_modules.sh"
+#: Of ``--sdm``: what must be brought with it, by its key in the configuration, and an example.
+BROUGHT = {
+    "apptainer": ("images", "/images/pytorch.sif or docker://pytorch/pytorch:2.7.1-cuda12.6"),
+    "env-modules": ("modules", "[pytorch/2.7]"),
+}
+
+
+@dataclass(frozen=True)
+class Software:
+    """``way``: the record's word for it. ``python``: the words that start its Python.
+    ``identity``: what the digests of cases know it by, JSON. ``file``: of the environment that is
+    made for it, in ``folder`` where we make it; ``image``, ``modules``: what is brought."""
+
+    way: str
+    python: tuple[str, ...]
+    identity: Any
+    file: EnvironmentFile | None = None
+    folder: Path | None = None
+    image: Image | None = None
+    modules: tuple[str, ...] = ()
+
+    @property
+    def marker(self) -> Path | None:
+        """The file in ``folder`` that says that it is whole."""
+        return self.folder and self.folder / MARKER
+
+    def __str__(self) -> str:
+        if self.image:
+            return f"image {self.image.name}"
+        if self.modules:
+            return f"modules {' '.join(self.modules)}"
+        return f"environment {self.file.path.name}" if self.file else f"Python {self.python[0]}"
+
+
+def from_file(file: EnvironmentFile, settings: Settings) -> Software:
+    """The environment of a file, made by conda or, where that is not asked for, by us."""
+    if settings.deployment == "conda":
+        # Conda's own Python and what lies beside it: not what the same file gives a venv.
+        return Software("conda", ("python",), {"conda": file.digest}, file=file)
+    folder = settings.environments / file.name
+    return Software("venv", (f"{folder}/bin/python",), file.digest, file=file, folder=folder)
+
+
+def from_interpreter(path: str) -> Software:
+    """An existing Python, known by its path."""
+    return Software("interpreter", (path,), path)
+
+
+def from_image(image: Image) -> Software:
+    """An image, of which Snakemake starts a container."""
+    return Software("container", (image.python,), asdict(image), image=image)
+
+
+def from_modules(modules: Modules) -> Software:
+    """Environment modules, loaded for the run and nothing else. Snakemake's own directive for them
+    takes no wildcards: it would load the same for all frameworks."""
+    python = ("bash", str(WITH_MODULES), " ".join(modules.names), modules.python)
+    return Software("modules", python, asdict(modules), modules=modules.names)
+
+
+def choose(
+    names: Iterable[str], settings: Settings, catalog: Catalog, accelerator: str
+) -> dict[str, Software]:
+    """The software of each name (see :func:`plan.software`). Raises :class:`ConfigError` naming all
+    frameworks for which nothing was brought where that is needed."""
+    asked = {name: _of(name, settings, catalog, accelerator) for name in names}
+    missing = dict.fromkeys(name.partition("@")[0] for name, found in asked.items() if not found)
+    if missing:
+        key, example = BROUGHT[settings.deployment]
+        raise ConfigError(
+            f"{SOURCE}: {key}: found none for {', '.join(missing)}; allowed with --sdm "
+            f"{settings.deployment}: for each framework that runs an entry like "
+            f"{next(iter(missing))}: {example}, or a Python of its own (interpreters); "
+            "or fewer frameworks"
+        )
+    return {name: found for name, found in asked.items() if found}
+
+
+def check_interpreters(known: Mapping[str, Software], settings: Settings) -> None:
+    """Start each interpreter that was brought, once. Raises :class:`ConfigError` that names all of
+    those ``known`` by their names that are none."""
+    faults = []
+    for name, one in known.items():
+        fault = interpreter_fault(one.python[0]) if one.way == "interpreter" else ""
+        framework, _, variant = name.partition("@")
+        place = f"{SOURCE}: interpreters.{framework}"
+        if variant:
+            place = f"{settings.suite.path}: variants.{variant}.interpreters.{framework}"
+        if fault:
+            faults.append(f"{place}: found {one.python[0]!r}, but {fault}; allowed: a Python")
+    if faults:
+        raise ConfigError("\n".join(faults))
+
+
+def _of(name: str, settings: Settings, catalog: Catalog, accelerator: str) -> Software | None:
+    """None where nothing was brought that must be."""
+    framework, _, variant = name.partition("@")
+    own = settings.suite.variants.get(variant)
+    if own and framework in own.interpreters:
+        return from_interpreter(own.interpreters[framework])
+    if own and framework in own.environments:
+        if settings.deployment in BROUGHT:
+            raise ConfigError(
+                f"{settings.suite.path}: variants.{variant}.environments.{framework}: found "
+                f"{str(own.environments[framework])!r}; allowed with --sdm {settings.deployment}: "
+                "interpreters"
+            )
+        return from_file(read_environment_file(own.environments[framework]), settings)
+    if framework in settings.images:
+        return from_image(settings.images[framework])
+    if framework in settings.modules:
+        return from_modules(settings.modules[framework])
+    if framework in settings.interpreters:
+        return from_interpreter(settings.interpreters[framework])
+    if settings.deployment in BROUGHT:
+        return None
+    return from_file(
+        read_environment_file(catalog.environment_file(framework, accelerator)), settings
+    )

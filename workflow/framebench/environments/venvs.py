@@ -1,0 +1,159 @@
+"""``envs/FRAMEWORK.yaml`` (conda format) -> a virtual environment with the same packages, by uv.
+
+The file is the only source of versions: Snakemake builds a conda environment from it under
+``--sdm conda``, this module a venv otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ..config.validation import ConfigError, show
+from ..config.yaml_files import read_mapping
+from . import children, soundness, uv
+
+#: The file in a venv that says that it is whole.
+MARKER = "environment.json"
+
+
+@dataclass(frozen=True)
+class EnvironmentFile:
+    """``python`` as major.minor; ``packages`` are pip requirements pinned with ``==``."""
+
+    path: Path
+    python: str
+    packages: tuple[str, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight hexadecimal digits of the file's content."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()[:8]
+
+    @property
+    def name(self) -> str:
+        """Of the venv's folder: after the file's content, so that other pins are another folder."""
+        return f"{self.path.stem}-{self.digest}"
+
+    def pin(self, package: str) -> str:
+        """The requirement that pins ``package`` or a build of it (``tensorflow-cpu``), without
+        extras, e.g. ``torch==2.13.0``."""
+        pins = dict(re.sub(r"\[.*?\]", "", entry).split("==") for entry in self.packages)
+        builds = sorted(name for name in pins if name.startswith(f"{package}-"))
+        for name in (package, *builds):
+            if name in pins:
+                return f"{name}=={pins[name]}"
+        raise ConfigError(f"{self.path}: pip packages: found no {package}; allowed: {package}==..")
+
+
+def read_environment_file(path: Path) -> EnvironmentFile:
+    """Read a conda environment file whose packages all stand in its pip section.
+
+    Raises :class:`ConfigError` for what a venv could not reproduce exactly.
+    """
+    if not path.is_file():
+        raise ConfigError(
+            f"{path.name}: there is no such file in envs/: this framework has no environment; "
+            "allowed: other frameworks, or an interpreter of your own (interpreters)"
+        )
+    entries = read_mapping(path).get("dependencies")
+    if not isinstance(entries, list):
+        raise ConfigError(
+            f"{path}: dependencies: found {show(entries)}; allowed: a list of python=X.Y, pip=.. "
+            "and a pip section"
+        )
+    python = ""
+    packages: list[str] = []
+    for entry in entries:
+        if isinstance(entry, dict) and isinstance(entry.get("pip"), list) and len(entry) == 1:
+            packages += map(str, entry["pip"])
+        elif match := re.fullmatch(r"python=(\d+\.\d+)", str(entry)):
+            python = match[1]
+        elif not str(entry).startswith("pip="):
+            raise ConfigError(
+                f"{path}: dependencies: found {entry!r}; allowed: python=X.Y, pip=.. and a pip "
+                "section"
+            )
+    loose = [p for p in packages if not re.fullmatch(r"[A-Za-z0-9._-]+(\[[^]]+\])?==[^=]+", p)]
+    if not python or loose:
+        raise ConfigError(f"{path}: python=X.Y and exact pins are wanted; found {loose or 'none'}")
+    return EnvironmentFile(path, python, tuple(packages))
+
+
+def build(file: Path, marker: Path, keep: Sequence[int] = ()) -> None:
+    """Build the venv around ``marker`` (its :data:`MARKER`), which is written last: a folder
+    without it is not an environment and is built anew. ``keep``: files that stay open in all
+    processes that take part, which end with this one.
+
+    Raises :class:`subprocess.CalledProcessError` when uv fails (its own message is on stderr) and
+    :class:`ConfigError` when no interpreter can be had.
+    """
+    wanted = read_environment_file(file)
+    folder = marker.parent
+    marker.unlink(missing_ok=True)
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    settings = uv.pip_settings()
+    python = find_python(wanted.python, keep)
+    tool = uv.executable()
+    making = children.run([tool, "venv", "--quiet", "--python", python, str(folder)], keep=keep)
+    making.check_returncode()
+    installing = children.run(
+        [tool, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
+        + [*uv.arguments(settings), *wanted.packages],
+        {**os.environ, **uv.variables(settings)},
+        keep,
+    )
+    installing.check_returncode()
+    facts = {
+        "file": file.name,
+        "python": python,
+        "packages": wanted.packages,
+        "installed": soundness.installed(folder),
+    }
+    temporary = marker.with_suffix(".tmp")
+    temporary.write_text(json.dumps(facts, indent=1) + "\n")
+    temporary.replace(marker)
+
+
+def find_python(version: str, keep: Sequence[int] = ()) -> str:
+    """An interpreter of this major.minor: this one, one on the PATH, one of pyenv's, else one
+    that uv downloads."""
+    for candidate in _candidates(version):
+        if _reports(candidate) == version:
+            return str(candidate)
+    tool = uv.executable()
+    fetched = children.run([tool, "python", "install", version], keep=keep, capture=True)
+    found = children.run([tool, "python", "find", version], keep=keep, capture=True)
+    if found.returncode == 0:
+        return found.stdout.strip()
+    raise ConfigError(
+        f"Python {version} is wanted and was found neither on the PATH nor in pyenv's versions, "
+        f"and uv could not fetch it: {' '.join(fetched.stderr.split())}\n"
+        f"Install Python {version}, or set interpreters in config/config.yaml."
+    )
+
+
+def _candidates(version: str) -> Iterator[Path]:
+    yield Path(sys.executable)
+    for name in (f"python{version}", "python3"):
+        if path := shutil.which(name):
+            yield Path(path)
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    yield from sorted(pyenv.glob(f"{version}.*/bin/python"), reverse=True)
+
+
+def _reports(python: Path) -> str:
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    answer = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    return answer.stdout.strip() if answer.returncode == 0 else ""

@@ -1,0 +1,94 @@
+"""Which searches for the largest batch a plan needs, and which of them are done."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..cases import matrix
+from ..cases.matrix import Case
+from ..config.batch_search import Bounds, simulate
+from ..files import json_files
+from ..records.searches import Result, parse
+
+#: Steps of a run that tries a batch: the second is the first to hold the optimizer's state, too.
+WARMUP_STEPS, TIMED_STEPS = 1, 2
+#: What a run is asked that does not decide whether its batch fits.
+_NOT_DECIDING = ("warmup_steps", "warmup_limit", "timed_steps", "seed")
+
+
+class Search(NamedTuple):
+    """The search that a case with batch ``max`` needs. ``name``: of its result, below
+    ``results/largest_batch`` and without ``.json``; ``result``: None while it is to be done."""
+
+    case: Case
+    name: str
+    result: Result | None
+
+    @property
+    def found(self) -> Case | None:
+        """The case to run: that of the largest batch. Where none was found it is the one at which
+        the search ended, so that the tables have its status as that of any other run."""
+        if self.result is None:
+            return None
+        return self.case._replace(batch_per_device=self.result.batch)
+
+    @property
+    def state(self) -> str:
+        """What is known of the largest batch, in words."""
+        if self.result is None:
+            return "to be found"
+        return self.result.reason if self.failed else str(self.result.batch)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is over and found no batch."""
+        return self.result is not None and self.result.status != "ok"
+
+
+def needed(
+    requests: Mapping[Case, Mapping[str, Any]],
+    bounds: Bounds,
+    memory: Mapping[str, str],
+    folder: Path,
+    retry: Collection[str],
+) -> dict[Case, Search]:
+    """The search of each case whose batch is ``max``. ``requests``: what is asked of the
+    runs of each besides itself; ``memory``: how much there is and how much may be used; ``folder``:
+    of the results. One that is none, or whose status is in ``retry``, is made again under the next
+    retry's name."""
+    found = {}
+    for case, request in requests.items():
+        if case.batch_per_device == matrix.MAX:
+            asked = {key: value for key, value in request.items() if key not in _NOT_DECIDING}
+            name = matrix.case_folder(case, {**asked, **bounds._asdict(), **memory})
+            found[case] = _search(case, name, folder, retry)
+    return found
+
+
+def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Search:
+    attempt = 0
+    while True:
+        tried = f"{name}-retry{attempt}" if attempt else name
+        path = folder / f"{tried}.json"
+        try:
+            result = parse(json_files.content_of(path))
+        except (OSError, ValueError):
+            # A link to nowhere takes the name, too.
+            if not os.path.lexists(path):
+                return Search(case, tried, None)
+            result = None
+        following = folder / f"{name}-retry{attempt + 1}.json"
+        if result and not following.exists() and result.status not in retry:
+            return Search(case, tried, result)
+        attempt += 1
+
+
+def guessed(bounds: Bounds) -> list[int]:
+    """The batches that a search may try, of which nothing is known: as if what fits lay in the
+    middle of the bounds, on a logarithmic scale."""
+    middle = math.sqrt(bounds.multiple_of * bounds.largest)
+    return [one.batch for one in simulate(lambda batch: batch <= middle, bounds)]

@@ -1,0 +1,144 @@
+"""The plan as text, for whoever wants to know before anything runs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from ..cases.matrix import Case
+from ..environments.soundness import is_sound
+from . import estimates
+from .planning import Plan, duration, remaining, seconds_for
+
+
+def describe(plan: Plan, description: str = "") -> str:
+    """The plan as text: every case, its runs, what is left out and why, the time."""
+    suite, place = plan.settings.suite, plan.place
+    cases = list(plan.folders)
+    seconds = {run.case: run.seconds for run in plan.runs}
+    statuses: dict[Case, Counter[str]] = defaultdict(Counter)
+    for run in plan.runs:
+        statuses[run.case][run.status or "to do"] += 1
+    cores = f" of {place.cores_per_device} core(s)" if place.cores_per_device else ""
+    limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
+    warmup = f"{suite.warmup_steps}{limit}"
+    width = suite.repeats.width
+    until = f" (as many as make the interval {width:.1%} wide)" if width else ""
+    lines = [
+        f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
+        f"  {len(cases)} cases x {suite.repeats} repeats{until} = {len(plan.runs)} runs, each "
+        f"{warmup} warm-up and {suite.timed_steps} timed steps",
+        f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}",
+        *_side_by_side(plan),
+        f"  to do: {len(plan.pending)} runs, about {duration(remaining(plan))} "
+        + (
+            f"(from {plan.cached} cached records)"
+            if plan.cached
+            else "(a rough guess: nothing has been measured here yet)"
+        ),
+        *_at_most(plan),
+        *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
+        *_brought(plan),
+        *_to_find(plan),
+        "",
+        *_table(
+            ["case", "runs", "s/run", "state"],
+            [
+                [
+                    str(case),
+                    str(suite.repeats),
+                    f"{seconds[case]:.0f}",
+                    ", ".join(f"{count} {status}" for status, count in statuses[case].items()),
+                ]
+                for case in cases
+            ],
+        ),
+    ]
+    if plan.left_out:
+        lines += ["", f"Left out: {len(plan.left_out)} cases"]
+        lines += _table(["case", "why"], [[str(case), why] for case, why in plan.left_out])
+    missing = [
+        one.file.path.name + (" (it is damaged)" if one.marker.exists() else "")
+        for one in plan.needed.values()
+        if one.file and one.marker and not is_sound(one.marker)
+    ]
+    if missing:
+        time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
+        lines += ["", f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
+    return "\n".join(lines)
+
+
+def left_as_they_are(plan: Plan) -> list[str]:
+    """The runs that a higher limit might let through, or another attempt, and how to try that."""
+    ended = Counter(run.status for run in plan.runs)
+    limits = {
+        "timeout": ("timed out", f" (time_limit is {plan.settings.time_limit:g} s now)"),
+        "oom": (
+            "ran out of memory",
+            f" (memory_limit is {plan.settings.memory_limit or 'auto'} now)",
+        ),
+        "failed": ("failed", ""),
+    }
+    return [
+        f"{ended[status]} run(s) {what} and count as done: --config retry={status} runs them again"
+        + limit
+        for status, (what, limit) in limits.items()
+        if ended[status]
+    ]
+
+
+def of_other_machines(plan: Plan) -> list[str]:
+    """What is there and does not count, because another machine left it."""
+    counted = Counter(str(run.machine) for run in plan.elsewhere)
+    return [
+        f"{count} record(s) are of another machine ({name}): left alone, measured anew here "
+        f"({plan.here}); a folder for each is --config results=DIR"
+        for name, count in sorted(counted.items())
+    ]
+
+
+def _side_by_side(plan: Plan) -> list[str]:
+    """How many runs go at a time, where these may be several."""
+    if plan.room is None:
+        return []
+    return [f"  side by side: up to {plan.room.at_a_time} runs with one device, with --cores all"]
+
+
+def _to_find(plan: Plan) -> list[str]:
+    """The searches, done and to do."""
+    if not plan.searches:
+        return []
+    to_do = [seconds for search, seconds in plan.searches if not search.result]
+    then = f", roughly {duration(sum(to_do))}, and then the runs with them" if to_do else ""
+    return [
+        "",
+        f"Largest batches to find first: {len(to_do)} of {len(plan.searches)}{then}",
+        *_table(
+            ["case", "largest batch", "s"],
+            [[str(one.case), one.state, f"{seconds:.0f}"] for one, seconds in plan.searches],
+        ),
+    ]
+
+
+def _at_most(plan: Plan) -> list[str]:
+    if not plan.reserve:
+        return []
+    most = seconds_for(plan, [*plan.pending, *plan.reserve])
+    runs = len(plan.pending) + len(plan.reserve)
+    return [f"  and at most {runs} runs, {duration(most)}, if no interval gets narrow"]
+
+
+def _brought(plan: Plan) -> list[str]:
+    """What is not made from a file of ours."""
+    return [f"  {name}: {one}" for name, one in sorted(plan.software.items()) if not one.file]
+
+
+def _table(header: list[str], rows: Iterable[list[str]]) -> list[str]:
+    """Columns padded to their widest cell, two spaces apart."""
+    everything = [header, *rows]
+    widths = [max(len(row[column]) for row in everything) for column in range(len(header))]
+    lines = []
+    for row in everything:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  " + "  ".join(cells).rstrip())
+    return lines

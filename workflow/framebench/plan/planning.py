@@ -1,0 +1,335 @@
+"""What is done, what is to do, how long it will take, and how far it has come."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..cases import matrix
+from ..cases.matrix import Capacity, Case, LeftOut
+from ..config.catalog import Catalog
+from ..config.settings import Settings, Suite
+from ..environments.software import Software, choose
+from ..machine.identities import Identity, is_here
+from ..machine.local import Machine
+from ..records import disturbance, record_files, record_sets
+from ..records.record_sets import RecordSet
+from ..records.run import Run
+from ..records.searches import FOLDER as SEARCHES
+from . import batch_searches, estimates, repeats, side_by_side
+from .batch_searches import Search
+from .side_by_side import Room
+
+RECORD_NAME = re.compile(r"r(\d+)(?:-retry(\d+))?\.json")
+
+# What a run has of a case. Sequence length and variant stand, with the settings, in its variant.
+_KEYS = tuple(key for key in Case._fields if key not in ("sequence_length", "variant"))
+
+
+class PlannedRun(NamedTuple):
+    """``name`` is the record's path below ``results/runs`` without ``.json``; ``status`` is that
+    of its record, or ``""`` while it is to be run; ``seconds`` is the expected wall time;
+    ``place`` is its own in the order of all runs."""
+
+    case: Case
+    repeat: int
+    name: str
+    status: str
+    seconds: float
+    place: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole of a suite on this machine."""
+
+    settings: Settings
+    place: Capacity
+    folders: dict[Case, str]
+    runs: list[PlannedRun]
+    reserve: list[PlannedRun]
+    """Repeats that are run only if those before them do not make an interval narrow enough."""
+    left_out: list[LeftOut]
+    software: dict[str, Software]
+    """What the cases run in, by its name (see :func:`software`)."""
+    cached: int
+    """Number of cached records behind the estimates."""
+    places: int
+    """How many the order of all runs has, with those of cases whose batch is still to be found."""
+    searches: list[tuple[Search, float]]
+    """Of the cases whose batch is ``max``, with the seconds that each is expected to take."""
+    room: Room | None
+    """What runs that go side by side share out; None where they follow each other."""
+    here: Identity
+    elsewhere: list[Run]
+    """Of the records that are as asked, those of other machines: left alone, measured anew."""
+
+    @property
+    def pending(self) -> list[PlannedRun]:
+        return [run for run in self.runs if not run.status]
+
+    @property
+    def unsearched(self) -> list[Search]:
+        return [search for search, _ in self.searches if search.result is None]
+
+    @property
+    def needed(self) -> dict[str, Software]:
+        """What the runs that are still to be done run in, by its name."""
+        to_do = [run.case for run in self.pending] + [search.case for search in self.unsearched]
+        names = sorted({software(case, self.settings.suite) for case in to_do})
+        return {name: self.software[name] for name in names}
+
+    @property
+    def expected(self) -> dict[str, float]:
+        """Seconds of a run, by the case's folder."""
+        runs = [*self.runs, *self.reserve]
+        return {self.folders[run.case]: run.seconds for run in runs}
+
+    @property
+    def cases(self) -> list[Case]:
+        """Those that are run, and those whose batch is still to be found."""
+        return [*self.folders, *(search.case for search in self.unsearched)]
+
+
+def make_plan(
+    settings: Settings,
+    catalog: Catalog,
+    machine: Machine,
+    cached: RecordSet | None,
+    expected: Mapping[str, float] | None = None,
+) -> Plan:
+    """Expand the suite and compare it with the records that are there. ``expected``: seconds of a
+    run, by the case's folder, where another process has looked at the records for this one.
+
+    A record of another content than it should have (truncated, foreign, of another case or other
+    settings, another machine) is left alone; its run is planned again under the next retry's name.
+    So is one whose status is in ``retry``, and a disturbed one of fewer retries than
+    ``rerun_disturbed``.
+    """
+    everything = matrix.cases(settings.suite, catalog)
+    wanted = matrix.narrow(everything, settings)
+    place = matrix.capacity(settings, machine, everything)
+    cases, left_out = matrix.fit(wanted, place)
+    # A framework's usual software is known too where only variants run: probes are of it.
+    names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
+    runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator)
+    requests = {
+        case: {
+            **request(software(case, settings.suite), settings, place, runs_in),
+            **({"variables": own} if (own := variables(case, settings.suite)) else {}),
+        }
+        for case in cases
+    }
+    memory = {"memory": machine.memory, "memory_limit": settings.memory_limit or "auto"}
+    needs = batch_searches.needed(
+        requests, settings.suite.largest_batch, memory, settings.results / SEARCHES,
+        settings.retry,
+    )  # fmt: skip
+    known = {case: needs[case].found if case in needs else case for case in cases}
+    folders = {
+        found: matrix.case_folder(found, requests[case]) for case, found in known.items() if found
+    }
+    as_asked = _as_asked(cached.runs if cached else (), folders, settings, place)
+    runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
+    elsewhere = [run for run in as_asked if not is_here(run.machine, machine.identity)]
+    needed = _needed(folders, settings, runs)
+    # Where there is no largest batch, once is enough to say why.
+    once = {search.found for search in needs.values() if search.failed}.difference(cases)
+    needed |= {case: 1 for case in folders if case in once}
+    latest = {run.origin: run for run in runs}
+    seconds = estimates.of_runs(folders, settings, place, catalog, latest, expected or {})
+    present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
+    planned: dict[tuple[Case, int], PlannedRun] = {}
+    reserve: dict[tuple[Case, int], PlannedRun] = {}
+    most = max([settings.suite.repeats.at_most, *needed.values()])
+    for number, (asked, repeat) in enumerate(matrix.rounds(cases, most, settings.seed)):
+        case = known[asked]
+        # A batch that was asked for may also be the largest: the same runs serve both.
+        if case is None or (case, repeat) in planned or (case, repeat) in reserve:
+            continue
+        folder = folders[case]
+        name, status = _record_of(folder, repeat, present[folder], latest, settings)
+        run = PlannedRun(case, repeat, name, status, seconds[case], number)
+        if repeat <= needed[case]:
+            planned[case, repeat] = run
+        elif case not in once:
+            reserve[case, repeat] = run
+    return Plan(
+        settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
+        runs_in, len(latest), most * len(cases),
+        [(one, estimates.of_search(one.case, settings, place, catalog)) for one in needs.values()],
+        Room.of(settings, place, machine), machine.identity, elsewhere,
+    )  # fmt: skip
+
+
+def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
+    """The plan with the cases whose batch has been found since it was made, and their runs."""
+    folder = plan.settings.results / "runs"
+    cached = record_sets.load(folder) if folder.is_dir() else None
+    # What was to be tried again has been tried again.
+    settings = replace(plan.settings, retry=frozenset())
+    now = make_plan(settings, catalog, machine, cached)
+
+    def new(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+        return [run for run in runs if run.case not in plan.folders]
+
+    return replace(
+        plan,
+        folders=now.folders,
+        runs=[*plan.runs, *new(now.runs)],
+        reserve=[*plan.reserve, *new(now.reserve)],
+        searches=now.searches,
+    )
+
+
+def software(case: Case, suite: Suite) -> str:
+    """The name of what a case runs in: its framework, or ``FRAMEWORK@VARIANT`` where the variant
+    brings an environment or an interpreter of its own."""
+    variant = suite.variants.get(case.variant)
+    own = variant and case.framework in {**variant.environments, **variant.interpreters}
+    return f"{case.framework}@{case.variant}" if own else case.framework
+
+
+def variables(case: Case, suite: Suite) -> Mapping[str, str]:
+    """What the ranks of a case are given by its variant."""
+    variant = suite.variants.get(case.variant)
+    return variant.variables if variant else {}
+
+
+def further(plan: Plan) -> list[PlannedRun]:
+    """The next repeats of the cases whose interval is still too wide, now that all runs asked for
+    so far have left their records."""
+    folder = plan.settings.results / "runs"
+    found = record_sets.load(folder).runs if folder.is_dir() else ()
+    as_asked = _as_asked(found, plan.folders, plan.settings, plan.place)
+    runs = [run for run in as_asked if is_here(run.machine, plan.here)]
+    needed = _needed(plan.folders, plan.settings, runs)
+    return [
+        run
+        for run in plan.reserve
+        if run.repeat <= needed[run.case] and not Path(folder, f"{run.name}.json").exists()
+    ]
+
+
+def request(
+    name: str, settings: Settings, place: Capacity, known: Mapping[str, Software]
+) -> dict[str, Any]:
+    """Everything besides the case that decides what is measured in the software ``name``, one of
+    those ``known``."""
+    environment = known[name].identity
+    return {**_measuring(settings, place), "seed": settings.seed, "environment": environment}
+
+
+def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
+    """The part of a request that stands in a record's settings and in the variant of its run."""
+    suite = settings.suite
+    return {
+        "accelerator": place.accelerator,
+        "cores_per_device": place.cores_per_device,
+        "warmup_steps": suite.warmup_steps,
+        **({"warmup_limit": suite.warmup_limit} if suite.warmup_limit else {}),
+        "timed_steps": suite.timed_steps,
+        **({"side_by_side": True} if settings.side_by_side else {}),
+    }
+
+
+def remaining(plan: Plan) -> float:
+    """Expected seconds until the runs still to do are done."""
+    return seconds_for(plan, plan.pending)
+
+
+def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
+    """Expected seconds until so many ``runs`` of the plan are done."""
+    if plan.room is None:
+        return sum(run.seconds for run in runs)
+    jobs = [
+        side_by_side.Job(run.repeat, plan.room.taken(run.case.devices_per_node), run.seconds)
+        for run in sorted(runs, key=lambda run: run.place)
+    ]
+    return side_by_side.duration(jobs, plan.room.whole)
+
+
+def duration(seconds: float) -> str:
+    """``75`` -> ``1 min 15 s``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def _as_asked(
+    runs: Iterable[Run], folders: dict[Case, str], settings: Settings, place: Capacity
+) -> list[Run]:
+    """The runs that are of the case in whose folder they lie, measured as is asked for. Others were
+    put there by hand."""
+    measuring = _measuring(settings, place)
+    asked = {
+        folder: (
+            *(getattr(case, key) for key in _KEYS),
+            record_files.variant_of({**measuring, "variant": case.variant}, case.sequence_length),
+        )
+        for case, folder in folders.items()
+    }
+
+    def found(run: Run) -> tuple[Any, ...]:
+        return (*(getattr(run, key) for key in _KEYS), record_sets.measured_as(run))
+
+    return [run for run in runs if asked.get(os.path.dirname(run.origin)) == found(run)]
+
+
+def _needed(folders: dict[Case, str], settings: Settings, runs: Iterable[Run]) -> dict[Case, int]:
+    """How many repeats each case should have, given those that there are."""
+    present: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        present[os.path.dirname(run.origin)].append(run)
+    suite = settings.suite
+    return {
+        case: repeats.wanted(present[folder], suite.repeats) for case, folder in folders.items()
+    }
+
+
+def _record_of(
+    folder: str,
+    repeat: int,
+    attempts: dict[int, list[int]],
+    latest: dict[str, Run],
+    settings: Settings,
+) -> tuple[str, str]:
+    """Name and status of a repeat's valid record; else the first free name and ``""``."""
+    present = attempts.get(repeat, [])
+    for attempt in sorted(present, reverse=True):
+        name = _name(folder, repeat, attempt)
+        run = latest.get(f"{name}.json")
+        if run and not (run.status in settings.retry or _run_again(run, settings.rerun_disturbed)):
+            return name, run.status
+        if run:
+            break
+    return _name(folder, repeat, max(present, default=-1) + 1), ""
+
+
+def _run_again(run: Run, most: int) -> bool:
+    return run.attempt < most and any(doubt.mark == disturbance.MARK for doubt in run.doubts)
+
+
+def _name(folder: str, repeat: int, attempt: int) -> str:
+    return f"{folder}/r{repeat}" + (f"-retry{attempt}" if attempt else "")
+
+
+def _attempts(folder: Path) -> dict[int, list[int]]:
+    """Attempts of each repeat whose names are taken in a case's folder."""
+    found: dict[int, list[int]] = defaultdict(list)
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return {}
+    for name in names:
+        if match := RECORD_NAME.fullmatch(name):
+            found[int(match[1])].append(int(match[2] or 0))
+    return found

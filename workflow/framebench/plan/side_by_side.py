@@ -1,0 +1,122 @@
+"""Runs beside each other, where the configuration allows it: how much of the machine each takes,
+which of those that wait may start, how long all will take, and where devices are leased.
+
+How many run at a time is decided here, by ``threads`` of Snakemake's jobs, of which the sum never
+exceeds ``--cores``. Which devices each of them has is decided by the harness (--lease), because
+Snakemake hands out numbers of devices, not devices, and knows nothing of other workflows.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import tempfile
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from ..machine.local import Machine
+
+if TYPE_CHECKING:
+    from ..cases.matrix import Capacity
+    from ..config.settings import Settings
+
+Waiting = TypeVar("Waiting")
+
+#: In the variant of a run (see :func:`record_files.variant_of`), and what readers must know of it.
+TOKEN = "side_by_side"
+MEANING = (
+    "other runs had the rest of the machine meanwhile; a ratio of many devices to few flatters the "
+    "many, which had fewer neighbours"
+)
+
+
+@dataclass(frozen=True)
+class Room:
+    """What there is to share out: ``whole`` logical cores or GPUs, of which a device takes
+    ``per_device``."""
+
+    whole: int
+    per_device: int
+    in_cores: bool
+
+    @staticmethod
+    def of(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
+        """None where runs follow each other."""
+        if not settings.side_by_side:
+            return None
+        if place.cores_per_device is None:
+            return Room(place.devices_per_node, 1, in_cores=False)
+        # A core is leased with all threads of its physical core.
+        return Room(machine.cores, place.cores_per_device * machine.threads_per_core, in_cores=True)
+
+    def taken(self, devices: int) -> int:
+        """By a run with so many devices."""
+        return min(self.whole, devices * self.per_device)
+
+    @property
+    def at_a_time(self) -> int:
+        """How many runs with one device."""
+        return self.whole // self.taken(1)
+
+    def threads(self, devices: int, cores: int) -> int:
+        """Of a run's job, where Snakemake may use so many cores: as many as keep those from
+        starting for which there is no room. With fewer cores than the machine's fewer runs go at a
+        time, and one that needs more than that takes all of them, and is alone."""
+        part = self.taken(devices)
+        scaled = -(-cores * part // self.whole)
+        return min(cores, max(part, scaled)) if self.in_cores else scaled
+
+
+class Job(NamedTuple):
+    """A run to be: all of a ``round`` start before any of the next. ``taken``: of the room."""
+
+    round: int
+    taken: int
+    seconds: float
+
+
+def duration(jobs: Iterable[Job], whole: int) -> float:
+    """Seconds until all have ended, if whatever comes first and fits is started whenever there is
+    room, round by round. ``jobs``: in the order of their rounds."""
+    now, free = 0.0, whole
+    running: list[tuple[float, int]] = []
+    for _, one_round in itertools.groupby(jobs, key=lambda job: job.round):
+        waiting = list(one_round)
+        while waiting:
+            candidates = enumerate(waiting) if free else ()
+            fits = next((n for n, job in candidates if job.taken <= free), None)
+            if fits is None:
+                now, taken = heapq.heappop(running)
+                free += taken
+            else:
+                job = waiting.pop(fits)
+                free -= job.taken
+                heapq.heappush(running, (now + job.seconds, job.taken))
+    return max((end for end, _ in running), default=now)
+
+
+def of_first_round(
+    waiting: Collection[Waiting], round_of: Callable[[Waiting], int | None]
+) -> list[Waiting]:
+    """Those that may start: runs of the first round that still has some (None: no run of a round).
+
+    Else a run that needs many devices would be overtaken by all later runs that need few, because
+    one of these fits whenever one ends: the repeats of its case would all come last, and no longer
+    see the same drift of the machine as the others'."""
+    rounds = [round_of(job) for job in waiting]
+    first = min((number for number in rounds if number is not None), default=None)
+    return [
+        job
+        for job, number in zip(waiting, rounds, strict=True)
+        if number is None or number == first
+    ]
+
+
+def lease_name(settings: Settings) -> str | None:
+    """Of the locks on the devices: the same for all workflows of the machine, whoever's and
+    wherever, that have one temporary folder. None where runs follow each other."""
+    if not settings.side_by_side:
+        return None
+    return str(Path(tempfile.gettempdir(), "framebench-devices"))

@@ -1,0 +1,62 @@
+"""What a target makes of the configuration: what it would ignore, and a plan without a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..config.settings import SOURCE, Settings
+from ..config.validation import ConfigError
+from ..environments.software import BROUGHT
+from .planning import Plan
+
+#: The targets for which a key says what to read.
+USED_BY = {"records": ("report", "lint"), "base": ("compare",), "candidate": ("compare",)}
+#: What a shell would read otherwise within the two pairs of quotes around a job's command.
+_UNQUOTABLE = '$`"\\'
+
+
+def check_keys(settings: Settings, target: str) -> None:
+    """Raise :class:`ConfigError` for a key that ``target`` would ignore, so that nobody waits for a
+    measurement where a report was meant."""
+    for key, targets in USED_BY.items():
+        if target not in targets and (value := getattr(settings, key)):
+            raise ConfigError(
+                f"{SOURCE}: {key}: found '{value}' for {target}; allowed with the target "
+                f"{' or '.join(targets)}: snakemake --cores 1 {targets[0]} --config {key}=.."
+            )
+
+
+def check_measurement(plan: Plan, target: str) -> None:
+    """Raise :class:`ConfigError` for a key that a measurement, or its plan, would ignore."""
+    settings = plan.settings
+    check_keys(settings, target)
+    wanted = {key: method for method, (key, _) in BROUGHT.items() if key in settings.entries}
+    if wanted and settings.deployment not in wanted.values():
+        raise ConfigError(
+            "\n".join(
+                f"{SOURCE}: {key}: found entries without --sdm {method}; allowed: with it, behind "
+                "the targets, or none"
+                for key, method in wanted.items()
+            )
+        )
+
+
+def check_runs(plan: Plan) -> None:
+    """Raise :class:`ConfigError` where no case can be run, with the reasons."""
+    if plan.cases:
+        return
+    reasons = Counter(one.reason for one in plan.left_out).most_common()
+    why = "; ".join(f"{reason} ({count} cases)" for reason, count in reasons)
+    raise ConfigError(
+        f"{plan.settings.suite.path}: found no case that can be run here, {len(plan.left_out)} are "
+        f"left out: {why}; allowed: at least one that fits"
+    )
+
+
+def check_quoting(place: str, text: str) -> None:
+    """Raise :class:`ConfigError` for what a job of the cluster would not be told as it stands."""
+    if bad := "".join(sorted(set(text) & set(_UNQUOTABLE))):
+        raise ConfigError(
+            f"{place}: found {text!r}; allowed on a cluster: without {' '.join(bad)}, which the "
+            "shells between Snakemake and a job would read otherwise"
+        )

@@ -1,0 +1,222 @@
+"""Certificates: what each framework's computation differs from the reference by, and whether it is
+within the bounds that make it the same computation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..files import json_files
+from ..machine.identities import Identity
+from .record_files import (
+    VARIANT,
+    computation_of,
+    environment_digest,
+    machine_of,
+    read,
+    variables_of,
+)
+from .run import Problem, cause
+
+if TYPE_CHECKING:
+    pass  # elsewhere where it is used: it takes longer to import than all of a plan
+
+FORMAT = "framebench-parity-1"
+
+#: The largest relative error that counts as the same, by precision and quantity.
+#:
+#: fp32 has a unit roundoff of 6e-8. Sums of thousands of terms in another order and some fifty
+#: layers leave errors of 1e-7 to 1e-6 in outputs and losses, and of up to 1e-4 in single gradients
+#: that are small differences of large terms; the bounds are ten times that. The change of a weight
+#: by one step is a difference of two float32 numbers that are a thousand times larger.
+#:
+#: amp rounds the operands of every product to 8 (bfloat16) or 11 (float16) significant bits, a
+#: relative error of up to 4e-3 each. Rounding errors are independent, so that those of some fifty
+#: layers in a row add up to sqrt(50) x 4e-3 = 3e-2 in the outputs; gradients have twice as many
+#: products behind them, and the losses after some steps are those of weights moved by such
+#: gradients.
+BOUNDS: dict[str, dict[str, float]] = {
+    "fp32": {
+        "outputs": 1e-4,
+        "loss": 1e-4,
+        "gradients": 1e-3,
+        "gradients, total": 1e-4,
+        "first update": 1e-2,
+        "first update, total": 1e-3,
+        "losses": 1e-4,
+    },
+    "amp": {
+        "outputs": 3e-2,
+        "loss": 1e-2,
+        "gradients": 0.3,
+        "gradients, total": 0.1,
+        "first update": 0.5,
+        "first update, total": 0.1,
+        "losses": 0.1,
+    },
+}
+#: Whatever the precision: counts are exact, and the outputs are moved by dropout as far as by the
+#: reference's, within what the randomness of one mask leaves open.
+EVERYWHERE = {
+    "trainable parameters": 0.0,
+    "multiply-adds": 0.0,
+    "products": 0.0,
+    "dropout": 0.25,
+}
+#: A framework's amp leaves some products in float32 by its own rules (MXNet's those in attention):
+#: at most this part, as the harness allows.
+AMP_PRODUCTS = 0.25
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What one comparison found. ``dropout``: whether it was the one with dropout. ``errors``:
+    (quantity, error, where), () unless it is ok. ``arm``: of an A/B test, "" where it is of the
+    usual software. ``environment``, ``variables``, ``computation`` and ``machine`` are those of
+    a run."""
+
+    framework: str
+    framework_version: str
+    accelerator: str
+    model: str
+    sequence_length: int | None
+    mode: str
+    precision: str
+    compiler: str
+    devices: int
+    dropout: bool
+    status: str
+    reason: str
+    errors: tuple[tuple[str, float, str], ...]
+    started: str
+    arm: str
+    environment: str
+    variables: tuple[tuple[str, str], ...]
+    computation: str
+    machine: Identity
+
+    @property
+    def subject(self) -> tuple[Any, ...]:
+        """What it certifies, without the number of devices."""
+        return (
+            self.framework,
+            self.framework_version,
+            self.accelerator,
+            self.model,
+            self.sequence_length,
+            self.mode,
+            self.precision,
+            self.compiler,
+        )
+
+    @property
+    def variant(self) -> str:
+        """What else it is of, as tokens like those of a run's."""
+        length = [f"seq={self.sequence_length}"] if self.sequence_length else []
+        arm = [f"{VARIANT}={self.arm}"] if self.arm else []
+        return ";".join([*length, *arm, *(f"{name}={value}" for name, value in self.variables)])
+
+    @property
+    def passed(self) -> bool | None:
+        """None where there is nothing to compare: the framework cannot do it."""
+        if self.status == "unsupported":
+            return None
+        within = [error <= bound(self.precision, name) for name, error, _ in self.errors]
+        return self.status == "ok" and bool(within) and all(within)
+
+
+def bound(precision: str, quantity: str) -> float:
+    """Raises KeyError for a quantity that has none."""
+    if quantity == "products" and precision == "amp":
+        return AMP_PRODUCTS
+    return {**EVERYWHERE, **BOUNDS[precision]}[quantity]
+
+
+def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
+    """The certificates below ``folder``, and files that are none."""
+    found = []
+    files, problems = json_files.below(folder)
+    for path in files:
+        try:
+            certificate = _certificate(read(path, FORMAT))
+        except (OSError, ValueError) as error:
+            problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
+            continue
+        found.append(certificate)
+    return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]
+
+
+def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
+    """The last of each comparison, whatever code and environment it was of, sorted."""
+    found: dict[tuple[Any, ...], Certificate] = {}
+    for one in sorted(certificates, key=lambda one: one.started):
+        found[(*one.subject, one.variant, one.devices, one.dropout)] = one
+    # A length of sequences may be None, which has no order.
+    return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
+
+
+def _certificate(record: Mapping[str, Any]) -> Certificate:
+    """Raises ValueError for an ok record from which nothing follows."""
+    case = record["case"]
+    return Certificate(
+        framework=case["framework"],
+        framework_version=record["framework_version"],
+        accelerator=record["settings"]["accelerator"],
+        model=case["model"],
+        sequence_length=case["sequence_length"],
+        mode=case["mode"],
+        precision=case["precision"],
+        compiler=case["compiler"],
+        devices=case["nodes"] * case["devices_per_node"],
+        dropout=_with_dropout(record),
+        status=record["status"],
+        reason=record["reason"],
+        errors=tuple(_errors(record)) if record["status"] == "ok" else (),
+        started=record["started"],
+        arm=record["settings"].get("variant") or "",
+        environment=environment_digest(record["environment"]),
+        variables=variables_of(record),
+        computation=computation_of(record),
+        machine=machine_of(record),
+    )
+
+
+def _with_dropout(record: Mapping[str, Any]) -> bool:
+    """Of the model as it ran; of an older record the file of its facts tells."""
+    if "dropout" in record["settings"]:
+        return bool(record["settings"]["dropout"])
+    return any(word.endswith("facts-dropout.json") for word in record["command"])
+
+
+def _errors(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
+    """The worst of all ranks for each quantity. JSON has no NaN: null is one."""
+    products = record["ranks"][0].get("products", {}) if record["ranks"] else {}
+    total = sum(products.values())
+    if not total:
+        raise ValueError("is an ok certificate whose first rank counted no products")
+    precision = record["case"]["precision"]
+    if precision not in BOUNDS:
+        raise ValueError(
+            f"is a certificate of precision {precision!r}; allowed: {', '.join(BOUNDS)}"
+        )
+    half = products.get("bfloat16", 0) + products.get("float16", 0)
+    wanted = half if precision == "amp" else products.get("float32", 0)
+    counted = ", ".join(f"{number} {name}" for name, number in sorted(products.items()))
+    yield "products", 1 - wanted / total, counted
+    worst: dict[str, tuple[float, str]] = {}
+    for rank in record["ranks"]:
+        for found in rank.get("parity", ()):
+            known = {**EVERYWHERE, **BOUNDS[precision]}
+            if found["quantity"] not in known:
+                raise ValueError(
+                    f"compares {found['quantity']!r}, which has no bound; allowed: "
+                    f"{', '.join(known)}"
+                )
+            error = math.inf if found["error"] is None else found["error"]
+            if found["quantity"] not in worst or error > worst[found["quantity"]][0]:
+                worst[found["quantity"]] = (error, found["where"])
+    for quantity, (error, where) in worst.items():
+        yield quantity, error, where

@@ -1,0 +1,126 @@
+"""The peak of a device in a precision, as probes found it.
+
+The peak belongs to the device, not to the framework that reached it: the fastest products of any
+framework on the same machine, accelerator and cores are what all are measured against.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..files import json_files
+from ..machine.identities import UNKNOWN, Identity, identity, same
+from .record_files import hardware_label, read
+from .run import Problem, Run, cause
+
+FORMAT = "framebench-probe-1"
+
+
+@dataclass(frozen=True)
+class Peak:
+    """What one probe reached: ``tflops`` are 10^12 floating-point operations per second, of
+    products in ``dtype`` of matrices with ``size`` rows, None unless ``status`` is ok."""
+
+    framework: str
+    framework_version: str
+    hardware: str
+    accelerator: str
+    cores: int | None
+    precision: str
+    status: str
+    reason: str
+    tflops: float | None
+    dtype: str
+    size: int
+    machine: Identity = UNKNOWN
+
+    @property
+    def by(self) -> str:
+        """Who reached it: framework, version, dtype, rows of the matrices."""
+        return f"{self.framework} {self.framework_version} {self.dtype} {self.size}"
+
+
+class Peaks:
+    """The peaks of devices, by what a run tells of its device."""
+
+    def __init__(self, found: Iterable[Peak] = ()) -> None:
+        self._found: dict[tuple[str, ...], list[Peak]] = defaultdict(list)
+        for peak in found:
+            key = (peak.hardware, _variant(peak.accelerator, peak.cores), peak.precision)
+            if peak.tflops:
+                self._found[key].append(peak)
+
+    def of(self, run: Run) -> Peak | None:
+        """The highest on this machine, accelerator and number of cores, in this precision."""
+        if run.source != "framebench" or not run.hardware:
+            return None
+        tokens = run.variant.split(";")
+        place = ";".join(t for t in tokens if t == tokens[0] or t.startswith("cores="))
+        there = self._found.get((run.hardware, place, run.precision), [])
+        here = [peak for peak in there if same(peak.machine, run.machine)]
+        return max(here, key=lambda peak: peak.tflops or 0.0, default=None)
+
+
+def _variant(accelerator: str, cores: int | None) -> str:
+    """As in the variant of a run."""
+    if accelerator != "cpu" or cores is None:
+        return accelerator
+    return f"{accelerator};cores={cores}"
+
+
+def load(folder: Path) -> tuple[list[Peak], list[Problem]]:
+    """What the probes below ``folder`` found, and files that are none."""
+    found = []
+    files, problems = json_files.below(folder)
+    for path in files:
+        try:
+            found.append(_peak(read(path, FORMAT)))
+        except (OSError, ValueError) as error:
+            problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
+    return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]
+
+
+def _peak(record: Mapping[str, Any]) -> Peak:
+    """Raises ValueError for an ok record without a product that took time."""
+    tflops, size, dtype = None, 0, ""
+    if record["status"] == "ok":
+        tflops, size, dtype = _reached(record["ranks"])
+    settings = record["settings"]
+    hardware = hardware_label(record["environment"]["hardware"])
+    return Peak(
+        framework=record["case"]["framework"],
+        framework_version=record["framework_version"],
+        hardware=hardware,
+        accelerator=settings["accelerator"],
+        cores=settings["cores_per_device"],
+        precision=record["case"]["precision"],
+        status=record["status"],
+        reason=record["reason"],
+        tflops=tflops,
+        dtype=dtype,
+        size=size,
+        machine=identity(record["environment"], hardware),
+    )
+
+
+def _reached(ranks: Sequence[Mapping[str, Any]]) -> tuple[float, int, str]:
+    """The highest rate of the one rank, at which size, and the dtype of its products."""
+    if len(ranks) != 1:
+        raise ValueError(f"is an ok probe of {len(ranks)} ranks; allowed: 1")
+    blocks = ranks[0].get("probe", ())
+    if not blocks or not all(block["seconds"] and min(block["seconds"]) for block in blocks):
+        raise ValueError("is an ok probe without products that took time")
+    dtypes = list(ranks[0].get("products", ()))
+    if len(dtypes) != 1:
+        raise ValueError(f"is an ok probe with products in {dtypes}; allowed: one dtype")
+    tflops, size = max((tflops_of(block), int(block["size"])) for block in blocks)
+    return tflops, size, str(dtypes[0])
+
+
+def tflops_of(block: Mapping[str, Any]) -> float:
+    """A product of two matrices of n rows takes n^3 multiplications and as many additions."""
+    return float(2e-12 * block["size"] ** 3 * block["products"] / min(block["seconds"]))

@@ -1,0 +1,105 @@
+"""Which figures are proved: those for which a certificate says that the same code, in the same
+environment, with the same variables and on the same kind of machine, computed what the reference
+does."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..machine.identities import same
+from .parity import Certificate
+from .run import Doubt, Run
+
+FAILED, UNPROVED = "parity", "unproved"
+HOW = "snakemake --cores all parity"
+
+
+class Marks:
+    """Which figures have no proof. ``models``: the facts of those that are known, by name."""
+
+    def __init__(
+        self, certificates: Iterable[Certificate], models: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._models = models
+        self._of: dict[Any, list[Certificate]] = defaultdict(list)
+        for certificate in sorted(certificates, key=lambda one: one.started):
+            self._of[certificate.subject].append(certificate)
+        self._known: dict[Any, Doubt | None] = {}
+
+    def doubt(self, run: Run) -> Doubt | None:
+        """``parity`` where a comparison of what ``run`` computed failed, else ``unproved`` unless
+        all that it takes has passed: on one device; in training also on several, where it had
+        several, and with dropout, where the model has it. None of runs of others."""
+        if run.source != "framebench":
+            return None
+        several = run.mode == "train" and run.nodes * run.devices_per_node > 1
+        key = (_subject(run), run.environment, run.variables, run.computation, run.machine, several)
+        if key not in self._known:
+            self._known[key] = self._judged(run, several)
+        return self._known[key]
+
+    def _judged(self, run: Run, several: bool) -> Doubt | None:
+        found = self._of.get(_subject(run), [])
+        # The last of each comparison: it may have been made again.
+        own = {(one.devices > 1, one.dropout): one for one in found if not _others(one, run)}
+        unknown = [one for one in found if not (run.computation and one.computation)]
+        for one in [*own.values(), *unknown]:
+            # One of several devices says nothing of a single one.
+            if one.passed is False and (several or one.devices == 1):
+                return Doubt(FAILED, "")
+        facts = self._models.get(run.model, {})
+        if "parity" not in facts:
+            return Doubt(UNPROVED, f"there is no reference of {run.model} to compare it with")
+        if not run.computation:
+            return Doubt(UNPROVED, "the record does not say which code computed it")
+        needed = [(False, False)]
+        needed += [(True, False)] * several
+        with_dropout = run.mode == "train" and facts["hyperparameters"].get("dropout")
+        needed += [(False, True)] * bool(with_dropout)
+        for kind in needed:
+            if kind not in own:
+                return Doubt(UNPROVED, _why_not(run, found, kind))
+            if own[kind].passed is None:
+                return Doubt(UNPROVED, f"it cannot be compared: {own[kind].reason}")
+        return None
+
+
+def _subject(run: Run) -> tuple[Any, ...]:
+    """As that of a certificate."""
+    return (
+        run.framework,
+        run.framework_version,
+        run.variant.partition(";")[0],
+        run.model,
+        run.sequence_length,
+        run.mode,
+        run.precision,
+        run.compiler,
+    )
+
+
+def _others(one: Certificate, run: Run) -> list[str]:
+    """In what else the two differ. Any machine with the same hardware is as good as another."""
+    alike = [machine._replace(memory="", host="") for machine in (one.machine, run.machine)]
+    differing = {
+        "another environment": one.environment != run.environment,
+        "other variables": one.variables != run.variables,
+        "other code": one.computation != run.computation,
+        "other hardware": not same(*alike),
+    }
+    return [name for name, differs in differing.items() if differs]
+
+
+def _why_not(run: Run, found: Iterable[Certificate], kind: tuple[bool, bool]) -> str:
+    """What is wrong with the certificate that comes nearest, or missing; empty without any."""
+    like = [one for one in found if (one.devices > 1, one.dropout) == kind]
+    if not like:
+        several, dropout = kind
+        what = "on several devices" if several else "with dropout" if dropout else ""
+        return f"it was not compared {what}" if what else ""
+    nearest = min(like, key=lambda one: len(_others(one, run)))
+    if not nearest.computation:
+        return "the certificate does not say of which code it is"
+    return f"the certificate is of {' and '.join(_others(nearest, run))}"

@@ -1,0 +1,290 @@
+"""Records: one JSON file per run, rN.json or rN-retryK.json in a folder per case."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import fastjsonschema
+
+from ..files import json_files
+from ..machine.identities import Identity, identity, same
+from ..plan.side_by_side import TOKEN as SIDE_BY_SIDE
+from . import by_node, doubts
+from .communication import all_reduce_of
+from .run import NO_REASON, Problem, Run, cause
+from .step_parts import split_of
+
+_FORMAT = "framebench-record-1"
+_SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
+VARIANT = "variant"
+# Of an environment: more than packages, what they are built on.
+_BROUGHT = ("image", "image_digest", "modules")
+# Variables that tell a framework or a library underneath to compute in another way.
+_ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X64|BF16|FP16")
+_NAME = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?\.json")
+# A record states its throughput and what it follows from; the two are written by one program from
+# the same floats, so anything beyond rounding error is another definition of throughput.
+_RELATIVE_ERROR = 1e-6
+
+
+def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
+    """Every record below `root` as a run, what is none, and how many attempts were superseded.
+
+    Only the latest attempt of a repeat on a machine counts: a run that was tried again was tried
+    again because the earlier attempt was not to be taken. A broken latest attempt leaves the one
+    before it.
+    """
+    attempts: dict[tuple[str, int | str], list[Run]] = defaultdict(list)
+    files, problems = json_files.below(root)
+    seen: dict[bytes, str] = {}
+    for file in files:
+        origin = json_files.origin_of(file, root)
+        try:
+            content = json_files.content_of(file)
+            run = _run_of_record(parse(content), file, origin)
+        except (OSError, ValueError) as error:
+            problems.append(Problem(origin, cause(error)))
+            continue
+        digest = hashlib.sha256(content).digest()
+        if digest in seen:
+            problems.append(Problem(origin, f"is a copy of {seen[digest]}, which is counted once"))
+            continue
+        seen[digest] = origin
+        folder, name = os.path.split(origin)
+        slot = (folder, run.repeat if _NAME.fullmatch(name) else name)
+        attempts[slot].append(run)
+    latest = [run for tried in attempts.values() for run in _latest(tried)]
+    return latest, problems, sum(map(len, attempts.values())) - len(latest)
+
+
+def _latest(attempts: list[Run]) -> list[Run]:
+    """Of the attempts of a repeat the last on each machine."""
+    kept: list[Run] = []
+    for run in sorted(attempts, key=lambda run: run.attempt, reverse=True):
+        if not any(same(run.machine, later.machine) for later in kept):
+            kept.append(run)
+    return kept
+
+
+def read(path: Path, wanted: str = _FORMAT) -> dict[str, Any]:
+    """The record of the format ``wanted`` at ``path``. Raises OSError where it cannot be read,
+    ValueError where it is none."""
+    return parse(json_files.content_of(path), wanted)
+
+
+def parse(content: bytes, wanted: str = _FORMAT) -> dict[str, Any]:
+    """A record of the format ``wanted`` from its bytes. Raises ValueError with what is wrong and
+    where."""
+    record = json_files.decode(content)
+    found = record.get("format") if isinstance(record, dict) else None
+    if found != wanted:
+        shown = _shortened(repr(found))
+        raise ValueError(f"is no Framebench record: format is {shown}; allowed: {wanted!r}")
+    try:
+        _validator()(record)
+    except fastjsonschema.JsonSchemaValueException as error:
+        shown = _shortened(repr(error.value))
+        message = _shortened(str(error.message), 300)
+        raise ValueError(f"breaks the record schema: {message}; found {shown}") from error
+    return dict(record)
+
+
+def _shortened(text: str, longest: int = 60) -> str:
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+@cache
+def _validator() -> Callable[[Any], Any]:
+    # Compiled once: the generic validator takes minutes for 10,000 records of 100 steps.
+    schema = json.loads(_SCHEMA.read_text(encoding="utf-8"))
+    return fastjsonschema.compile(schema, use_default=False)
+
+
+def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
+    """A run from a valid record. Raises ValueError where the record contradicts itself."""
+    case, environment = record["case"], record["environment"]
+    named = _NAME.fullmatch(file.name)
+    if named and int(named[1]) != record["repeat"]:
+        raise ValueError(f"is named as repeat {named[1]}, but holds repeat {record['repeat']}")
+    is_ok = record["status"] == "ok"
+    slowest = _slowest(record["ranks"])
+    steps = _steps_of(slowest)
+    hardware = hardware_label(environment["hardware"])
+    return Run(
+        framework=case["framework"],
+        framework_version=record["framework_version"],
+        source=record["source"],
+        model=case["model"],
+        mode=case["mode"],
+        precision=case["precision"],
+        compiler=case["compiler"],
+        variant=variant_of(record["settings"], case["sequence_length"]),
+        nodes=int(case["nodes"]),
+        devices_per_node=int(case["devices_per_node"]),
+        batch_per_device=int(case["batch_per_device"]),
+        repeat=int(record["repeat"]),
+        attempt=int(named[2] or 0) if named else 0,
+        status=record["status"],
+        reason="" if is_ok else record["reason"].strip() or NO_REASON,
+        throughput=_checked_throughput(record) if is_ok else None,
+        unit=record["unit"],
+        step_seconds=steps,
+        wall_seconds=float(record["wall_seconds"]),
+        origin=origin,
+        hardware=hardware,
+        environment=environment_digest(environment),
+        record=file,
+        doubts=doubts.of(record) if is_ok else (),
+        peak_device_memory=_most(record["ranks"], "peak_device_memory_bytes") if is_ok else None,
+        peak_host_memory=_most(record["ranks"], "peak_host_memory_bytes") if is_ok else None,
+        joules_per_sample=_joules_per_sample(record) if is_ok else None,
+        split=split_of(slowest) if is_ok else None,
+        all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
+        started=_moment(record["started"]),
+        machine=machine_of(record),
+        sequence_length=case["sequence_length"],
+        variables=variables_of(record),
+        computation=computation_of(record),
+    )
+
+
+def _moment(text: str) -> float | None:
+    """Seconds of the epoch; None for what is no time in ISO 8601."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _most(ranks: Sequence[Mapping[str, Any]], field: str) -> int | None:
+    """The largest that any rank has in ``field``."""
+    return max((int(rank[field]) for rank in ranks if rank.get(field) is not None), default=None)
+
+
+def _joules_per_sample(record: Mapping[str, Any]) -> float | None:
+    """Of all sources that were read (processors, memory, GPUs) together; None without any."""
+    known = []
+    for _, watch in by_node.found(record, "watch"):
+        joules = [float(value) for value in watch["energy_joules"].values() if value is not None]
+        known += [sum(joules)] if joules else []
+    # Of some nodes alone it would not be that of the samples of all.
+    return sum(known) / record["samples"] if len(known) == record["case"]["nodes"] else None
+
+
+def variant_of(settings: Mapping[str, Any], length: int | None) -> str:
+    """What else than the keys of a run decides its number, from a record's settings and sequence
+    length, as tokens: "cpu;cores=1;seq=128;steps=20+100"."""
+    tokens = [str(settings["accelerator"])]
+    if settings["accelerator"] == "cpu" and settings["cores_per_device"] is not None:
+        tokens.append(f"cores={settings['cores_per_device']}")
+    if settings.get("side_by_side"):
+        tokens.append(SIDE_BY_SIDE)
+    if length is not None:
+        tokens.append(f"seq={length}")
+    limit = f"..{settings['warmup_limit']}" if settings.get("warmup_limit") else ""
+    tokens.append(f"steps={settings['warmup_steps']}{limit}+{settings['timed_steps']}")
+    if settings.get("variant"):
+        tokens.append(f"{VARIANT}={settings['variant']}")
+    return ";".join(tokens)
+
+
+def variables_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What an A/B test gave the ranks, and what else they had that changes the arithmetic."""
+    own = record["environment"]["variables"].items()
+    found = {name: value for name, value in own if _ARITHMETIC.search(name)}
+    found.update(record["settings"].get("variables", {}))
+    return tuple(sorted((name, str(value)) for name, value in found.items()))
+
+
+def machine_of(record: Mapping[str, Any]) -> Identity:
+    """By which the machine of a record is known."""
+    environment = record["environment"]
+    return identity(environment, hardware_label(environment["hardware"]))
+
+
+def computation_of(record: Mapping[str, Any]) -> str:
+    """The digest of the code that computed it; "" where the record does not tell."""
+    return str(record["environment"]["code"].get("computation", ""))
+
+
+def _checked_throughput(record: Mapping[str, Any]) -> float:
+    """Samples/s of an ok record, which must be samples / window and nothing else."""
+    value, samples, window = (record[k] for k in ("throughput", "samples", "window_seconds"))
+    if value is None or not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"is ok, but its throughput is {value}; allowed: a number above 0")
+    if not (samples and window):
+        raise ValueError("is ok, but states no samples or no window to check its throughput by")
+    if not math.isclose(value, samples / window, rel_tol=_RELATIVE_ERROR):
+        raise ValueError(
+            f"states a throughput of {value}, but {samples} samples in {window} s are "
+            f"{samples / window}"
+        )
+    return float(value)
+
+
+def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The rank with the longest window; empty where none was timed."""
+
+    def window(rank: Mapping[str, Any]) -> tuple[float, int]:
+        return rank.get("window_seconds", 0.0), -rank["rank"]
+
+    return max((rank for rank in ranks if rank.get("step_seconds")), key=window, default={})
+
+
+def _steps_of(rank: Mapping[str, Any]) -> tuple[float, ...]:
+    """Seconds of each timed step."""
+    steps = tuple(map(float, rank.get("step_seconds", ())))
+    if not math.isfinite(sum(steps)):
+        raise ValueError("holds a step time that is not finite")
+    return steps
+
+
+def hardware_label(hardware: Mapping[str, Any]) -> str:
+    """Kinds of GPU and CPU in words; "" if the record names none.
+
+    Kinds, not numbers: runs on one and on eight devices of a machine are of the same hardware.
+    """
+    if isinstance(hardware.get("label"), str):
+        return str(hardware["label"]).strip()
+    cpu = _name(hardware.get("cpu_model", hardware.get("cpu")))
+    gpus = [_name(gpu) for gpu in _as_list(hardware.get("gpus"))]
+    return ", ".join(dict.fromkeys(filter(None, [*gpus, cpu])))
+
+
+def _name(part: Any) -> str:
+    if isinstance(part, Mapping):
+        part = part.get("name", part.get("model"))
+    return part.strip() if isinstance(part, str) else ""
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def environment_digest(environment: Mapping[str, Any]) -> str:
+    """Twelve hex digits of Python, packages, whether conda made it, image or modules, and what is
+    set for NCCL (that it reports more does not count); "" where no package was captured."""
+    if not environment["packages"]:
+        return ""
+    known = repr((environment["python"], sorted(environment["packages"].items())))
+    if environment["way"] == "conda":
+        known += repr(environment["way"])
+    if brought := [environment[key] for key in _BROUGHT if environment.get(key)]:
+        known += repr(brought)
+    if nccl := sorted(
+        (name, value)
+        for name, value in environment["variables"].items()
+        if name.startswith("NCCL_") and not name.startswith("NCCL_DEBUG")
+    ):
+        known += repr(nccl)
+    return hashlib.sha256(known.encode()).hexdigest()[:12]

@@ -1,0 +1,103 @@
+"""What travels from the records to the tables: runs, and what could not be read as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..files.problem import Problem as Problem
+from ..files.problem import cause as cause
+from ..machine.identities import UNKNOWN, Identity
+from .communication import AllReduce
+from .step_parts import Split
+
+STATUSES = ("ok", "oom", "unsupported", "timeout", "failed")
+MODES = ("train", "inference")
+NO_REASON = "no reason given"
+
+
+class RecordsError(ValueError):
+    """The given path cannot be read as a set of records at all; the message says why."""
+
+
+class Doubt(NamedTuple):
+    """Why the figure of a run should not be believed: the mark for it, and what was found."""
+
+    mark: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One repeat of one case, measured by us or imported.
+
+    `throughput` is in `unit` (global samples/s), None unless `status` is "ok"; `step_seconds` are
+    the timed steps of the slowest rank, () for imported runs; `attempt` is 0 for the first.
+    `origin` is the record's path below the set's root, or "runs.csv:LINE". `hardware` (a label)
+    and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
+    not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
+    are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
+    all its samples; `split` is that of the slowest rank, None where none was asked for;
+    `all_reduce` is None where none was timed.
+    `machine`: what tells the machine from others, of several nodes the first.
+    `sequence_length` is in tokens. `variables` are those that an A/B test gives the ranks and those
+    that change a framework's arithmetic, by name; `computation` is a digest of the code that
+    computed it, "" where that is not known.
+    `largest`: its batch is the largest that fits, found by a search. `started`: when, in seconds of
+    the epoch, None where that is not known.
+    """
+
+    framework: str
+    framework_version: str
+    source: str
+    model: str
+    mode: str
+    precision: str
+    compiler: str
+    variant: str
+    nodes: int
+    devices_per_node: int
+    batch_per_device: int
+    repeat: int
+    attempt: int
+    status: str
+    reason: str
+    throughput: float | None
+    unit: str
+    step_seconds: tuple[float, ...]
+    wall_seconds: float | None
+    origin: str
+    hardware: str
+    environment: str
+    record: Path | None
+    doubts: tuple[Doubt, ...] = ()
+    peak_device_memory: int | None = None
+    peak_host_memory: int | None = None
+    joules_per_sample: float | None = None
+    split: Split | None = None
+    all_reduce: AllReduce | None = None
+    largest: bool = False
+    started: float | None = None
+    machine: Identity = UNKNOWN
+    sequence_length: int | None = None
+    variables: tuple[tuple[str, str], ...] = ()
+    computation: str = ""
+
+
+def order(run: Run) -> tuple[Any, ...]:
+    """Sorts the runs of a case together, and cases so that a scaling series reads upwards."""
+    key = (
+        run.framework,
+        run.framework_version,
+        run.source,
+        run.model,
+        run.mode,
+        run.precision,
+        run.compiler,
+        run.variant,
+        run.batch_per_device,
+        run.nodes,
+        run.devices_per_node,
+    )
+    return (*key, run.repeat, run.attempt, run.origin)

@@ -1,0 +1,88 @@
+"""What did not end well, for the report: cases by status, with their reasons."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..records.record_sets import load_record
+from ..records.run import RecordsError, Run
+from . import panels
+from .html_tables import Link
+from .panels import Cases
+from .record_links import numbered
+
+MAX_FAILURES = 300
+MAX_TRACEBACKS = 10
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The repeats of one case that ended alike."""
+
+    case: str
+    framework: str
+    status: str
+    reason: str
+    count: int
+    links: Sequence[Link]
+    traceback: str
+
+
+def by_status(
+    cases: Cases, link: Callable[[Run, str], Link]
+) -> tuple[dict[str, list[Failure]], dict[str, int]]:
+    """The failures of each status, and how many are left out of each."""
+    grouped: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
+    for key, runs in cases.items():
+        for run in runs:
+            if run.status != "ok":
+                grouped[(run.status, run.reason, *key)].append(run)
+    found: dict[str, list[Failure]] = defaultdict(list)
+    left_out: Counter[str] = Counter()
+    read = 0
+    for runs in grouped.values():
+        run = runs[0]
+        if len(found[run.status]) >= MAX_FAILURES:
+            left_out[run.status] += 1
+            continue
+        traceback = ""
+        if run.status == "failed" and run.record is not None and read < MAX_TRACEBACKS:
+            traceback = _traceback(run.record)
+            read += 1
+        found[run.status].append(
+            Failure(
+                case=", ".join(
+                    part
+                    for part in (
+                        run.model, run.mode, panels.scale(run), f"batch {run.batch_per_device}",
+                        run.precision, "" if run.compiler == "none" else run.compiler,
+                    )
+                    if part
+                ),
+                framework=f"{run.framework} {run.framework_version}".strip(),
+                status=run.status,
+                reason=run.reason,
+                count=len(runs),
+                links=numbered(runs, link),
+                traceback=traceback,
+            )
+        )  # fmt: skip
+    return {status: found[status] for status in ordered(found) if found[status]}, dict(left_out)
+
+
+def ordered(statuses: Iterable[str]) -> list[str]:
+    """In the order in which the report tells them."""
+    known = ("ok", "failed", "oom", "timeout", "unsupported")
+    return sorted(statuses, key=lambda status: known.index(status) if status in known else 9)
+
+
+def _traceback(path: Path) -> str:
+    try:
+        ranks = load_record(path)["ranks"]
+    except RecordsError:
+        return ""
+    return next((rank["traceback"] for rank in ranks if rank.get("traceback")), "")

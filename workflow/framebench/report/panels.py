@@ -1,0 +1,249 @@
+"""What the report draws, and what it leaves out and says so.
+
+A report stays readable and small whatever the number of records: each kind of plot has a bound,
+and every caption states what lies beyond it and where that is to be found.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ..records.run import RecordsError, Run
+from ..statistics import descriptive
+from ..tables.cases import KEYS
+from . import plots
+from .plots import Look, Plot, Row
+from .selection import (
+    is_known,
+    labels,
+    left_out,
+    panels_left_out,
+    rows_of,
+    short,
+    spread,
+    training_first,
+    without_ratio,
+)
+
+MAX_PANELS = 6
+MAX_ROWS = 40
+MAX_STEP_PLOTS = 12
+
+Key = tuple[Any, ...]
+Cases = Mapping[Key, Sequence[Run]]
+
+#: Words for statuses, where a number would stand.
+STATUS_WORDS = {
+    "oom": "out of memory",
+    "unsupported": "unsupported",
+    "timeout": "over the time limit",
+    "failed": "failed",
+}
+
+
+def by_case(runs: Iterable[Run]) -> dict[Key, list[Run]]:
+    """The repeats of each case and unit, in the order of the runs."""
+    cases: dict[Key, list[Run]] = defaultdict(list)
+    for run in runs:
+        cases[tuple(getattr(run, key) for key in (*KEYS, "unit"))].append(run)
+    return dict(cases)
+
+
+def throughput(cases: Cases, look: Look) -> list[Plot]:
+    """A panel per model and mode: every repeat of every case, grouped so that what stands
+    together differs only in framework and compiler."""
+    panels: dict[tuple[str, str], list[Key]] = defaultdict(list)
+    for key, runs in cases.items():
+        panels[runs[0].model, runs[0].mode].append(key)
+    drawn = []
+    for model, mode in sorted(panels, key=training_first)[:MAX_PANELS]:
+        keys = panels[model, mode]
+        label = labels([cases[key][0] for key in keys])
+        groups: dict[tuple[Any, ...], list[Key]] = defaultdict(list)
+        for key in keys:
+            run = cases[key][0]
+            place = (run.nodes * run.devices_per_node, run.nodes, run.precision)
+            groups[(*place, run.batch_per_device)].append(key)
+        chosen = _most_shared(groups, cases)
+        rows: list[Row] = []
+        alone = all(len(group) == 1 for group in chosen.values())
+        for group in sorted(chosen):
+            first = cases[chosen[group][0]][0]
+            heading = f"{scale(first)} · {first.precision} · batch {first.batch_per_device}"
+            if alone:  # a heading over every single row would only be noise
+                rows.append(_throughput_row(cases[chosen[group][0]], f"{label(first)}, {heading}"))
+                continue
+            rows.append(Row(heading))
+            for key in sorted(chosen[group], key=lambda key: label(cases[key][0])):
+                rows.append(_throughput_row(cases[key], label(cases[key][0])))
+        count = sum(map(len, chosen.values()))
+        units = sorted({run.unit for key in keys for run in cases[key]})
+        axis = f"throughput, {' or '.join(units)}"
+        drawn.append(
+            Plot(
+                title=f"{model}, {'training' if mode == 'train' else mode}",
+                svg=plots.strips(rows, look, axis),
+                narrow=plots.strips(rows, look, axis, narrow=True),
+                description=f"Throughput of {count} cases of {model}, {mode}: a dot for each "
+                "repeat, a tick at the median. The numbers stand in the table Summary.",
+                caption="Each repeat is a dot, the tick and the number are the median, the line "
+                f"runs from minimum to maximum. {left_out(count, len(keys), 'cases')}"
+                + (
+                    " Shown are the settings that most frameworks have in common; all are in the "
+                    "table Summary."
+                    if count < len(keys)
+                    else ""
+                )
+                + panels_left_out(len(panels), MAX_PANELS, "Summary"),
+            )
+        )
+    return drawn
+
+
+def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
+    """One strip plot of a table of speed-ups."""
+    return _ratios(
+        table,
+        look,
+        name,
+        column="speedup",
+        axis="speed-up (1 = no gain)",
+        caption="Ratio of medians of the same devices and batch; right of the line is faster.",
+    )
+
+
+def comparison(table: pd.DataFrame, look: Look) -> list[Plot]:
+    """One strip plot of candidate over base."""
+    return _ratios(
+        table,
+        look,
+        "Candidate over base",
+        column="ratio",
+        axis="ratio (1 = the same)",
+        caption="Right of the line the candidate is faster.",
+    )
+
+
+def _ratios(
+    table: pd.DataFrame, look: Look, name: str, column: str, axis: str, caption: str
+) -> list[Plot]:
+    rows = rows_of(table)
+    with_ratio = [row for row in rows if is_known(getattr(row, column))]
+    if not with_ratio:
+        return []
+    groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+    for row in spread(with_ratio, lambda row: (row.model, row.mode, row.framework), MAX_ROWS):
+        precision = getattr(row, "precision", "")
+        groups[row.model, row.mode, row.nodes * row.devices_per_node, row.nodes, precision,
+               row.batch_per_device].append(row)  # fmt: skip
+    drawn: list[Row] = []
+    for group in sorted(groups, key=training_first):
+        first = groups[group][0]
+        parts = [f"{first.model}, {first.mode}", scale(first), getattr(first, "precision", "")]
+        drawn.append(Row(" · ".join(filter(None, [*parts, f"batch {first.batch_per_device}"]))))
+        label = labels(groups[group])
+        for row in sorted(groups[group], key=label):
+            low, high = (float(getattr(row, f"{column}_ci_{end}")) for end in ("low", "high"))
+            interval = (low, high) if is_known(low) else None
+            value = float(getattr(row, column))
+            drawn.append(Row(label(row), row.framework, [value], interval=interval))
+    shown = sum(map(len, groups.values()))
+    return [
+        Plot(
+            title=name,
+            svg=plots.strips(drawn, look, axis, reference=1.0),
+            narrow=plots.strips(drawn, look, axis, reference=1.0, narrow=True),
+            description=f"{name}: {shown} ratios against the line at 1. The numbers "
+            "stand in the table below.",
+            caption=f"{caption} The bar is the 95 % interval, where there are repeats enough. "
+            + left_out(shown, len(with_ratio), "ratios")
+            + without_ratio(len(rows) - len(with_ratio)),
+        )
+    ]
+
+
+def step_times(
+    cases: Cases, look: Look, load: Callable[[Run], Mapping[str, Any]]
+) -> list[tuple[Plot, Run]]:
+    """Raw step times of the repeat nearest to the median, for cases spread over frameworks and
+    models. ``load`` reads a record (for its warm-up); only those drawn are read."""
+    with_steps = {}
+    for key, runs in cases.items():
+        usable = [run for run in runs if run.throughput is not None and len(run.step_seconds) > 1]
+        if usable:
+            middle = descriptive.median([run.throughput for run in usable if run.throughput])
+            with_steps[key] = min(usable, key=lambda run: abs((run.throughput or 0) - middle))
+    models: dict[str, list[Run]] = defaultdict(list)
+    for run in with_steps.values():
+        models[run.model].append(run)
+    names = {model: labels(runs, "batch_per_device") for model, runs in models.items()}
+    chosen = spread(
+        list(with_steps.values()), lambda run: (run.framework, run.model, run.mode), MAX_STEP_PLOTS
+    )
+    drawn = []
+    for run in sorted(chosen, key=lambda run: training_first((run.model, run.mode))):
+        try:
+            warmup = _warmup(load(run), run)
+            about_warmup = f"{len(warmup)} warm-up steps in grey."
+        except RecordsError:
+            warmup = []
+            about_warmup = "The warm-up is missing: the record could not be read again."
+        middle = descriptive.median(run.step_seconds)
+        slow = [value for value in run.step_seconds if value > plots.SLOW * middle]
+        words = (
+            f"{len(slow)} of {len(run.step_seconds)} timed steps are slow (more than "
+            f"{plots.SLOW:g} times the median of {plots.number(1000 * middle)} ms"
+            + (f"), the slowest {plots.number(1000 * max(slow))} ms" if slow else ")")
+        )
+        setting = f"{run.precision}, {scale(run)}"
+        name = f"{run.model}, {run.mode}: {names[run.model](run)}, {setting}"
+        plot = Plot(
+            title=name,
+            svg=plots.steps(warmup, run.step_seconds, look.colour(run.framework)),
+            description=f"Step times of {name}, repeat {run.repeat}: {words}.",
+            caption=f"Repeat {run.repeat}: {words}. {about_warmup} "
+            + left_out(len(chosen), len(with_steps), "cases"),
+            wide=False,
+        )
+        drawn.append((plot, run))
+    return drawn
+
+
+def scale(row: Any) -> str:
+    """``2n8g``: nodes x devices of each."""
+    return f"{row.nodes}n{row.devices_per_node}g"
+
+
+def _throughput_row(runs: Sequence[Run], label: str) -> Row:
+    values = [run.throughput for run in runs if run.throughput is not None]
+    bad = sorted({run.status for run in runs if run.status != "ok"})
+    words = ", ".join(STATUS_WORDS.get(status, status) for status in bad)
+    if values and bad:
+        label = short(f"{label} ({len(runs) - len(values)} of {len(runs)} {words})")
+    return Row(label, runs[0].framework, values, words)
+
+
+def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:
+    """Warm-up of the rank whose window the run shows."""
+    ranks = [rank for rank in record["ranks"] if rank.get("step_seconds")]
+    for rank in ranks:
+        if tuple(rank["step_seconds"]) == run.step_seconds:
+            return list(rank.get("warmup_step_seconds", []))
+    return []
+
+
+def _most_shared(groups: Mapping[tuple[Any, ...], list[Key]], cases: Cases) -> dict[Key, list[Key]]:
+    """Whole groups up to MAX_ROWS cases, those with the most frameworks first."""
+    chosen: dict[Key, list[Key]] = {}
+    room = MAX_ROWS
+    for group in sorted(
+        groups, key=lambda g: (-len({cases[key][0].framework for key in groups[g]}), g)
+    ):
+        if len(groups[group]) <= room or not chosen:
+            chosen[group] = groups[group][:room]
+            room -= len(chosen[group])
+    return chosen

@@ -1,0 +1,236 @@
+"""The report's plots, drawn from plain values: strips of dots, step times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from ..statistics import descriptive
+from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, VARIABLES, svg
+
+WIDTH = 760  # drawing units of a wide plot: CSS pixels at its natural size
+NARROW = 344  # of its twin for a phone
+ROW = 22
+#: A step this many times as long as the median step of its window is called slow.
+SLOW = 1.5
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")
+DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing with its words: ``description`` is read instead of it, ``caption`` stands below
+    and says what was left out. ``narrow`` takes its place on a phone."""
+
+    title: str
+    svg: Markup
+    description: str
+    caption: str
+    narrow: Markup | None = None
+    wide: bool = True
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a strip plot. Without ``values`` it is a gap, and ``note`` says why in words;
+    without a framework it is a heading. ``interval`` is drawn as a bar behind the dots."""
+
+    label: str
+    framework: str = ""
+    values: Sequence[float] = ()
+    note: str = ""
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour and marker of each framework: the same in every plot of a report."""
+
+    frameworks: Sequence[str]
+
+    def colour(self, framework: str) -> str:
+        return SERIES[self.frameworks.index(framework) % len(SERIES)]
+
+    def variable(self, framework: str) -> str:
+        """The colour as CSS, for the page around the plots."""
+        return VARIABLES[self.colour(framework)]
+
+    def marker(self, framework: str) -> str:
+        position = self.frameworks.index(framework)
+        # Past eight frameworks the colours come round again, with other markers.
+        return MARKERS[(position + position // len(SERIES)) % len(MARKERS)]
+
+
+def number(value: float) -> str:
+    """Four significant digits without an exponent, as plots and their captions need them."""
+    if value == 0 or not abs(value) < 1e7:
+        return f"{value:.4g}"
+    digits = 0
+    while digits < 6 and abs(value) * 10**digits < 1000:
+        digits += 1
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _decimals(values: Sequence[float]) -> int:
+    """Decimals that show four digits of the largest value; the same for a whole column."""
+    return max(0, 3 - math.floor(math.log10(max(values, default=1.0))))
+
+
+def strips(
+    rows: Sequence[Row], look: Look, axis: str, reference: float | None = None, narrow: bool = False
+) -> Markup:
+    """A dot for each value and a tick at the median, one row each; the median in numbers at the
+    right. With ``reference`` (ratios) a line stands there and the dots hang on it. ``narrow`` puts
+    the labels above the rows, for a phone."""
+    values = [value for row in rows for value in (*row.values, *(row.interval or ()))]
+    logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
+    digits = _decimals(values)
+    width = NARROW if narrow else WIDTH
+    left = 12 if narrow else min(320, 28 + 8 * max(len(row.label) for row in rows))
+    right = 12 if narrow else 84
+    places, total = _places(rows, narrow)
+    height = ROW * total + 46
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes(
+            (left / width, 40 / height, (width - left - right) / width, ROW * total / height)
+        )
+        axes.set_ylim(total, 0)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="y", visible=False)
+        _x_axis(axes, values, logarithmic, reference, 4 if narrow else 6)
+        axes.set_xlabel(axis + (" (logarithmic axis)" if logarithmic else ""))
+        if reference is not None:
+            axes.axvline(reference, color=MUTED, linewidth=1.2)
+
+        def write(text: str, side: int, place: float, offset: float, **style: Any) -> None:
+            axes.annotate(
+                text, (side, place), xycoords=axes.get_yaxis_transform(), va="center",
+                textcoords="offset points", xytext=(offset, 0), **style,
+            )  # fmt: skip
+
+        for row, (label, dots) in zip(rows, places, strict=True):
+            if not row.framework:
+                write(row.label, 0, label, 8 - left, color=MUTED, fontweight="bold")
+                continue
+            write(row.label, 0, label, -6 if narrow else -10, ha="left" if narrow else "right")
+            if row.values:
+                _strip(axes, dots, row, look, reference)
+                middle = f"{descriptive.median(row.values):.{digits}f}"
+                write(middle, 1, label, 6 if narrow else 74, ha="right")
+            elif row.note:
+                write(row.note, 0, dots, 8, color=MUTED, fontstyle="italic")
+
+    return svg(draw, width, height)
+
+
+def _places(rows: Sequence[Row], narrow: bool) -> tuple[list[tuple[float, float]], float]:
+    """Where the label and the dots of each row stand, in rows from the top, and the sum."""
+    places = []
+    at = 0.0
+    for row in rows:
+        above = narrow and bool(row.framework)
+        places.append((at + 0.5, at + (1.2 if above else 0.5)))
+        at += 1.95 if above else 1.15 if narrow else 1.0
+    return places, at
+
+
+def _strip(axes: Axes, place: float, row: Row, look: Look, reference: float | None) -> None:
+    style: dict[str, Any] = {
+        "linestyle": "none", "color": look.colour(row.framework), "clip_on": False,
+    }  # fmt: skip
+    several = len(row.values) > 1
+    start = min(row.values) if reference is None else reference
+    axes.hlines(place, start, max(row.values), color=style["color"], linewidth=1.6, alpha=0.55)
+    if row.interval:
+        axes.hlines(place, *row.interval, color=style["color"], linewidth=7, alpha=0.3)
+    axes.plot(
+        row.values, [place] * len(row.values), marker=look.marker(row.framework), markersize=6.5,
+        alpha=0.6 if several else 0.95, markeredgewidth=0, **style,
+    )  # fmt: skip
+    if several:
+        middle = descriptive.median(row.values)
+        axes.plot([middle], [place], marker="|", markersize=15, markeredgewidth=2.4, **style)
+
+
+def limits(values: Sequence[float], reference: float | None) -> tuple[float, float]:
+    """Ends of a linear axis: from 0, or, for what is measured from ``reference``, around that and
+    all values, so that a difference of a few percent is seen."""
+    if reference is None:
+        return 0.0, 1.04 * max(values)
+    low, high = min(*values, reference), max(*values, reference)
+    margin = max(0.06 * (high - low), 0.01)
+    return low - margin, high + margin
+
+
+def _x_axis(
+    axes: Axes, values: Sequence[float], logarithmic: bool, reference: float | None, ticks: int
+) -> None:
+    if not values:
+        axes.set_xticks([])
+        axes.set_xlim(0, 1)
+        axes.grid(visible=False)
+    elif logarithmic:
+        axes.set_xscale("log")
+        axes.set_xlim(min(values) / 1.3, max(values) * 1.3)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=12))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        axes.set_xlim(*limits(values, reference))
+        axes.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
+
+
+def steps(warmup: Sequence[float], window: Sequence[float], colour: str) -> Markup:
+    """Seconds of every step of a run: the warm-up grey before the shaded window, slow steps
+    marked, and what would blow up the axis at its upper edge, with its value."""
+    middle = descriptive.median(window)
+    scale, unit = (1.0, "s") if middle >= 1 else (1000.0, "ms")
+    low = min(0.9 * middle, 0.98 * min(window))
+    high = max(1.1 * middle, 1.05 * min(max(window), 3 * middle))
+    series = [(index - len(warmup) + 1, value) for index, value in enumerate((*warmup, *window))]
+    marker = 4.5 if len(series) <= 300 else 2.5
+
+    def dots(axes: Axes, part: Iterable[tuple[int, float]], colour: str, size: float) -> None:
+        inside = [(at, value * scale) for at, value in part if low <= value <= high]
+        if inside:
+            axes.plot(*zip(*inside, strict=True), linestyle="none", marker="o", markersize=size,
+                      color=colour, markeredgewidth=0)  # fmt: skip
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes((54 / 380, 40 / 200, 314 / 380, 144 / 200))
+        axes.axvspan(0.5, len(window) + 0.5, color=ACCENT, alpha=0.09, linewidth=0)
+        axes.axhline(middle * scale, color=MUTED, linewidth=1)
+        slow = [(at, value) for at, value in series if at > 0 and value > SLOW * middle]
+        dots(axes, [point for point in series if point[0] <= 0], MUTED, marker)
+        dots(axes, [point for point in series if point[0] > 0 and point not in slow], colour,
+             marker)  # fmt: skip
+        dots(axes, slow, ALARM, marker + 3)
+        beyond = [(at, value) for at, value in series if value > high]
+        for at, _ in beyond:
+            axes.plot([at], [high * scale], marker="^", markersize=8, clip_on=False,
+                      color=ALARM if at > 0 else MUTED, markeredgewidth=0)  # fmt: skip
+        if beyond:
+            at, value = max(beyond, key=lambda point: point[1])
+            right = at < len(series) / 2
+            axes.annotate(f"{number(value * scale)} {unit}", (at, high * scale),
+                          xytext=(8 if right else -8, 0), textcoords="offset points",
+                          va="center", ha="left" if right else "right", color=MUTED,
+                          fontsize=FONT - 1)  # fmt: skip
+        axes.set_xlim(0.5 - len(warmup) - 0.01 * len(series), len(window) + 0.5)
+        axes.set_ylim(low * scale, high * scale)
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes.set_xlabel("step of the timed window")
+        axes.set_ylabel(unit)
+
+    return svg(draw, 380, 200)

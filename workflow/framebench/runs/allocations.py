@@ -1,0 +1,38 @@
+"""Which runs of a plan share an allocation of the cluster, and which SLURM would not take."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+
+from ..plan.planning import Plan, PlannedRun
+
+
+def refused(plan: Plan, refusal: Callable[[Sequence[str]], str]) -> list[str]:
+    """A line for each shape of the plan's runs whose longest SLURM would not take; ``refusal`` asks
+    it. Empty without a cluster."""
+    described = plan.settings.cluster
+    if described is None:
+        return []
+    shapes: dict[str, list[PlannedRun]] = defaultdict(list)
+    for run in plan.pending:
+        shapes[run.case.topology].append(run)
+    lines = []
+    for topology, runs in shapes.items():
+        case, seconds = runs[0].case, max(run.seconds for run in runs)
+        cuda = plan.place.accelerator == "cuda"
+        if why := refusal(described.options(case.nodes, case.devices_per_node, seconds, cuda)):
+            lines.append(f"SLURM would not take the {len(runs)} run(s) of {topology}: {why}")
+    return lines
+
+
+def allocations(plan: Plan, size: int) -> dict[str, str]:
+    """The name of each run's allocation, where ``size`` runs of one shape share one: those that
+    follow each other in the plan, so that the repeats of a case stay apart."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for run in [*plan.pending, *plan.reserve]:
+        shape = run.case.topology
+        found[run.name] = f"{shape}-{seen[shape] // size}"
+        seen[shape] += 1
+    return found

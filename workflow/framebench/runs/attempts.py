@@ -1,0 +1,118 @@
+"""``framebench attempts --most N -- HARNESS ..``: a run, and again while it was disturbed.
+
+Every attempt leaves a record under the next retry's name, and the latest one counts: which one it
+is depends on what the watcher saw, never on the throughput.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from ..records.disturbance import disturbed
+
+_NAME = re.compile(r"(r\d+)(?:-retry(\d+))?")
+_PR_SET_PDEATHSIG = 1
+PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def main(arguments: list[str]) -> int:
+    """The exit status of the last attempt; 128 + N after signal N, which the harness gets too."""
+    parser = argparse.ArgumentParser(prog="framebench attempts", description=__doc__)
+    parser.add_argument("--most", type=int, required=True, help="retries of a repeat, at most")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="with --output and --log")
+    given = parser.parse_args(arguments)
+    command = [word for word in given.command if word != "--"]
+    end_with_parent()
+    caught: list[int] = []
+    while True:
+        status = run(command, caught)
+        if status or caught:
+            return 128 + caught[0] if caught else status
+        output = Path(_value(command, "--output"))
+        following = next_attempt(output.stem, output.parent)
+        why = _why_again(output)
+        if not why or following > given.most:
+            return 0
+        print(
+            f"disturbed: {why}; measuring again ({following} of at most {given.most})", flush=True
+        )
+        command = renamed(command, following)
+
+
+def next_attempt(name: str, folder: Path) -> int:
+    """The number of the first retry after the record ``name`` (without ``.json``) that has no
+    record in ``folder`` yet."""
+    found = _NAME.fullmatch(name)
+    assert found, f"{name} is no name of a run"
+    number = int(found[2] or 0) + 1
+    while (folder / f"{found[1]}-retry{number}.json").exists():
+        number += 1
+    return number
+
+
+def renamed(command: Sequence[str], attempt: int) -> list[str]:
+    """The command with its record and log named after retry number ``attempt``."""
+    words = list(command)
+    for option in ("--output", "--log"):
+        path = Path(_value(words, option))
+        repeat = path.stem.partition("-")[0]
+        place = words.index(option) + 1
+        words[place] = str(path.with_name(f"{repeat}-retry{attempt}{path.suffix}"))
+    return words
+
+
+def _value(command: Sequence[str], option: str) -> str:
+    return command[command.index(option) + 1]
+
+
+def _why_again(output: Path) -> str:
+    record = json.loads(output.read_text(encoding="utf-8"))
+    return disturbed(record) if record["status"] == "ok" else ""
+
+
+def end_with_parent() -> None:
+    """Where the workflow asks for it, get SIGTERM when the process that started this one ends. The
+    variable holds that one's id: it may have ended before this one could ask the kernel."""
+    parent = os.environ.get(PARENT_VARIABLE)
+    if parent:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if str(os.getppid()) != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def run(command: Sequence[str], caught: list[int]) -> int:
+    """Wait for the command; pass on the signals that ask this process to end, noting them. Where
+    this process ends with its parent, so does the command, if it looks for that."""
+    process: subprocess.Popen[bytes] | None = None
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(number)
+
+    before = {number: signal.signal(number, leave) for number in _SIGNALS}
+    try:
+        if caught:
+            return 0
+        variables = dict(os.environ)
+        if PARENT_VARIABLE in variables:
+            variables[PARENT_VARIABLE] = str(os.getpid())
+        process = subprocess.Popen(command, env=variables)
+        if caught:
+            process.send_signal(caught[0])
+        return process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,173 @@
+"""Which comparisons a suite needs, and the command of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..cases.matrix import Case
+from ..config.catalog import Catalog
+from ..machine.identities import Identity, is_here
+from ..plan.planning import Plan, request, software, variables
+from ..records import parity
+from ..records.record_files import machine_of, read
+from .commands import common, given, words
+
+
+class Comparison(NamedTuple):
+    """One framework computing one thing. ``devices`` are 1 or 2: more prove nothing else.
+    ``dropout``: with the model's dropout, only whether that acts. ``software``: the name of what it
+    runs in; ``variables``: what the ranks are given; ``arm``: of the A/B test that has either for
+    itself, else ""."""
+
+    framework: str
+    model: str
+    mode: str
+    devices: int
+    precision: str
+    compiler: str
+    sequence_length: int | None
+    dropout: bool
+    software: str
+    variables: tuple[tuple[str, str], ...] = ()
+    arm: str = ""
+
+    @property
+    def reference(self) -> str:
+        """What it is compared with: the model, and where there is one the sequence length."""
+        return self.model + (f"-s{self.sequence_length}" if self.sequence_length else "")
+
+    def __str__(self) -> str:
+        words = [self.framework, self.reference, self.mode, self.precision, self.compiler]
+        words += [f"{self.devices} device(s)"]
+        words += [f"variant {self.arm}"] if self.arm else []
+        return " ".join([*words, "dropout"] if self.dropout else words)
+
+
+def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
+    """For every case of the plan whose model has a reference: the same on one device, on two where
+    it trains on several, and with dropout where it trains a model that has it. Variants that run in
+    the same software with the same variables have theirs in common."""
+    found: dict[Comparison, Comparison] = {}
+
+    def add(one: Comparison) -> None:
+        found.setdefault(one._replace(arm=""), one)
+
+    for case in plan.cases:
+        if "parity" not in catalog.models[case.model]:
+            continue
+        one = Comparison(
+            case.framework,
+            case.model,
+            case.mode,
+            1,
+            case.precision,
+            case.compiler,
+            case.sequence_length,
+            False,
+            *_of_arm(plan, case),
+        )
+        add(one)
+        if case.mode == "train":
+            if case.nodes * case.devices_per_node > 1:
+                add(one._replace(devices=2))
+            if catalog.models[case.model]["hyperparameters"].get("dropout"):
+                add(one._replace(dropout=True))
+    return list(found.values())
+
+
+def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    """The name of its software, its variables, and its variant where these are not the usual."""
+    suite = plan.settings.suite
+    name, own = software(case, suite), tuple(sorted(variables(case, suite).items()))
+    return name, own, case.variant if own or name != case.framework else ""
+
+
+def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
+    """Of all that a reference is computed from: the model's facts, the seed and the code."""
+    code = [*_files(catalog.root / "scripts" / "reference"), *_shared(catalog.root)]
+    return _digest([catalog.models[model], seed], code)
+
+
+def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[str, Comparison]:
+    """The record of each comparison, below ``results/parity``, without ``.json``.
+
+    Its name ends in a digest of all that decides the result (environment, code of the harness and
+    of the adapter, reference), so that no certificate outlives what it certified. Where that name
+    is taken by something else than a certificate, or by one whose status is in ``retry``, the name
+    of the next attempt."""
+    found = {}
+    for one in wanted:
+        code = [
+            *_files(catalog.root / "scripts" / "harness"),
+            *_files(catalog.root / "scripts" / "frameworks" / one.framework),
+        ]
+        asked = request(one.software, plan.settings, plan.place, plan.software)
+        reference = reference_digest(catalog, one.model, plan.settings.seed)
+        about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+        kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
+        kind += "-dropout" if one.dropout else ""
+        kind += f"-{one.arm}" if one.arm else ""
+        digest = _digest([about, reference], code)
+        name = f"{one.framework}/{one.reference}/{kind}-{digest}"
+        found[free_name(plan, "parity", name, parity.FORMAT)] = one
+    return found
+
+
+def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
+    """What to compare, as arguments of the harness. ``reference``: the folder."""
+    facts = json.loads(Path("scripts/models", f"{one.model}.json").read_text())
+    named: dict[str, Any] = {
+        "framework": f"scripts/frameworks/{one.framework}",
+        "model": f"{reference}/{'facts-dropout' if one.dropout else 'facts'}.json",
+        "mode": one.mode,
+        "devices-per-node": one.devices,
+        "batch-per-device": facts["parity"]["batch_per_device"],
+        "precision": one.precision,
+        "compiler": one.compiler,
+        "sequence-length": one.sequence_length,
+        "parity": reference,
+        "variant": one.arm or None,
+        **common(plan, plan.settings.time_limit),
+    }
+    return words(named) + given(one.variables)
+
+
+def free_name(plan: Plan, kind: str, name: str, wanted: str) -> str:
+    """``name``, or that of its first attempt in the results' folder ``kind`` which is not taken by
+    a record of something else than ``wanted`` (a format), by one of another machine, or by one
+    whose status is to be tried again."""
+    folder, attempt = plan.settings.results / kind, 0
+    while True:
+        tried = f"{name}-retry{attempt}" if attempt else name
+        path = folder / f"{tried}.json"
+        if not path.exists() or _status(path, wanted, plan.here) not in ("", *plan.settings.retry):
+            return tried
+        attempt += 1
+
+
+def _status(path: Path, wanted: str, here: Identity) -> str:
+    try:
+        record = read(path, wanted)
+    except (OSError, ValueError):
+        return ""
+    return str(record["status"]) if is_here(machine_of(record), here) else ""
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".json"))
+
+
+def _shared(root: Path) -> list[Path]:
+    """What the reference takes from the harness."""
+    return [root / "scripts" / "harness" / f"{name}.py" for name in ("parity", "synthetic")]
+
+
+def _digest(values: Any, files: Iterable[Path]) -> str:
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:8]

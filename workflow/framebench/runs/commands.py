@@ -1,0 +1,177 @@
+"""The command line of a run: what the harness is told, and which interpreter must be told it.
+
+``name`` is that of some software, see :func:`plan.software`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ..cases.matrix import Case
+from ..config.catalog import Catalog
+from ..config.cluster import START_NODES
+from ..environments.soundness import is_sound
+from ..plan import batch_searches
+from ..plan.batch_searches import Search
+from ..plan.planning import Plan, PlannedRun, variables
+from ..plan.side_by_side import lease_name
+
+#: Steps that are timed part by part behind the window of a training run's first repeat: what a step
+#: consists of does not change from repeat to repeat.
+SPLIT_STEPS = 3
+
+
+def to_build(plan: Plan) -> set[str]:
+    """The names of the software whose venv is missing or damaged, and built once for all nodes."""
+    if plan.settings.node_local:
+        return set()
+    markers = {name: one.marker for name, one in plan.software.items()}
+    return {name for name, marker in markers.items() if marker and not is_sound(marker)}
+
+
+def conda_file(plan: Plan, name: str) -> Path | None:
+    """The environment file for ``--sdm conda``; None where none is needed."""
+    file = plan.software[name].file
+    return file.path if file else None
+
+
+def image(plan: Plan, name: str) -> str | None:
+    """The image for ``--sdm apptainer``; None where none is needed."""
+    found = plan.software[name].image
+    return found.name if found else None
+
+
+def preparation(plan: Plan, name: str, framebench: list[str], nodes: int) -> list[str]:
+    """What a run's command stands behind: what builds its environment on its ``nodes``, where each
+    has its own."""
+    software = plan.software[name]
+    if not (plan.settings.node_local and software.file and software.marker):
+        return []
+    places = ["--file", str(software.file.path), "--marker", str(software.marker)]
+    places += ["--start-nodes", START_NODES.format(nodes=nodes)] if nodes > 1 else []
+    return [*framebench, "environment", *places, "--"]
+
+
+def beside(plan: Plan, name: str, framebench: list[str]) -> list[str]:
+    """What starts a command of ours beside a run. In a container that is the Python of the image:
+    there is no other."""
+    software = plan.software[name]
+    return [*software.python, framebench[-1]] if software.image else framebench
+
+
+def interpreter(plan: Plan, name: str) -> list[str]:
+    """The words that start the run's Python."""
+    return list(plan.software[name].python)
+
+
+def origin(plan: Plan, catalog: Catalog, name: str) -> str:
+    """Arguments, quoted for the shell, by which the harness checks that it runs where it should."""
+    software = plan.software[name]
+    way = ["--way", software.way]
+    if software.image:
+        digest = ["--image-digest", software.image.digest] if software.image.digest else []
+        return shlex.join([*way, "--image", software.image.name, *digest])
+    if software.modules:
+        return shlex.join([*way, *(word for one in software.modules for word in ("--module", one))])
+    if software.file is None:
+        return shlex.join(way)
+    pin = software.file.pin(catalog.frameworks[name.partition("@")[0]]["package"])
+    # Only the shell that activated a conda environment knows its prefix.
+    prefix = shlex.quote(str(software.folder)) if software.folder else '"$CONDA_PREFIX"'
+    return f"{shlex.join(way)} --prefix {prefix} --pin {shlex.quote(pin)}"
+
+
+def attempts(plan: Plan, name: str, framebench: list[str]) -> list[str]:
+    """What runs the harness again where the run was disturbed; nothing if that is not wanted."""
+    most = plan.settings.rerun_disturbed
+    return [*beside(plan, name, framebench), "attempts", "--most", str(most), "--"] if most else []
+
+
+def arguments(plan: Plan, run: PlannedRun) -> list[str]:
+    """What to measure, as arguments of the harness."""
+    suite = plan.settings.suite
+    return words(
+        {
+            **_case(plan, run.case),
+            "warmup-steps": suite.warmup_steps,
+            "warmup-limit": suite.warmup_limit,
+            "timed-steps": suite.timed_steps,
+            "repeat": run.repeat,
+            "split-steps": SPLIT_STEPS if run.case.mode == "train" and run.repeat == 1 else None,
+            **common(plan, run.seconds),
+        }
+    ) + _variables(plan, run.case)
+
+
+def run_limit(plan: Plan, seconds: float) -> float:
+    """The time limit of a run that is expected to take so many seconds: on a cluster it ends with
+    a record before its job's time is up."""
+    limit = plan.settings.time_limit
+    cluster = plan.settings.cluster
+    return min(limit, cluster.run_limit(seconds)) if cluster else limit
+
+
+def search_bounds(plan: Plan) -> list[str]:
+    """Where to search for a largest batch, as arguments of the search."""
+    bounds = plan.settings.suite.largest_batch
+    return words({"multiple-of": bounds.multiple_of, "at-most": bounds.at_most})
+
+
+def search_arguments(plan: Plan, search: Search) -> list[str]:
+    """What each run of a search has in common, as arguments of the harness: all but the batch."""
+    named = {
+        **_case(plan, search.case),
+        "batch-per-device": None,
+        "warmup-steps": batch_searches.WARMUP_STEPS,
+        "timed-steps": batch_searches.TIMED_STEPS,
+        **common(plan, plan.settings.time_limit),
+    }
+    return [*words(named), *_variables(plan, search.case), "--spare-memory"]
+
+
+def _case(plan: Plan, case: Case) -> dict[str, object]:
+    return {
+        "framework": f"scripts/frameworks/{case.framework}",
+        "model": f"scripts/models/{case.model}.json",
+        "mode": case.mode,
+        "nodes": case.nodes,
+        "devices-per-node": case.devices_per_node,
+        "batch-per-device": case.batch_per_device,
+        "precision": case.precision,
+        "compiler": case.compiler,
+        "sequence-length": case.sequence_length,
+        "start-nodes": START_NODES if case.nodes > 1 else None,
+        "variant": case.variant or None,
+    }
+
+
+def common(plan: Plan, seconds: float) -> dict[str, object]:
+    """What holds for all that is measured and is expected to take so many ``seconds``, as
+    arguments of the harness by name; None for what is not said."""
+    settings, cluster = plan.settings, plan.settings.cluster
+    return {
+        "accelerator": plan.place.accelerator,
+        "cores-per-device": plan.place.cores_per_device,
+        "time-limit": run_limit(plan, seconds),
+        "memory-limit": settings.memory_limit,
+        "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
+        "lease": lease_name(settings),
+        "seed": settings.seed,
+    }
+
+
+def words(named: Mapping[str, object]) -> list[str]:
+    """As the command line has them; nothing for None."""
+    given = {key: value for key, value in named.items() if value is not None}
+    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
+
+
+def _variables(plan: Plan, case: Case) -> list[str]:
+    return given(variables(case, plan.settings.suite).items())
+
+
+def given(named: Iterable[tuple[str, str]]) -> list[str]:
+    """Environment variables of the ranks, as the command line has them."""
+    return [word for name, value in named for word in ("--variable", f"{name}={value}")]

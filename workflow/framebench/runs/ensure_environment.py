@@ -1,0 +1,103 @@
+"""``framebench environment --file F --marker M [-- COMMAND ..]``: a venv, built where it is missing
+or damaged; then the command in the place of this process.
+
+So a run brings its environment to the node that it is on: whichever run is the first there builds
+it, the others find it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from ..environments import children, soundness
+from ..files import locks
+from .attempts import PARENT_VARIABLE, end_with_parent, run
+
+
+def main(arguments: list[str]) -> int:
+    """The exit status: 1 with one clear message on stderr where there is no environment."""
+    parser = argparse.ArgumentParser(prog="framebench environment", description=__doc__)
+    parser.add_argument("--file", type=Path, required=True, help="envs/NAME.yaml")
+    parser.add_argument("--marker", type=Path, required=True, help="file that says it is built")
+    parser.add_argument(
+        "--start-nodes",
+        metavar="COMMAND",
+        help="what starts a command once on each node of a run that has several: all build it",
+    )
+    parser.add_argument("--log", type=Path, help="for what is printed; shown where it fails")
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    given = parser.parse_args(arguments[:split])
+    command = arguments[split + 1 :]
+    end_with_parent()
+    shown = _divert(given.log) if given.log else None
+    status = 0
+    if given.start_nodes:
+        status = _build_on_nodes(given.start_nodes, given.file, given.marker)
+    elif not soundness.is_sound(given.marker):
+        status = _build(given.file, given.marker)
+    if status and shown is not None:
+        os.write(shown, given.log.read_bytes())
+    if status:
+        return status
+    if command:
+        os.execvp(command[0], command)
+    return 0
+
+
+def _divert(log: Path) -> int:
+    """From now on all output goes to the log. Returns what stderr was before."""
+    before = os.dup(2)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    return before
+
+
+def _build_on_nodes(start: str, file: Path, marker: Path) -> int:
+    own = [sys.executable, str(Path(__file__).parents[1]), "environment"]
+    caught: list[int] = []
+    places = ["--file", str(file), "--marker", str(marker)]
+    parent = os.environ.pop(PARENT_VARIABLE, None)  # what it starts has one on another node
+    status = run([*shlex.split(start), *own, *places], caught)
+    if parent:
+        os.environ[PARENT_VARIABLE] = parent
+    return 128 + caught[0] if caught else status
+
+
+def _build(file: Path, marker: Path) -> int:
+    # Not needed, and not loaded, where there is nothing to build.
+    from ..config.validation import ConfigError
+
+    children.end_on_signals()
+    try:
+        ensure(file, marker)
+    except (ConfigError, locks.LockError) as error:
+        print(f"framebench: {error}", file=sys.stderr)
+    except subprocess.CalledProcessError as error:
+        print(f"framebench: {error.cmd[0]!s} ended with {error.returncode}", file=sys.stderr)
+    except OSError as error:
+        print(f"framebench: {marker.parent}: cannot be built: {error}", file=sys.stderr)
+    else:
+        return 0
+    return 1
+
+
+def ensure(file: Path, marker: Path) -> None:
+    """Build the environment of ``file`` around ``marker``, unless another process does so first.
+    Raises as :func:`environments.build` does, :class:`locks.LockError` and OSError."""
+    from ..environments import venvs
+
+    lock = marker.parent.with_name(f"{marker.parent.name}.lock")
+    with locks.take(lock, "give another folder: --config environments=DIR") as held:
+        if soundness.is_sound(marker):
+            return
+        if marker.exists():
+            print(f"{marker.parent} is damaged: {soundness.damage(marker)}. It is built anew.")
+        # What is left of a build that was killed holds the lock as long as it goes on.
+        venvs.build(file, marker, [held.fileno()])

@@ -1,0 +1,75 @@
+"""Which probes of the peak a suite needs, and the command of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..plan.planning import Plan, duration, request
+from ..records.peaks import FORMAT
+from .certify import free_name
+from .commands import common, words
+
+#: Rough wall time of one, most of it for the import.
+SECONDS = 5.0
+
+
+class Probe(NamedTuple):
+    """One framework multiplying matrices in one precision, on one device. ``model`` is any that
+    the framework runs in the suite: what it says of itself may depend on the products it has."""
+
+    framework: str
+    precision: str
+    model: str
+    sequence_length: int | None
+
+    def __str__(self) -> str:
+        return f"{self.framework} {self.precision}"
+
+
+def wanted(plan: Plan) -> list[Probe]:
+    """One for each framework and precision of the plan."""
+    found: dict[tuple[str, str], Probe] = {}
+    for case in plan.cases:
+        probe = Probe(case.framework, case.precision, case.model, case.sequence_length)
+        found.setdefault((case.framework, case.precision), probe)
+    return list(found.values())
+
+
+def names(plan: Plan) -> dict[str, Probe]:
+    """The record of each probe, below ``results/probes``, without ``.json``. Its name ends in a
+    digest of what decides the result: accelerator, cores and environment."""
+    found = {}
+    for one in wanted(plan):
+        asked = request(one.framework, plan.settings, plan.place, plan.software)
+        about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+        digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
+        name = f"{one.framework}/{one.precision}-{digest}"
+        found[free_name(plan, "probes", name, FORMAT)] = one
+    return found
+
+
+def describe(plan: Plan, probes: Mapping[str, Probe]) -> str:
+    """How many are still to do, and their time; empty where none is."""
+    folder = plan.settings.results / "probes"
+    missing = [name for name in probes if not (folder / f"{name}.json").exists()]
+    if not missing:
+        return ""
+    time_for_it = duration(SECONDS * len(missing))
+    return f"\nProbes of the peak to run, roughly {time_for_it}: {len(missing)}"
+
+
+def arguments(plan: Plan, one: Probe) -> list[str]:
+    """What to probe, as arguments of the harness."""
+    named: dict[str, Any] = {
+        "framework": f"scripts/frameworks/{one.framework}",
+        "model": f"scripts/models/{one.model}.json",
+        "mode": "inference",
+        "batch-per-device": 1,
+        "sequence-length": one.sequence_length,
+        "precision": one.precision,
+        **common(plan, SECONDS),
+    }
+    return [*words(named), "--probe"]

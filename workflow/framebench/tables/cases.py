@@ -1,0 +1,169 @@
+"""Runs grouped into cases: all repeats of one point of the matrix, what became of them, and whether
+the figures they give can be trusted."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..records.proofs import Marks
+from ..records.run import Doubt, Run, order
+from ..statistics import descriptive, intervals, shape, steady
+
+KEYS = (
+    "framework",
+    "framework_version",
+    "source",
+    "model",
+    "mode",
+    "precision",
+    "compiler",
+    "variant",
+    "nodes",
+    "devices_per_node",
+    "batch_per_device",
+)
+
+#: A median is noisy whose interval is wider than this part of it, from end to end. Without an
+#: interval nothing is said: the range of two repeats is wide or narrow by chance.
+NOISY = 0.05
+
+# Which failure to name where several are equally frequent: the most telling first.
+_TELLING = ("oom", "unsupported", "timeout", "failed")
+_WORDS = {"oom": "out of memory", "unsupported": "unsupported", "timeout": "timed out"}
+
+Key = tuple[Any, ...]
+Place = tuple[Key, str]
+"""Keys and unit: images/s and sentences/s have no common median."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """All repeats of one case. ``values`` are the throughputs of its ok repeats, ``throughput``
+    their median, ``interval`` that of the median; None where there is none. ``remarks`` say in
+    words what is odd about the repeats."""
+
+    key: Key
+    unit: str
+    runs: tuple[Run, ...]
+    status: str
+    reason: str
+    values: tuple[float, ...]
+    throughput: float | None
+    interval: intervals.Interval | None
+    marks: frozenset[str]
+    remarks: tuple[str, ...]
+
+    def at(self, **other: Any) -> Place:
+        """Where the case stands that differs from this one in the given keys only."""
+        return tuple(other.get(k, v) for k, v in zip(KEYS, self.key, strict=True)), self.unit
+
+    def get(self, key: str) -> Any:
+        return self.key[KEYS.index(key)]
+
+    @property
+    def ok(self) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if run.status == "ok")
+
+
+def group(runs: Sequence[Run], marks: Marks | None) -> dict[Place, Case]:
+    """The cases of any runs in any order, in the order of their runs. ``marks``: of what has no
+    proof, None where that is not asked."""
+    groups: dict[Place, list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=order):
+        groups[tuple(getattr(run, key) for key in KEYS), run.unit].append(run)
+    return {place: _case(*place, tuple(some), marks) for place, some in groups.items()}
+
+
+def marks_of(*cases: Case | None) -> str:
+    """All marks of these cases, each once."""
+    return " ".join(sorted(frozenset().union(*(case.marks for case in cases if case))))
+
+
+def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks | None) -> Case:
+    ok = [run for run in runs if run.status == "ok"]
+    values = tuple(run.throughput for run in ok if run.throughput is not None)
+    failures = [run for run in runs if run.status != "ok"]
+    if values:
+        reason = ""
+        if failures:
+            reason = f"{_told(failures, len(runs))}; median of the other {len(values)}"
+        interval = intervals.median_interval(values)
+        middle = descriptive.median(values)
+        doubts = [(run.repeat, doubt) for run in ok for doubt in doubts_of(run)]
+        proofs = [(run.repeat, marks.doubt(run)) for run in ok] if marks else []
+        doubts += [(repeat, doubt) for repeat, doubt in proofs if doubt]
+        found = {doubt.mark for _, doubt in doubts} | _trust(values, middle, interval)
+        remarks = (*_found(ok), *_doubted(doubts), *_shaped(values, [run.repeat for run in ok]))
+        # of an imported run the steps are not known
+        if any(0 < len(run.step_seconds) < steady.fewest_steps() for run in ok):
+            found.add("few")
+        return Case(
+            key, unit, runs, "ok", reason, values, middle, interval, frozenset(found), remarks
+        )
+    counted = Counter(run.status for run in failures)
+    status = max(counted, key=lambda name: (counted[name], -_TELLING.index(name)))
+    same = [run for run in failures if run.status == status]
+    reason = _commonest(same) if len(counted) == 1 else _told(failures, len(runs))
+    return Case(key, unit, runs, status, reason, (), None, None, frozenset(), ())
+
+
+def _trust(values: Sequence[float], middle: float, interval: intervals.Interval | None) -> set[str]:
+    """Marks that the repeats alone tell."""
+    if interval is None:
+        return {"few"}
+    low, high = interval
+    return {"noisy"} if high - low > NOISY * middle or shape.modes(values) else set()
+
+
+def _found(runs: Sequence[Run]) -> Iterator[str]:
+    if any(run.largest for run in runs):
+        yield f"{runs[0].batch_per_device} (max): the largest batch per device that fits"
+
+
+def doubts_of(run: Run) -> tuple[Doubt, ...]:
+    """What its record tells against its figure, and what its step times tell. The latter are judged
+    here, where tables are made, and not whenever records are read: a plan does not need it."""
+    why = steady.unsteady(run.step_seconds)
+    return (*run.doubts, Doubt("unsteady", why)) if why else run.doubts
+
+
+def _doubted(doubts: Sequence[tuple[int, Doubt]]) -> Iterator[str]:
+    """The first doubt of each kind that has words, and of how many repeats there is one;
+    ``doubts``: with the numbers of their repeats."""
+    kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for repeat, doubt in doubts:
+        if doubt.why:
+            kinds[doubt.mark].append((repeat, doubt.why))
+    for mark, found in sorted(kinds.items()):
+        others = {repeat for repeat, _ in found} - {found[0][0]}
+        more = f" (and in {len(others)} more)" if others else ""
+        yield f"{mark}: in repeat {found[0][0]} {found[0][1]}{more}"
+
+
+def _shaped(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:
+    """Outliers and modes; ``repeats``: the number of each value's."""
+    middle = descriptive.median(values)
+    for place in shape.outliers(values):
+        yield f"repeat {repeats[place]} stands apart: {values[place] / middle - 1:+.1%}"
+    if both := shape.modes(values):
+        lower, upper = (f"{len(part)} near {descriptive.median(part):.4g}" for part in both)
+        yield f"two modes: {lower} and {upper}"
+
+
+def _told(failures: Sequence[Run], total: int) -> str:
+    """ "2 of 7 repeats out of memory: ..; 1 failed: .." """
+    parts: list[str] = []
+    for status in _TELLING:
+        same = [run for run in failures if run.status == status]
+        if same:
+            of = "" if parts else f" of {total} repeats"
+            parts.append(f"{len(same)}{of} {_WORDS.get(status, status)}: {_commonest(same)}")
+    return "; ".join(parts)
+
+
+def _commonest(runs: Sequence[Run]) -> str:
+    counted = Counter(run.reason for run in runs)
+    return max(sorted(counted), key=lambda reason: counted[reason])

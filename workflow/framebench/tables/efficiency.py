@@ -1,0 +1,160 @@
+"""What a case makes of its device: operations per second against a peak, energy, memory.
+
+Model FLOPs: the multiply-adds of the model's forward pass, two operations each, three times that
+for a training step, whose backward pass has two products for each of the forward pass. What a
+framework computes again, or besides products, does not count (PaLM, Chowdhery et al. 2022,
+appendix B: model FLOPs utilization).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ..config.catalog import forward_multiply_adds
+from ..records.peaks import Peaks
+from ..records.proofs import Marks
+from ..records.run import Run
+from ..statistics import descriptive
+from .cases import KEYS, Case, group, marks_of
+
+DATASHEETS = Path(__file__).parents[2] / "datasheets.csv"
+COLUMNS = (
+    *KEYS,
+    "throughput_median",
+    "unit",
+    "tflops_per_device",
+    "peak_tflops",
+    "peak_by",
+    "datasheet_tflops",
+    "mfu",
+    "energy_joules_per_sample",
+    "peak_device_memory_bytes",
+    "peak_host_memory_bytes",
+    "marks",
+    "reason",
+)
+#: What a machine may have nothing to say of.
+OPTIONAL = ("datasheet_tflops", "energy_joules_per_sample", "peak_device_memory_bytes")
+_INTEGERS = ("nodes", "devices_per_node", "batch_per_device")
+_FIGURES = (
+    "throughput_median",
+    "tflops_per_device",
+    "peak_tflops",
+    "datasheet_tflops",
+    "mfu",
+    "energy_joules_per_sample",
+)
+
+
+class Datasheet(NamedTuple):
+    """What a vendor says that a device does, without sparsity, in 10^12 operations per second.
+    ``device`` is a pattern for its name, with ``*`` for anything."""
+
+    device: str
+    precision: str
+    tflops: float
+    source: str
+
+
+def load_datasheets(path: Path = DATASHEETS) -> list[Datasheet]:
+    """Raises OSError or ValueError for a file that cannot be read as such a table."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    if tuple(header) != Datasheet._fields:
+        raise ValueError(f"{path.name}: columns are {header}; allowed: {Datasheet._fields}")
+    return [Datasheet(device, precision, float(n), source) for device, precision, n, source in rows]
+
+
+def datasheet_tflops(datasheets: Sequence[Datasheet], run: Run) -> float | None:
+    """Of the device that the run was on. None for processors, and where none or several of the
+    machine's kinds of GPU are known."""
+    if run.variant.partition(";")[0] == "cpu":
+        return None
+    names = run.hardware.split(", ")
+    found = {
+        sheet.tflops
+        for sheet in datasheets
+        if sheet.precision == run.precision and any(fnmatchcase(n, sheet.device) for n in names)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """Model FLOPs of one sample in the run's mode; None where the model is not known, or how long
+    its sequences were. ``models``: facts by name."""
+    facts = models.get(run.model)
+    if facts is None:
+        return None
+    length = next((int(t[4:]) for t in run.variant.split(";") if t.startswith("seq=")), None)
+    if facts["sequence_lengths"] and length is None:
+        return None
+    passes = 3 if run.mode == "train" else 1
+    return 2.0 * passes * forward_multiply_adds(dict(facts), length)
+
+
+def table(
+    runs: Sequence[Run],
+    marks: Marks | None,
+    peaks: Peaks,
+    models: Mapping[str, Mapping[str, Any]],
+    datasheets: Sequence[Datasheet],
+) -> pd.DataFrame:
+    """A row for every case.
+
+    1. tflops_per_device: median throughput x model FLOPs of a sample / devices.
+    2. mfu: that / the highest peak that any framework reached in products on such a device.
+    3. Energy: the median over repeats of joules / samples, over all devices; memory: the most that
+       any rank of any repeat took.
+    """
+    rows = [_row(case, peaks, models, datasheets) for case in group(runs, marks).values()]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
+    types = dict.fromkeys(_INTEGERS, "int64") | dict.fromkeys(_FIGURES, "float64")
+    types |= {name: "Int64" for name in COLUMNS if name.endswith("_bytes")}
+    return frame.astype({name: types.get(name, "str") for name in COLUMNS})
+
+
+def _row(
+    case: Case,
+    peaks: Peaks,
+    models: Mapping[str, Mapping[str, Any]],
+    datasheets: Sequence[Datasheet],
+) -> list[Any]:
+    run = case.runs[0]  # all are of one model, precision and kind of device
+    operations = operations_per_sample(run, models)
+    peak = peaks.of(run)
+    achieved = None
+    if case.throughput is not None and operations is not None:
+        achieved = case.throughput * operations / run.nodes / run.devices_per_node / 1e12
+    energies = [r.joules_per_sample for r in case.ok if r.joules_per_sample is not None]
+    return [
+        *case.key,
+        case.throughput,
+        case.unit,
+        achieved,
+        peak and peak.tflops,
+        peak.by if peak else "",
+        datasheet_tflops(datasheets, run),
+        achieved / peak.tflops if achieved is not None and peak and peak.tflops else None,
+        descriptive.median(energies) if energies else None,
+        max((r.peak_device_memory for r in case.ok if r.peak_device_memory), default=None),
+        max((r.peak_host_memory for r in case.ok if r.peak_host_memory), default=None),
+        marks_of(case),
+        _reason(case, operations is not None, peak is not None),
+    ]
+
+
+def _reason(case: Case, operations_known: bool, peak_known: bool) -> str:
+    """Why there is no utilisation; empty where there is one."""
+    if case.throughput is None:
+        return f"{case.status}: {case.reason}"
+    if not operations_known:
+        return "the operations of this model, or of this sequence length, are not known"
+    if not peak_known:
+        return f"no probe of such a device in {case.get('precision')}"
+    return ""
