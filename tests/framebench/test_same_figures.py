@@ -1,0 +1,104 @@
+"""The same records give the same figures as before the code was rearranged: every cell of every
+table, of a real run of the suite ``quick``, of a made-up set that has rows for every table, and of
+the published sets (see tests/data/figures/README.md)."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from framebench import cli
+
+from ..conftest import ROOT
+
+DATA = ROOT / "tests" / "data" / "figures"
+PUBLISHED = ROOT / "results" / "published"
+
+Row = Mapping[str, str]
+
+#: What tells the rows of a table apart, in any table. The order of the rows may change.
+KEYS = (
+    "table", "place", "column", "framework", "framework_version", "source", "model", "mode",
+    "precision", "compiler", "variant", "nodes", "devices_per_node", "batch_per_device",
+    "total_batch", "unit", "devices", "quantity", "attempt", "row", "check",
+)  # fmt: skip
+FRACTION = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+#: Sums may be taken in another order.
+RELATIVE_ERROR = 1e-12
+
+#: By set of tables, the commands that make them; all end with status 0 but those that find what
+#: they look for.
+COMMANDS: dict[str, list[tuple[int, list[str]]]] = {
+    "quick": [(0, ["report", "--records", "quick/runs"]), (0, ["lint", "--sources", "quick/runs"])],
+    "made_up": [
+        (0, ["report", "--records", "made_up/runs"]),
+        (1, ["lint", "--sources", "made_up/runs"]),
+        (0, ["compare", "--base", "made_up/runs@old", "--candidate", "made_up/runs@new"]),
+    ],
+    "dlperf": [(0, ["report", "--records", str(PUBLISHED / "dlperf-v1.0")])],
+    "published": [(0, ["lint", "--sources", str(PUBLISHED)])],
+}
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+        archive.extractall(folder / name, filter="data")
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked("results", tmp_path_factory.mktemp("given"))
+
+
+@pytest.fixture(scope="module")
+def former(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked("tables", tmp_path_factory.mktemp("former"))
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def by_key(row: Row) -> tuple[str, ...]:
+    return tuple(row.get(name, "") for name in KEYS)
+
+
+def agree(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if not (FRACTION.fullmatch(one) and FRACTION.fullmatch(other)) or one.isdigit():
+        return False
+    return math.isclose(float(one), float(other), rel_tol=RELATIVE_ERROR)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_cell_of_every_table_is_what_it_was(
+    name: str, results: Path, former: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(results)
+    for status, command in COMMANDS[name]:
+        assert cli.main([*command, "--results", str(tmp_path)]) == status, command
+    expected = {path.name: rows(path) for path in (former / name).iterdir()}
+    found = {path.name: rows(path) for path in (tmp_path / "tables").glob("*.csv")}
+    assert found.keys() == expected.keys()
+    for table, were in expected.items():
+        are = sorted(found[table], key=by_key)
+        were = sorted(were, key=by_key)
+        assert [*map(by_key, are)] == [*map(by_key, were)], table
+        for now, then in zip(are, were, strict=True):
+            assert now.keys() == then.keys(), f"{table}: other columns"
+            for column, value in then.items():
+                assert agree(value, now[column]), f"{table}: {by_key(then)}: {column}"
+
+
+def test_every_table_has_rows_to_compare(former: Path) -> None:
+    filled = {path.name for path in former.rglob("*.csv") if rows(path)}
+    assert filled == {path.name for path in former.rglob("*.csv")}
+    assert {"parity.csv", "largest_batch_attempts.csv", "compare.csv", "published.csv"} <= filled
