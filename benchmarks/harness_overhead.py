@@ -28,9 +28,9 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     """Both loops in turn; prints seconds of each step of each loop as JSON."""
     sys.path.insert(0, str(ROOT / "scripts"))
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-    from harness import split, synthetic, window
     from harness.adapter import Case, Place
-    from harness.loading import load_adapter
+    from harness.measuring import split, synthetic, window
+    from harness.measuring.loading import load_adapter
 
     facts = json.loads((ROOT / "scripts/models/resnet50_v1.5.json").read_text())
     case = Case("pytorch", "resnet50_v1.5", "train", 1, 1, batch_size, "fp32", "none", None)

@@ -12,29 +12,22 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-from harness import (
-    computation,
-    declaration,
-    devices,
-    environment,
-    node,
-    nodes,
-    outcome,
-    packages,
-    processes,
-    record,
-    reservation,
-    software,
-)
-from harness import cores as cores_of
 from harness.adapter import Mismatch
-from harness.cleanup import Interrupted, signals_raise, temporary_folder
-from harness.command_line import Request, as_typed, parse
-from harness.guard import sweep
-from harness.lease import Lease, leased
-from harness.parent_death import signal_when_parent_dies
-from harness.report import first_line
-from harness.schema import SchemaError, record_schema
+from harness.devices import devices
+from harness.devices.lease import Lease, leased
+from harness.disk import reservation
+from harness.machine import cores as cores_of
+from harness.messages.report import first_line
+from harness.nodes import node, nodes
+from harness.processes import launch, outcome
+from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
+from harness.processes.guard import sweep
+from harness.processes.parent_death import signal_when_parent_dies
+from harness.provenance import computation, environment, packages, software
+from harness.record import record
+from harness.record.schema import SchemaError, record_schema
+from harness.request import declaration
+from harness.request.command_line import Request, as_typed, parse
 
 _CANNOT_DO = 2
 _CANNOT_WRITE = 3
@@ -62,14 +55,14 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     found: Optional[node.Found] = None
     entries: List[Dict[str, Any]] = []
     if case.nodes == 1:
-        addresses = processes.free_addresses(case.devices)
+        addresses = launch.free_addresses(case.devices)
         share = node.Share(setup.run, 0, addresses, setup.deadline - time.monotonic())
         found = node.run_ranks(
             task, share, setup.folder, setup.deadline, setup.common, lease=setup.lease
         )
         outcomes = found.outcomes
     else:
-        log = processes.beside(request.log, "nodes")
+        log = launch.beside(request.log, "nodes")
         outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments, log)
     status, reason = outcome.most_telling(outcomes)
     fields = [judged.fields for judged in outcomes]
@@ -161,7 +154,7 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
         return _CANNOT_DO
     identity = uuid.uuid4().hex
     steps = (request.warmup_limit or request.warmup_steps) + request.timed_steps
-    size = reservation.record_bytes(task.case.devices, steps)
+    size = record.bytes_to_reserve(task.case.devices, steps)
     cores = cores_of.allowed()
     common = node.common_environment(request)
     with devices_for(request, cores, common) as lease:

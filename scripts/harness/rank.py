@@ -14,15 +14,16 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
-from harness import libraries, preflight, probe, split, synthetic
 from harness.adapter import Adapter, Case, Mismatch, Place, Unsupported
-from harness.cores import numa_nodes, parse_list
-from harness.loading import load_adapter
-from harness.parent_death import signal_when_parent_dies
-from harness.parity import Comparison, compare
-from harness.report import Report, first_line, shorten
-from harness.settling import is_settled, settled_after
-from harness.window import Window, measure
+from harness.kinds import peak
+from harness.kinds.parity import Comparison, compare
+from harness.machine.cores import numa_nodes, parse_list
+from harness.measuring import libraries, preflight, split, synthetic
+from harness.measuring.loading import load_adapter
+from harness.measuring.settling import is_settled, settled_after
+from harness.measuring.window import Window, measure
+from harness.messages.report import Report, first_line, shorten
+from harness.processes.parent_death import signal_when_parent_dies
 
 _SECONDS_TO_LEAVE = 10
 _SECONDS_TO_SPLIT = 60  # at least; else as long as the run took until then
@@ -226,7 +227,7 @@ def probe_device(adapter: Adapter, cores: List[int], report: Report) -> None:
         report.fields["products"] = check_products(adapter.case.precision, {dtype: 1})
 
     report.enter("probe")
-    report.fields["probe"] = probe.measure(adapter, check)
+    report.fields["probe"] = peak.measure(adapter, check)
     report.fields["cores"] = check_cores(cores)
 
 

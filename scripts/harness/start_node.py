@@ -13,6 +13,6 @@ sys.path[:] = [os.path.dirname(_HERE)] + [
 ]
 
 if __name__ == "__main__":
-    from harness.agent import main
+    from harness.nodes.agent import main
 
     sys.exit(main(sys.argv[1:]))

@@ -13,8 +13,8 @@ from typing import Any
 
 import autograd
 import numpy as np
-from harness.parity import MASKS, STEPS
-from harness.synthetic import make_batch
+from harness.kinds.parity import MASKS, STEPS
+from harness.measuring.synthetic import make_batch
 
 from reference.operations import Jumps, Products
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm

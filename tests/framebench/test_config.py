@@ -15,7 +15,7 @@ from framebench.config.variants import OF_RANKS
 from framebench.config.yaml_files import read_mapping
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
-from harness import processes
+from harness.processes import launch
 from snakemake.cli import parse_config
 
 ROOT = Path(__file__).parents[2]
@@ -510,5 +510,5 @@ def test_node_local_from_the_command_line(switch: str, tmp_path: Path) -> None:
 
 
 def test_variables_that_the_harness_sets_are_all_refused(tmp_path: Path) -> None:
-    of_harness = processes.place_variables(0, 0, ["host:1"], "run", [0])
+    of_harness = launch.place_variables(0, 0, ["host:1"], "run", [0])
     assert {*of_harness, "TMPDIR"} == set(OF_RANKS)

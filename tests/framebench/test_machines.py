@@ -89,7 +89,7 @@ def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.Monkey
     """What the harness records here is of this machine, in an allocation too."""
     from framebench.machine.identities import identity, is_here
     from framebench.records.record_files import hardware_label
-    from harness import environment
+    from harness.provenance import environment
 
     for variables in ({}, {"SLURM_JOB_ID": "7"}):
         monkeypatch.delenv("SLURM_JOB_ID", raising=False)

@@ -15,8 +15,8 @@ from framebench.plan.planning import make_plan
 from framebench.records import peaks
 from framebench.records.run import Problem
 from framebench.runs import probes
-from harness import declaration
-from harness.command_line import parse
+from harness.request import declaration
+from harness.request.command_line import parse
 
 from ..conftest import ROOT
 from .test_tables import run

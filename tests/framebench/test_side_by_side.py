@@ -24,7 +24,7 @@ from framebench.records import record_sets, searches
 from framebench.records.disturbance import disturbed
 from framebench.runs import certify, commands, probes
 from framebench.tables import case_tables, markdown
-from harness import devices, lease
+from harness.devices import devices, lease
 
 from .test_config import CATALOG, SUITE, changed, settings
 from .test_disturbance import GPU, as_suite_asks, save, watch

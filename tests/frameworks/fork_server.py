@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.processes import common_environment, free_addresses, place_variables
+from harness.processes.launch import common_environment, free_addresses, place_variables
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PRELUDE = Path(__file__).with_name("prelude.py").read_text()

@@ -10,8 +10,8 @@ import sys
 SCRIPTS = os.environ["SCRIPTS"]
 sys.path.insert(0, SCRIPTS)
 from harness.adapter import Case, Mismatch, Place, Unsupported  # noqa: E402, F401
-from harness.loading import load_adapter  # noqa: E402
-from harness.synthetic import make_batch  # noqa: E402
+from harness.measuring.loading import load_adapter  # noqa: E402
+from harness.measuring.synthetic import make_batch  # noqa: E402
 
 FRAMEWORK = os.environ["FRAMEWORK"]
 RANK, ADDRESSES = int(os.environ["RANK"]), os.environ["FRAMEBENCH_ADDRESSES"].split(",")

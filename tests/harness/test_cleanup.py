@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from harness import processes
-from harness.cleanup import temporary_folder
+from harness.processes import launch
+from harness.processes.cleanup import temporary_folder
 
 from ..bench import Bench
 from ..processes import wait_for
@@ -103,7 +103,7 @@ def test_the_guard_starts_before_there_is_anything_to_remove(
         raise Killed
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(processes, "start_guard", start)
+    monkeypatch.setattr(launch, "start_guard", start)
     with pytest.raises(Killed), temporary_folder("run"):
         pass
     assert not os.listdir(tmp_path)

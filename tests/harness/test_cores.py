@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import cores
+from harness.machine import cores
 
 
 @pytest.fixture

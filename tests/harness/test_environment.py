@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import environment, libraries, packages
-from harness.processor import processor
+from harness.machine.processor import processor
+from harness.measuring import libraries
+from harness.provenance import code, packages
 
 from ..bench import ROOT, Bench
 
@@ -198,7 +199,7 @@ def test_libraries_of_linear_algebra_tell_the_code_that_they_run(tmp_path: Path)
 
 
 def test_the_code_is_identified_by_its_content() -> None:
-    first, second = environment.code(), environment.code()
+    first, second = code.code(), code.code()
     assert first == second
     assert len(first["sha256"]) == 64
 
@@ -228,7 +229,7 @@ def copied(folder: Path) -> Path:
 
 def commit_of(project: Path, **variables: str) -> tuple[str | None, bool | None]:
     """The commit, and whether it was modified, as a record has them."""
-    ask = "import json; from harness import environment; print(json.dumps(environment.code()))"
+    ask = "import json; from harness.provenance import code; print(json.dumps(code.code()))"
     ran = subprocess.run(
         [sys.executable, "-B", "-c", ask],
         cwd=project / "scripts",

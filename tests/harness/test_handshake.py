@@ -7,7 +7,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from harness import agent, handshake, wire
+from harness.messages import handshake, wire
+from harness.nodes import agent
 
 TOKEN = handshake.new_token()
 Pair = tuple[socket.socket, socket.socket]

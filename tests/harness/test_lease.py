@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import cores, devices, lease, memory
 from harness.adapter import Mismatch
-from harness.devices import Device
-from harness.lease import leased
+from harness.devices import devices, lease
+from harness.devices.devices import Device
+from harness.devices.lease import leased
+from harness.machine import cores
+from harness.processes import memory
 
 from ..bench import ROOT, Bench
 from ..processes import wait_for
@@ -66,7 +68,7 @@ def gpu(uuid: str, name: str = "Example GPU") -> dict[str, Any]:
 @pytest.fixture
 def gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [gpu(f"GPU-{letter}{letter}") for letter in "abc"]
-    monkeypatch.setattr(devices.environment, "gpus", lambda: known)
+    monkeypatch.setattr(devices.hardware, "gpus", lambda: known)
 
 
 ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
@@ -124,7 +126,7 @@ def test_a_gpu_has_the_same_cores_whoever_sees_it(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.usefixtures("gpus")
 def test_only_the_leased_gpus_are_of_the_run() -> None:
     own = devices.available("cuda", None, ALL, {**ORDER, "CUDA_VISIBLE_DEVICES": "1"})
-    assert devices.among(devices.environment.gpus(), own) == [gpu("GPU-bb")]
+    assert devices.among(devices.hardware.gpus(), own) == [gpu("GPU-bb")]
 
 
 # ---- the locks -----------------------------------------------------------------------------------
@@ -238,8 +240,8 @@ STRESS = """
 import os, random, sys, time
 scripts, locks, held = sys.argv[1:]
 sys.path.insert(0, scripts)
-from harness.devices import Device
-from harness.lease import leased
+from harness.devices.devices import Device
+from harness.devices.lease import leased
 # Each shares its cores with others.
 devices = [Device(str(n), [n], [f"core-{n % 4}", f"core-{(n + 1) % 4}"]) for n in range(6)]
 end = time.monotonic() + 4

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from harness import memory
-from harness.guard import RUN_VARIABLE
+from harness.processes import memory
+from harness.processes.guard import RUN_VARIABLE
 
 from ..bench import Bench
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import nodes
 from harness.adapter import Case, Mismatch
-from harness.node import Task
+from harness.nodes import nodes
+from harness.nodes.node import Task
 
 from ..bench import Bench, Finished
 from ..processes import wait_for
@@ -217,8 +217,8 @@ def test_a_node_with_too_few_gpus_is_named(toy: Bench) -> None:
 
 
 def task(toy: Bench, **options: Any) -> Task:
-    from harness import node
-    from harness.command_line import parse
+    from harness.nodes import node
+    from harness.request.command_line import parse
 
     command = toy.command(**{**TWO, **options})
     found = node.task_of(parse(command[2:]))

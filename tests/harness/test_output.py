@@ -8,7 +8,7 @@ import resource
 from pathlib import Path
 
 import pytest
-from harness.reservation import Reservation, ReservationError
+from harness.disk.reservation import Reservation, ReservationError
 
 from ..bench import Bench
 

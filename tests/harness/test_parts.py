@@ -16,9 +16,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import cores, outcome, processes, rank, record, report, schema, synthetic, window
+from harness import rank
 from harness.adapter import Adapter, Case, Exchange, Mismatch, Place, Product
+from harness.machine import cores
+from harness.measuring import synthetic, window
+from harness.messages import report
 from harness.parts import Part
+from harness.processes import launch, outcome
+from harness.record import record, schema
 
 from ..conftest import ROOT
 
@@ -255,10 +260,10 @@ def test_our_validator_ignores_no_keyword() -> None:
     schema.errors({}, schema.record_schema())
 
 
-def ended(code: str, **state: Any) -> processes.RankProcess:
+def ended(code: str, **state: Any) -> launch.RankProcess:
     process = subprocess.Popen([sys.executable, "-c", code])
     process.wait()
-    return processes.RankProcess(rank=1, process=process, log="/nowhere", ended=1.0, **state)
+    return launch.RankProcess(rank=1, process=process, log="/nowhere", ended=1.0, **state)
 
 
 def test_the_kernels_out_of_memory_kill_is_oom(tmp_path: Path) -> None:
@@ -277,12 +282,12 @@ def test_a_kill_of_our_own_is_not_taken_for_the_kernels(tmp_path: Path) -> None:
     assert judged.fields["status"] == "failed"
 
 
-def final_report(folder: Path, number: int, status: str, reason: str) -> processes.RankProcess:
+def final_report(folder: Path, number: int, status: str, reason: str) -> launch.RankProcess:
     made = report.Report(str(folder), number, "host")
     made.fail(status, reason, RuntimeError(reason))
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    return processes.RankProcess(number, process, "/nowhere", ended=float(number))
+    return launch.RankProcess(number, process, "/nowhere", ended=float(number))
 
 
 @pytest.mark.parametrize(
@@ -309,7 +314,7 @@ def test_linux_lists_of_cores_are_read() -> None:
 
 
 def test_free_addresses_are_distinct() -> None:
-    assert len(set(processes.free_addresses(16))) == 16
+    assert len(set(launch.free_addresses(16))) == 16
 
 
 def test_no_nan_reaches_the_record() -> None:

@@ -22,10 +22,15 @@ from framebench.records import record_sets
 from framebench.records.disturbance import disturbed
 from framebench.records.run import Run
 from framebench.tables import case_tables, cases
-from harness import command_line, nvml, rank, record, report, synthetic
+from harness import rank
 from harness.adapter import Mismatch, Place
-from harness.loading import load_adapter
-from harness.schema import record_schema
+from harness.measuring import synthetic
+from harness.measuring.loading import load_adapter
+from harness.messages import report
+from harness.record import record
+from harness.record.schema import record_schema
+from harness.request import command_line
+from harness.telemetry import nvml
 
 from ..bench import ROOT, Bench
 from ..framebench.test_records import messages, save

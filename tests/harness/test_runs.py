@@ -14,7 +14,9 @@ from typing import Any
 import fastjsonschema
 import pytest
 from framebench.records import peaks, step_parts
-from harness import probe, report, split
+from harness.kinds import peak
+from harness.measuring import split
+from harness.messages import report
 
 from ..bench import ROOT, Bench
 
@@ -188,7 +190,7 @@ def test_a_probe_times_products_and_nothing_else(toy: Bench, precision: str) -> 
     assert sizes == sorted(set(sizes))
     assert len(sizes) > 2, "a size was left out that had time"
     spent = sum(sum(block["seconds"]) for block in rank["probe"])
-    assert spent < 2 * probe.SECONDS, "a probe takes seconds, however slow the device"
+    assert spent < 2 * peak.SECONDS, "a probe takes seconds, however slow the device"
     # the toy's device does 1e11 operations per second, and what waits for it only adds
     found = [peaks.tflops_of(block) for block in rank["probe"]]
     assert 0.05 < max(found) <= 0.1, "a product was not waited for"
@@ -259,7 +261,8 @@ def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> No
     script = f"""
 import sys, time
 sys.path.insert(0, {str(ROOT / "scripts")!r})
-from harness import rank, report
+from harness import rank
+from harness.messages import report
 class Hanging:
     def parts(self):
         time.sleep(600)

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from harness import nvml
-from harness.own_time import OwnTime
-from harness.sensors import Sensors
+from harness.processes.own_time import OwnTime
+from harness.telemetry import nvml
+from harness.telemetry.sensors import Sensors
 
 from .fake_machine import FakeNvml, machine, process, stat, write
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from framebench.records.disturbance import disturbed
-from harness import cores, schema, watch_summary, watcher
+from harness.machine import cores
+from harness.record import schema
+from harness.telemetry import watch_summary, watcher
 
 from ..bench import Bench
 from ..hog import hog

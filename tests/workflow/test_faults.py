@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from harness import cores
+from harness.machine import cores
 
 from ..hog import hog
 from ..processes import wait_for

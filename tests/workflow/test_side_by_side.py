@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import cores
+from harness.machine import cores
 
 from ..processes import wait_for
 from .conftest import SUITE, Project, make_project

@@ -6,8 +6,8 @@ import os
 
 import paddle
 import paddle.distributed
-from harness import interfaces
 from harness.adapter import Place
+from harness.machine import interfaces
 from paddle import nn
 
 

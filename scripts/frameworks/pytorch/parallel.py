@@ -7,8 +7,8 @@ import socket
 
 import torch
 import torch.distributed
-from harness import interfaces
 from harness.adapter import Place
+from harness.machine import interfaces
 from torch import nn
 from torch.distributed.constants import default_pg_timeout
 

@@ -163,7 +163,8 @@ def _files(folder: Path) -> list[Path]:
 
 def _shared(root: Path) -> list[Path]:
     """What the reference takes from the harness."""
-    return [root / "scripts" / "harness" / f"{name}.py" for name in ("parity", "synthetic")]
+    harness = root / "scripts" / "harness"
+    return [harness / "kinds" / "parity.py", harness / "measuring" / "synthetic.py"]
 
 
 def _digest(values: Any, files: Iterable[Path]) -> str:

@@ -1,0 +1,1 @@
+"""The devices of a run, and how it has them for itself."""

@@ -1,0 +1,48 @@
+"""Room in the temporary folder, for what ranks report and what frameworks compile."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from harness.disk.reservation import ReservationError, allocate
+
+#: Bytes that a run must find: what ranks report of themselves, and small files of frameworks.
+NEEDED = 2**24
+#: Bytes of a file system that is as good as full.
+_FULL = 2**16
+
+ADVICE = "free some space there, or set TMPDIR to another folder"
+
+
+def make(folder: str) -> None:
+    """Make the temporary ``folder`` of a run. Raises :class:`ReservationError` where it cannot be,
+    or has no room. Written to, because a quota says nothing before that."""
+    path = os.path.join(folder, "room")
+    try:
+        os.mkdir(folder, 0o700)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            allocate(file, NEEDED)
+        finally:
+            os.close(file)
+            os.unlink(path)
+    except OSError as error:
+        if error.errno == errno.EFBIG:  # a limit on the size of a file says nothing of the room
+            return
+        raise ReservationError(
+            f"the temporary folder {os.path.dirname(folder)} has no room for {NEEDED >> 20} MiB: "
+            f"{error.strerror}; {ADVICE}"
+        ) from error
+
+
+def full(folder: str) -> str:
+    """What to say of a rank that failed while its temporary ``folder`` was full, "" if it is not
+    or is gone."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return ""
+    if found.f_bavail * found.f_frsize >= _FULL:
+        return ""
+    return f"the temporary folder {os.path.dirname(folder)} is full: {ADVICE}"

@@ -1,0 +1,75 @@
+"""What this process may use of the machine's memory and cores, by its control groups."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import List, Optional
+
+from harness.machine.sources import file_text
+
+#: Of control groups, version 2 and 1.
+_OOM_COUNTERS = ("memory.events", "memory.oom_control")
+
+
+def control_groups(controller: str) -> List[str]:
+    """Folders of the control groups this process is in, innermost first: those of version 2, or
+    of version 1's ``controller`` (memory, cpu)."""
+    for line in (file_text("/proc/self/cgroup") or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "" or controller in controllers.split(","):
+            root = os.path.join("/sys/fs/cgroup", controller if controllers else "")
+            parts = [part for part in path.split("/") if part not in ("", "..")]
+            if os.path.isdir(root):
+                lengths = range(len(parts), -1, -1)
+                return [os.path.join(root, *parts[:length]) for length in lengths]
+    return []
+
+
+def _numbers(folder: str, name: str) -> List[int]:
+    """The leading numbers of a control file; empty where it says ``max`` or is not there."""
+    words = (file_text(os.path.join(folder, name)) or "").split()
+    return [int(word) for word in words] if all(word.isdigit() for word in words) else []
+
+
+def memory_bytes() -> int:
+    """What there is for this process: the machine's, or the tightest control group's limit."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(total, memory_limit() or total)
+
+
+def memory_limit() -> Optional[int]:
+    """The tightest limit in bytes; None without one (version 1 says so with a huge number)."""
+    limits = [
+        number
+        for folder in control_groups("memory")
+        for name in ("memory.max", "memory.limit_in_bytes")
+        for number in _numbers(folder, name)
+        if number < 2**60
+    ]
+    return min(limits) if limits else None
+
+
+def cpu_limit() -> Optional[float]:
+    """The tightest limit in cores; None without one."""
+    limits = []
+    for folder in control_groups("cpu"):
+        quota = _numbers(folder, "cpu.max")
+        quota = quota or _numbers(folder, "cpu.cfs_quota_us") + _numbers(
+            folder, "cpu.cfs_period_us"
+        )
+        if len(quota) == 2 and quota[1] > 0:
+            limits.append(quota[0] / quota[1])
+    return min(limits) if limits else None
+
+
+def oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory: in this process's own control
+    group, where it has one that counts them, whoever was short of memory; else on this machine."""
+    own = control_groups("memory")[:-1][:1]  # the last one is the root, which does not count
+    counters = [os.path.join(folder, name) for folder in own for name in _OOM_COUNTERS]
+    for source in (*counters, "/proc/vmstat"):
+        found = re.search(r"^oom_kill (\d+)$", file_text(source) or "", re.MULTILINE)
+        if found:
+            return int(found.group(1))
+    return 0

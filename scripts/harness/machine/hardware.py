@@ -1,0 +1,69 @@
+"""Processor, memory and GPUs of this machine."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any, Dict, List, Mapping, Sequence
+
+from harness.machine.cores import physical
+from harness.machine.processor import processor
+from harness.machine.sources import command_output, file_entry
+
+
+def gpus() -> List[Dict[str, Any]]:
+    """Name, memory in bytes, driver, uuid and PCI address of every NVIDIA GPU, in the order of
+    these; empty where there is none."""
+    query = "--query-gpu=name,memory.total,driver_version,uuid,pci.bus_id"
+    lines = command_output(["nvidia-smi", query, "--format=csv,noheader,nounits"]) or ""
+    found = []
+    for line in lines.splitlines():
+        parts = [part.strip() for part in line.split(",")]
+        if len(parts) == 5:
+            name, mebibytes, driver, uuid, address = parts
+            memory = int(mebibytes) * 2**20 if mebibytes.isdigit() else None
+            found.append(
+                {
+                    "name": name,
+                    "memory_bytes": memory,
+                    "driver": driver,
+                    "uuid": uuid,
+                    "pci_address": address,
+                }
+            )
+    return found
+
+
+def visible_gpus(variables: Mapping[str, str]) -> List[str]:
+    """The GPUs that a process with these variables may use, as CUDA names them: numbers, or the
+    beginnings of their uuids."""
+    given = variables.get("CUDA_VISIBLE_DEVICES")
+    if given is None:
+        return [str(number) for number in range(len(gpus()))]
+    return [part.strip() for part in given.split(",") if part.strip() not in ("", "-1")]
+
+
+def gpu_addresses(visible: Sequence[str]) -> List[str]:
+    """PCI addresses of these GPUs, "" for one that is not found."""
+    known = gpus()
+
+    def address(name: str) -> str:
+        if name.isdigit():
+            return str(known[int(name)]["pci_address"]) if int(name) < len(known) else ""
+        return next((g["pci_address"] for g in known if g["uuid"].startswith(name)), "")
+
+    return [address(name) for name in visible]
+
+
+def hardware(cores: Sequence[int]) -> Dict[str, Any]:
+    """Processor by name and in numbers, how many logical cores this process may use (``cores``)
+    and of how many physical ones they are, memory in bytes, GPUs."""
+    model = file_entry("/proc/cpuinfo", "model name") or platform.processor()
+    memory = (file_entry("/proc/meminfo", "MemTotal") or "").split()
+    return {
+        "cpu": model or platform.machine(),
+        "processor": processor(),
+        "cores": len(cores),
+        "physical_cores": len(physical(cores)),
+        "memory_bytes": int(memory[0]) * 1024 if memory else None,
+        "gpus": gpus(),
+    }

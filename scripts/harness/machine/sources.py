@@ -1,0 +1,49 @@
+"""What files of the kernel and short commands say, where they are there."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import List, Mapping, Optional
+
+
+def file_text(path: str) -> Optional[str]:
+    """The text of a file; None where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def file_line(path: str) -> Optional[str]:
+    """The text of a file of one line; None where it is empty or cannot be read."""
+    text = file_text(path)
+    return text.strip() if text else None
+
+
+def file_entry(path: str, key: str) -> Optional[str]:
+    """The first value of ``key`` in a file of lines ``key: value``; None where there is none."""
+    for line in (file_text(path) or "").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return None
+
+
+def command_output(
+    command: List[str], environment: Optional[Mapping[str, str]] = None
+) -> Optional[str]:
+    """What a command prints; None where it fails, is not there, or takes over 30 s."""
+    try:
+        finished = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=30,
+            universal_newlines=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return finished.stdout if finished.returncode == 0 else None

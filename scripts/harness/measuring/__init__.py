@@ -1,0 +1,1 @@
+"""What is timed and how, and the checks that it is what was asked."""

@@ -1,0 +1,118 @@
+"""A node of a run that has several: calls the launcher, gets its share, and tells what it found.
+
+One is started on each node, by the scheduler's own means (``srun``), with the launcher's command
+line and, in the environment, the way to the launcher.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+import time
+from typing import Any, Dict, Sequence
+
+from harness.disk.reservation import ReservationError
+from harness.machine import cores as cores_of
+from harness.machine import hardware, interfaces
+from harness.messages import handshake, wire
+from harness.messages.report import first_line
+from harness.nodes import node
+from harness.processes import launch
+from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
+from harness.provenance import packages, software
+from harness.request.command_line import parse
+
+#: Where the launcher listens (``host:port``, several joined by commas: one of them is reachable),
+#: and the token that it and its nodes know and nobody else.
+LAUNCHER_VARIABLE = "FRAMEBENCH_LAUNCHER"
+TOKEN_VARIABLE = "FRAMEBENCH_LAUNCHER_TOKEN"
+
+_CONNECT_SECONDS = 10.0
+#: How often, where it hangs up: strangers may have crowded this node out.
+_CALLS = 3
+
+
+def call(addresses: Sequence[str], token: str) -> wire.Connection:
+    """A connection to the launcher. Raises OSError or wire.Closed of the last address where none
+    answers as the launcher would."""
+    last: Exception = OSError("no address of the launcher was given")
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        for _ in range(_CALLS):
+            try:
+                found = socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS)
+            except OSError as error:
+                last = error
+                break
+            try:
+                return handshake.with_launcher(found, token)
+            except wire.Closed as error:
+                found.close()
+                last = error
+    raise last
+
+
+def introduction(task: node.Task, link: wire.Connection, common: Dict[str, str]) -> Dict[str, Any]:
+    """What the launcher must know of this node before it gives it a share."""
+    cores = cores_of.allowed()
+    installed = packages.installed(packages.search_path(common, "/"))
+    wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
+    wrong = wrong or software.missing(task.request, common)
+    index = os.environ.get("SLURM_NODEID", "")
+    return {
+        "node": node.name(),
+        "index": int(index) if index.isdigit() else None,
+        "interface": interfaces.with_address(link.own_host),
+        "addresses": launch.free_addresses(task.case.devices_per_node, link.own_host),
+        "cores": len(cores),
+        "python": platform.python_version(),
+        "packages": installed,
+        "hardware": hardware.hardware(cores),
+        "devices": hardware.visible_gpus(common),
+        "wrong": wrong,
+    }
+
+
+def take_part(task: node.Task, link: wire.Connection) -> None:
+    """From the introduction to the result. Raises wire.Closed where the launcher is gone."""
+    request = task.request
+    common = node.common_environment(request)
+    for name in (LAUNCHER_VARIABLE, TOKEN_VARIABLE):
+        common.pop(name, None)
+    link.send(introduction(task, link, common))
+    told = link.first(request.time_limit)
+    share = node.Share(**told)
+    deadline = time.monotonic() + share.seconds
+    with temporary_folder(share.run) as folder:
+        try:
+            found = node.run_ranks(task, share, folder, deadline, common, link)
+        except Exception as error:
+            link.send({"error": first_line(error)})
+            return
+        # Moments of this machine's clock mean nothing on another.
+        now, here = time.time(), time.monotonic()
+        outcomes = [judged._replace(ended=now - (here - judged.ended)) for judged in found.outcomes]
+    link.send({"outcomes": outcomes, "watch": found.watch, "memory": found.memory})
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit status: 0 whenever the launcher was told how it went, 1 where it could not be."""
+    try:
+        with signals_raise():
+            task = node.task_of(parse(arguments))
+            addresses = os.environ.get(LAUNCHER_VARIABLE, "").split(",")
+            link = call(addresses, os.environ.get(TOKEN_VARIABLE, ""))
+            try:
+                take_part(task, link)
+            except ReservationError as error:
+                link.send({"error": str(error)})
+            finally:
+                link.close()
+    except (OSError, wire.Closed) as error:
+        print(f"{node.name()}: the launcher does not answer: {error}", file=sys.stderr)
+        return 1
+    except Interrupted as interrupted:
+        return 128 + interrupted.number
+    return 0

@@ -1,0 +1,250 @@
+"""The rank processes of one run: started with their place in the environment, watched, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
+
+from harness.machine.cores import THREAD_VARIABLES
+from harness.messages import report, wire
+from harness.processes.guard import RUN_VARIABLE
+from harness.processes.memory import Memory
+
+_HERE = os.path.dirname(os.path.realpath(__file__))
+_GUARD = os.path.join(_HERE, "guard.py")
+_START_RANK = os.path.join(os.path.dirname(_HERE), "start_rank.py")
+
+#: How long the other ranks may go on after one has failed, in order to say what they saw.
+_GRACE_SECONDS = 5.0
+
+
+@dataclass
+class RankProcess:
+    """One started rank. ``stopped``: why the launcher killed it (``time limit``, ``other rank``,
+    or why there was no memory left for it), None if it did not. ``ended``: monotonic seconds."""
+
+    rank: int
+    process: "subprocess.Popen[bytes]"
+    log: str
+    stopped: Optional[str] = None
+    ended: Optional[float] = None
+
+
+def log_path(log: str, rank: int) -> str:
+    """Rank 0 writes to ``NAME.log``, the others to ``NAME.rank1.log``, .."""
+    return log if rank == 0 else beside(log, f"rank{rank}")
+
+
+def beside(log: str, name: str) -> str:
+    """``STEM.NAME.log`` of the log ``STEM.log``."""
+    stem, suffix = os.path.splitext(log)
+    return f"{stem}.{name}{suffix}"
+
+
+def free_addresses(count: int, host: str = "127.0.0.1") -> List[str]:
+    """``host:port`` of ``count`` free ports of this machine, all different; ``host``: an address
+    of its own."""
+    sockets = []
+    try:
+        for _ in range(count):
+            found = socket.socket()
+            sockets.append(found)
+            found.bind((host, 0))
+        return [f"{host}:{found.getsockname()[1]}" for found in sockets]
+    finally:
+        for found in sockets:
+            found.close()
+
+
+def keeps_user_paths(way: str) -> bool:
+    """Whether PYTHONPATH and the user's site-packages count. They do in what the user brought (a
+    cluster's modules are made of PYTHONPATH), not in environments made for us."""
+    return way not in ("venv", "conda")
+
+
+def common_environment(
+    environment: Mapping[str, str], way: str, accelerator: str, cores_per_device: Optional[int]
+) -> Dict[str, str]:
+    """The variables all ranks of a run share, from the launcher's own."""
+    common = dict(environment)
+    common["PYTHONUNBUFFERED"] = "1"  # the log of a killed rank is complete
+    if not keeps_user_paths(way):
+        common.pop("PYTHONPATH", None)
+        common["PYTHONNOUSERSITE"] = "1"
+        # The environment is ours: its modules are compiled once, not in every run.
+        common.pop("PYTHONDONTWRITEBYTECODE", None)
+    if cores_per_device is not None:
+        common.update({name: str(cores_per_device) for name in THREAD_VARIABLES})
+    if accelerator == "cpu":
+        common["CUDA_VISIBLE_DEVICES"] = ""
+    else:
+        # CUDA's own order is by speed; this one is NVML's, so that what is watched is what runs.
+        common.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    return common
+
+
+def place_variables(
+    rank: int, local_rank: int, addresses: Sequence[str], run: str, cores: Sequence[int]
+) -> Dict[str, str]:
+    """The variables that say where a rank is."""
+    host, _, port = addresses[0].rpartition(":")
+    return {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(local_rank),
+        "WORLD_SIZE": str(len(addresses)),
+        "MASTER_ADDR": host,
+        "MASTER_PORT": port,
+        "FRAMEBENCH_ADDRESSES": ",".join(addresses),
+        "FRAMEBENCH_CORES": ",".join(str(core) for core in cores),
+        RUN_VARIABLE: run,
+    }
+
+
+def start_guard(
+    run: str, folder: str, file: str, files: Sequence[int] = ()
+) -> "subprocess.Popen[bytes]":
+    """The process that cleans up after this one, see the module ``guard``; inherits ``files``."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", _GUARD, run, folder, file],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+        pass_fds=files,
+    )
+
+
+def start_ranks(
+    spec: Dict[str, Any],
+    ranks: Sequence[int],
+    addresses: Sequence[str],
+    cores: Sequence[Sequence[int]],
+    common: Mapping[str, str],
+    run: str,
+    log: str,
+    files: Sequence[int] = (),
+) -> List[RankProcess]:
+    """Start the ``ranks`` of ``spec`` that belong on this node, of all those at ``addresses``.
+    ``cores``: of each of them, empty where it is not to be pinned; ``files``: that they inherit.
+    Raises OSError."""
+    folder = spec["folder"]
+    spec_path = os.path.join(folder, "spec.json")
+    with open(spec_path, "w", encoding="utf-8") as file:
+        json.dump(spec, file)
+    # Compilers keep what they made, and load code from there, in the temporary folder under names
+    # that anybody can guess and another run would find.
+    temporary = os.path.join(folder, "temporary")
+    os.mkdir(temporary, 0o700)
+    started = []
+    for local_rank, rank in enumerate(ranks):
+        place = place_variables(rank, local_rank, addresses, run, cores[local_rank])
+        variables = dict(common, TMPDIR=temporary, **place)
+        # A folder of their own: whatever lies in the user's must not be imported or overwritten.
+        here = os.path.join(folder, f"rank{rank}")
+        os.mkdir(here)
+        path = log_path(log, rank)
+        with open(path, "wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, _START_RANK, spec_path],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=here,
+                env=variables,
+                start_new_session=True,
+                pass_fds=files,
+            )
+        started.append(RankProcess(rank, process, path))
+    return started
+
+
+@contextlib.contextmanager
+def child_events() -> Iterator[int]:
+    """A file descriptor that becomes readable when a child ends, so that the launcher sleeps
+    while the ranks are timed and need not ask again and again whether they still run."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    before = signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    wakeup = signal.set_wakeup_fd(writing)
+    try:
+        yield reading
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        signal.signal(signal.SIGCHLD, before)
+        os.close(reading)
+        os.close(writing)
+
+
+def _failed(rank: RankProcess, folder: str) -> bool:
+    _, final, fields = report.read(folder, rank.rank)
+    return not (final and fields.get("status") == "ok")
+
+
+def _stop(ranks: Sequence[RankProcess], why: str) -> None:
+    for rank in ranks:
+        if rank.ended is None:
+            rank.stopped = why
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(rank.process.pid, signal.SIGKILL)
+
+
+def watch(
+    ranks: Sequence[RankProcess],
+    folder: str,
+    deadline: float,
+    memory: Memory,
+    link: Optional[wire.Connection] = None,
+) -> None:
+    """Return when all ranks have ended. Those still running at ``deadline`` (monotonic seconds),
+    when they hold more ``memory`` than they may, or some seconds after another one failed, are
+    killed. Over ``link`` the launcher of a run with several nodes is told of a failure here, and
+    tells of one elsewhere; where it is gone, all are killed."""
+    judged: Set[int] = set()
+    grace_end = float("inf")
+    links = [link] if link else []
+    with child_events() as events:
+        while True:
+            now = time.monotonic()
+            for rank in ranks:
+                if rank.ended is None and rank.process.poll() is not None:
+                    rank.ended = now
+                if rank.ended is not None and rank.rank not in judged:
+                    judged.add(rank.rank)
+                    if _failed(rank, folder):
+                        grace_end = min(grace_end, now + _GRACE_SECONDS)
+                        with contextlib.suppress(wire.Closed):  # heard of below
+                            for each in links:
+                                each.send({"failed": True})
+            if len(judged) == len(ranks):
+                return
+            if now >= deadline:
+                _stop(ranks, "time limit")
+            elif now >= grace_end:
+                _stop(ranks, "other rank")
+            elif now >= memory.next_look:
+                too_much = memory.look(rank.process.pid for rank in ranks if rank.ended is None)
+                if too_much:
+                    _stop(ranks, too_much)
+            stopped = any(rank.stopped for rank in ranks)
+            wait = 1.0 if stopped else min(deadline, grace_end, memory.next_look) - now
+            heard, _, _ = select.select([events, *links], [], [], max(0.0, wait))
+            with contextlib.suppress(BlockingIOError):
+                os.read(events, 4096)
+            if links and links[0] in heard:
+                try:
+                    if links[0].received():  # one kind of message: a rank of another node failed
+                        grace_end = min(grace_end, time.monotonic() + _GRACE_SECONDS)
+                except (wire.Closed, ValueError):
+                    links = []
+                    _stop(ranks, "other rank")

@@ -1,0 +1,162 @@
+"""How a run ended, from how its ranks ended: the status and reason of the most telling one."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from harness.adapter import Case
+from harness.disk import room
+from harness.messages import report
+from harness.messages.report import shorten
+from harness.processes.launch import RankProcess
+
+# How telling an outcome is, most telling first. What a rank suffers because another one went away
+# is the least telling but one: it is never the cause.
+_OOM, _UNSUPPORTED, _OWN_ERROR, _DIED, _CONSEQUENCE, _TIME_LIMIT, _OK = range(7)
+
+_OTHER_GONE = re.compile(
+    r"connection (was )?(reset|closed|refused|aborted)|broken pipe|socket closed|peer|EOF|"
+    r"timed out|timeout|unavailable|aborted",
+    re.IGNORECASE,
+)
+
+
+_NO_MEMORY = re.compile(
+    r"bad_alloc|out of memory|allocate failed|failed to allocate|cannot allocate memory",
+    re.IGNORECASE,
+)
+
+
+class RankOutcome(NamedTuple):
+    """One rank's entry in the record, and how telling it is (smaller is more)."""
+
+    weight: int
+    ended: float
+    fields: Dict[str, Any]
+
+
+def ran_out_of_memory(path: str) -> bool:
+    """Whether a log ends with the words of an allocator that gave up."""
+    return _NO_MEMORY.search(tail(path, 2**16)) is not None
+
+
+def signal_name(number: int) -> str:
+    """``9 (SIGKILL)``."""
+    try:
+        return f"{number} ({signal.Signals(number).name})"
+    except ValueError:
+        return str(number)
+
+
+def tail(path: str, size: int = 4096) -> str:
+    """The last ``size`` bytes of a log as text; empty if there is none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.path.getsize(path) - size))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def last_line(path: str) -> str:
+    """The last line of a log that is not empty; empty if there is none."""
+    lines = tail(path).split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _without_result(
+    rank: RankProcess, phase: Optional[str], out_of_memory: bool, limit: float
+) -> Tuple[int, str, str]:
+    where = phase or "start"
+    if rank.stopped == "time limit":
+        reason = f"the time limit of {limit:g} s was reached during: {where}"
+        return _TIME_LIMIT, "timeout", reason
+    if rank.stopped is not None and rank.stopped != "other rank":
+        return _OOM, "oom", f"{rank.stopped}, during: {where}"
+    if rank.stopped is not None:
+        return _CONSEQUENCE, "failed", f"stopped during: {where}, because another failed"
+    code = rank.process.returncode
+    if code == -signal.SIGKILL and out_of_memory:
+        return _OOM, "oom", f"rank {rank.rank} was killed by the kernel: out of host memory"
+    if code == -signal.SIGABRT and ran_out_of_memory(rank.log):
+        # A framework whose allocator ends the process: nobody could catch that.
+        return _OOM, "oom", f"rank {rank.rank} aborted: out of memory during: {where}"
+    if code < 0:
+        reason = f"rank {rank.rank} was killed by signal {signal_name(-code)}"
+    else:
+        reason = f"rank {rank.rank} exited with status {code} and left no result"
+    reason += f" during: {where}"
+    last = last_line(rank.log)
+    return _DIED, "failed", shorten(reason + ("; its last words: " + last if last else ""))
+
+
+def rank_outcome(
+    rank: RankProcess, folder: str, host: str, out_of_memory: bool, limit: float
+) -> RankOutcome:
+    """Judge one rank that has ended. ``out_of_memory``: the kernel killed processes for want of
+    memory during the run; ``limit``: the time limit in seconds."""
+    phase, final, fields = report.read(folder, rank.rank)
+    ended = rank.ended or 0.0
+    full = room.full(folder)
+    if not final:
+        weight, status, reason = _without_result(rank, phase, out_of_memory, limit)
+        if full and status == "failed":
+            reason = shorten(f"{full}; {reason}")
+        base = fields or {"rank": rank.rank, "host": host}
+        return RankOutcome(weight, ended, dict(base, status=status, reason=reason))
+    if fields["status"] == "failed":
+        if full:
+            fields["reason"] = shorten(f"{full}; {fields['reason']}")
+        weight = _CONSEQUENCE if _OTHER_GONE.search(fields["reason"]) else _OWN_ERROR
+    else:
+        weight = {"ok": _OK, "oom": _OOM, "unsupported": _UNSUPPORTED}[fields["status"]]
+    return RankOutcome(weight, ended, fields)
+
+
+def lost(rank: int, node: str, why: str) -> RankOutcome:
+    """A rank of which nothing is known, because its node is gone."""
+    fields = {"rank": rank, "host": node, "status": "failed", "reason": shorten(why)}
+    return RankOutcome(_DIED, 0.0, fields)
+
+
+def most_telling(outcomes: Sequence[RankOutcome]) -> Tuple[str, str]:
+    """Status and reason of a run: those of the rank that says most about the cause, and of
+    several such ranks the one that ended first."""
+    telling = min(outcomes, key=lambda outcome: (outcome.weight, outcome.ended))
+    status, reason = telling.fields["status"], telling.fields["reason"]
+    rank = f"rank {telling.fields['rank']}"
+    if len({judged.fields["host"] for judged in outcomes}) > 1:
+        reason = reason.replace(rank, f"{rank} on node {telling.fields['host']}", 1)
+        rank += f" on node {telling.fields['host']}"
+    if status != "ok" and len(outcomes) > 1 and not reason.startswith(rank):
+        reason = f"{rank}: {reason}"
+    return status, reason
+
+
+def disagreement(case: Case, ranks: List[Dict[str, Any]]) -> Optional[str]:
+    """Ranks that train together have the same weights at the end. None if they do; rounding of
+    the sum is allowed for (1e-12)."""
+    if case.mode != "train" or case.devices == 1:
+        return None
+    first = ranks[0].get("weights_checksum")
+    for fields in ranks:
+        other = fields.get("weights_checksum")
+        if first is None or other is None:
+            return f"Mismatch: the weights of rank {fields['rank']} are not finite"
+        if abs(first - other) > 1e-12 * max(abs(first), abs(other)):
+            return (
+                "Mismatch: the ranks have different weights after training together: rank 0 has "
+                f"checksum {first!r}, rank {fields['rank']} has {other!r}"
+            )
+    return None
+
+
+def wrong_version(package: str, pins: Sequence[Tuple[str, str]], imported: str) -> Optional[str]:
+    """A framework imported from elsewhere than the distribution that was pinned; None if not."""
+    for name, version in pins:
+        if name == package and version.partition("+")[0] != imported.partition("+")[0]:
+            return f"Mismatch: {name}=={version} was asked for, but {imported} was imported"
+    return None

@@ -1,0 +1,120 @@
+"""CPU time of the run's own processes: what is left of the machine's is somebody else's."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Dict, Iterable, List, NamedTuple, Optional, Set
+
+from harness.processes.guard import RUN_VARIABLE
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_NEW_SECONDS = 1.0
+
+
+class _Times(NamedTuple):
+    """CPU seconds of one process and of those children of it that ended and were waited for."""
+
+    parent: int
+    own: float
+    children: float
+
+
+class Members:
+    """The processes whose environment names ``run``, without its ``launcher``."""
+
+    def __init__(self, run: str, launcher: int, proc: str = "/proc") -> None:
+        self._mark = f"{RUN_VARIABLE}={run}".encode()
+        self._launcher = launcher
+        self._proc = proc
+        self._others: Dict[int, float] = {}  # when each was first seen
+        self._known: Set[int] = set()
+
+    def find(self) -> List[int]:
+        """Looks at each process of others while it is new: until it has begun its own program, a
+        new rank has the launcher's environment, or none yet."""
+        now = time.monotonic()
+        here = self._here()
+        self._others = {other: seen for other, seen in self._others.items() if other in here}
+        ours = []
+        for process in here - {self._launcher}:
+            is_new = now - self._others.get(process, now) < _NEW_SECONDS
+            if process in self._known or (is_new and self._is_of_the_run(process)):
+                ours.append(process)
+                self._others.pop(process, None)
+            else:
+                self._others.setdefault(process, now)
+        self._known = set(ours)
+        return ours
+
+    def ignore_present(self) -> None:
+        """What is there before the ranks start is not of the run."""
+        self._others = dict.fromkeys(self._here(), float("-inf"))
+
+    def add(self, processes: Iterable[int]) -> None:
+        """Processes that are known to be of the run."""
+        self._known.update(processes)
+
+    def _here(self) -> Set[int]:
+        return {int(name) for name in os.listdir(self._proc) if name.isdigit()}
+
+    def _is_of_the_run(self, process: int) -> bool:
+        try:
+            with open(f"{self._proc}/{process}/environ", "rb") as file:
+                return self._mark in file.read().split(b"\0")
+        except OSError:
+            return False  # another user's, or ended meanwhile
+
+
+class OwnTime:
+    """CPU time of all processes whose environment names ``run``, and of the process ``launcher``
+    that started them. ``proc``: the folder /proc."""
+
+    def __init__(self, run: str, launcher: int, proc: str = "/proc") -> None:
+        self._members = Members(run, launcher, proc)
+        self._launcher = launcher
+        self._proc = proc
+        self._last: Dict[int, _Times] = {}
+        self._lost = 0.0
+        self._ranks = 0.0
+        self._before = self._times(launcher)
+
+    @property
+    def processes(self) -> Set[int]:
+        """The processes of the run at the last :meth:`read`, without the launcher."""
+        return set(self._last)
+
+    def read(self) -> Dict[str, float]:
+        """CPU seconds so far of the ranks with all that they started (``ranks``), and of the
+        launcher itself (``launcher``). Neither ever falls."""
+        # A process that ended is in its parent's account from the moment it was waited for. The
+        # launcher's first: a rank that ends meanwhile is missed once rather than counted twice.
+        launcher = self._times(self._launcher)
+        now = {}
+        for process in self._members.find():
+            times = self._times(process)
+            if times is not None:
+                now[process] = times
+        for process, gone in self._last.items():
+            if process not in now and gone.parent not in now and gone.parent != self._launcher:
+                self._lost += gone.own + gone.children  # nobody of ours will account for it
+        self._last = now
+        total = self._lost + sum(times.own + times.children for times in now.values())
+        if launcher and self._before:
+            total += launcher.children - self._before.children
+        self._ranks = max(self._ranks, total)
+        return {"ranks": self._ranks, "launcher": launcher.own if launcher else 0.0}
+
+    def _times(self, process: int) -> Optional[_Times]:
+        try:
+            with open(f"{self._proc}/{process}/stat", "rb") as file:
+                # The name in brackets may hold anything.
+                words = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return None
+        user, system, children_user, children_system = (int(word) for word in words[11:15])
+        return _Times(
+            int(words[1]),
+            (user + system) / _TICKS,
+            (children_user + children_system) / _TICKS,
+        )

@@ -1,0 +1,1 @@
+"""Where a figure comes from: code, packages, environment, machine."""

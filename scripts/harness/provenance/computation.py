@@ -1,0 +1,70 @@
+"""Which code computes a figure. A certificate proves something only of a figure that this same code
+has computed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import Any, Dict, Iterator, Mapping
+
+_HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+#: Of the harness: all that a rank imports, and what gives it its variables.
+MODULES = (
+    "adapter",
+    "kinds/__init__",
+    "kinds/parity",
+    "kinds/peak",
+    "machine/__init__",
+    "machine/cores",
+    "measuring/__init__",
+    "measuring/libraries",
+    "measuring/loading",
+    "measuring/preflight",
+    "measuring/settling",
+    "measuring/split",
+    "measuring/synthetic",
+    "measuring/window",
+    "messages/__init__",
+    "messages/report",
+    "parts",
+    "processes/__init__",
+    "processes/launch",
+    "processes/parent_death",
+    "rank",
+)
+
+
+def digest(framework: str, facts: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) over the folder of the adapter, the model's facts and MODULES. ``facts``: as
+    they are timed or as they are compared, which gives the same."""
+    found = hashlib.sha256(json.dumps(_compared(facts), sort_keys=True).encode())
+    for name, path in [*_files(framework), *((name, _module(name)) for name in MODULES)]:
+        with open(path, "rb") as file:
+            content = file.read()
+        found.update(f"{name}\0{len(content)}\0".encode() + content)
+    return found.hexdigest()
+
+
+def _compared(facts: Mapping[str, Any]) -> Dict[str, Any]:
+    """The facts without the hyper-parameters that have another value in the comparison: that none
+    is hard-coded is what it shows."""
+    others = {"dropout", *facts.get("parity", {}).get("hyperparameters", {})}
+    own = facts.get("hyperparameters", {})
+    kept = {name: None if name in others else value for name, value in own.items()}
+    return {**facts, "hyperparameters": kept}
+
+
+def _module(name: str) -> str:
+    return os.path.join(_HARNESS, f"{name}.py")
+
+
+def _files(framework: str) -> Iterator[Any]:
+    """Name and path of all that the folder holds of code and declarations, sorted."""
+    for folder, folders, names in os.walk(framework):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(names):
+            if name.endswith((".py", ".json")):
+                path = os.path.join(folder, name)
+                yield os.path.relpath(path, framework), path

@@ -1,0 +1,75 @@
+"""Where a run was measured: interpreter, packages, hardware, system, variables, code."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+import sys
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from harness.machine.control_groups import cpu_limit, memory_limit
+from harness.machine.hardware import hardware
+from harness.machine.sources import file_line, file_text
+from harness.provenance.code import code
+
+_RELEVANT = re.compile(
+    r"^(OMP|MKL|KMP|GOMP|OPENBLAS|BLIS|NUMEXPR|CUDA|CUDNN|CUBLAS|NVIDIA|NCCL|GLOO|UCX|TF|XLA|"
+    r"TORCH|TORCHINDUCTOR|PYTORCH|JAX|FLAGS|MXNET|ONEFLOW|ONEDNN|DNNL|MALLOC|SLURM_CPU|TRITON)_"
+    r"|^(TORCHDYNAMO|LD_PRELOAD|LD_LIBRARY_PATH|PYTHONPATH|PYTHONNOUSERSITE|PYTHONHASHSEED)"
+)
+# TF_VAR_ and TF_CLI_ are Terraform's, not TensorFlow's.
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|^TF_(VAR|CLI)_", re.IGNORECASE)
+
+
+def system() -> Dict[str, Any]:
+    """Host, operating system, kernel, frequency governor, control group limits (cores, bytes)."""
+    name = re.search(r'^PRETTY_NAME="?([^"\n]*)', file_text("/etc/os-release") or "", re.MULTILINE)
+    return {
+        "host": socket.gethostname(),
+        "os": name.group(1) if name else platform.system(),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "governor": file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "cgroup_cpu_limit": cpu_limit(),
+        "cgroup_memory_limit_bytes": memory_limit(),
+    }
+
+
+def variables(environment: Mapping[str, str]) -> Dict[str, str]:
+    """Those of a rank's variables that change how a framework runs; never secrets."""
+    return {
+        name: value
+        for name, value in sorted(environment.items())
+        if _RELEVANT.search(name) and not _SECRET.search(name)
+    }
+
+
+def scheduler(variables: Mapping[str, str]) -> Optional[Dict[str, str]]:
+    """The job of the scheduler that this process belongs to, as that names it; None without."""
+    if "SLURM_JOB_ID" not in variables:
+        return None
+    told = {"name": "slurm"}
+    for key in ("job_id", "job_partition", "job_nodelist", "cluster_name"):
+        value = variables.get(f"SLURM_{key.upper()}")
+        if value:
+            told[key.replace("job_id", "job").replace("job_", "")] = value
+    return told
+
+
+def capture(
+    way: str, cores: Sequence[int], packages: Mapping[str, str], rank_environment: Mapping[str, str]
+) -> Dict[str, Any]:
+    """The record's ``environment``. ``cores``: logical cores this process may use."""
+    return {
+        "way": way,
+        "python": platform.python_version(),
+        "prefix": sys.prefix,
+        "packages": dict(packages),
+        "hardware": hardware(cores),
+        "system": system(),
+        "scheduler": scheduler(os.environ),
+        "variables": variables(rank_environment),
+        "code": code(),
+    }

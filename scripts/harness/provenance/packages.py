@@ -1,0 +1,89 @@
+"""What is installed in this environment, and whether it is what was asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+
+def normal(name: str) -> str:
+    """A distribution's name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def search_path(environment: Mapping[str, str], folder: str) -> List[str]:
+    """``sys.path`` as the ranks have it, started with ``environment`` in ``folder``: asked of the
+    interpreter, which knows. Raises OSError or subprocess.SubprocessError."""
+    ask = "import json, sys; print(json.dumps(sys.path[1:]))"
+    answer = subprocess.run(
+        [sys.executable, "-c", ask],
+        env=dict(environment),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        check=True,
+        universal_newlines=True,
+    )
+    entries: List[str] = json.loads(answer.stdout.splitlines()[-1])
+    return entries
+
+
+def _metadata(path: str) -> Optional[Tuple[str, str]]:
+    for file_name in ("METADATA", "PKG-INFO", ""):
+        file_path = os.path.join(path, file_name) if file_name else path
+        if not os.path.isfile(file_path):
+            continue
+        found: Dict[str, str] = {}
+        try:
+            with open(file_path, encoding="utf-8", errors="replace") as file:
+                for line in file:
+                    key, _, value = line.partition(":")
+                    if not value:
+                        break  # the header is over
+                    found.setdefault(key.strip().lower(), value.strip())
+        except OSError:
+            return None
+        if "name" in found and "version" in found:
+            return found["name"], found["version"]
+    return None
+
+
+def installed(folders: Iterable[str]) -> Dict[str, str]:
+    """Version by normalised name of all distributions in ``folders``; the first folder wins, as
+    it does when importing."""
+    versions: Dict[str, str] = {}
+    for folder in folders:
+        try:
+            entries = sorted(os.listdir(folder or os.curdir))
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.endswith((".dist-info", ".egg-info")):
+                found = _metadata(os.path.join(folder, entry))
+                if found:
+                    versions.setdefault(normal(found[0]), found[1])
+    return dict(sorted(versions.items()))
+
+
+def same_version(asked: str, found: str) -> bool:
+    """Whether ``found`` is ``asked``; a local part (``+cpu``) counts only if it was asked for."""
+    return asked == (found if "+" in asked else found.partition("+")[0])
+
+
+def wrong_environment(
+    prefix: Optional[str], pins: Sequence[Tuple[str, str]], packages: Mapping[str, str]
+) -> Optional[str]:
+    """What differs between the environment asked for and this one; None if nothing does."""
+    if prefix is not None and os.path.realpath(prefix) != os.path.realpath(sys.prefix):
+        return f"the environment is {sys.prefix}, not {prefix}"
+    for name, version in pins:
+        found = packages.get(normal(name))
+        if found is None:
+            return f"{name}=={version} was asked for, but {name} is not installed in {sys.prefix}"
+        if not same_version(version, found):
+            return f"{name}=={version} was asked for, but {found} is installed in {sys.prefix}"
+    return None

@@ -1,0 +1,278 @@
+"""The command line of one run. Everything the record depends on is said here, nothing elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from harness.measuring.settling import FEWEST
+from harness.processes.memory import DEFAULT, Limit, parse_limit
+
+#: Options whose value is a path; those of what a run leaves.
+_PATHS = ("--framework", "--model", "--parity", "--prefix")
+_LEFT = ("--output", "--log")
+PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One run as asked for. Paths are absolute; ``time_limit`` is in seconds."""
+
+    framework: str
+    model: str
+    mode: str
+    nodes: int
+    devices_per_node: int
+    batch_per_device: int
+    precision: str
+    compiler: str
+    sequence_length: Optional[int]
+    accelerator: str
+    cores_per_device: Optional[int]
+    warmup_steps: int
+    warmup_limit: Optional[int]
+    timed_steps: int
+    time_limit: float
+    memory_limit: Limit
+    node_memory: Optional[Limit]
+    spare_memory: bool
+    seed: int
+    repeat: int
+    variant: Optional[str]
+    variables: Tuple[Tuple[str, str], ...]
+    parity: Optional[str]
+    probe: bool
+    split_steps: int
+    start_nodes: Optional[str]
+    lease: Optional[str]
+    way: str
+    prefix: Optional[str]
+    pins: Tuple[Tuple[str, str], ...]
+    image: Optional[str]
+    image_digest: Optional[str]
+    modules: Tuple[str, ...]
+    output: str
+    log: str
+
+
+# What a record may hold.
+_MOST = 1000000
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
+    if value > _MOST:
+        raise argparse.ArgumentTypeError(f"must be at most {_MOST}, not {text}")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be more than 0 s, not {text}")
+    return value
+
+
+def _memory(text: str) -> Limit:
+    try:
+        return parse_limit(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must be 0 or more, not {text}")
+    return value
+
+
+def _pin(text: str) -> Tuple[str, str]:
+    found = PIN.match(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"must read NAME==VERSION, not {text!r}")
+    return found.group("name"), found.group("version")
+
+
+def _variable(text: str) -> Tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not (separator and name.isidentifier()):
+        raise argparse.ArgumentTypeError(f"must read NAME=VALUE, not {text!r}")
+    return name, value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="scripts/harness",
+        description="Measure one run of one case in a process group of its own; leave one record.",
+        allow_abbrev=False,
+    )
+    case = parser.add_argument_group("case")
+    case.add_argument("--framework", required=True, metavar="FOLDER", type=os.path.abspath)
+    case.add_argument("--model", required=True, metavar="FACTS.json", type=os.path.abspath)
+    case.add_argument("--mode", required=True, choices=["train", "inference"])
+    case.add_argument("--nodes", type=_count, default=1)
+    case.add_argument("--devices-per-node", type=_count, default=1)
+    case.add_argument("--batch-per-device", type=_count, required=True, help="samples")
+    case.add_argument("--precision", default="fp32", help="fp32 or amp")
+    case.add_argument("--compiler", default="none", help="none, native or a name")
+    case.add_argument("--sequence-length", type=_count, help="tokens, for models with sequences")
+    measuring = parser.add_argument_group("measuring")
+    measuring.add_argument("--accelerator", required=True, choices=["cpu", "cuda"])
+    measuring.add_argument(
+        "--cores-per-device",
+        type=_count,
+        help="logical cores and threads of a rank (cpu: 1 if not said; cuda: not pinned)",
+    )
+    measuring.add_argument("--warmup-steps", type=_count, default=20)
+    measuring.add_argument(
+        "--warmup-limit",
+        type=_count,
+        help="warm up until the step time has settled, with at most so many steps",
+    )
+    measuring.add_argument("--timed-steps", type=_count, default=100)
+    measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")
+    measuring.add_argument(
+        "--memory-limit",
+        type=_memory,
+        default=DEFAULT,
+        metavar="LIMIT",
+        help="of all ranks on this node together: 16GiB, or a share of the node's memory "
+        "(default: %(default)s)",
+    )
+    measuring.add_argument(
+        "--node-memory",
+        type=_memory,
+        metavar="SIZE",
+        help="what the scheduler has given of each node's memory (default: all)",
+    )
+    measuring.add_argument(
+        "--spare-memory",
+        action="store_true",
+        help="less than that, so that what fits now fits in later runs too; looks at it often",
+    )
+    measuring.add_argument("--seed", type=_whole, default=0)
+    measuring.add_argument("--repeat", type=_count, default=1)
+    measuring.add_argument("--variant", metavar="NAME", help="name of this side of an A/B test")
+    measuring.add_argument(
+        "--variable",
+        dest="variables",
+        action="append",
+        default=[],
+        type=_variable,
+        metavar="NAME=VALUE",
+        help="environment variable of the ranks",
+    )
+    measuring.add_argument(
+        "--split-steps",
+        type=_whole,
+        default=0,
+        help="training: further steps, behind the window, that are timed part by part",
+    )
+    measuring.add_argument(
+        "--parity",
+        metavar="DIR",
+        type=os.path.abspath,
+        help="compare with this reference (of scripts/reference) and measure nothing",
+    )
+    measuring.add_argument(
+        "--probe",
+        action="store_true",
+        help="time products of large matrices and nothing else: the peak of the device",
+    )
+    measuring.add_argument(
+        "--start-nodes",
+        metavar="COMMAND",
+        help="what starts a command once on each of several nodes, with the number of nodes in "
+        "place of {nodes}: 'srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1'",
+    )
+    measuring.add_argument(
+        "--lease",
+        metavar="NAME",
+        help="on devices that no other run with this name for the set of locks has; waits for them "
+        "at most --time-limit",
+    )
+    environment = parser.add_argument_group("environment")
+    environment.add_argument(
+        "--way",
+        choices=["venv", "conda", "interpreter", "modules", "container", "hand"],
+        default="hand",
+    )
+    environment.add_argument("--prefix", metavar="DIR", help="sys.prefix there must be")
+    environment.add_argument(
+        "--pin", dest="pins", action="append", default=[], type=_pin, metavar="NAME==VERSION"
+    )
+    environment.add_argument("--image", metavar="NAME", help="path or URI of the container's")
+    environment.add_argument("--image-digest", metavar="HEX", help="which build of it that is")
+    environment.add_argument(
+        "--module",
+        dest="modules",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="environment module that must be loaded",
+    )
+    left = parser.add_argument_group("what it leaves")
+    left.add_argument(
+        "--output",
+        metavar="PATH.json",
+        type=os.path.abspath,
+        help="default: a new file in the working directory",
+    )
+    left.add_argument(
+        "--log", metavar="PATH.log", type=os.path.abspath, help="default: beside the output"
+    )
+    return parser
+
+
+def parse(arguments: Sequence[str]) -> Request:
+    """The request behind ``arguments``. Exits with status 2 and a message if they are wrong."""
+    parser = _parser()
+    parsed = vars(parser.parse_args(list(arguments)))
+    parsed["pins"] = tuple(parsed["pins"])
+    parsed["variables"] = tuple(parsed["variables"])
+    parsed["modules"] = tuple(parsed["modules"])
+    limit = parsed["warmup_limit"]
+    fewest = max(FEWEST, parsed["warmup_steps"])
+    if limit is not None and limit < fewest:
+        parser.error(f"--warmup-limit must be {fewest} or more, not {limit}")
+    if parsed["accelerator"] == "cpu" and parsed["cores_per_device"] is None:
+        parsed["cores_per_device"] = 1
+    if parsed["nodes"] > 1 and parsed["start_nodes"] is None:
+        parser.error(f"--nodes {parsed['nodes']} needs --start-nodes")
+    if parsed["nodes"] > 1 and parsed["lease"] is not None:
+        parser.error("--lease is for runs on one node; the devices of several are the scheduler's")
+    parsed["output"] = parsed["output"] or _new_output(parsed)
+    parsed["log"] = parsed["log"] or os.path.splitext(parsed["output"])[0] + ".log"
+    return Request(**parsed)
+
+
+def _new_output(parsed: Dict[str, Any]) -> str:
+    """A path in the working directory that nothing has yet, named after the run."""
+    names = (os.path.basename(parsed["framework"]), os.path.basename(parsed["model"])[:-5])
+    stem = os.path.abspath("-".join([*names, parsed["mode"], f"r{parsed['repeat']}"]))
+    number, path = 1, f"{stem}.json"
+    while os.path.lexists(path):
+        number += 1
+        path = f"{stem}-{number}.json"
+    return path
+
+
+def as_typed(executable: str, folder: str, arguments: Sequence[str]) -> List[str]:
+    """The command line to paste, in any folder, in order to run this again: its paths are absolute,
+    and what it leaves goes to that folder, because what this run leaves is never overwritten."""
+    typed = [executable, folder]
+    words = iter(arguments)
+    for word in words:
+        name, separator, value = word.partition("=")
+        if name in (*_PATHS, *_LEFT):
+            value = value if separator else next(words)
+            typed += [name, os.path.abspath(value)] if name in _PATHS else []
+        else:
+            typed.append(word)
+    return typed

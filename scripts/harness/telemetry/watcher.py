@@ -1,0 +1,147 @@
+"""A watcher beside the run: what else happens on the machine while the ranks are timed.
+
+A thread of the launcher, which otherwise sleeps, takes a sample every half second: some twenty
+small files, and some ten calls for each GPU. A thread, because a sensor that hangs must not keep
+the launcher from the time limit; on a core that the run does not use, where there is one. Load and
+energy are counters that never stop, so nothing need happen at the ends of the window: the summary
+(:mod:`harness.telemetry.watch_summary`) interpolates between the samples around them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from types import TracebackType
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type
+
+from harness.machine.cores import siblings
+from harness.processes.own_time import OwnTime
+from harness.telemetry import nvml
+from harness.telemetry.sensors import Sensors
+
+INTERVAL_SECONDS = 0.5
+
+#: Beyond this many samples every other one goes and the interval doubles, so that the record of a
+#: long run stays of a bounded size: it may take RAW_BYTES, and for each device as much again.
+MOST_SAMPLES = 1000
+RAW_BYTES = 20 * 20 * MOST_SAMPLES
+
+#: How long the ranks wait for the first sample, and the record for the last one.
+_PATIENCE_SECONDS = 10.0
+
+Sample = Dict[str, Any]
+
+
+def shared_with(cores: Sequence[int]) -> List[int]:
+    """``cores`` and the other threads of the same physical cores, which share their units."""
+    return sorted({sibling for core in cores for sibling in siblings(core)}.union(cores))
+
+
+class Watcher:
+    """Samples from entering the context until leaving it.
+
+    ``cores``: the logical cores that the run uses; ``variables``: those of its ranks;
+    ``gpus``: how many devices it uses, 0 on a CPU. ``samples`` are in order of their ``seconds``,
+    on the clock that the ranks' windows are timed with. Never raises: a run goes on unwatched.
+    """
+
+    def __init__(
+        self, run: str, cores: Sequence[int], variables: Mapping[str, str], gpus: int
+    ) -> None:
+        self.samples: List[Sample] = []
+        self.interval = INTERVAL_SECONDS
+        self.sources = Sources(run, cores, variables, gpus)
+        self._started = threading.Event()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="watcher", daemon=True)
+
+    def __enter__(self) -> Watcher:
+        self._thread.start()
+        # The ranks start after the first sample: what is on a GPU then is somebody else's.
+        self._started.wait(_PATIENCE_SECONDS)
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self._end.set()
+        self._thread.join(_PATIENCE_SECONDS)
+        if self._thread.is_alive():
+            self.sources.absent["watcher"] = f"no sensor answered for {_PATIENCE_SECONDS:g} s"
+
+    def _work(self) -> None:
+        try:
+            self.sources.open()
+            self.samples.append(self.sources.take())
+            self._started.set()
+            while not self._end.wait(self.interval):
+                self.samples.append(self.sources.take())
+                if len(self.samples) > MOST_SAMPLES:
+                    del self.samples[1::2]
+                    self.interval *= 2
+            self.samples.append(self.sources.take())
+            self.sources.close()
+        except Exception as error:
+            self.sources.absent["watcher"] = f"{type(error).__name__}: {error}"
+        finally:
+            self._started.set()
+
+
+class Sources:
+    """All that a sample is made of. ``absent`` says what is not watched and why; ``counted`` are
+    the cores whose load counts, ``gpus`` name and uuid of each device."""
+
+    def __init__(
+        self, run: str, cores: Sequence[int], variables: Mapping[str, str], gpus: int
+    ) -> None:
+        self.used = sorted(cores)
+        self.counted = shared_with(cores)
+        self.absent: Dict[str, str] = {}
+        self.gpus: List[Dict[str, str]] = []
+        self.memory_bytes: Optional[int] = None
+        self._run = run
+        self._variables = variables
+        self._devices = gpus
+
+    def open(self) -> None:
+        """Called in the thread that is to take the samples, which moves to cores that the run
+        leaves free."""
+        free = os.sched_getaffinity(0).difference(self.counted)
+        if free:
+            os.sched_setaffinity(0, free)
+        # Where the launcher cannot keep out of the run's way, it is none of the others' load.
+        self._beside = not free
+        self._own = OwnTime(self._run, os.getpid())
+        self._sensors = Sensors(self.counted)
+        self._gpus: Optional[nvml.Gpus] = None
+        if self._devices:
+            try:
+                self._gpus = nvml.find(self._variables, self._devices)
+                self.gpus = self._gpus.facts
+            except nvml.Unwatchable as error:
+                self.absent["gpus"] = str(error)
+        self.absent.update(self._sensors.absent)
+        self.memory_bytes = self._sensors.memory_bytes()
+
+    def take(self) -> Sample:
+        """One sample, now."""
+        sample: Sample = {"seconds": time.perf_counter()}
+        sample.update(self._sensors.read())
+        own = self._own.read()
+        sample["machine_own_seconds"] = own["ranks"] + own["launcher"]
+        sample["own_seconds"] = own["ranks"] + (own["launcher"] if self._beside else 0.0)
+        if self._gpus:
+            sample.update(self._gpus.read(self._own.processes))
+            self.absent.update(self._gpus.absent)
+        sample["watching_seconds"] = time.thread_time()
+        return sample
+
+    def close(self) -> None:
+        """Close what :meth:`open` opened."""
+        self._sensors.close()
+        if self._gpus:
+            self._gpus.close()
