@@ -52,6 +52,7 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
     noise = random.Random(0)
     for run in made.pending:
         record = copy.deepcopy(sample)
+        record["kind"] = run.case.mode
         record["case"] = {key: getattr(run.case, key) for key in sample["case"]}
         record["repeat"] = run.repeat
         record["settings"] |= {
@@ -66,7 +67,8 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
             rank |= {"step_seconds": seconds, "window_seconds": sum(seconds)}
         record["samples"] = run.case.batch_per_device * STEPS
         record["window_seconds"] = sum(seconds)
-        record["throughput"] = record["samples"] / record["window_seconds"]
+        throughput = record["samples"] / record["window_seconds"]
+        record["metrics"]["throughput"]["value"] = throughput
         path = results / "runs" / f"{run.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record))

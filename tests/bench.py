@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,14 @@ class Bench:
     def temporary(self) -> Path:
         return self.folder / "tmp"
 
-    def command(self, *extra: str, **options: object) -> list[str]:
+    def command(
+        self, *extra: str, parameters: Mapping[str, object] | None = None, **options: object
+    ) -> list[str]:
+        """``parameters``: of the kind; an option that is None is left out."""
         given: dict[str, object] = {
             "framework": ROOT / "tests/frameworks/toy",
             "model": ROOT / "tests/models/toy.json",
-            "mode": "train",
+            "kind": "train",
             "nodes": 1,
             "devices_per_node": 1,
             "batch_per_device": 4,
@@ -73,6 +76,8 @@ class Bench:
         for key, value in given.items():
             if value is not None:
                 words += ["--" + key.replace("_", "-"), str(value)]
+        for key, value in (parameters or {}).items():
+            words += ["--parameter", f"{key}={value}"]
         return [*words, *extra]
 
     def environment(self, behaviour: str, **more: str) -> dict[str, str]:

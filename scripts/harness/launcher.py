@@ -16,6 +16,7 @@ from harness.adapter import Mismatch
 from harness.devices import devices
 from harness.devices.lease import Lease, leased
 from harness.disk import reservation
+from harness.kind import combined
 from harness.machine import cores as cores_of
 from harness.messages.report import first_line
 from harness.nodes import node, nodes
@@ -37,7 +38,7 @@ _CANNOT_WRITE = 3
 class Setup:
     """What is known before the ranks start."""
 
-    task: node.Task
+    task: declaration.Task
     schema: Dict[str, Any]  # of the record
     run: str  # unique id
     folder: str  # temporary, for the ranks
@@ -66,31 +67,52 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments, log)
     status, reason = outcome.most_telling(outcomes)
     fields = [judged.fields for judged in outcomes]
+    metrics: Dict[str, Optional[float]] = {}
     if status == "ok":
-        mismatch = outcome.disagreement(case, fields) or outcome.wrong_version(
-            task.framework.package, request.pins, fields[0]["framework_version"]
-        )
-        if mismatch:
-            status, reason = "failed", mismatch
+        try:
+            check(task, fields)
+            metrics = metrics_of(task, fields)
+        except Mismatch as mismatch:
+            status, reason = "failed", first_line(mismatch)
     if found is None:
-        return record.Measured(status, reason, fields, nodes=entries)
-    return record.Measured(status, reason, fields, found.watch, found.memory)
+        return record.Measured(status, reason, fields, nodes=entries, metrics=metrics)
+    return record.Measured(status, reason, fields, found.watch, found.memory, metrics=metrics)
+
+
+def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:
+    """Compare what the ranks of a good run left with each other, and with what was asked. Raises
+    Mismatch."""
+    task.kind.check(task.subject, ranks)
+    if task.framework:
+        imported = ranks[0]["framework_version"]
+        outcome.check_version(task.framework.package, task.request.pins, imported)
+
+
+def metrics_of(task: declaration.Task, ranks: List[Dict[str, Any]]) -> Dict[str, Optional[float]]:
+    """The metrics of a good run. Raises Mismatch where the ranks left nothing to make one of."""
+    values = {}
+    for name, metric in task.kind.metrics(task.subject).items():
+        try:
+            values[name] = combined(metric, ranks)
+        except Exception as error:
+            raise Mismatch(f"the ranks left no {name}: {first_line(error)}") from error
+    return values
 
 
 def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> Dict[str, Any]:
     """The record of this run, whatever happens to it except a signal."""
     task = setup.task
-    request, case = task.request, task.case
+    request, framework = task.request, task.framework
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
     where = environment.capture(request.way, setup.cores, installed, setup.common)
     where.update(software.fields(request, setup.common))
-    where["code"]["computation"] = computation.digest(task.framework.folder, task.facts)
+    if framework:
+        digest = computation.digest(framework.folder, task.subject.facts)
+        where["code"]["computation"] = digest
     if setup.lease and setup.lease.devices and request.accelerator == "cuda":
         hardware = where["hardware"]
         hardware["gpus"] = devices.among(hardware["gpus"], setup.lease.devices)
-    refused = declaration.unsupported(
-        case, task.framework, task.facts, len(setup.cores), request.cores_per_device
-    )
+    refused = declaration.unsupported(task, len(setup.cores))
     wrong = packages.wrong_environment(request.prefix, request.pins, installed)
     wrong = wrong or software.missing(request, setup.common)
     if refused:
@@ -109,10 +131,8 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
             text = f"the launcher failed: {first_line(error)}"
             measured = record.Measured("failed", text, [])
     sweep(setup.run)
-    version = installed.get(packages.normal(task.framework.package), "")
-    made = record.assemble(
-        request, case, task.facts, measured, where, setup.command, started, version
-    )
+    version = installed.get(packages.normal(framework.package), "") if framework else ""
+    made = record.assemble(task, measured, where, setup.command, started, version)
     if setup.lease:
         made["lease"] = setup.lease.fields()
     return record.checked(made, setup.schema)
@@ -147,7 +167,7 @@ def devices_for(
 def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
     """Measure and write the record. Returns the exit status."""
     try:
-        task = node.task_of(request)
+        task = declaration.task_of(request)
         schema = record_schema()
     except (declaration.DeclarationError, SchemaError) as error:
         print(error, file=sys.stderr)
@@ -191,7 +211,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"already measured: {request.output}", file=sys.stderr)
         return _CANNOT_DO
     folder = os.path.dirname(os.path.realpath(__file__))
-    command = as_typed(sys.executable, folder, arguments)
+    command = as_typed(sys.executable, folder, arguments, request.parameters)
     # The same on all nodes, where nothing was said of it.
     arguments = [*arguments, "--output", request.output, "--log", request.log]
     try:

@@ -26,7 +26,8 @@ def steps_of(rng: random.Random, mean: float, timed: int) -> list[float]:
 def record_of(
     rng: random.Random, case: dict[str, Any], repeat: int, **other: Any
 ) -> dict[str, Any]:
-    """A record as the harness writes it; ``other`` replaces fields (status, reason, ..)."""
+    """A record as the harness writes it. ``case``: with its mode; ``other`` replaces fields
+    (status, reason, ..)."""
     devices = case["nodes"] * case["devices_per_node"]
     resnet = case["model"].startswith("resnet")
     mean = case["batch_per_device"] / (24.0 if resnet else 31.0) / SPEED[case["framework"]]
@@ -56,12 +57,21 @@ def record_of(
     window = max((rank["window_seconds"] for rank in ranks), default=None) if ok else None
     samples = case["batch_per_device"] * devices * timed if ok else None
     return {
-        "format": "framebench-record-1",
+        "format": "framebench-record-2",
         "source": "framebench",
-        "case": case,
+        "kind": case["mode"],
+        "case": {key: value for key, value in case.items() if key != "mode"},
+        "parameters": {},
         "repeat": repeat,
         "status": "ok",
         "reason": "",
+        "metrics": {
+            "throughput": {
+                "value": samples / window if samples and window else None,
+                "unit": "images/s" if resnet else "sequences/s",
+                "better": "higher",
+            }
+        },
         "framework_version": {"pytorch": "2.9.1", "tensorflow": "2.20.0", "jax": "0.8.1"}[
             case["framework"]
         ],
@@ -73,8 +83,6 @@ def record_of(
             "time_limit": 600,
             "seed": 1,
         },
-        "throughput": samples / window if samples and window else None,
-        "unit": "images/s" if resnet else "sequences/s",
         "samples": samples,
         "window_seconds": window,
         "wall_seconds": 40.0,

@@ -283,7 +283,7 @@ def write_set(folder: Path, factor: float, began: float = 0, **environment: Any)
     for repeat, value in enumerate(SEVEN, 1):
         record = record_of(random.Random(7), case, repeat)
         slower = 100 / (factor * value)
-        record["throughput"] /= slower
+        record["metrics"]["throughput"]["value"] /= slower
         for part in (record, *record["ranks"]):
             part["window_seconds"] *= slower
         moment = datetime.fromtimestamp(1.9e9 + began + ROUND * repeat, UTC)

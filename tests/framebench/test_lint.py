@@ -403,7 +403,7 @@ def test_a_row_too_few_and_a_row_too_many_are_found(results: Path) -> None:
 def one_record(results: Path, **wanted: Any) -> tuple[Path, dict[str, Any]]:
     for path in sorted((results / "runs").rglob("r1.json")):
         record = json.loads(path.read_text())
-        case = {**record["case"], "status": record["status"]}
+        case = {**record["case"], "status": record["status"], "mode": record["kind"]}
         if all(case[key] == value for key, value in wanted.items()):
             return path, record
     raise AssertionError(f"no record of {wanted}")
@@ -424,12 +424,12 @@ def test_a_ratio_whose_baseline_is_gone_is_found(results: Path) -> None:
 def double(record: dict[str, Any]) -> None:
     """Twice the samples in the same time, and a throughput that follows from it."""
     record["samples"] *= 2
-    record["throughput"] *= 2
+    record["metrics"]["throughput"]["value"] *= 2
 
 
 def halve(record: dict[str, Any]) -> None:
     """Half the time for the same samples, in the record and its ranks."""
-    record["throughput"] *= 2
+    record["metrics"]["throughput"]["value"] *= 2
     for part in (record, *record["ranks"]):
         part["window_seconds"] /= 2
 
@@ -442,7 +442,7 @@ def no_steps(record: dict[str, Any]) -> None:
 
 def other_rank(record: dict[str, Any]) -> None:
     """A window that is that of no rank."""
-    record["throughput"] *= 2
+    record["metrics"]["throughput"]["value"] *= 2
     record["window_seconds"] /= 2
 
 
@@ -455,7 +455,7 @@ def more_ranks(record: dict[str, Any]) -> None:
 
 
 def wrong_throughput(record: dict[str, Any]) -> None:
-    record["throughput"] *= 1.01
+    record["metrics"]["throughput"]["value"] *= 1.01
 
 
 @pytest.mark.parametrize(

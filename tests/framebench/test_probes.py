@@ -12,7 +12,7 @@ from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
-from framebench.records import peaks
+from framebench.records import converters, peaks
 from framebench.records.run import Problem
 from framebench.runs import probes
 from harness.request import declaration
@@ -25,33 +25,31 @@ from .test_tables import run
 def record(**changes: Any) -> dict[str, Any]:
     """100 products of matrices with 1000 rows in 4 s: 0.05 TFLOP/s."""
     made: dict[str, Any] = {
-        "format": peaks.FORMAT,
+        "format": converters.FORMAT,
         "source": "framebench",
+        "kind": peaks.KIND,
         "case": {
             "framework": "pytorch",
             "model": "bert_base",
-            "mode": "inference",
             "nodes": 1,
             "devices_per_node": 1,
-            "batch_per_device": 1,
+            "batch_per_device": None,
             "precision": "fp32",
-            "compiler": "none",
+            "compiler": None,
             "sequence_length": 128,
         },
+        "parameters": {},
         "repeat": 1,
         "status": "ok",
         "reason": "",
+        "metrics": {"peak": {"value": 0.05, "unit": "TFLOP/s", "better": "higher"}},
         "framework_version": "2.8.0",
         "settings": {
             "accelerator": "cpu",
             "cores_per_device": 2,
-            "warmup_steps": 1,
-            "timed_steps": 1,
             "time_limit": 60,
             "seed": 0,
         },
-        "throughput": None,
-        "unit": "sequences/s",
         "samples": None,
         "window_seconds": None,
         "wall_seconds": 5.0,
@@ -64,7 +62,7 @@ def record(**changes: Any) -> dict[str, Any]:
                 "status": "ok",
                 "reason": "",
                 "products": {"float32": 1},
-                "probe": [
+                "matmuls": [
                     {"size": 500, "products": 1, "seconds": [1.0]},
                     {"size": 1000, "products": 100, "seconds": [5.0, 4.0, 4.5]},
                 ],
@@ -90,7 +88,8 @@ def record(**changes: Any) -> dict[str, Any]:
 def faster(**changes: Any) -> dict[str, Any]:
     """200 of these products in 4 s: 0.1 TFLOP/s."""
     made = record(**changes)
-    made["ranks"][0]["probe"] = [{"size": 1000, "products": 200, "seconds": [4.0]}]
+    made["ranks"][0]["matmuls"] = [{"size": 1000, "products": 200, "seconds": [4.0]}]
+    made["metrics"]["peak"]["value"] = 0.1
     return made
 
 
@@ -145,10 +144,17 @@ def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:
     assert not problems
 
 
+def test_a_peak_that_does_not_follow_from_its_products_is_a_problem(tmp_path: Path) -> None:
+    wrong = record(metrics={"peak": {"value": 0.06, "unit": "TFLOP/s", "better": "higher"}})
+    found, problems = peaks_of(tmp_path, wrong)
+    assert found.of(run(**HERE)) is None
+    assert "states a peak of 0.06 TFLOP/s, but its products took 0.05" in problems[0].message
+
+
 @pytest.mark.parametrize("blocks", [[], [{"size": 10, "products": 1, "seconds": [0.0]}]])
 def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: list[Any]) -> None:
     broken = record()
-    broken["ranks"][0]["probe"] = blocks
+    broken["ranks"][0]["matmuls"] = blocks
     found, problems = peaks_of(tmp_path, broken, record())
     assert [problem.origin for problem in problems] == [f"{tmp_path.name}/0.json"]
     assert found.of(run(**HERE)) is not None
@@ -166,5 +172,4 @@ def test_the_harness_takes_a_probe_of_a_suite_with_any_one_model(
     for one in probes.wanted(plan):
         where = ["--way", "hand", "--output", "record.json", "--log", "run.log"]
         request = parse([*probes.arguments(plan, one), *where])
-        framework = declaration.read_framework(request.framework)
-        declaration.case_of(request, framework, declaration.read_model(request.model))
+        declaration.task_of(request)

@@ -50,6 +50,13 @@ def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
     return {**record, "environment": where, "settings": settings}
 
 
+def compared(case: dict[str, Any]) -> dict[str, Any]:
+    """What makes the record of a run one of a comparison."""
+    parameters = {"mode": case["mode"], "reference": "/reference"}
+    nothing = {"metrics": {}, "samples": None, "window_seconds": None}
+    return {"kind": parity.KIND, "parameters": parameters, **nothing}
+
+
 def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
     """A run that left a record."""
     path = folder / "runs" / f"{len(list(folder.rglob('*.json')))}" / "r1.json"
@@ -73,8 +80,7 @@ def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **ot
         }
         for rank in record["ranks"]
     ]
-    record |= {"format": parity.FORMAT, "command": ["--model", facts], "ranks": ranks}
-    record |= {"throughput": None, "samples": None, "window_seconds": None}
+    record |= {**compared(case), "command": ["--model", facts], "ranks": ranks}
     record |= {"started": other.get("started", "2030-01-01T00:00:00.000Z")}
     if "refused" in other:
         record |= {"status": "unsupported", "reason": other["refused"], "ranks": []}
@@ -93,15 +99,12 @@ def test_a_record_tells_whether_it_had_dropout_and_an_older_one_its_file(
         settings = {**record["settings"], **({} if rate is None else {"dropout": rate})}
         made = {
             **record,
-            "format": parity.FORMAT,
+            **compared(CASE),
             "command": ["--model", file],
             "settings": settings,
             "status": "unsupported",
             "reason": "not here",
             "ranks": [],
-            "throughput": None,
-            "samples": None,
-            "window_seconds": None,
         }
         path = tmp_path / str(rate) / "1.json"
         path.parent.mkdir()
@@ -269,7 +272,7 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     elsewhere = changed(record_of(random.Random(1), CASE, 1), system={"host": "elsewhere"})
     path = tmp_path / "parity" / f"{names[0]}.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({**elsewhere, "format": parity.FORMAT}))
+    path.write_text(json.dumps({**elsewhere, **compared(CASE)}))
     here = replace(plan, here=Identity(host="here"))
     assert [*certify.names(here, known, wanted)] == [f"{names[0]}-retry1", *names[1:]]
     assert [*certify.names(plan, known, wanted)] == names

@@ -37,13 +37,16 @@ ROW = {
 }
 
 
+def metrics(throughput: float | None, unit: str = "sentences/s") -> Record:
+    return {"throughput": {"value": throughput, "unit": unit, "better": "higher"}}
+
+
 def record(repeat: int = 1, seconds: tuple[float, ...] = (0.5, 0.5), **changes: Any) -> Record:
     """A valid record of a run on two ranks; `changes` replace entries, "case" and "settings" are
     merged."""
     case: Record = {
         "framework": "pytorch",
         "model": "bert_base",
-        "mode": "train",
         "nodes": 1,
         "devices_per_node": 2,
         "batch_per_device": 4,
@@ -62,14 +65,15 @@ def record(repeat: int = 1, seconds: tuple[float, ...] = (0.5, 0.5), **changes: 
     window = sum(seconds)
     rank = {"host": "a", "status": "ok", "reason": ""}
     made: Record = {
-        "format": "framebench-record-1",
+        "format": "framebench-record-2",
         "source": "framebench",
+        "kind": "train",
+        "parameters": {},
         "repeat": repeat,
         "status": "ok",
         "reason": "",
         "framework_version": "2.8.0",
-        "throughput": 8 * len(seconds) / window,
-        "unit": "sentences/s",
+        "metrics": metrics(8 * len(seconds) / window),
         "samples": 8 * len(seconds),
         "window_seconds": window,
         "wall_seconds": 9.5,
@@ -97,7 +101,7 @@ def record(repeat: int = 1, seconds: tuple[float, ...] = (0.5, 0.5), **changes: 
 
 
 def failed(status: str = "failed", reason: str = "broke", **changes: Any) -> Record:
-    nothing = {"throughput": None, "samples": None, "window_seconds": None, "ranks": []}
+    nothing = {"metrics": metrics(None), "samples": None, "window_seconds": None, "ranks": []}
     return record(status=status, reason=reason, **{**nothing, **changes})
 
 
@@ -198,17 +202,20 @@ BROKEN = {
     "deep": ("[" * 100_000, "nested too deeply"),
     "foreign": ('{"benchmarks": []}', "no Framebench record"),
     "a list": ("[1, 2]", "no Framebench record"),
-    "another format": (json.dumps(record(format="framebench-record-2")), "framebench-record-2"),
+    "another format": (json.dumps(record(format="framebench-record-9")), "framebench-record-9"),
+    "another kind": (json.dumps(record(kind="copy")), "is of kind 'copy', which has no table here"),
+    "no metric": (json.dumps(record(metrics={})), "has no metric 'throughput'"),
+    "no batch": (json.dumps(record(case={"batch_per_device": None})), "has no batch_per_device"),
     "extra key": (json.dumps(record(speed=1)), "breaks the record schema"),
-    "missing key": (json.dumps({k: v for k, v in record().items() if k != "unit"}), "unit"),
+    "missing key": (json.dumps({k: v for k, v in record().items() if k != "metrics"}), "metrics"),
     "unknown status": (json.dumps(record(status="fine")), "found 'fine'"),
     "zero devices": (json.dumps(record(case={"nodes": 0})), "found 0"),
     "true for 1": (json.dumps(record(case={"nodes": True})), "found True"),
-    "NaN": (json.dumps(record(throughput=float("nan"))), "NaN"),
-    "Infinity": (json.dumps(record(throughput=float("inf"))), "Infinity"),
+    "NaN": (json.dumps(record(metrics=metrics(float("nan")))), "NaN"),
+    "Infinity": (json.dumps(record(metrics=metrics(float("inf")))), "Infinity"),
     "huge": (json.dumps(record()).replace("16.0", "1e999"), "a number that is too large"),
-    "zero throughput": (json.dumps(record(throughput=0)), "allowed: a number above 0"),
-    "no throughput": (json.dumps(record(throughput=None)), "throughput is None"),
+    "zero throughput": (json.dumps(record(metrics=metrics(0))), "allowed: a number above 0"),
+    "no throughput": (json.dumps(record(metrics=metrics(None))), "throughput is None"),
     "no window": (json.dumps(record(window_seconds=None)), "no window"),
     "negative step": (json.dumps(record(ranks=[{**record()["ranks"][0], "step_seconds": [-1]}])),
                       "found -1"),
@@ -238,7 +245,7 @@ def test_what_is_no_record_has_no_details(content: str, tmp_path: Path) -> None:
 def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None:
     steps = (0.1, 0.1, 0.1, 0.1, 3.6)
     mean_of_rates = sum(8 / step for step in steps) / len(steps)
-    save(tmp_path, "c/r1.json", record(seconds=steps, throughput=mean_of_rates))
+    save(tmp_path, "c/r1.json", record(seconds=steps, metrics=metrics(mean_of_rates)))
     found = record_sets.load(tmp_path)
     assert not found.runs
     assert "40 samples in 4.0 s are 10.0" in messages(found)
@@ -250,7 +257,7 @@ def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None
         ({"case": {"batch_per_device": 10**19}}, "found 10000000000000000000"),
         ({"repeat": 10**9}, "found 1000000000"),
         ({"wall_seconds": int("9" * 400)}, r"holds the integer 9{20}\.\. \(400 digits\)"),
-        ({"throughput": 1e308}, r"found 1e\+308"),
+        ({"metrics": metrics(1e308)}, r"found 1e\+308"),
         ({"watch": {**watch(), "energy_joules": {"x": {}}}}, "energy_joules.x must be number"),
     ],
 )

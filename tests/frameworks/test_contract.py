@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.records import parity, peaks, step_parts
+from framebench.records import converters, parity, peaks, step_parts
 from framebench.records.record_files import parse
 
 from ..bench import Bench, Finished
@@ -150,26 +150,27 @@ class Runs:
     ) -> Finished:
         facts = SPECIAL[model]() if model in SPECIAL else learning(model)
         options = dict(options)
-        switches = ["--probe"] if options.pop("probe", False) else []
+        parameters = {key: options.pop(key) for key in ("split_steps",) if key in options}
         bench = self.bench()
         written = bench.folder / "facts.json"
         written.write_text(json.dumps(facts))
         given: dict[str, object] = {
             "framework": self.framework,
             "model": written,
-            "mode": mode,
+            "kind": mode,
             "sequence_length": sequence_of(facts),
             "way": "venv",
             "prefix": Path(self.python).parents[1],
             "repeat": repeat,
             **STEPS,
             **options,
+            "parameters": parameters,
         }
         first = prepare(given, before)
-        finished = bench.run("", *switches, before=first, variables=self.kept, **given)
+        finished = bench.run("", before=first, variables=self.kept, **given)
         assert finished.status == 0, finished.stderr
         bench.assert_nothing_left()
-        parse(bench.output.read_bytes(), finished.record["format"])  # the other side reads it too
+        parse(bench.output.read_bytes(), [finished.record["kind"]])  # the other side reads it too
         return finished
 
     @property
@@ -198,13 +199,13 @@ class Runs:
         given: dict[str, object] = {
             "framework": self.framework,
             "model": reference / ("facts-dropout.json" if dropout else "facts.json"),
-            "mode": mode,
+            "kind": "parity",
             "batch_per_device": facts_of(model)["parity"]["batch_per_device"],
             "sequence_length": sequence_of(facts_of(model)),
-            "parity": reference,
+            "parameters": {"mode": mode, "reference": reference},
             **options,
         }
-        finished = bench.run(before=prepare(given), variables=self.kept, **given)
+        finished = bench.run("", before=prepare(given), variables=self.kept, **given)
         assert finished.status == 0, finished.stderr
         bench.assert_nothing_left()
         (found,), problems = parity.load(bench.output.parent)
@@ -249,7 +250,7 @@ def is_refused(record: dict[str, Any]) -> bool:
     if record["status"] != "unsupported":
         return False
     assert len(record["reason"].split()) >= 4, f"no reason: {record['reason']!r}"
-    assert record["throughput"] is None
+    assert all(metric["value"] is None for metric in record["metrics"].values())
     return True
 
 
@@ -260,7 +261,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     known = set(SCHEMA["properties"])
     assert known - set(record) == {"nodes", "lease"}, "of several nodes, and of runs side by side"
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
-    elsewhere = {"traceback", "processes", "preflight", "parity", "probe", "split"}
+    elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls", "split"}
     assert known - set(rank) == elsewhere, "a field"
     assert record["framework_version"] == rank["framework_version"] != ""
     assert rank["device"] == "cpu"
@@ -274,7 +275,8 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     assert len(rank["step_seconds"]) == STEPS["timed_steps"]
     assert 0 < sum(rank["step_seconds"]) <= record["window_seconds"]
     assert record["samples"] == 4 * STEPS["timed_steps"]
-    assert record["throughput"] == pytest.approx(record["samples"] / record["window_seconds"])
+    throughput = record["metrics"]["throughput"]["value"]
+    assert throughput == pytest.approx(record["samples"] / record["window_seconds"])
     assert rank["peak_host_memory_bytes"] > 50 << 20
     assert rank["peak_device_memory_bytes"] is None
 
@@ -306,7 +308,7 @@ def test_another_model_than_that_of_the_facts_fails(runs: Runs) -> None:
     assert record["status"] == "failed"
     built = small(BERT)["trainable_parameters"]
     assert f"{built} trainable parameters, not {built + 1}" in record["reason"]
-    assert record["throughput"] is None
+    assert record["metrics"]["throughput"]["value"] is None
 
 
 def test_a_loss_that_is_no_number_fails(runs: Runs) -> None:
@@ -450,14 +452,15 @@ def test_ranks_of_one_node_listen_where_the_documentation_says(runs: Runs) -> No
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
 def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
-    record = runs(BERT, "inference", precision=precision, probe=True).record
-    assert record["format"] == peaks.FORMAT
+    options = {"batch_per_device": None, "compiler": None}
+    record = runs(BERT, "peak", precision=precision, **options).record
+    assert record["kind"] == peaks.KIND
     if precision == "amp" and is_refused(record):
         return
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert set(rank["products"]) <= ({"float32"} if precision == "fp32" else HALVES)
-    found = {block["size"]: peaks.tflops_of(block) for block in rank["probe"]}
+    found = {block["size"]: converters.tflops_of(block) for block in rank["matmuls"]}
     assert len(found) > 1, "a single size says nothing"
     assert max(found.values()) < CORE_TFLOPS[precision]
     assert min(found.values()) > max(found.values()) / 10, "some products were not waited for"

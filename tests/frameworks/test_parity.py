@@ -36,7 +36,12 @@ class Compare:
         self.folder, self.python, self.references = folder, python, references
 
     def __call__(
-        self, model: str, *mistake: tuple[str, str, str], dropout: bool = False, **case: object
+        self,
+        model: str,
+        *mistake: tuple[str, str, str],
+        dropout: bool = False,
+        mode: str = "train",
+        **case: object,
     ) -> parity.Certificate:
         """``mistake``: (file, text, what stands there instead) in the adapter's folder."""
         adapter = self.folder / "pytorch"
@@ -49,16 +54,16 @@ class Compare:
         given = {
             "framework": adapter,
             "model": reference / ("facts-dropout.json" if dropout else "facts.json"),
-            "mode": "train",
+            "kind": "parity",
             "batch-per-device": 2,
             "accelerator": "cpu",
-            "parity": reference,
             "output": self.folder / "parity" / "record.json",
             "log": self.folder / "record.log",
             **({"sequence-length": length} if length else {}),
             **case,
         }
         words = [str(word) for key, value in given.items() for word in (f"--{key}", value)]
+        words += ["--parameter", f"mode={mode}", "--parameter", f"reference={reference}"]
         command = [self.python, str(ROOT / "scripts" / "harness"), *words]
         before = None if case.get("devices-per-node") else take_own_core
         subprocess.run(command, check=False, capture_output=True, preexec_fn=before)

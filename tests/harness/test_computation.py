@@ -18,7 +18,9 @@ PYTORCH = ROOT / "scripts" / "frameworks" / "pytorch"
 
 
 def test_it_covers_all_modules_that_a_rank_imports() -> None:
-    code = "import json, sys, harness.rank; print(json.dumps([*sys.modules]))"
+    kinds = "for kind in ('train', 'inference', 'parity'): kinds.load(kind)"
+    code = f"import json, sys, harness.rank; from harness import kinds\n{kinds}\n"
+    code += "print(json.dumps([*sys.modules]))"
     python = [sys.executable, "-I", "-c", f"import sys; sys.path[:0] = [{str(ROOT / 'scripts')!r}]"]
     python[-1] += f"; {code}"
     printed = subprocess.run(python, check=True, capture_output=True, text=True).stdout

@@ -26,6 +26,7 @@ ORDER = [
     "processes",
     "telemetry",
     # one rank
+    "kind",
     "measuring",
     "kinds",
     "rank",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from harness.adapter import Case, Mismatch
 from harness.nodes import nodes
-from harness.nodes.node import Task
+from harness.request.declaration import Task
 
 from ..bench import Bench, Finished
 from ..processes import wait_for
@@ -217,11 +217,11 @@ def test_a_node_with_too_few_gpus_is_named(toy: Bench) -> None:
 
 
 def task(toy: Bench, **options: Any) -> Task:
-    from harness.nodes import node
     from harness.request.command_line import parse
+    from harness.request.declaration import task_of
 
     command = toy.command(**{**TWO, **options})
-    found = node.task_of(parse(command[2:]))
+    found = task_of(parse(command[2:]))
     assert isinstance(found.case, Case)
     return found
 

@@ -73,7 +73,17 @@ def test_a_log_that_cannot_be_is_told_before_measuring(toy: Bench) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "play"}, "--mode"),
+        ({"kind": "play"}, "no kind 'play'; there are: inference, parity, peak, train"),
+        ({"kinds": "/nowhere"}, "cannot look for kinds in /nowhere: No such file"),
+        ({"kind": "peak"}, "--kind peak has no --batch-per-device"),
+        ({"batch_per_device": None}, "--kind train needs --batch-per-device"),
+        ({"parameters": {"split": 3}}, "has no parameter 'split'; it has: split_steps"),
+        ({"parameters": {"split_steps": -1}}, "--parameter split_steps=-1: must be 0 or more"),
+        ({"kind": "parity"}, "--kind parity needs --parameter mode=..: which computation"),
+        (
+            {"kind": "parity", "parameters": {"mode": "play"}},
+            "--parameter mode=play: must be one of: train, inference",
+        ),
         ({"timed_steps": 0}, "must be 1 or more"),
         ({"time_limit": "nan"}, "must be more than 0 s"),
         ({"pin": "torch"}, "must read NAME==VERSION"),

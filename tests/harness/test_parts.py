@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import rank
 from harness.adapter import Adapter, Case, Exchange, Mismatch, Place, Product
 from harness.machine import cores
-from harness.measuring import synthetic, window
+from harness.measuring import checks, synthetic, window
 from harness.messages import report
 from harness.parts import Part
 from harness.processes import launch, outcome
@@ -215,10 +214,10 @@ def test_precision_is_what_was_observed(
     precision: str, products: dict[str, int], accepted: bool
 ) -> None:
     if accepted:
-        assert rank.check_products(precision, products) == products
+        assert checks.check_products(precision, products) == products
     else:
         with pytest.raises(Mismatch):
-            rank.check_products(precision, products)
+            checks.check_products(precision, products)
 
 
 VALIDATED = {
@@ -331,7 +330,7 @@ def test_bytes_that_are_no_utf8_reach_the_record_as_their_escape() -> None:
 
 def test_what_a_terminal_would_obey_is_shown_as_its_escape() -> None:
     told = record.summary(
-        {"status": "failed", "reason": "a\x1b[2J\rb", "format": record.FORMAT, "wall_seconds": 1.0},
+        {"status": "failed", "reason": "a\x1b[2J\rb", "wall_seconds": 1.0},
         "r1.json",
     )
     assert told == r"failed: a\x1b[2J\rb; 1.0 s in all; r1.json"

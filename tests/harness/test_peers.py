@@ -22,14 +22,15 @@ from framebench.records import record_sets
 from framebench.records.disturbance import disturbed
 from framebench.records.run import Run
 from framebench.tables import case_tables, cases
-from harness import rank
+from harness import kinds, launcher, rank
 from harness.adapter import Mismatch, Place
-from harness.measuring import synthetic
+from harness.kind import Context, Subject
+from harness.measuring import checks, synthetic
 from harness.measuring.loading import load_adapter
 from harness.messages import report
 from harness.record import record
 from harness.record.schema import record_schema
-from harness.request import command_line
+from harness.request import command_line, declaration
 from harness.telemetry import nvml
 
 from ..bench import ROOT, Bench
@@ -82,29 +83,27 @@ class Lab:
     ) -> Run:
         """The run as the tables get it. Of ``seconds``, what is not needed is not run."""
         adapter = Clocked(seconds, batch)
-        words = ["--framework", "f", "--model", "m", "--mode", "train", "--accelerator", "cpu"]
+        words = ["--framework", "f", "--model", "m", "--kind", "train", "--accelerator", "cpu"]
         words += ["--batch-per-device", str(batch), "--output", "o", "--log", "l"]
         words += ["--warmup-steps", str(warmup), "--timed-steps", str(timed)]
         request = command_line.parse(words + (["--warmup-limit", str(limit)] if limit else []))
-        spec = {
-            "warmup_steps": warmup,
-            "warmup_limit": limit,
-            "timed_steps": timed,
-            "parity": None,
-            "probe": False,
-        }
+        facts = {"unit": "images/s", "hyperparameters": {}, **adapter.facts}
+        subject = Subject(adapter.case, facts, {"split_steps": 0}, warmup, limit, timed)
         left = report.Report(str(self.folder), 0, "host")
+        kind = kinds.load("train")
+        context = Context(subject, adapter.place, adapter, [], left)
         with (
             patch.object(time, "perf_counter", lambda: adapter.now),
             patch.object(time, "time", lambda: adapter.wall[-1]),
         ):
-            rank.run_case(adapter, spec, [], left)
+            rank.start_framework(context)
+            kind.measure(context)
         left.succeed()
+        task = declaration.Task(request, kind, None, subject)
+        ranks = [report.read(str(self.folder), 0)[2]]
         made = record.assemble(
-            request,
-            adapter.case,
-            {"unit": "images/s", "hyperparameters": {}},
-            record.Measured("ok", "", [report.read(str(self.folder), 0)[2]]),
+            task,
+            record.Measured("ok", "", ranks, metrics=launcher.metrics_of(task, ranks)),
             valid_record()["environment"],
             ["python"],
             record.Started.now(),
@@ -259,7 +258,7 @@ def test_the_number_of_classes_reaches_the_model() -> None:
     asked = trained_parameters(facts)
     assert (peers, asked) == (25557032, 25557032 - 990 * (2048 + 1))
     with pytest.raises(Mismatch, match="25557032 trainable parameters, not 23528522"):
-        rank.check_parameters(peers, asked)
+        checks.check_parameters(peers, asked)
 
 
 def test_fp32_on_pytorch_runs_without_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,7 +304,11 @@ def test_a_variable_of_the_user_does_not_turn_tf32_on(framework: str) -> None:
 def test_results_carry_versions_device_and_parameters(toy: Bench) -> None:
     """SuperBench's results carry none: a node's name, metrics and return codes."""
     made = toy.run("").record
-    peers = {"node": "a", "model/fp32_throughput": made["throughput"], "model/return_code": 0}
+    peers = {
+        "node": "a",
+        "model/fp32_throughput": made["metrics"]["throughput"]["value"],
+        "model/return_code": 0,
+    }
     assert not {"framework_version", "environment", "settings", "ranks"} & set(peers)
     (first,) = made["ranks"]
     assert (made["framework_version"], first["device"]) == ("1.0", "toy:0")

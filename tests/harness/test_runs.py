@@ -13,7 +13,7 @@ from typing import Any
 
 import fastjsonschema
 import pytest
-from framebench.records import peaks, step_parts
+from framebench.records import converters, step_parts
 from harness.kinds import peak
 from harness.measuring import split
 from harness.messages import report
@@ -51,20 +51,26 @@ def assert_valid(record: dict[str, Any]) -> None:
     fastjsonschema.compile({**schema, "$schema": "http://json-schema.org/draft-07/schema#"})(record)
 
 
-@pytest.mark.parametrize("mode", ["train", "inference"])
+@pytest.mark.parametrize("kind", ["train", "inference"])
 @pytest.mark.parametrize("devices", [1, 2])
-def test_a_good_run_leaves_a_complete_record(toy: Bench, mode: str, devices: int) -> None:
-    done = toy.run("sleep=0.01", mode=mode, devices_per_node=devices, repeat=3, seed=7)
+def test_a_good_run_leaves_a_complete_record(toy: Bench, kind: str, devices: int) -> None:
+    done = toy.run("sleep=0.01", kind=kind, devices_per_node=devices, repeat=3, seed=7)
     record = done.record
     assert done.status == 0, done.stderr
     assert_valid(record)
     assert (record["status"], record["reason"]) == ("ok", ""), "a good run is ok, without a reason"
     assert record["repeat"] == 3, "the repeat asked for is the one recorded"
     assert record["settings"]["seed"] == 7, "the seed asked for is the one recorded"
-    assert record["unit"] == "samples/s", "the unit is the model's"
+    assert record["kind"] == kind
     assert record["samples"] == 4 * devices * 5, "samples are global and of the window only"
-    assert record["throughput"] == record["samples"] / record["window_seconds"]
-    asked = {"mode": mode, "devices_per_node": devices, "repeat": 3, "seed": 7}
+    assert record["metrics"] == {
+        "throughput": {
+            "value": record["samples"] / record["window_seconds"],
+            "unit": "samples/s",  # the model's
+            "better": "higher",
+        }
+    }
+    asked = {"kind": kind, "devices_per_node": devices, "repeat": 3, "seed": 7}
     assert record["command"] == toy.command(**asked, output=None, log=None)
     assert record["environment"]["code"]["sha256"], "the code that measured is identified"
     assert len(record["ranks"]) == devices
@@ -99,7 +105,7 @@ def test_ranks_of_one_run_train_together_on_different_batches(toy: Bench) -> Non
 
 
 def test_the_slowest_rank_counts(toy: Bench) -> None:
-    done = toy.run("sleep=0.3,slow_rank=1", mode="inference", devices_per_node=2)
+    done = toy.run("sleep=0.3,slow_rank=1", kind="inference", devices_per_node=2)
     fast, slow = (rank["window_seconds"] for rank in done.record["ranks"])
     assert slow > 2 * fast, "the toy was not slow in rank 1"
     assert done.record["window_seconds"] == slow, "throughput must come from the slowest rank"
@@ -115,7 +121,7 @@ def test_the_slowest_rank_counts(toy: Bench) -> None:
         ("wrong_parameters", {}, "failed", "3 trainable parameters, not 2"),
         ("nan_at=1", {}, "failed", "loss is nan at step 1"),
         ("nan_at=4", {}, "failed", "loss is nan at step 7"),
-        ("nan_at=4", {"mode": "inference"}, "failed", "output is nan at step 7"),
+        ("nan_at=4", {"kind": "inference"}, "failed", "output is nan at step 7"),
         (
             "fp32_amp",
             {"precision": "amp"},
@@ -146,7 +152,9 @@ def test_what_goes_wrong_is_said(
     assert record["status"] == status, record["reason"]
     assert reason in record["reason"]
     assert len(record["reason"]) <= 320, "a reason is one sentence"
-    assert record["throughput"] is record["samples"] is record["window_seconds"] is None
+    assert record["metrics"]["throughput"]["value"] is None
+    assert record["metrics"]["throughput"]["unit"] == "samples/s"
+    assert record["samples"] is record["window_seconds"] is None
     assert reason in done.stdout, "the reason is on the terminal too"
     assert "NaN" not in toy.output.read_text(), "NaN is no JSON"
 
@@ -178,29 +186,36 @@ def test_amp_that_takes_effect_is_ok(toy: Bench) -> None:
     assert record["ranks"][0]["products"] == {"float32": 1, "bfloat16": 20}
 
 
+PEAK = {"kind": "peak", "batch_per_device": None, "compiler": None}
+
+
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
-def test_a_probe_times_products_and_nothing_else(toy: Bench, precision: str) -> None:
-    done = toy.run("", "--probe", precision=precision)
+def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) -> None:
+    done = toy.run("", **PEAK, precision=precision)
     assert_valid(done.record)
-    assert (done.record["status"], done.record["format"]) == ("ok", "framebench-probe-1")
-    assert done.record["throughput"] is None
+    assert (done.record["status"], done.record["kind"]) == ("ok", "peak")
+    assert done.record["case"]["batch_per_device"] is done.record["case"]["compiler"] is None
+    assert "timed_steps" not in done.record["settings"], "no step was timed"
     (rank,) = done.record["ranks"]
     assert "step_seconds" not in rank
-    sizes = [block["size"] for block in rank["probe"]]
+    sizes = [block["size"] for block in rank["matmuls"]]
     assert sizes == sorted(set(sizes))
     assert len(sizes) > 2, "a size was left out that had time"
-    spent = sum(sum(block["seconds"]) for block in rank["probe"])
-    assert spent < 2 * peak.SECONDS, "a probe takes seconds, however slow the device"
+    spent = sum(sum(block["seconds"]) for block in rank["matmuls"])
+    assert spent < 2 * peak.SECONDS, "the peak takes seconds, however slow the device"
+    reached = done.record["metrics"]["peak"]
+    assert reached["value"] == max(converters.tflops_of(block) for block in rank["matmuls"])
+    assert (reached["unit"], reached["better"]) == ("TFLOP/s", "higher")
     # the toy's device does 1e11 operations per second, and what waits for it only adds
-    found = [peaks.tflops_of(block) for block in rank["probe"]]
-    assert 0.05 < max(found) <= 0.1, "a product was not waited for"
-    assert "ok: probed" in done.stdout
+    assert 0.05 < reached["value"] <= 0.1, "a product was not waited for"
+    assert "ok: peak 0." in done.stdout
 
 
-def test_a_probe_of_another_precision_than_asked_fails(toy: Bench) -> None:
-    record = toy.run("fp32_amp", "--probe", precision="amp").record
+def test_the_peak_of_another_precision_than_asked_fails(toy: Bench) -> None:
+    record = toy.run("fp32_amp", **PEAK, precision="amp").record
     assert record["status"] == "failed"
     assert "amp without effect" in record["reason"]
+    assert record["metrics"]["peak"]["value"] is None
 
 
 def seconds_of(rank: dict[str, Any]) -> dict[str, float]:
@@ -216,7 +231,8 @@ def test_parts_of_a_step_are_timed_behind_everything_that_counts(
     plain = toy.run("sleep=0.08", devices_per_node=devices).record
     second = Bench(tmp_path / "second", toy.python, toy.marker)
     second.folder.mkdir()
-    record = second.run("sleep=0.08", devices_per_node=devices, split_steps=3).record
+    asked = {"devices_per_node": devices, "parameters": {"split_steps": 3}}
+    record = second.run("sleep=0.08", **asked).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     assert "split" not in plain["ranks"][0], "nobody asked for it"
@@ -235,22 +251,22 @@ def test_parts_of_a_step_are_timed_behind_everything_that_counts(
 
 
 def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
-    rank = toy.run("sleep=0.2", timed_steps=3, split_steps=1000).record["ranks"][0]
+    rank = toy.run("sleep=0.2", timed_steps=3, parameters={"split_steps": 1000}).record["ranks"][0]
     spent = sum(sum(part["seconds"]) for part in rank["split"]["parts"])
     assert spent < split.SHARE * 2 + 0.3, "more than a tenth of some 2 s, and one step"
 
 
 def test_inference_has_no_parts(toy: Bench) -> None:
-    record = toy.run("", mode="inference", split_steps=3).record
-    assert record["status"] == "ok"
-    assert "split" not in record["ranks"][0]
+    done = toy.run("", kind="inference", parameters={"split_steps": 3})
+    assert (done.status, done.record) == (2, None)
+    assert "--kind inference has no parameter 'split_steps'; it has: none" in done.stderr
 
 
 def test_parts_that_fail_do_not_cost_the_run(toy: Bench) -> None:
-    record = toy.run("no_parts", split_steps=3).record
+    record = toy.run("no_parts", parameters={"split_steps": 3}).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
-    assert record["throughput"] > 0
+    assert record["metrics"]["throughput"]["value"] > 0
     assert record["ranks"][0]["split"] == {
         "reason": "RuntimeError: the toy is one piece",
         "parts": [],
@@ -261,13 +277,13 @@ def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> No
     script = f"""
 import sys, time
 sys.path.insert(0, {str(ROOT / "scripts")!r})
-from harness import rank
+from harness.measuring import split
 from harness.messages import report
 class Hanging:
     def parts(self):
         time.sleep(600)
-rank._SECONDS_TO_SPLIT = 1
-rank.split_step(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
+split._LEAST_SECONDS = 1
+split.split_step(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
 """
     ended = subprocess.run([sys.executable, "-c", script, tmp_path], timeout=60, check=False)
     assert ended.returncode == -signal.SIGALRM

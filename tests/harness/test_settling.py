@@ -68,7 +68,7 @@ def test_ranks_warm_up_together(toy: Bench) -> None:
     """The second settles later than the first: both go on until then."""
     done = toy.run(
         "sleep=0.01,slow_until=7",  # rank 1: four steps more
-        mode="inference",
+        kind="inference",
         devices_per_node=2,
         warmup_steps=3,
         warmup_limit=200,

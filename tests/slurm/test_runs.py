@@ -15,6 +15,10 @@ from ..workflow.conftest import ROOT
 from .project import OnCluster, hosts, overlap
 
 
+def throughput_of(record: dict[str, Any]) -> float:
+    return float(record["metrics"]["throughput"]["value"])
+
+
 def waiting(project: OnCluster) -> int:
     return sum(job.state == "PENDING" for job in project.cluster.queue())
 
@@ -158,8 +162,8 @@ def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> No
     }
     assert set(table) == set(records)
     for (framework, topology), row in table.items():
-        alone = records[framework, "1n1g"]["throughput"]
-        expected = records[framework, topology]["throughput"] / alone
+        alone = throughput_of(records[framework, "1n1g"])
+        expected = throughput_of(records[framework, topology]) / alone
         assert float(row.speedup) == pytest.approx(expected), (framework, topology)
         assert float(row.efficiency) == pytest.approx(expected / int(row.devices))
         assert bool(row.communication_estimate) == (topology != "1n1g"), (framework, topology)

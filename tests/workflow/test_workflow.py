@@ -214,7 +214,7 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     names = [record["settings"]["variant"] for record in found]
     rounds = [names[start : start + 2 * CASES] for start in range(0, len(names), 2 * CASES)]
     assert [sorted(one) for one in rounds] == [["slow"] * CASES + ["usual"] * CASES] * 8
-    modes = [record["case"]["mode"] for record in found]
+    modes = [record["kind"] for record in found]
     assert modes[::2] == modes[1::2], "variants of a case do not follow each other"
     assert len({*zip(names[::2], names[1::2], strict=True)}) == 2, "always in the same order"
 

@@ -1,1 +1,65 @@
-"""The kinds of measurement."""
+"""The kinds of measurement, one module each, found by its name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
+import os
+import sys
+from typing import List, Optional
+
+from harness.kind import Kind
+
+_HERE = os.path.dirname(os.path.realpath(__file__))
+#: The package that the modules of another folder belong to.
+_ELSEWHERE = "kinds_elsewhere"
+
+
+class UnknownKind(Exception):
+    """There is no such kind; the message names those that there are."""
+
+
+def names(folder: Optional[str] = None) -> List[str]:
+    """Of all kinds: the project's, and those in ``folder``."""
+    files = {name for place in (_HERE, folder) if place for name in _modules(place)}
+    return sorted(files)
+
+
+def load(name: str, folder: Optional[str] = None) -> Kind:
+    """The kind ``name``, of ``folder`` where that has it. Raises :class:`UnknownKind`, TypeError
+    where its module defines no kind or several, and what importing it raises."""
+    if folder and name in _modules(folder):
+        module = importlib.import_module(f"{_package(folder)}.{name}")
+    elif name in _modules(_HERE):
+        module = importlib.import_module(f"{__name__}.{name}")
+    else:
+        raise UnknownKind(f"no kind {name!r}; there are: {', '.join(names(folder))}")
+    kinds = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and issubclass(value, Kind)
+        and value.__module__ == module.__name__
+    ]
+    if len(kinds) != 1:
+        raise TypeError(f"{module.__file__} defines {len(kinds)} kinds, not 1")
+    return kinds[0]()
+
+
+def _modules(folder: str) -> List[str]:
+    try:
+        files = os.listdir(folder)
+    except OSError as error:
+        raise UnknownKind(f"cannot look for kinds in {folder}: {error.strerror}") from None
+    return [file[:-3] for file in files if file.endswith(".py") and not file.startswith("_")]
+
+
+def _package(folder: str) -> str:
+    """Make the folder a package, so that its modules hide no others."""
+    if _ELSEWHERE not in sys.modules:
+        spec = importlib.machinery.ModuleSpec(_ELSEWHERE, None, is_package=True)
+        spec.submodule_search_locations = [folder]
+        sys.modules[_ELSEWHERE] = importlib.util.module_from_spec(spec)
+    return _ELSEWHERE

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness.adapter import Adapter
+from harness.kind import Context, Kind, Parameter, Subject, one_of
+from harness.measuring import model
+from harness.measuring.checks import check_same_weights
 
 STEPS = 5  # optimizer steps whose losses are compared
 
@@ -20,6 +23,35 @@ MASKS = 8  # random masks of dropout that are averaged over
 #: bias: softmax does not see it) has no relative error. In a half precision, rounding alone is a
 #: hundredth of the larger terms that a small gradient is the difference of.
 FLOOR = {"fp32": 0.05, "amp": 1.0}
+
+
+class Parity(Kind):
+    """Errors of outputs, losses and gradients; it has no metric."""
+
+    parameters = (
+        Parameter("mode", one_of("train", "inference"), "", "which computation is compared"),
+        Parameter(
+            "reference",
+            os.path.abspath,
+            "",
+            "a folder of scripts/reference, to compare with",
+        ),
+    )
+
+    def mode(self, parameters: Mapping[str, Any]) -> str:
+        return str(parameters["mode"])
+
+    def measure(self, context: Context) -> None:
+        adapter, fields = context.adapter, context.fields
+        reference = Comparison(context.subject.parameters["reference"])
+        model.build(context, dict(reference.arrays(f"batch-{context.place.rank}")))
+        fields["parity"] = compare(adapter, reference, context.report.enter)
+        fields["compiled"] = adapter.compiled()
+        fields["weights_checksum"] = adapter.weights_checksum()
+
+    def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
+        if subject.parameters["mode"] == "train":
+            check_same_weights(ranks)
 
 
 class Comparison:

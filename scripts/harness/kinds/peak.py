@@ -8,15 +8,47 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness.adapter import Adapter
+from harness.kind import AXES, Context, Kind, Metric, Subject
+from harness.measuring.checks import check_cores, check_products
 
 SIZES = (512, 1024, 2048, 4096, 8192)
 BLOCKS = 3  # of products that are timed together; the fastest counts, for disturbances only slow
 BLOCK_SECONDS = 0.1  # at least, so that neither the clock nor the waiting for the device counts
 #: A size is tried if what it will take, by the size before it, fits into what is left of this.
 SECONDS = 3.0
+
+
+class Peak(Kind):
+    """Floating-point operations per second of a product in the dtype of the case's precision."""
+
+    @property
+    def axes(self) -> Sequence[str]:
+        # The dtype that a precision stands for may depend on the products that the model has.
+        return [axis for axis in AXES if axis not in ("batch_per_device", "compiler")]
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        return {"peak": Metric("TFLOP/s", "higher", "min", _tflops)}
+
+    def measure(self, context: Context) -> None:
+        fields = context.fields
+
+        def check(dtype: str) -> None:
+            fields["products"] = check_products(context.subject.case.precision, {dtype: 1})
+
+        context.report.enter("products")
+        fields["matmuls"] = measure(context.adapter, check)
+        fields["cores"] = check_cores(context.cores)
+
+
+def _tflops(rank: Mapping[str, Any]) -> float:
+    """A product of two matrices of n rows takes n^3 multiplications and as many additions."""
+    return max(
+        2e-12 * block["size"] ** 3 * block["products"] / min(block["seconds"])
+        for block in rank["matmuls"]
+    )
 
 
 def measure(adapter: Adapter, check: Callable[[str], Any]) -> List[Dict[str, Any]]:

@@ -6,13 +6,18 @@ waited for. That takes them a little longer than in the window, where parts over
 
 from __future__ import annotations
 
+import signal
 import time
 from typing import Any, Dict, List
 
 from harness.adapter import Adapter
+from harness.measuring.failure import describe
+from harness.messages.report import Report
 
 #: No further step where this part of what the run took until then is used up.
 SHARE = 0.1
+
+_LEAST_SECONDS = 60  # that it may take; else as long as the run took until then
 
 
 def measure(adapter: Adapter, steps: int, seconds: float) -> List[Dict[str, Any]]:
@@ -36,3 +41,18 @@ def measure(adapter: Adapter, steps: int, seconds: float) -> List[Dict[str, Any]
         if adapter.all_reduce(float(over)) > 0:
             break
     return found
+
+
+def split_step(adapter: Adapter, steps: int, seconds: float, report: Report) -> None:
+    """Time the parts of a step behind everything that counts: whatever goes wrong here says so in
+    its own place, and a rank that hangs is ended by the kernel. ``seconds``: of the run so far."""
+    report.fields["split"] = {"reason": "it was ended: it took too long", "parts": []}
+    report.succeed()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(max(_LEAST_SECONDS, int(seconds)))
+    try:
+        entry = {"reason": "", "parts": measure(adapter, steps, seconds)}
+    except Exception as error:
+        entry = {"reason": describe(error, adapter)["reason"], "parts": []}
+    signal.alarm(0)
+    report.fields["split"] = entry

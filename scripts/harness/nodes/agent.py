@@ -23,6 +23,7 @@ from harness.processes import launch
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.provenance import packages, software
 from harness.request.command_line import parse
+from harness.request.declaration import Task, task_of
 
 #: Where the launcher listens (``host:port``, several joined by commas: one of them is reachable),
 #: and the token that it and its nodes know and nobody else.
@@ -54,7 +55,7 @@ def call(addresses: Sequence[str], token: str) -> wire.Connection:
     raise last
 
 
-def introduction(task: node.Task, link: wire.Connection, common: Dict[str, str]) -> Dict[str, Any]:
+def introduction(task: Task, link: wire.Connection, common: Dict[str, str]) -> Dict[str, Any]:
     """What the launcher must know of this node before it gives it a share."""
     cores = cores_of.allowed()
     installed = packages.installed(packages.search_path(common, "/"))
@@ -75,7 +76,7 @@ def introduction(task: node.Task, link: wire.Connection, common: Dict[str, str])
     }
 
 
-def take_part(task: node.Task, link: wire.Connection) -> None:
+def take_part(task: Task, link: wire.Connection) -> None:
     """From the introduction to the result. Raises wire.Closed where the launcher is gone."""
     request = task.request
     common = node.common_environment(request)
@@ -101,7 +102,7 @@ def main(arguments: Sequence[str]) -> int:
     """The exit status: 0 whenever the launcher was told how it went, 1 where it could not be."""
     try:
         with signals_raise():
-            task = node.task_of(parse(arguments))
+            task = task_of(parse(arguments))
             addresses = os.environ.get(LAUNCHER_VARIABLE, "").split(",")
             link = call(addresses, os.environ.get(TOKEN_VARIABLE, ""))
             try:

@@ -13,19 +13,10 @@ from harness.machine import control_groups, hardware
 from harness.machine import cores as cores_of
 from harness.messages.wire import Connection
 from harness.processes import launch, memory, outcome
-from harness.request import declaration
 from harness.request.command_line import Request
+from harness.request.declaration import Task
 from harness.telemetry import watch_summary
 from harness.telemetry.watcher import Watcher
-
-
-class Task(NamedTuple):
-    """A run as asked for, and what the framework and the model declare about themselves."""
-
-    request: Request
-    framework: declaration.Framework
-    facts: Dict[str, Any]
-    case: Case
 
 
 class Share(NamedTuple):
@@ -45,13 +36,6 @@ class Found(NamedTuple):
     outcomes: List[outcome.RankOutcome]
     watch: Optional[Dict[str, Any]]
     memory: Dict[str, int]
-
-
-def task_of(request: Request) -> Task:
-    """Raises :class:`declaration.DeclarationError`."""
-    framework = declaration.read_framework(request.framework)
-    facts = declaration.read_model(request.model)
-    return Task(request, framework, facts, declaration.case_of(request, framework, facts))
 
 
 def name() -> str:
@@ -102,18 +86,13 @@ def run_ranks(
     all_devices = lease.of if lease else case.devices_per_node
     fewest = min(len(own) for own in pinned) or max(1, len(cores) // all_devices)
     spec = {
-        "framework_folder": task.framework.folder,
-        "facts": task.facts,
-        "case": asdict(case),
+        "kind": request.kind,
+        "kinds": request.kinds,
+        "framework_folder": request.framework,
+        "subject": asdict(task.subject),
         "accelerator": request.accelerator,
         "threads": per_device or fewest,
         "seed": request.seed,
-        "warmup_steps": request.warmup_steps,
-        "warmup_limit": request.warmup_limit,
-        "timed_steps": request.timed_steps,
-        "parity": request.parity,
-        "probe": request.probe,
-        "split_steps": request.split_steps,
         "folder": folder,
         "node": name(),
     }

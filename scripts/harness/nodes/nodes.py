@@ -26,8 +26,9 @@ from harness.machine import interfaces
 from harness.messages import handshake, wire
 from harness.messages.report import shorten
 from harness.nodes.agent import LAUNCHER_VARIABLE, TOKEN_VARIABLE
-from harness.nodes.node import Found, Share, Task
+from harness.nodes.node import Found, Share
 from harness.processes import outcome
+from harness.request.declaration import Task
 
 _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _START_NODE = os.path.join(_HARNESS, "start_node.py")

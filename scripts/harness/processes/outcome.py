@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import signal
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
-from harness.adapter import Case
+from harness.adapter import Mismatch
 from harness.disk import room
 from harness.messages import report
 from harness.messages.report import shorten
@@ -136,27 +136,9 @@ def most_telling(outcomes: Sequence[RankOutcome]) -> Tuple[str, str]:
     return status, reason
 
 
-def disagreement(case: Case, ranks: List[Dict[str, Any]]) -> Optional[str]:
-    """Ranks that train together have the same weights at the end. None if they do; rounding of
-    the sum is allowed for (1e-12)."""
-    if case.mode != "train" or case.devices == 1:
-        return None
-    first = ranks[0].get("weights_checksum")
-    for fields in ranks:
-        other = fields.get("weights_checksum")
-        if first is None or other is None:
-            return f"Mismatch: the weights of rank {fields['rank']} are not finite"
-        if abs(first - other) > 1e-12 * max(abs(first), abs(other)):
-            return (
-                "Mismatch: the ranks have different weights after training together: rank 0 has "
-                f"checksum {first!r}, rank {fields['rank']} has {other!r}"
-            )
-    return None
-
-
-def wrong_version(package: str, pins: Sequence[Tuple[str, str]], imported: str) -> Optional[str]:
-    """A framework imported from elsewhere than the distribution that was pinned; None if not."""
+def check_version(package: str, pins: Sequence[Tuple[str, str]], imported: str) -> None:
+    """Raises Mismatch for a framework imported from elsewhere than the distribution that was
+    pinned."""
     for name, version in pins:
         if name == package and version.partition("+")[0] != imported.partition("+")[0]:
-            return f"Mismatch: {name}=={version} was asked for, but {imported} was imported"
-    return None
+            raise Mismatch(f"{name}=={version} was asked for, but {imported} was imported")

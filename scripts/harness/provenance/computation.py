@@ -10,20 +10,27 @@ from typing import Any, Dict, Iterator, Mapping
 
 _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-#: Of the harness: all that a rank imports, and what gives it its variables.
+#: Of the harness: all that a rank imports for what is compared and for the comparison, and what
+#: gives it its variables.
 MODULES = (
     "adapter",
+    "kind",
     "kinds/__init__",
+    "kinds/inference",
     "kinds/parity",
-    "kinds/peak",
+    "kinds/train",
     "machine/__init__",
     "machine/cores",
     "measuring/__init__",
+    "measuring/checks",
+    "measuring/failure",
     "measuring/libraries",
     "measuring/loading",
+    "measuring/model",
     "measuring/preflight",
     "measuring/settling",
     "measuring/split",
+    "measuring/steps",
     "measuring/synthetic",
     "measuring/window",
     "messages/__init__",

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from harness.adapter import Case
+from harness.kind import AXES
+from harness.measuring import steps
 from harness.messages.report import encodable, shorten
 from harness.record.schema import errors
-from harness.request.command_line import Request
+from harness.request.declaration import Task
 from harness.telemetry.watcher import RAW_BYTES
 
-FORMAT = "framebench-record-1"
-PARITY_FORMAT = "framebench-parity-1"
-PROBE_FORMAT = "framebench-probe-1"
+FORMAT = "framebench-record-2"
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,9 @@ class Started:
 
 @dataclass(frozen=True)
 class Measured:
-    """How the run ended and what each rank left (empty if none was started). On one node: what the
-    watcher saw in the timed window (None if there was none), and the memory held and allowed
-    (likewise). On several: an entry for each of them, which has both."""
+    """How the run ended, what each rank left (empty if none was started), and the metrics of a good
+    run. On one node: what the watcher saw in the timed window (None if there was none), and the
+    memory held and allowed (likewise). On several: an entry for each of them, which has both."""
 
     status: str
     reason: str
@@ -45,63 +44,78 @@ class Measured:
     watch: Optional[Dict[str, Any]] = None
     memory: Optional[Dict[str, int]] = None
     nodes: Sequence[Dict[str, Any]] = ()
+    metrics: Mapping[str, Optional[float]] = field(default_factory=dict)
 
 
-def _settings(request: Request, facts: Mapping[str, Any]) -> Dict[str, Any]:
-    return {
-        "accelerator": request.accelerator,
-        "cores_per_device": request.cores_per_device,
+def _settings(task: Task) -> Dict[str, Any]:
+    request, facts = task.request, task.subject.facts
+    steps = {
         "warmup_steps": request.warmup_steps,
         "warmup_limit": request.warmup_limit,
         "timed_steps": request.timed_steps,
+    }
+    return {
+        "accelerator": request.accelerator,
+        "cores_per_device": request.cores_per_device,
+        **(steps if task.kind.counts_steps else {}),
         "time_limit": request.time_limit,
         "seed": request.seed,
         "variant": request.variant,
         "side_by_side": request.lease is not None,
         "variables": dict(request.variables),
-        "dropout": facts["hyperparameters"].get("dropout", 0.0),
+        **({"dropout": facts["hyperparameters"].get("dropout", 0.0)} if facts else {}),
     }
 
 
-def _format(request: Request) -> str:
-    if request.probe:
-        return PROBE_FORMAT
-    return PARITY_FORMAT if request.parity else FORMAT
+def _case(task: Task) -> Dict[str, Any]:
+    """What was measured; null for what the kind does not have."""
+    case, kind = asdict(task.case), task.kind
+    return {axis: case[axis] if axis in kind.axes else None for axis in AXES}
 
 
-def _result(case: Case, timed_steps: int, measured: Measured) -> Dict[str, Any]:
-    """Throughput in global samples per second: the slowest rank's window counts, because the
-    samples are done when the last of them is. All null unless the run is ok and has a window."""
-    if measured.status != "ok" or "window_seconds" not in measured.ranks[0]:
-        return {"throughput": None, "samples": None, "window_seconds": None}
-    samples = case.batch_per_device * case.devices * timed_steps
-    window = max(fields["window_seconds"] for fields in measured.ranks)
-    return {"throughput": samples / window, "samples": samples, "window_seconds": window}
+def _window(task: Task, measured: Measured) -> Dict[str, Any]:
+    """The longest of the ranks' timed windows in seconds, and the samples that all of them computed
+    in it: null unless the run is ok and has that."""
+    windows = [rank["window_seconds"] for rank in measured.ranks if "window_seconds" in rank]
+    if measured.status != "ok" or not windows:
+        return {"samples": None, "window_seconds": None}
+    samples = steps.samples(task.subject) if task.kind.counts_steps else None
+    return {"samples": samples, "window_seconds": max(windows)}
+
+
+def _metrics(task: Task, measured: Measured) -> Dict[str, Dict[str, Any]]:
+    """Each metric of the kind: null unless the run is ok."""
+    values = measured.metrics if measured.status == "ok" else {}
+    return {
+        name: {"value": values.get(name), "unit": metric.unit, "better": metric.better}
+        for name, metric in task.kind.metrics(task.subject).items()
+    }
 
 
 def assemble(
-    request: Request,
-    case: Case,
-    facts: Mapping[str, Any],
+    task: Task,
     measured: Measured,
     environment: Dict[str, Any],
     command: List[str],
     started: Started,
     installed_version: str,
 ) -> Dict[str, Any]:
-    """The record, not yet checked. ``facts``: of the model. ``installed_version``: of the
-    framework's distribution, for a run that never imported it."""
+    """The record, not yet checked. ``installed_version``: of the framework's distribution, for a
+    run that never imported it; "" without a framework."""
     imported = [fields.get("framework_version") for fields in measured.ranks]
     record: Dict[str, Any] = {
-        "format": _format(request),
+        "format": FORMAT,
         "source": "framebench",
-        "case": asdict(case),
-        "repeat": request.repeat,
+        "kind": task.kind.name,
+        "case": _case(task),
+        "parameters": task.request.parameters,
+        "repeat": task.request.repeat,
         "status": measured.status,
         "reason": measured.reason,
+        "metrics": _metrics(task, measured),
+        **_window(task, measured),
         "framework_version": next((version for version in imported if version), installed_version),
-        "settings": _settings(request, facts),
-        "unit": facts["unit"],
+        "settings": _settings(task),
         "wall_seconds": time.monotonic() - started.monotonic,
         "started": started.utc,
         "command": command,
@@ -114,7 +128,6 @@ def assemble(
         record["memory"] = measured.memory
     if measured.nodes:
         record["nodes"] = list(measured.nodes)
-    record.update(_result(case, request.timed_steps, measured))
     return record
 
 
@@ -126,12 +139,8 @@ def checked(record: Dict[str, Any], schema: Dict[str, Any]) -> Dict[str, Any]:
     if not wrong:
         return record
     reason = shorten("the record would be invalid: " + "; ".join(wrong))
-    nothing: Dict[str, Any] = {
-        "ranks": [],
-        "throughput": None,
-        "samples": None,
-        "window_seconds": None,
-    }
+    metrics = {name: dict(metric, value=None) for name, metric in record["metrics"].items()}
+    nothing = {"ranks": [], "metrics": metrics, "samples": None, "window_seconds": None}
     return dict(record, status="failed", reason=reason, **nothing)
 
 
@@ -148,14 +157,18 @@ def bytes_to_reserve(ranks: int, steps: int) -> int:
 
 def summary(record: Dict[str, Any], output: str) -> str:
     """One line for the person who waits."""
-    text = "{status}: {reason}"
-    if record["status"] == "ok" and record["format"] == PARITY_FORMAT:
-        text = "ok: compared"
-    elif record["status"] == "ok" and record["format"] == PROBE_FORMAT:
-        text = "ok: probed"
-    elif record["status"] == "ok":
-        text = "ok: {throughput:.4g} {unit} ({samples} samples in {window_seconds:.3f} s)"
-    text += "; {wall_seconds:.1f} s in all; "
-    told = text.format(**record)
+    text = f"{record['status']}: {record['reason']}"
+    if record["status"] == "ok":
+        text = f"ok: {_shown(record)}"
+    text += f"; {record['wall_seconds']:.1f} s in all; "
     # A reason may hold what a foreign program printed: no terminal shall obey that.
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in told) + output
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text) + output
+
+
+def _shown(record: Dict[str, Any]) -> str:
+    """What a good run has measured."""
+    known = [(name, one) for name, one in record["metrics"].items() if one["value"] is not None]
+    figures = [f"{name} {one['value']:.4g} {one['unit']}" for name, one in known]
+    window = record["window_seconds"]
+    timed = [f"in {window:.3f} s"] if window is not None else []
+    return " ".join([", ".join(figures) or record["kind"], *timed])

@@ -6,29 +6,35 @@ import argparse
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from harness import kinds
+from harness.kind import AXES, REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.measuring.settling import FEWEST
 from harness.processes.memory import DEFAULT, Limit, parse_limit
 
 #: Options whose value is a path; those of what a run leaves.
-_PATHS = ("--framework", "--model", "--parity", "--prefix")
+_PATHS = ("--framework", "--model", "--kinds", "--prefix")
 _LEFT = ("--output", "--log")
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
 
 
 @dataclass(frozen=True)
 class Request:
-    """One run as asked for. Paths are absolute; ``time_limit`` is in seconds."""
+    """One run as asked for. Paths are absolute; ``time_limit`` is in seconds. What the kind does
+    not have is None; ``kinds``: a folder of more kinds; ``parameters``: of the kind, all that it
+    declares."""
 
-    framework: str
-    model: str
-    mode: str
+    kind: str
+    kinds: Optional[str]
+    parameters: Dict[str, Any]
+    framework: Optional[str]
+    model: Optional[str]
     nodes: int
     devices_per_node: int
-    batch_per_device: int
-    precision: str
-    compiler: str
+    batch_per_device: Optional[int]
+    precision: Optional[str]
+    compiler: Optional[str]
     sequence_length: Optional[int]
     accelerator: str
     cores_per_device: Optional[int]
@@ -43,9 +49,6 @@ class Request:
     repeat: int
     variant: Optional[str]
     variables: Tuple[Tuple[str, str], ...]
-    parity: Optional[str]
-    probe: bool
-    split_steps: int
     start_nodes: Optional[str]
     lease: Optional[str]
     way: str
@@ -57,6 +60,11 @@ class Request:
     output: str
     log: str
 
+
+#: What a case is where nothing was said of it.
+_USUAL = {"precision": "fp32", "compiler": "none"}
+#: What a case need not have, though its kind has it.
+_OPTIONAL = ("sequence_length",)
 
 # What a record may hold.
 _MOST = 1000000
@@ -112,15 +120,28 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure one run of one case in a process group of its own; leave one record.",
         allow_abbrev=False,
     )
+    kind = parser.add_argument_group("kind of measurement")
+    kind.add_argument("--kind", required=True, metavar="NAME", help=", ".join(kinds.names()))
+    kind.add_argument(
+        "--kinds", metavar="FOLDER", type=os.path.abspath, help="where there are more of them"
+    )
+    kind.add_argument(
+        "--parameter",
+        dest="parameters",
+        action="append",
+        default=[],
+        type=_variable,
+        metavar="NAME=VALUE",
+        help="of the kind",
+    )
     case = parser.add_argument_group("case")
-    case.add_argument("--framework", required=True, metavar="FOLDER", type=os.path.abspath)
-    case.add_argument("--model", required=True, metavar="FACTS.json", type=os.path.abspath)
-    case.add_argument("--mode", required=True, choices=["train", "inference"])
+    case.add_argument("--framework", metavar="FOLDER", type=os.path.abspath)
+    case.add_argument("--model", metavar="FACTS.json", type=os.path.abspath)
     case.add_argument("--nodes", type=_count, default=1)
     case.add_argument("--devices-per-node", type=_count, default=1)
-    case.add_argument("--batch-per-device", type=_count, required=True, help="samples")
-    case.add_argument("--precision", default="fp32", help="fp32 or amp")
-    case.add_argument("--compiler", default="none", help="none, native or a name")
+    case.add_argument("--batch-per-device", type=_count, help="samples")
+    case.add_argument("--precision", help="fp32 (if not said) or amp")
+    case.add_argument("--compiler", help="none (if not said), native or a name")
     case.add_argument("--sequence-length", type=_count, help="tokens, for models with sequences")
     measuring = parser.add_argument_group("measuring")
     measuring.add_argument("--accelerator", required=True, choices=["cpu", "cuda"])
@@ -167,23 +188,6 @@ def _parser() -> argparse.ArgumentParser:
         type=_variable,
         metavar="NAME=VALUE",
         help="environment variable of the ranks",
-    )
-    measuring.add_argument(
-        "--split-steps",
-        type=_whole,
-        default=0,
-        help="training: further steps, behind the window, that are timed part by part",
-    )
-    measuring.add_argument(
-        "--parity",
-        metavar="DIR",
-        type=os.path.abspath,
-        help="compare with this reference (of scripts/reference) and measure nothing",
-    )
-    measuring.add_argument(
-        "--probe",
-        action="store_true",
-        help="time products of large matrices and nothing else: the peak of the device",
     )
     measuring.add_argument(
         "--start-nodes",
@@ -234,6 +238,12 @@ def parse(arguments: Sequence[str]) -> Request:
     """The request behind ``arguments``. Exits with status 2 and a message if they are wrong."""
     parser = _parser()
     parsed = vars(parser.parse_args(list(arguments)))
+    try:
+        kind = kinds.load(parsed["kind"], parsed["kinds"])
+        parsed.update(_case(kind, parsed))
+        parsed["parameters"] = _parameters(kind, parsed["parameters"])
+    except (kinds.UnknownKind, ValueError) as error:
+        parser.error(str(error))
     parsed["pins"] = tuple(parsed["pins"])
     parsed["variables"] = tuple(parsed["variables"])
     parsed["modules"] = tuple(parsed["modules"])
@@ -252,10 +262,52 @@ def parse(arguments: Sequence[str]) -> Request:
     return Request(**parsed)
 
 
+def _case(kind: Kind, parsed: Dict[str, Any]) -> Dict[str, Any]:
+    """The case with what is usual where nothing was said. Raises ValueError for what the kind does
+    not have, and for what it has and was not said."""
+    case = {axis: parsed[axis] for axis in AXES}
+    for axis, value in case.items():
+        option = f"--{axis.replace('_', '-')}"
+        if axis in kind.axes and value is None and axis not in _OPTIONAL:
+            if axis not in _USUAL:
+                raise ValueError(f"--kind {kind.name} needs {option}")
+            case[axis] = _USUAL[axis]
+        elif axis not in (*kind.axes, *TOPOLOGY) and value is not None:
+            raise ValueError(f"--kind {kind.name} has no {option}")
+    return case
+
+
+def _parameters(kind: Kind, pairs: Sequence[Tuple[str, str]]) -> Dict[str, Any]:
+    """The value of each parameter that ``kind`` declares. Raises ValueError for one that it does
+    not have, or that is not what it may be, or missing."""
+    declared = {parameter.name: parameter for parameter in kind.parameters}
+    values = {name: one.default for name, one in declared.items()}
+    for name, text in pairs:
+        if name not in declared:
+            allowed = ", ".join(declared) or "none"
+            raise ValueError(f"--kind {kind.name} has no parameter {name!r}; it has: {allowed}")
+        values[name] = _value(declared[name], text)
+    for name, value in values.items():
+        if value is REQUIRED:
+            raise ValueError(
+                f"--kind {kind.name} needs --parameter {name}=..: {declared[name].help}"
+            )
+    return values
+
+
+def _value(parameter: Parameter, text: str) -> Any:
+    try:
+        return parameter.type(text)
+    except ValueError as error:
+        raise ValueError(f"--parameter {parameter.name}={text}: {error}") from None
+
+
 def _new_output(parsed: Dict[str, Any]) -> str:
     """A path in the working directory that nothing has yet, named after the run."""
-    names = (os.path.basename(parsed["framework"]), os.path.basename(parsed["model"])[:-5])
-    stem = os.path.abspath("-".join([*names, parsed["mode"], f"r{parsed['repeat']}"]))
+    paths = (parsed["framework"] or "", os.path.splitext(parsed["model"] or "")[0])
+    names = [os.path.basename(path) for path in paths if path]
+    words = [*names, parsed["kind"], f"r{parsed['repeat']}"]
+    stem = os.path.abspath("-".join(words))
     number, path = 1, f"{stem}.json"
     while os.path.lexists(path):
         number += 1
@@ -263,9 +315,12 @@ def _new_output(parsed: Dict[str, Any]) -> str:
     return path
 
 
-def as_typed(executable: str, folder: str, arguments: Sequence[str]) -> List[str]:
+def as_typed(
+    executable: str, folder: str, arguments: Sequence[str], parameters: Mapping[str, Any]
+) -> List[str]:
     """The command line to paste, in any folder, in order to run this again: its paths are absolute,
-    and what it leaves goes to that folder, because what this run leaves is never overwritten."""
+    those among the ``parameters`` too, and what it leaves goes to that folder, because what this
+    run leaves is never overwritten."""
     typed = [executable, folder]
     words = iter(arguments)
     for word in words:
@@ -273,6 +328,9 @@ def as_typed(executable: str, folder: str, arguments: Sequence[str]) -> List[str
         if name in (*_PATHS, *_LEFT):
             value = value if separator else next(words)
             typed += [name, os.path.abspath(value)] if name in _PATHS else []
+        elif name == "--parameter":
+            parameter = (value if separator else next(words)).partition("=")[0]
+            typed += [name, f"{parameter}={parameters[parameter]}"]
         else:
             typed.append(word)
     return typed

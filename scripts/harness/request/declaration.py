@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
+from harness import kinds
 from harness.adapter import Case
+from harness.kind import Kind, Subject
 from harness.request.command_line import Request
 
 PRECISIONS = ("amp", "fp32")  # those whose effect the rank can check
@@ -63,23 +65,57 @@ def read_model(path: str) -> Dict[str, Any]:
     return facts
 
 
-def case_of(request: Request, framework: Framework, facts: Dict[str, Any]) -> Case:
-    """The case asked for; ``native`` becomes the framework's own compiler where there is one.
-    Raises :class:`DeclarationError` where a sequence length is missing or out of place."""
-    if facts["sequence_lengths"] and request.sequence_length is None:
+class Task(NamedTuple):
+    """A run as asked for, and what kind, framework and model declare about themselves.
+    ``framework``: None for a kind that needs none."""
+
+    request: Request
+    kind: Kind
+    framework: Optional[Framework]
+    subject: Subject
+
+    @property
+    def case(self) -> Case:
+        return self.subject.case
+
+
+def task_of(request: Request) -> Task:
+    """Raises :class:`DeclarationError`."""
+    kind = kinds.load(request.kind, request.kinds)
+    framework = None if request.framework is None else read_framework(request.framework)
+    facts = {} if request.model is None else read_model(request.model)
+    subject = Subject(
+        case=_case_of(request, kind, framework, facts),
+        facts=facts,
+        parameters=request.parameters,
+        warmup_steps=request.warmup_steps,
+        warmup_limit=request.warmup_limit,
+        timed_steps=request.timed_steps,
+    )
+    return Task(request, kind, framework, subject)
+
+
+def _case_of(
+    request: Request, kind: Kind, framework: Optional[Framework], facts: Dict[str, Any]
+) -> Case:
+    """The case asked for; ``native`` becomes the framework's own compiler where there is one, and
+    what the kind does not have is nothing. Raises :class:`DeclarationError` where a sequence length
+    is missing or out of place."""
+    lengths = facts.get("sequence_lengths")
+    if lengths and request.sequence_length is None:
         raise DeclarationError(f"{facts['name']} needs --sequence-length")
-    if not facts["sequence_lengths"] and request.sequence_length is not None:
+    if facts and not lengths and request.sequence_length is not None:
         raise DeclarationError(f"{facts['name']} has no --sequence-length")
-    native = framework.native_compiler if request.compiler == "native" else None
+    native = framework.native_compiler if framework and request.compiler == "native" else None
     return Case(
-        framework=framework.name,
-        model=facts["name"],
-        mode=request.mode,
+        framework=framework.name if framework else "",
+        model=facts.get("name", ""),
+        mode=kind.mode(request.parameters),
         nodes=request.nodes,
         devices_per_node=request.devices_per_node,
-        batch_per_device=request.batch_per_device,
-        precision=request.precision,
-        compiler=native or request.compiler,
+        batch_per_device=request.batch_per_device or 1,
+        precision=request.precision or "",
+        compiler=native or request.compiler or "none",
         sequence_length=request.sequence_length,
     )
 
@@ -89,11 +125,23 @@ def _has_module(folder: str, model: str) -> bool:
     return os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
 
 
-def unsupported(
-    case: Case, framework: Framework, facts: Dict[str, Any], cores: int, per_device: Optional[int]
-) -> Optional[str]:
-    """Why this case cannot run here, from what is declared alone; None where nothing speaks
-    against it. ``cores``: logical cores this process may use; ``per_device``: cores of a rank."""
+def unsupported(task: Task, cores: int) -> Optional[str]:
+    """Why this cannot run here, from what is declared alone; None where nothing speaks against it.
+    ``cores``: logical cores this process may use."""
+    case, per_device = task.case, task.request.cores_per_device
+    reason = _unsupported_by(task.framework, case, task.subject.facts) if task.framework else None
+    if reason:
+        return reason
+    needed = case.devices_per_node * (per_device or 0)
+    if needed > cores:
+        return (
+            f"{case.devices_per_node} device(s) of {per_device} core(s) need {needed} cores; "
+            f"this process may use {cores}"
+        )
+    return None
+
+
+def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> Optional[str]:
     if not _has_module(framework.folder, case.model):
         return f"{framework.name} has no definition of the model {case.model}"
     if case.compiler == "native":
@@ -111,10 +159,4 @@ def unsupported(
                 f"{case.model} takes sequences of {shortest} to {longest} tokens, "
                 f"not {case.sequence_length}"
             )
-    needed = case.devices_per_node * (per_device or 0)
-    if needed > cores:
-        return (
-            f"{case.devices_per_node} device(s) of {per_device} core(s) need {needed} cores; "
-            f"this process may use {cores}"
-        )
     return None

@@ -19,12 +19,12 @@ from .record_files import (
     read,
     variables_of,
 )
-from .run import Problem, cause
+from .run import MODES, Problem, cause
 
 if TYPE_CHECKING:
     pass  # elsewhere where it is used: it takes longer to import than all of a plan
 
-FORMAT = "framebench-parity-1"
+KIND = "parity"
 
 #: The largest relative error that counts as the same, by precision and quantity.
 #:
@@ -141,7 +141,7 @@ def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
     files, problems = json_files.below(folder)
     for path in files:
         try:
-            certificate = _certificate(read(path, FORMAT))
+            certificate = _certificate(read(path, [KIND]))
         except (OSError, ValueError) as error:
             problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
             continue
@@ -167,7 +167,7 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         accelerator=record["settings"]["accelerator"],
         model=case["model"],
         sequence_length=case["sequence_length"],
-        mode=case["mode"],
+        mode=_mode(record),
         precision=case["precision"],
         compiler=case["compiler"],
         devices=case["nodes"] * case["devices_per_node"],
@@ -182,6 +182,13 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         computation=computation_of(record),
         machine=machine_of(record),
     )
+
+
+def _mode(record: Mapping[str, Any]) -> str:
+    mode = record["parameters"].get("mode")
+    if mode not in MODES:
+        raise ValueError(f"compares mode {mode!r}; allowed: {', '.join(MODES)}")
+    return str(mode)
 
 
 def _with_dropout(record: Mapping[str, Any]) -> bool:

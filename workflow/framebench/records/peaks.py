@@ -6,6 +6,7 @@ framework on the same machine, accelerator and cores are what all are measured a
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,13 @@ from typing import Any
 
 from ..files import json_files
 from ..machine.identities import UNKNOWN, Identity, identity, same
+from .converters import tflops_of
 from .record_files import hardware_label, read
 from .run import Problem, Run, cause
 
-FORMAT = "framebench-probe-1"
+KIND = "peak"
+#: The two are written by one program from the same floats.
+_RELATIVE_ERROR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def load(folder: Path) -> tuple[list[Peak], list[Problem]]:
     files, problems = json_files.below(folder)
     for path in files:
         try:
-            found.append(_peak(read(path, FORMAT)))
+            found.append(_peak(read(path, [KIND])))
         except (OSError, ValueError) as error:
             problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
     return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]
@@ -89,6 +93,9 @@ def _peak(record: Mapping[str, Any]) -> Peak:
     tflops, size, dtype = None, 0, ""
     if record["status"] == "ok":
         tflops, size, dtype = _reached(record["ranks"])
+        stated = record["metrics"].get("peak", {}).get("value")
+        if stated is None or not math.isclose(stated, tflops, rel_tol=_RELATIVE_ERROR):
+            raise ValueError(f"states a peak of {stated} TFLOP/s, but its products took {tflops}")
     settings = record["settings"]
     hardware = hardware_label(record["environment"]["hardware"])
     return Peak(
@@ -111,7 +118,7 @@ def _reached(ranks: Sequence[Mapping[str, Any]]) -> tuple[float, int, str]:
     """The highest rate of the one rank, at which size, and the dtype of its products."""
     if len(ranks) != 1:
         raise ValueError(f"is an ok probe of {len(ranks)} ranks; allowed: 1")
-    blocks = ranks[0].get("probe", ())
+    blocks = ranks[0].get("matmuls", ())
     if not blocks or not all(block["seconds"] and min(block["seconds"]) for block in blocks):
         raise ValueError("is an ok probe without products that took time")
     dtypes = list(ranks[0].get("products", ()))
@@ -119,8 +126,3 @@ def _reached(ranks: Sequence[Mapping[str, Any]]) -> tuple[float, int, str]:
         raise ValueError(f"is an ok probe with products in {dtypes}; allowed: one dtype")
     tflops, size = max((tflops_of(block), int(block["size"])) for block in blocks)
     return tflops, size, str(dtypes[0])
-
-
-def tflops_of(block: Mapping[str, Any]) -> float:
-    """A product of two matrices of n rows takes n^3 multiplications and as many additions."""
-    return float(2e-12 * block["size"] ** 3 * block["products"] / min(block["seconds"]))

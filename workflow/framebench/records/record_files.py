@@ -19,12 +19,13 @@ import fastjsonschema
 from ..files import json_files
 from ..machine.identities import Identity, identity, same
 from ..plan.side_by_side import TOKEN as SIDE_BY_SIDE
-from . import by_node, doubts
+from . import by_node, converters, doubts
 from .communication import all_reduce_of
 from .run import NO_REASON, Problem, Run, cause
 from .step_parts import split_of
 
-_FORMAT = "framebench-record-1"
+#: The kinds of measurement that the tables are of.
+RUNS = ("train", "inference")
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 VARIANT = "variant"
 # Of an environment: more than packages, what they are built on.
@@ -76,27 +77,45 @@ def _latest(attempts: list[Run]) -> list[Run]:
     return kept
 
 
-def read(path: Path, wanted: str = _FORMAT) -> dict[str, Any]:
-    """The record of the format ``wanted`` at ``path``. Raises OSError where it cannot be read,
+def read(path: Path, kinds: Sequence[str] = RUNS) -> dict[str, Any]:
+    """The record of one of these ``kinds`` at ``path``. Raises OSError where it cannot be read,
     ValueError where it is none."""
-    return parse(json_files.content_of(path), wanted)
+    return parse(json_files.content_of(path), kinds)
 
 
-def parse(content: bytes, wanted: str = _FORMAT) -> dict[str, Any]:
-    """A record of the format ``wanted`` from its bytes. Raises ValueError with what is wrong and
-    where."""
-    record = json_files.decode(content)
-    found = record.get("format") if isinstance(record, dict) else None
-    if found != wanted:
-        shown = _shortened(repr(found))
-        raise ValueError(f"is no Framebench record: format is {shown}; allowed: {wanted!r}")
+def parse(content: bytes, kinds: Sequence[str] = RUNS) -> dict[str, Any]:
+    """A record of one of these ``kinds`` from its bytes, of whichever format it is. Raises
+    ValueError with what is wrong and where."""
+    record = converters.current(json_files.decode(content))
+    form = record.get("format") if isinstance(record, dict) else None
+    if form != converters.FORMAT:
+        shown = _shortened(repr(form))
+        allowed = f"{converters.FORMAT!r} and those before it"
+        raise ValueError(f"is no Framebench record: format is {shown}; allowed: {allowed}")
     try:
         _validator()(record)
     except fastjsonschema.JsonSchemaValueException as error:
         shown = _shortened(repr(error.value))
         message = _shortened(str(error.message), 300)
         raise ValueError(f"breaks the record schema: {message}; found {shown}") from error
+    if record["kind"] not in kinds:
+        shown = _shortened(repr(record["kind"]))
+        wanted = ", ".join(kinds)
+        raise ValueError(f"is of kind {shown}, which has no table here; allowed: {wanted}")
+    _check_case(record)
     return dict(record)
+
+
+def _check_case(record: Mapping[str, Any]) -> None:
+    """Raises ValueError where something is null that a kind with a framework has. What else a kind
+    does not have, its readers do not ask for."""
+    needed = ["framework", "model", "precision"]
+    needed += ["batch_per_device", "compiler"] if record["kind"] in RUNS else []
+    missing = [key for key in needed if record["case"][key] is None]
+    steps = ("warmup_steps", "timed_steps") if record["kind"] in RUNS else ()
+    missing += [key for key in steps if key not in record["settings"]]
+    if missing:
+        raise ValueError(f"is of kind {record['kind']!r}, but has no {', '.join(missing)}")
 
 
 def _shortened(text: str, longest: int = 60) -> str:
@@ -125,7 +144,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         framework_version=record["framework_version"],
         source=record["source"],
         model=case["model"],
-        mode=case["mode"],
+        mode=record["kind"],
         precision=case["precision"],
         compiler=case["compiler"],
         variant=variant_of(record["settings"], case["sequence_length"]),
@@ -137,7 +156,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         status=record["status"],
         reason="" if is_ok else record["reason"].strip() or NO_REASON,
         throughput=_checked_throughput(record) if is_ok else None,
-        unit=record["unit"],
+        unit=_throughput(record)["unit"],
         step_seconds=steps,
         wall_seconds=float(record["wall_seconds"]),
         origin=origin,
@@ -217,9 +236,18 @@ def computation_of(record: Mapping[str, Any]) -> str:
     return str(record["environment"]["code"].get("computation", ""))
 
 
+def _throughput(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The metric of that name. Raises ValueError for a record without it."""
+    metric = record["metrics"].get("throughput")
+    if metric is None:
+        raise ValueError(f"is of kind {record['kind']!r}, but has no metric 'throughput'")
+    return dict(metric)
+
+
 def _checked_throughput(record: Mapping[str, Any]) -> float:
     """Samples/s of an ok record, which must be samples / window and nothing else."""
-    value, samples, window = (record[k] for k in ("throughput", "samples", "window_seconds"))
+    value = _throughput(record)["value"]
+    samples, window = record["samples"], record["window_seconds"]
     if value is None or not (value > 0 and math.isfinite(value)):
         raise ValueError(f"is ok, but its throughput is {value}; allowed: a number above 0")
     if not (samples and window):

@@ -14,7 +14,7 @@ from ..machine.identities import Identity, is_here
 from ..plan.planning import Plan, request, software, variables
 from ..records import parity
 from ..records.record_files import machine_of, read
-from .commands import common, given, words
+from .commands import common, given, of_kind, words
 
 
 class Comparison(NamedTuple):
@@ -113,7 +113,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
         kind += f"-{one.arm}" if one.arm else ""
         digest = _digest([about, reference], code)
         name = f"{one.framework}/{one.reference}/{kind}-{digest}"
-        found[free_name(plan, "parity", name, parity.FORMAT)] = one
+        found[free_name(plan, "parity", name, parity.KIND)] = one
     return found
 
 
@@ -121,37 +121,37 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
     """What to compare, as arguments of the harness. ``reference``: the folder."""
     facts = json.loads(Path("scripts/models", f"{one.model}.json").read_text())
     named: dict[str, Any] = {
+        "kind": parity.KIND,
         "framework": f"scripts/frameworks/{one.framework}",
         "model": f"{reference}/{'facts-dropout' if one.dropout else 'facts'}.json",
-        "mode": one.mode,
         "devices-per-node": one.devices,
         "batch-per-device": facts["parity"]["batch_per_device"],
         "precision": one.precision,
         "compiler": one.compiler,
         "sequence-length": one.sequence_length,
-        "parity": reference,
         "variant": one.arm or None,
         **common(plan, plan.settings.time_limit),
     }
-    return words(named) + given(one.variables)
+    parameters = {"mode": one.mode, "reference": reference}
+    return words(named) + of_kind(parameters) + given(one.variables)
 
 
-def free_name(plan: Plan, kind: str, name: str, wanted: str) -> str:
-    """``name``, or that of its first attempt in the results' folder ``kind`` which is not taken by
-    a record of something else than ``wanted`` (a format), by one of another machine, or by one
-    whose status is to be tried again."""
-    folder, attempt = plan.settings.results / kind, 0
+def free_name(plan: Plan, where: str, name: str, kind: str) -> str:
+    """``name``, or that of its first attempt in the results' folder ``where`` which is not taken by
+    something else than a record of this ``kind``, by one of another machine, or by one whose status
+    is to be tried again."""
+    folder, attempt = plan.settings.results / where, 0
     while True:
         tried = f"{name}-retry{attempt}" if attempt else name
         path = folder / f"{tried}.json"
-        if not path.exists() or _status(path, wanted, plan.here) not in ("", *plan.settings.retry):
+        if not path.exists() or _status(path, kind, plan.here) not in ("", *plan.settings.retry):
             return tried
         attempt += 1
 
 
-def _status(path: Path, wanted: str, here: Identity) -> str:
+def _status(path: Path, kind: str, here: Identity) -> str:
     try:
-        record = read(path, wanted)
+        record = read(path, [kind])
     except (OSError, ValueError):
         return ""
     return str(record["status"]) if is_here(machine_of(record), here) else ""

@@ -92,17 +92,18 @@ def attempts(plan: Plan, name: str, framebench: list[str]) -> list[str]:
 def arguments(plan: Plan, run: PlannedRun) -> list[str]:
     """What to measure, as arguments of the harness."""
     suite = plan.settings.suite
-    return words(
+    measured = words(
         {
             **_case(plan, run.case),
             "warmup-steps": suite.warmup_steps,
             "warmup-limit": suite.warmup_limit,
             "timed-steps": suite.timed_steps,
             "repeat": run.repeat,
-            "split-steps": SPLIT_STEPS if run.case.mode == "train" and run.repeat == 1 else None,
             **common(plan, run.seconds),
         }
-    ) + _variables(plan, run.case)
+    )
+    split = {"split_steps": SPLIT_STEPS} if run.case.mode == "train" and run.repeat == 1 else {}
+    return measured + of_kind(split) + _variables(plan, run.case)
 
 
 def run_limit(plan: Plan, seconds: float) -> float:
@@ -133,9 +134,9 @@ def search_arguments(plan: Plan, search: Search) -> list[str]:
 
 def _case(plan: Plan, case: Case) -> dict[str, object]:
     return {
+        "kind": case.mode,
         "framework": f"scripts/frameworks/{case.framework}",
         "model": f"scripts/models/{case.model}.json",
-        "mode": case.mode,
         "nodes": case.nodes,
         "devices-per-node": case.devices_per_node,
         "batch-per-device": case.batch_per_device,
@@ -166,6 +167,13 @@ def words(named: Mapping[str, object]) -> list[str]:
     """As the command line has them; nothing for None."""
     given = {key: value for key, value in named.items() if value is not None}
     return [word for key, value in given.items() for word in (f"--{key}", str(value))]
+
+
+def of_kind(parameters: Mapping[str, object]) -> list[str]:
+    """Parameters of a kind of measurement, as the command line has them."""
+    return [
+        word for name, value in parameters.items() for word in ("--parameter", f"{name}={value}")
+    ]
 
 
 def _variables(plan: Plan, case: Case) -> list[str]:

@@ -24,10 +24,8 @@ from typing import Any
 from ..config.batch_search import FORMAT, Bounds, Tried, next_batch, outcome
 from ..files import json_files
 from ..files.whole_files import write_whole
-from ..records import by_node
+from ..records import by_node, converters
 from . import attempts
-
-RECORD_FORMAT = "framebench-record-1"
 
 
 def main(arguments: list[str]) -> int:
@@ -82,8 +80,9 @@ def _made(folder: Path, batch: int) -> tuple[Path, dict[str, Any] | None]:
         if not os.path.lexists(path):
             return path, None
         try:
-            record = json_files.decode(json_files.content_of(path))
-            if record["format"] == RECORD_FORMAT and record["case"]["batch_per_device"] == batch:
+            record = converters.current(json_files.decode(json_files.content_of(path)))
+            is_record = record["format"] == converters.FORMAT
+            if is_record and record["case"]["batch_per_device"] == batch:
                 return path, record
         except (OSError, ValueError, TypeError, KeyError):
             pass  # truncated or somebody else's: it stays as it is
@@ -103,7 +102,7 @@ def _result(
     reason = f"the bound of the suite: {bounds.at_most}" if at_bound else ""
     return {
         "format": FORMAT,
-        "case": {k: v for k, v in record["case"].items() if k != "batch_per_device"},
+        "case": {"mode": record["kind"], **_without_batch(record["case"])},
         "status": found.status,
         "reason": reason if is_ok else f"at batch {found.batch}: {record['reason']}",
         "batch_per_device": found.batch if is_ok else None,
@@ -115,6 +114,10 @@ def _result(
         "attempts": [_attempt(path.relative_to(folder), one) for path, one in records],
         "environment": record["environment"],
     }
+
+
+def _without_batch(case: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in case.items() if key != "batch_per_device"}
 
 
 def _attempt(path: Path, record: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..plan.planning import Plan, duration, request
-from ..records.peaks import FORMAT
+from ..records.peaks import KIND
 from .certify import free_name
 from .commands import common, words
 
@@ -47,7 +47,7 @@ def names(plan: Plan) -> dict[str, Probe]:
         about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
         name = f"{one.framework}/{one.precision}-{digest}"
-        found[free_name(plan, "probes", name, FORMAT)] = one
+        found[free_name(plan, "probes", name, KIND)] = one
     return found
 
 
@@ -64,12 +64,11 @@ def describe(plan: Plan, probes: Mapping[str, Probe]) -> str:
 def arguments(plan: Plan, one: Probe) -> list[str]:
     """What to probe, as arguments of the harness."""
     named: dict[str, Any] = {
+        "kind": KIND,
         "framework": f"scripts/frameworks/{one.framework}",
         "model": f"scripts/models/{one.model}.json",
-        "mode": "inference",
-        "batch-per-device": 1,
         "sequence-length": one.sequence_length,
         "precision": one.precision,
         **common(plan, SECONDS),
     }
-    return [*words(named), "--probe"]
+    return words(named)

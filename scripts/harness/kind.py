@@ -1,0 +1,185 @@
+"""What a kind of measurement brings: one subclass of :class:`Kind` in a module of its name.
+
+A kind says what is measured: its parameters, what it needs of a framework, what it times, its
+metrics, and what proves that it did what was asked. Starting ranks, devices, telemetry, limits,
+errors and the record are the harness's. Modules lie in ``scripts/harness/kinds``, or in the folder
+that the command line names (``--kinds``); ``tests/kinds`` has a small one.
+
+Standard library only; Python 3.7 to 3.13. The launcher imports a kind's module, too, in order to
+read what it declares: what a rank alone needs is imported inside :meth:`Kind.measure`.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from harness.adapter import Adapter, Case, Place
+from harness.messages.report import Report
+
+#: All that a case may say. What a kind does not have is null in its records.
+AXES = (
+    "framework",
+    "model",
+    "nodes",
+    "devices_per_node",
+    "batch_per_device",
+    "precision",
+    "compiler",
+    "sequence_length",
+)
+#: Of any kind: how many processes measure, and where.
+TOPOLOGY = ("nodes", "devices_per_node")
+
+REQUIRED: Any = object()
+
+
+class Parameter(NamedTuple):
+    """An input of a kind. ``type`` makes its value, one that JSON has, of the command line's text
+    and raises ValueError where it cannot. ``default``: REQUIRED where there is none."""
+
+    name: str
+    type: Callable[[str], Any]
+    unit: str
+    help: str
+    default: Any = REQUIRED
+
+
+def at_least(fewest: int) -> Callable[[str], int]:
+    """The type of a whole number that is not below ``fewest``."""
+
+    def read(text: str) -> int:
+        value = int(text)
+        if value < fewest:
+            raise ValueError(f"must be {fewest} or more")
+        return value
+
+    return read
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    """The type of a word that is one of ``names``."""
+
+    def read(text: str) -> str:
+        if text not in names:
+            raise ValueError(f"must be one of: {', '.join(names)}")
+        return text
+
+    return read
+
+
+class Metric(NamedTuple):
+    """A figure that a run has. ``of_rank``: that of one rank, from its raw values, or None where it
+    has none; ``combine``: how those of all ranks become that of the run."""
+
+    unit: str
+    better: str  # higher, lower
+    combine: str  # sum, max, min, mean, first
+    of_rank: Callable[[Mapping[str, Any]], Optional[float]]
+
+
+_COMBINATIONS: Dict[str, Callable[[Sequence[float]], float]] = {
+    "sum": sum,
+    "max": max,
+    "min": min,
+    "mean": lambda values: sum(values) / len(values),
+    "first": lambda values: values[0],
+}
+
+
+def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[float]:
+    """The metric of a run, from the raw values of its ranks; None where one of them has none.
+    Raises what ``of_rank`` raises."""
+    values = [value for value in map(metric.of_rank, ranks) if value is not None]
+    if len(values) < len(ranks) or not values:
+        return None
+    return float(_COMBINATIONS[metric.combine](values))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is to be measured. ``facts``: of the model, {} without one; ``parameters``: the value of
+    each that the kind declares; ``warmup_limit``: None where the warm-up does not wait until the
+    step time has settled."""
+
+    case: Case
+    facts: Dict[str, Any]
+    parameters: Dict[str, Any]
+    warmup_steps: int
+    warmup_limit: Optional[int]
+    timed_steps: int
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a kind measures with, in one rank. ``adapter``: the framework, started, with what the
+    kind needs of it; None for a kind that needs none. ``cores``: that the rank is pinned to, empty
+    where it is not."""
+
+    subject: Subject
+    place: Place
+    adapter: Any
+    cores: List[int]
+    report: Report
+
+    @property
+    def fields(self) -> Dict[str, Any]:
+        """The rank's entry in the record. Raw values are put here as they come: what was known
+        before an error is kept."""
+        return self.report.fields
+
+    def phase(self, name: str, work: Callable[[], Any], key: str = "") -> Any:
+        """Do a part of the run, and note how long it took, as ``KEY_seconds``, and, for the case
+        that it never ends, its ``name``."""
+        self.report.enter(name)
+        start = time.perf_counter()
+        result = work()
+        seconds = time.perf_counter() - start
+        self.fields.setdefault("phases", {})[f"{key or name}_seconds"] = seconds
+        return result
+
+
+class Kind(ABC):
+    """One kind of measurement; its name is that of its module."""
+
+    #: Its inputs besides the case.
+    parameters: Sequence[Parameter] = ()
+    #: The capability, a class of :mod:`harness.adapter`, that a framework must have; None: the kind
+    #: runs without any framework and without a model.
+    needs: Optional[type] = Adapter
+    #: Whether it warms up and times the numbers of steps that the command line names.
+    counts_steps = False
+
+    @property
+    def name(self) -> str:
+        """Of its module."""
+        return type(self).__module__.rpartition(".")[2]
+
+    @property
+    def axes(self) -> Sequence[str]:
+        """What of a case it has."""
+        return TOPOLOGY if self.needs is None else AXES
+
+    def mode(self, parameters: Mapping[str, Any]) -> str:
+        """In which a framework builds its model: train or inference."""
+        return "inference"
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        """Its metrics by name."""
+        return {}
+
+    @abstractmethod
+    def measure(self, context: Context) -> None:
+        """Prepare and measure, in every rank, and leave the raw values in ``context.fields``.
+
+        ``window_start`` (``time.perf_counter()``) and ``window_seconds`` of what is timed tell the
+        telemetry what to look at. Raises :class:`harness.adapter.Mismatch` where what ran is not
+        what was asked, :class:`harness.adapter.Unsupported` where it cannot be done."""
+
+    def afterwards(self, context: Context, seconds: float) -> None:  # noqa: B027
+        """Measure more in a rank that has all that counts, after ``seconds``."""
+
+    def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
+        """Compare what the ranks of a good run left. Raises :class:`harness.adapter.Mismatch`."""

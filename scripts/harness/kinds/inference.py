@@ -1,0 +1,20 @@
+"""Inference: forward steps over a batch that is on the device already."""
+
+from __future__ import annotations
+
+from typing import Dict
+
+from harness.kind import Context, Kind, Metric, Subject
+from harness.measuring import steps
+
+
+class Inference(Kind):
+    """Samples per second of a forward step."""
+
+    counts_steps = True
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        return {"throughput": steps.throughput(subject)}
+
+    def measure(self, context: Context) -> None:
+        steps.run(context)

@@ -1,0 +1,41 @@
+"""Training: steps of forward, loss, backward, all-reduce and optimizer."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Sequence
+
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.measuring import split, steps
+from harness.measuring.checks import check_same_weights
+
+
+class Train(Kind):
+    """Samples per second of a training step."""
+
+    parameters = (
+        Parameter(
+            name="split_steps",
+            type=at_least(0),
+            unit="steps",
+            help="further steps, behind the window, that are timed part by part",
+            default=0,
+        ),
+    )
+    counts_steps = True
+
+    def mode(self, parameters: Mapping[str, Any]) -> str:
+        return "train"
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        return {"throughput": steps.throughput(subject)}
+
+    def measure(self, context: Context) -> None:
+        steps.run(context)
+
+    def afterwards(self, context: Context, seconds: float) -> None:
+        count = context.subject.parameters["split_steps"]
+        if count:
+            split.split_step(context.adapter, count, seconds, context.report)
+
+    def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
+        check_same_weights(ranks)

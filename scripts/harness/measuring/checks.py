@@ -1,0 +1,74 @@
+"""Whether what ran is what was asked. Each raises :class:`harness.adapter.Mismatch` where not."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Dict, List, Mapping, Sequence
+
+from harness.adapter import Adapter, Mismatch
+
+
+def check_processes(adapter: Adapter, world_size: int) -> int:
+    """How many ranks an all-reduce reaches: all of them."""
+    reached = adapter.all_reduce(1.0)
+    if reached != world_size:
+        raise Mismatch(f"an all-reduce of 1 gives {reached:g} over {world_size} ranks")
+    return world_size
+
+
+def check_parameters(built: int, expected: int) -> int:
+    """The model as built is the model of the facts."""
+    if built != expected:
+        raise Mismatch(f"the model has {built} trainable parameters, not {expected}")
+    return built
+
+
+def check_products(precision: str, products: Dict[str, int]) -> Dict[str, int]:
+    """The observed matrix products have the precision asked for: all float32 under fp32, at least
+    three of four a half precision under amp, which leaves some in float32 by the framework's own
+    rules."""
+    total = sum(products.values())
+    if total < 1:
+        raise Mismatch("no matrix product was observed, so the precision is not proved")
+    single = products.get("float32", 0)
+    half = products.get("float16", 0) + products.get("bfloat16", 0)
+    if precision == "fp32" and single != total:
+        others = ", ".join(sorted(set(products) - {"float32"}))
+        raise Mismatch(f"fp32, but {total - single} of {total} products ran in {others}")
+    if precision == "amp" and half < 0.75 * total:
+        raise Mismatch(f"amp without effect: {single} of {total} products ran in float32")
+    return products
+
+
+def check_value(value: float, mode: str, step: int) -> float:
+    """Raises ArithmeticError where a loss or output is no finite number."""
+    if not math.isfinite(value):
+        what = "loss" if mode == "train" else "output"
+        raise ArithmeticError(f"{what} is {value} at step {step}")
+    return value
+
+
+def check_cores(asked: List[int]) -> List[int]:
+    """The cores this thread may use now: no framework undid the pinning."""
+    used = sorted(os.sched_getaffinity(0))
+    if asked and not set(used) <= set(asked):
+        raise Mismatch(f"pinned to cores {asked}, but the framework moved to {used}")
+    return used
+
+
+def check_same_weights(ranks: Sequence[Mapping[str, Any]]) -> None:
+    """Ranks that train together have the same weights at the end; rounding of the sum is allowed
+    for (1e-12)."""
+    if len(ranks) == 1:
+        return
+    first = ranks[0].get("weights_checksum")
+    for fields in ranks:
+        other = fields.get("weights_checksum")
+        if first is None or other is None:
+            raise Mismatch(f"the weights of rank {fields['rank']} are not finite")
+        if abs(first - other) > 1e-12 * max(abs(first), abs(other)):
+            raise Mismatch(
+                "the ranks have different weights after training together: rank 0 has "
+                f"checksum {first!r}, rank {fields['rank']} has {other!r}"
+            )

@@ -1,0 +1,20 @@
+"""What an error in a rank means for its run."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Dict, Optional
+
+from harness.adapter import Adapter, Mismatch, Unsupported
+from harness.messages.report import first_line, shorten
+
+
+def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]:
+    """Status and reason for an exception that ended the rank."""
+    if isinstance(error, Unsupported):
+        return {"status": "unsupported", "reason": shorten(str(error))}
+    memory = isinstance(error, MemoryError)
+    if adapter is not None and not isinstance(error, Mismatch):
+        with contextlib.suppress(Exception):  # a framework that was not even imported cannot tell
+            memory = memory or adapter.out_of_memory(error)
+    return {"status": "oom" if memory else "failed", "reason": first_line(error)}

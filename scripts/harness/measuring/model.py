@@ -1,0 +1,20 @@
+"""A model that is built, and is what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from harness.kind import Context
+from harness.measuring.checks import check_parameters, check_products
+
+
+def build(context: Context, batch: Dict[str, Any]) -> None:
+    """Build the model with ``batch``. Raises what the adapter raises, Mismatch where its size or
+    the precision of its products is another."""
+    adapter, subject, fields = context.adapter, context.subject, context.fields
+    context.phase("build", lambda: adapter.build(batch))
+    fields["settings"] = adapter.settings()
+    fields["trainable_parameters"] = int(adapter.trainable_parameters())
+    check_parameters(fields["trainable_parameters"], subject.facts["trainable_parameters"])
+    fields["products"] = context.phase("product count", adapter.product_dtypes, "products")
+    check_products(subject.case.precision, fields["products"])

@@ -1,0 +1,127 @@
+"""The steps of a model: built, warmed up, timed in one window."""
+
+from __future__ import annotations
+
+import resource
+import time
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from harness.adapter import Adapter
+from harness.kind import Context, Metric, Subject
+from harness.measuring import libraries, model, synthetic
+from harness.measuring.checks import check_cores, check_value
+from harness.measuring.settling import is_settled, settled_after
+from harness.measuring.window import Window, measure
+
+
+def samples(subject: Subject) -> int:
+    """That all ranks together compute in the window."""
+    return subject.case.batch_per_device * subject.case.devices * subject.timed_steps
+
+
+def throughput(subject: Subject) -> Metric:
+    """Global samples per second. The slowest rank's window counts, because the samples are done
+    when the last of them is."""
+    return Metric(
+        unit=subject.facts["unit"],
+        better="higher",
+        combine="min",
+        of_rank=lambda rank: samples(subject) / rank["window_seconds"],
+    )
+
+
+def peak_host_memory() -> int:
+    """Peak resident memory of this process in bytes."""
+    try:
+        with open("/proc/self/status") as file:
+            for line in file:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def all_settled(adapter: Adapter, seconds: List[float]) -> bool:
+    """Whether the step time has settled in all ranks: they go on together or stop together."""
+    settled = is_settled(seconds)
+    if adapter.place.world_size == 1:
+        return settled
+    return adapter.all_reduce(float(settled)) == adapter.place.world_size
+
+
+class WarmUp(NamedTuple):
+    """How many steps were run, and what reading the value of the first took."""
+
+    steps: int
+    read_seconds: float
+
+
+def warm_up(
+    adapter: Adapter, mode: str, steps: int, limit: Optional[int], fields: Dict[str, Any]
+) -> WarmUp:
+    """Run ``steps`` steps one at a time, then more until the step time has settled or ``limit`` is
+    reached (None: no more). Their seconds, the first value, and after how many steps it had settled
+    (None: not) go into ``fields``."""
+    seconds: List[float] = []
+    read_seconds = 0.0
+    fields["warmup_step_seconds"] = seconds
+    fields["settled_after"] = None
+    for number in range(1, (limit or steps) + 1):
+        adapter.synchronize()
+        start = time.perf_counter()
+        handle = adapter.step()
+        adapter.synchronize()
+        seconds.append(time.perf_counter() - start)
+        if number == 1:
+            start = time.perf_counter()
+            fields["first_value"] = adapter.read(handle)
+            read_seconds = time.perf_counter() - start
+            check_value(fields["first_value"], mode, number)
+        if limit and number >= steps and all_settled(adapter, seconds):
+            fields["settled_after"] = number
+            break
+    if not limit:
+        fields["settled_after"] = settled_after(seconds)
+    return WarmUp(len(seconds), read_seconds)
+
+
+def run(context: Context) -> None:
+    """All phases of a run that times steps, in the order of the adapter's contract. Raises what the
+    adapter raises, Mismatch where what ran is not what was asked."""
+    adapter, subject, fields = context.adapter, context.subject, context.fields
+    case, place = subject.case, context.place
+    batch = synthetic.make_batch(
+        subject.facts["inputs"],
+        case.batch_per_device,
+        case.sequence_length,
+        place.seed,
+        place.rank,
+    )
+    model.build(context, batch)
+    warmed = context.phase(
+        "warm-up",
+        lambda: warm_up(adapter, case.mode, subject.warmup_steps, subject.warmup_limit, fields),
+        "warmup",
+    )
+    fields["compiled"] = adapter.compiled()
+    fields["cores"] = check_cores(context.cores)
+    context.report.enter("timed window")
+    window = measure(adapter, subject.timed_steps, warmed.read_seconds)
+    fields["phases"]["window_seconds"] = window.seconds
+    context.report.enter("end")
+    note_window(adapter, window, warmed.steps + subject.timed_steps, fields)
+    fields["libraries"] = libraries.in_use()
+
+
+def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, Any]) -> None:
+    """Put the results of the window, which ended with step number ``step``, into ``fields``."""
+    fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
+    fields["peak_host_memory_bytes"] = peak_host_memory()
+    fields["window_start"] = window.start
+    fields["window_seconds"] = window.seconds
+    fields["step_seconds"] = window.step_seconds
+    fields["last_value"] = window.last_value
+    check_value(window.last_value, adapter.case.mode, step)
+    train_together = adapter.place.world_size > 1 and adapter.case.mode == "train"
+    fields["weights_checksum"] = adapter.weights_checksum() if train_together else None
