@@ -236,7 +236,9 @@ def test_the_search_of_a_case_beside_others_is_known_by_its_runs(tmp_path: Path)
     save(tmp_path / "r1.json", content)
     (run,) = record_sets.load(tmp_path).runs
     assert run.variant == "cpu;cores=2;side_by_side;steps=1+2"
-    found = searches.Result("ok", "", 2, {**content, "framework_version": run.framework_version})
+    case = {"mode": content["kind"], **content["case"]}
+    left = {**content, "case": case, "framework_version": run.framework_version}
+    found = searches.Result("ok", "", 2, left)
     assert searches.key_of(run) == found.key
 
 
