@@ -4,8 +4,8 @@ from pathlib import Path
 
 sys.path.insert(0, f"{workflow.basedir}/workflow")
 
-from framebench.validation import ConfigError
-from framebench.yaml_files import read_mapping
+from framebench.config.validation import ConfigError
+from framebench.config.yaml_files import read_mapping
 
 # Snakemake's own message says neither which file is broken nor where.
 try:
