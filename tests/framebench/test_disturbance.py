@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from framebench.files.attempt_names import next_attempt
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
 from framebench.records import disturbance, record_sets
@@ -296,8 +297,8 @@ def test_a_disturbed_run_is_measured_again(
 def test_an_attempt_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     for name in ("r3", "r3-retry1", "r3-retry2"):
         save(tmp_path / f"{name}.json", {})
-    assert attempts.next_attempt("r3", tmp_path) == 3
-    assert attempts.next_attempt("r3-retry7", tmp_path) == 8
+    assert next_attempt("r3", tmp_path) == 3
+    assert next_attempt("r3-retry7", tmp_path) == 8
     renamed = attempts.renamed(["x", "--output", "a/r3-retry1.json", "--log", "b/r3-retry1.log"], 3)
     assert renamed == ["x", "--output", "a/r3-retry3.json", "--log", "b/r3-retry3.log"]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..cases.names import topology
 from ..files import json_files
 from ..files.text import printable
 from ..records.run import RecordsError, Run
@@ -167,7 +168,7 @@ def _nearest(cell: Row, cases: Iterable[tuple[str, ...]]) -> str:
     nearest = min(known, key=lambda run: (len(differences(run)), *run.values()))
     other = differences(nearest)
     if not other:
-        return f"no runs at {cell['nodes']}n{cell['devices_per_node']}g"
+        return f"no runs at {topology(cell['nodes'], cell['devices_per_node'])}"
     return f"runs are of {_told(nearest, other)}; this figure is of {_told(cell, other)}"
 
 

@@ -24,6 +24,8 @@ from typing import Any
 
 import pandas as pd
 
+from ..cases.names import columns_with_size
+from ..records.facts import leaves
 from ..records.proofs import Marks
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
@@ -143,16 +145,12 @@ def summary_text(frame: pd.DataFrame) -> str:
     lines = []
     row: Any
     for row in frame.itertuples():
-        case = (
-            f"{row.framework:<11} {row.model:<14} {row.mode:<9} {row.precision:<4} "
-            f"{row.compiler:<9} {row.nodes}n{row.devices_per_node}g b{row.batch_per_device:<4}"
-        )
         ratio = "-" if pd.isna(row.ratio) else f"{row.ratio:.3f}"
         if not pd.isna(row.ratio_ci_low):
             ratio += f" [{row.ratio_ci_low:.3f} .. {row.ratio_ci_high:.3f}]"
         ratio += f" {row.pairs} pairs" if row.pairs else ""
         note = f" ({row.reason})" if row.reason else ""
-        lines.append(f"{case} {ratio:<32} {row.verdict}{note}")
+        lines.append(f"{columns_with_size(row)} {ratio:<32} {row.verdict}{note}")
     counted = Counter(frame["verdict"])
     lines.append("\n" + ", ".join(f"{counted[name]} {name}" for name in sorted(counted)))
     return "\n".join([*lines, *notes(frame)])
@@ -320,15 +318,7 @@ def _environment(runs: Sequence[Run]) -> Mapping[str, Any]:
     parts = {part: record["environment"][part] for part in ENVIRONMENT}
     parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]
     parts["given"] = record["settings"].get("variables", {})
-    return {name: value for part in parts for name, value in _flat(part, parts[part])}
-
-
-def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flat(f"{name}.{key}", inner)
-    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
-        for inner in value:
-            yield from _flat(name, inner)
-    else:
-        yield name, value
+    return {
+        ".".join(part for part in path if isinstance(part, str)): value
+        for path, value in leaves(parts)
+    }

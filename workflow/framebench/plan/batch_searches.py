@@ -12,6 +12,7 @@ from ..cases import matrix
 from ..cases.matrix import Case
 from ..config.batch_search import Bounds, simulate
 from ..files import json_files
+from ..files.attempt_names import attempt_name
 from ..records.searches import Result, parse
 
 #: Steps of a run that tries a batch: the second is the first to hold the optimizer's state, too.
@@ -72,7 +73,7 @@ def needed(
 def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Search:
     attempt = 0
     while True:
-        tried = f"{name}-retry{attempt}" if attempt else name
+        tried = attempt_name(name, attempt)
         path = folder / f"{tried}.json"
         try:
             result = parse(json_files.content_of(path))
@@ -81,7 +82,7 @@ def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Sear
             if not os.path.lexists(path):
                 return Search(case, tried, None)
             result = None
-        following = folder / f"{name}-retry{attempt + 1}.json"
+        following = folder / f"{attempt_name(name, attempt + 1)}.json"
         if result and not following.exists() and result.status not in retry:
             return Search(case, tried, result)
         attempt += 1

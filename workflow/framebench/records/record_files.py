@@ -17,6 +17,7 @@ from typing import Any
 import fastjsonschema
 
 from ..files import json_files
+from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
 from ..plan.side_by_side import TOKEN as SIDE_BY_SIDE
 from . import by_node, converters, doubts
@@ -32,7 +33,6 @@ VARIANT = "variant"
 _BROUGHT = ("image", "image_digest", "modules")
 # Variables that tell a framework or a library underneath to compute in another way.
 _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X64|BF16|FP16")
-_NAME = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?\.json")
 # A record states its throughput and what it follows from; the two are written by one program from
 # the same floats, so anything beyond rounding error is another definition of throughput.
 _RELATIVE_ERROR = 1e-6
@@ -62,7 +62,7 @@ def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
             continue
         seen[digest] = origin
         folder, name = os.path.split(origin)
-        slot = (folder, run.repeat if _NAME.fullmatch(name) else name)
+        slot = (folder, run.repeat if repeat_and_attempt(os.path.splitext(name)[0]) else name)
         attempts[slot].append(run)
     latest = [run for tried in attempts.values() for run in _latest(tried)]
     return latest, problems, sum(map(len, attempts.values())) - len(latest)
@@ -132,9 +132,9 @@ def _validator() -> Callable[[Any], Any]:
 def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     """A run from a valid record. Raises ValueError where the record contradicts itself."""
     case, environment = record["case"], record["environment"]
-    named = _NAME.fullmatch(file.name)
-    if named and int(named[1]) != record["repeat"]:
-        raise ValueError(f"is named as repeat {named[1]}, but holds repeat {record['repeat']}")
+    repeat, attempt = repeat_and_attempt(file.stem) or (record["repeat"], 0)
+    if repeat != record["repeat"]:
+        raise ValueError(f"is named as repeat {repeat}, but holds repeat {record['repeat']}")
     is_ok = record["status"] == "ok"
     slowest = _slowest(record["ranks"])
     steps = _steps_of(slowest)
@@ -152,7 +152,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         devices_per_node=int(case["devices_per_node"]),
         batch_per_device=int(case["batch_per_device"]),
         repeat=int(record["repeat"]),
-        attempt=int(named[2] or 0) if named else 0,
+        attempt=attempt,
         status=record["status"],
         reason="" if is_ok else record["reason"].strip() or NO_REASON,
         throughput=_checked_throughput(record) if is_ok else None,

@@ -13,6 +13,7 @@ import fastjsonschema
 
 from ..config.batch_search import FORMAT
 from ..files import json_files
+from ..files.attempt_names import split_attempt
 from .record_files import variant_of
 from .run import Problem, Run, cause
 
@@ -86,7 +87,7 @@ def load(folder: Path) -> tuple[list[Result], list[Problem]]:
     results: dict[str, tuple[int, Result]] = {}
     problems = []
     for path in files(folder):
-        name, _, attempt = path.stem.partition("-retry")
+        name, attempt = split_attempt(path.stem)
         try:
             result = parse(json_files.content_of(path))
         except (OSError, ValueError) as error:
@@ -94,9 +95,8 @@ def load(folder: Path) -> tuple[list[Result], list[Problem]]:
             problems.append(Problem(origin, cause(error)))
             continue
         search = str(path.with_name(name))
-        number = int(attempt) if attempt.isdigit() else 0
-        if search not in results or number > results[search][0]:
-            results[search] = number, result
+        if search not in results or attempt > results[search][0]:
+            results[search] = attempt, result
     return [result for _, result in results.values()], problems
 
 

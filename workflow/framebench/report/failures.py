@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..cases.names import topology_of
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
-from . import panels
 from .html_tables import Link
 from .panels import Cases
 from .record_links import numbered
@@ -58,7 +58,7 @@ def by_status(
                 case=", ".join(
                     part
                     for part in (
-                        run.model, run.mode, panels.scale(run), f"batch {run.batch_per_device}",
+                        run.model, run.mode, topology_of(run), f"batch {run.batch_per_device}",
                         run.precision, "" if run.compiler == "none" else run.compiler,
                     )
                     if part

@@ -21,6 +21,7 @@ from markupsafe import Markup
 from ..comparison import compare
 from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN
+from ..records.facts import leaves
 from ..records.interruptions import Interruption
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
@@ -367,23 +368,20 @@ def _libraries(record: Mapping[str, Any]) -> Pairs:
     return [(name, code_path or "does not tell") for name, code_path in found.items()]
 
 
-def _flat(value: Any, name: str = "") -> Pairs:
+def _flat(facts: Any) -> Pairs:
     """Nested facts as (name, text) pairs, empty ones left away."""
-    if isinstance(value, dict):
-        return [
-            pair
-            for key, inner in value.items()
-            for pair in _flat(inner, f"{name} {key}".strip().replace("_", " "))
-        ]
-    if name.endswith("bytes") and isinstance(value, int):
-        return [(name.removesuffix("bytes").strip(), f"{value / 2**30:.1f} GiB")]
-    if isinstance(value, list):
-        if any(isinstance(inner, (dict, list)) for inner in value):
-            return [p for i, inner in enumerate(value) for p in _flat(inner, f"{name} {i}".strip())]
-        value = ", ".join(map(str, value))
-    if isinstance(value, float):
-        value = f"{value:.6g}"
-    return [] if value in (None, "") else [(name, str(value))]
+    pairs = []
+    for path, value in leaves(facts):
+        name = " ".join(map(str, path)).replace("_", " ")
+        if name.endswith("bytes") and isinstance(value, int):
+            name, value = name.removesuffix("bytes").strip(), f"{value / 2**30:.1f} GiB"
+        elif isinstance(value, list):
+            value = ", ".join(map(str, value))
+        elif isinstance(value, float):
+            value = f"{value:.6g}"
+        if value not in (None, ""):
+            pairs.append((name, str(value)))
+    return pairs
 
 
 def _published(frame: pd.DataFrame) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..cases.names import topology
 from ..records.step_parts import PARTS
 from ..statistics import intervals
 from ..tables import parity_table, scaling
@@ -242,7 +243,7 @@ def _cells(column: str, values: Mapping[str, list[Any]]) -> list[Cell]:
         return [
             Cell(DASH, "number missing", "", "not known")
             if n in (None, "") or d in (None, "")
-            else Cell(f"{n}n{d}g", "", str(int(n) * int(d) * 10_000 + int(n)))
+            else Cell(topology(n, d), "", str(int(n) * int(d) * 10_000 + int(n)))
             for n, d in zip(nodes, mine, strict=True)
         ]
     for (low, high), _ in RANGES.items():

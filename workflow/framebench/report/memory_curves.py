@@ -12,6 +12,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..cases.names import topology
 from ..records.searches import CASE, PLACE
 from .plots import DASHES, ROW, WIDTH, Look, Plot
 from .svg import MUTED, svg
@@ -83,7 +84,7 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> Curve:
     words = [first["framework"], first["precision"]]
     words += [first["compiler"]] if first["compiler"] != "none" else []
     tokens = first["variant"].split(";")[1:]
-    words += [f"{first['nodes']}n{first['devices_per_node']}g"]
+    words += [topology(first["nodes"], first["devices_per_node"])]
     words += [token for token in tokens if not token.startswith("cores=")]
     points = [
         Point(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..cases.names import topology_of
 from ..records.run import RecordsError, Run
 from ..statistics import descriptive
 from ..tables.cases import KEYS
@@ -73,7 +74,7 @@ def throughput(cases: Cases, look: Look) -> list[Plot]:
         alone = all(len(group) == 1 for group in chosen.values())
         for group in sorted(chosen):
             first = cases[chosen[group][0]][0]
-            heading = f"{scale(first)} · {first.precision} · batch {first.batch_per_device}"
+            heading = f"{topology_of(first)} · {first.precision} · batch {first.batch_per_device}"
             if alone:  # a heading over every single row would only be noise
                 rows.append(_throughput_row(cases[chosen[group][0]], f"{label(first)}, {heading}"))
                 continue
@@ -143,7 +144,11 @@ def _ratios(
     drawn: list[Row] = []
     for group in sorted(groups, key=training_first):
         first = groups[group][0]
-        parts = [f"{first.model}, {first.mode}", scale(first), getattr(first, "precision", "")]
+        parts = [
+            f"{first.model}, {first.mode}",
+            topology_of(first),
+            getattr(first, "precision", ""),
+        ]
         drawn.append(Row(" · ".join(filter(None, [*parts, f"batch {first.batch_per_device}"]))))
         label = labels(groups[group])
         for row in sorted(groups[group], key=label):
@@ -199,7 +204,7 @@ def step_times(
             f"{plots.SLOW:g} times the median of {plots.number(1000 * middle)} ms"
             + (f"), the slowest {plots.number(1000 * max(slow))} ms" if slow else ")")
         )
-        setting = f"{run.precision}, {scale(run)}"
+        setting = f"{run.precision}, {topology_of(run)}"
         name = f"{run.model}, {run.mode}: {names[run.model](run)}, {setting}"
         plot = Plot(
             title=name,
@@ -211,11 +216,6 @@ def step_times(
         )
         drawn.append((plot, run))
     return drawn
-
-
-def scale(row: Any) -> str:
-    """``2n8g``: nodes x devices of each."""
-    return f"{row.nodes}n{row.devices_per_node}g"
 
 
 def _throughput_row(runs: Sequence[Run], label: str) -> Row:

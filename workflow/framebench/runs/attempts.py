@@ -11,16 +11,15 @@ import contextlib
 import ctypes
 import json
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from ..files.attempt_names import attempt_name, next_attempt, split_attempt
 from ..records.disturbance import disturbed
 
-_NAME = re.compile(r"(r\d+)(?:-retry(\d+))?")
 _PR_SET_PDEATHSIG = 1
 PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -50,25 +49,13 @@ def main(arguments: list[str]) -> int:
         command = renamed(command, following)
 
 
-def next_attempt(name: str, folder: Path) -> int:
-    """The number of the first retry after the record ``name`` (without ``.json``) that has no
-    record in ``folder`` yet."""
-    found = _NAME.fullmatch(name)
-    assert found, f"{name} is no name of a run"
-    number = int(found[2] or 0) + 1
-    while (folder / f"{found[1]}-retry{number}.json").exists():
-        number += 1
-    return number
-
-
 def renamed(command: Sequence[str], attempt: int) -> list[str]:
     """The command with its record and log named after retry number ``attempt``."""
     words = list(command)
     for option in ("--output", "--log"):
         path = Path(_value(words, option))
-        repeat = path.stem.partition("-")[0]
-        place = words.index(option) + 1
-        words[place] = str(path.with_name(f"{repeat}-retry{attempt}{path.suffix}"))
+        name = attempt_name(split_attempt(path.stem)[0], attempt)
+        words[words.index(option) + 1] = str(path.with_name(f"{name}{path.suffix}"))
     return words
 
 

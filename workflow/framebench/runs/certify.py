@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..cases.matrix import Case
 from ..config.catalog import Catalog
+from ..files.attempt_names import attempt_name
 from ..machine.identities import Identity, is_here
 from ..plan.planning import Plan, request, software, variables
 from ..records import parity
@@ -142,7 +143,7 @@ def free_name(plan: Plan, where: str, name: str, kind: str) -> str:
     is to be tried again."""
     folder, attempt = plan.settings.results / where, 0
     while True:
-        tried = f"{name}-retry{attempt}" if attempt else name
+        tried = attempt_name(name, attempt)
         path = folder / f"{tried}.json"
         if not path.exists() or _status(path, kind, plan.here) not in ("", *plan.settings.retry):
             return tried

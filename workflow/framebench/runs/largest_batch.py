@@ -23,6 +23,7 @@ from typing import Any
 
 from ..config.batch_search import FORMAT, Bounds, Tried, next_batch, outcome
 from ..files import json_files
+from ..files.attempt_names import attempt_name
 from ..files.whole_files import write_whole
 from ..records import by_node, converters
 from . import attempts
@@ -76,7 +77,7 @@ def _made(folder: Path, batch: int) -> tuple[Path, dict[str, Any] | None]:
     """The record of a run with this batch; where there is none, the first free name for it."""
     number = 0
     while True:
-        path = folder / (f"b{batch}-retry{number}.json" if number else f"b{batch}.json")
+        path = folder / f"{attempt_name(f'b{batch}', number)}.json"
         if not os.path.lexists(path):
             return path, None
         try:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pandas as pd
 
+from ..cases import names
 from .markdown_cells import MISSING, Cell, Footnotes, Row, escape, grid, marked, number
 
 
 def topology(row: Row) -> str:
-    """DLPerf's name: 2n8g is 2 nodes with 8 devices each."""
-    return f"{row['nodes']}n{row['devices_per_node']}g"
+    """Of the case in a row."""
+    return names.topology(row["nodes"], row["devices_per_node"])
 
 
 def task(row: Row) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..cases.names import columns
 from ..records.parity import Certificate, bound
 
 COLUMNS = (
@@ -82,11 +83,7 @@ def summary_text(certificates: Sequence[Certificate]) -> str:
             devices += ", with dropout"
         if certificate.variant:
             devices += f", {certificate.variant}"
-        subject = (
-            f"{certificate.framework:<11} {certificate.model:<14} {certificate.mode:<9} "
-            f"{certificate.precision:<4} {certificate.compiler:<9} {devices}"
-        )
-        lines.append(f"{subject}  {_verdict(certificate)}")
+        lines.append(f"{columns(certificate)} {devices}  {_verdict(certificate)}")
     counted = [certificate.passed for certificate in certificates]
     lines.append(
         f"\n{counted.count(True)} of {len(counted)} passed, {counted.count(False)} failed, "
