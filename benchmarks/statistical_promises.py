@@ -17,7 +17,8 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT)]
 
-from framebench.config.repeats import AUTO, wanted  # noqa: E402
+from framebench.config.repeats import AUTO  # noqa: E402
+from framebench.plan.repeats import wanted  # noqa: E402
 from framebench.statistics import intervals, shape, signed_rank, steady  # noqa: E402
 
 from tests.framebench.distributions import SAMPLERS, drifting, true_median  # noqa: E402

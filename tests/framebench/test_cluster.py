@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import shlex
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "
 
 
 def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> dict[str, Any]:
-    found = Cluster.of({**GIVEN, **other}, "cluster.yaml").resources(nodes, devices, 120.0, cuda)
+    found = Cluster(**{**GIVEN, **other}).resources(nodes, devices, 120.0, cuda)
     assert tuple(found) == cluster.RESOURCES
     return {name: value for name, value in found.items() if value is not None}
 
@@ -86,17 +85,17 @@ def test_further_options_reach_sbatch_word_by_word(extra: Any, words: list[str])
         ("--mail-user='x", "No closing quotation"),
     ],
 )
-def test_options_that_are_said_elsewhere_are_refused(extra: Any, told: str) -> None:
-    with pytest.raises(ConfigError, match=rf"cluster.yaml: cluster.extra: found .*{told}"):
-        asked(extra=extra)
+def test_options_that_are_said_elsewhere_are_refused(extra: Any, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster.extra: found .*{told}"):
+        settings(tmp_path, cluster={**GIVEN, "extra": extra})
 
 
 def test_what_nobody_asks_for_is_left_to_default_resources() -> None:
-    bare = Cluster.of({**GIVEN, "exclusive": False}, "")
+    bare = Cluster(**GIVEN, exclusive=False)
     left = {"slurm_partition", "slurm_account", "constraint", "qos", "slurm_extra"}
     assert set(cluster.RESOURCES) - set(bare.asked(cuda=True)) == left
     assert set(cluster.RESOURCES) - set(bare.asked(cuda=False)) == left | {"gres", "tasks_per_gpu"}
-    described = Cluster.of({**GIVEN, "account": "me", "qos": "high", "partition": "gpu"}, "")
+    described = Cluster(**GIVEN, account="me", qos="high", partition="gpu")
     assert set(cluster.RESOURCES) - set(described.asked(cuda=True)) == {"constraint"}
     given = {"mem_mb", "slurm_account", "runtime", "disk_mb", "gres"}
     assert cluster.without_effect(given, bare.asked(cuda=True)) == ["gres", "runtime"]
@@ -195,8 +194,10 @@ def test_the_plan_says_what_slurm_would_refuse(
     )
     sbatch.chmod(0o755)
     described = settings(tmp_path, cluster={**GIVEN, "gpus_per_node": 0, "partition": "a b"})
-    suite = replace(described.suite, axes={**described.suite.axes, "nodes": [1, 2]}, include=[])
-    plan = make_plan(replace(described, suite=suite), CATALOG, described.cluster.machine, None)
+    axes = {**described.suite.axes, "nodes": [1, 2]}
+    suite = described.suite.model_copy(update={"axes": axes, "include": []})
+    asked_for = described.model_copy(update={"suite": suite})
+    plan = make_plan(asked_for, CATALOG, described.cluster.machine, None)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     lines = allocations.refused(plan, slurm.refusal)
     shapes = Counter(run.case.topology for run in plan.pending)

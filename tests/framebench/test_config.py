@@ -10,8 +10,8 @@ from framebench.cases.matrix import cases
 from framebench.config.catalog import load_catalog
 from framebench.config.cluster import Cluster
 from framebench.config.settings import Settings, load_settings
+from framebench.config.suite import OF_RANKS
 from framebench.config.validation import ConfigError
-from framebench.config.variants import OF_RANKS
 from framebench.config.yaml_files import read_mapping
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
@@ -470,6 +470,7 @@ def test_few_aliases_are_read(tmp_path: Path) -> None:
     assert read_mapping(path) == {"a": [1, 2], "b": [1, 2]}
 
 
+NODES = {"nodes": 2, "cores_per_node": 4, "memory_gib": 7.5, "gpus_per_node": 1}
 CLUSTER = "nodes: 2, gpus_per_node: 1, cores_per_node: 4, memory_gib: 7.5, time_limit: 60"
 FROM_COMMAND_LINE = {
     "rerun_disturbed=2": ("rerun_disturbed", 2),
@@ -487,11 +488,11 @@ FROM_COMMAND_LINE = {
     "retry=failed,oom": ("retry", {"failed", "oom"}),
     f"cluster={{{CLUSTER}, exclusive: false, runs_per_allocation: 3, partition: null}}": (
         "cluster",
-        Cluster(2, 4, 7.5, 1, time_limit=60, exclusive=False, runs_per_allocation=3),
+        Cluster(**NODES, time_limit=60, exclusive=False, runs_per_allocation=3),
     ),
     f"cluster={{{CLUSTER}, account: me, constraint: v100}}": (
         "cluster",
-        Cluster(2, 4, 7.5, 1, account="me", constraint="v100", time_limit=60),
+        Cluster(**NODES, account="me", constraint="v100", time_limit=60),
     ),
 }
 

@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .cases.names import columns_with_size
 from .comparison import gate
-from .config import amounts, catalog
-from .config.settings import Source
+from .config import catalog, values
 from .config.validation import ConfigError
+from .config.values import Source
 from .files import json_files
 from .files.whole_files import write_whole
 from .records import interruptions, record_sets, searches
@@ -81,9 +82,9 @@ def main(arguments: list[str] | None = None) -> int:
 def share(text: str) -> float:
     """A percentage or a part of the command line."""
     try:
-        return amounts.share("--fail-on", text if text.endswith("%") else float(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        return values.share(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: {values.SHARE}") from None
 
 
 class Faulty(Exception):
@@ -282,10 +283,6 @@ def summary_text(summary: pd.DataFrame) -> str:
     lines = []
     row: Any
     for row in summary.head(PRINTED_ROWS).itertuples():
-        case = (
-            f"{row.framework:<11} {row.model:<14} {row.mode:<9} {row.precision:<4} "
-            f"{row.compiler:<9} {row.nodes}n{row.devices_per_node}g b{row.batch_per_device:<4}"
-        )
         if row.status == "ok":
             spread = f"[{row.throughput_min:.2f} .. {row.throughput_max:.2f}]"
             value = f"{row.throughput_median:10.2f} {row.unit:<11} {spread} of {row.repeats}"
@@ -293,7 +290,7 @@ def summary_text(summary: pd.DataFrame) -> str:
             value = f"{row.status:>10}"
         note = f" {row.marks}" if row.marks else ""
         note += f"  {row.reason}" if row.reason else ""
-        lines.append(f"{case} {value}{note}")
+        lines.append(f"{columns_with_size(row)} {value}{note}")
     if len(summary) > PRINTED_ROWS:
         lines.append(f".. and {len(summary) - PRINTED_ROWS} more cases in summary.csv")
     return "\n".join(lines)

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..config.catalog import Catalog
-from ..config.settings import AXES, BATCHES, Axes, Settings, Suite
+from ..config.settings import Settings
+from ..config.suite import AXES, BATCHES, Axes, Suite
 from ..config.validation import ConfigError
 from ..machine.local import Machine
+from .names import topology_of
 
 #: The batch of a case whose largest one is still to be found.
 MAX = "max"
@@ -38,8 +40,7 @@ class Case(NamedTuple):
 
     @property
     def topology(self) -> str:
-        """DLPerf's name for it: nodes x devices per node, e.g. 2n8g."""
-        return f"{self.nodes}n{self.devices_per_node}g"
+        return topology_of(self)
 
     @property
     def devices(self) -> int:
@@ -209,9 +210,7 @@ def _replaced(axes: Axes, block: Axes) -> Axes:
 
 
 def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:
-    frameworks = catalog.frameworks if block["framework"] == "all" else block["framework"]
-    models = catalog.models if block["model"] == "all" else block["model"]
-    for framework, model in itertools.product(frameworks, models):
+    for framework, model in itertools.product(block["framework"], block["model"]):
         yield from _of_model(suite, block, framework, model, catalog)
 
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from ..machine.local import Machine
-from .validation import ConfigError, show
-
-if TYPE_CHECKING:
-    pass
+from .fields import (
+    MILLION,
+    Allowed,
+    FromText,
+    Keys,
+    OptionalText,
+    ReadAs,
+    Switch,
+    Text,
+    Whole,
+    default,
+)
+from .validation import NotAllowed, show
 
 #: How much longer than expected a run may take before it is ended, and seconds on top for starting
 #: the job, half of which are kept for ending in order.
@@ -25,47 +35,69 @@ START_NODES = (
     " --kill-on-bad-exit=0"
 )
 
+#: Options of ``sbatch`` that are none of ``extra``, and whose they are.
+_ELSEWHERE = {
+    **dict.fromkeys(("--account", "-A"), "cluster.account"),
+    **dict.fromkeys(("--partition", "-p"), "cluster.partition"),
+    **dict.fromkeys(("--constraint", "-C"), "cluster.constraint"),
+    **dict.fromkeys(("--qos", "-q"), "cluster.qos"),
+    **dict.fromkeys(("--time", "-t"), "cluster.time_limit"),
+    **dict.fromkeys(("--mem", "--mem-per-cpu"), "cluster.memory_gib"),
+    **dict.fromkeys(("--cpus-per-task", "-c", "--cpus-per-gpu"), "cluster.cores_per_node"),
+    **dict.fromkeys(("--gres", "--gpus", "-G"), "cluster.gpus_per_node and the suite"),
+    **dict.fromkeys(("--nodes", "-N", "--ntasks", "-n", "--ntasks-per-gpu"), "the suite's"),
+    **dict.fromkeys(
+        ("--job-name", "-J", "--output", "-o", "--error", "-e", "--comment", "--export")
+        + ("--chdir", "-D", "--workdir", "--parsable", "--clusters", "-M", "--array", "-a"),
+        "Snakemake's",
+    ),
+}
 
-@dataclass(frozen=True)
-class Cluster:
-    """Nodes that are alike. ``nodes``: the most that a run may take; ``memory_gib`` of a node;
-    ``time_limit``: of the partition, in minutes; ``runs_per_allocation``: runs of the same shape
-    that follow each other in one job; ``extra``: further options of ``sbatch``, word by word."""
 
-    nodes: int
-    cores_per_node: int
-    memory_gib: float
-    gpus_per_node: int = 0
-    partition: str | None = None
-    account: str | None = None
-    constraint: str | None = None
-    qos: str | None = None
-    time_limit: int | None = None
-    exclusive: bool = True
-    runs_per_allocation: int = 1
-    extra: tuple[str, ...] = ()
+def _options(written: str | list[str]) -> tuple[str, ...]:
+    """Words that are none of Framebench's own, nor of Snakemake's plugin."""
+    try:
+        words = tuple(shlex.split(written) if isinstance(written, str) else written)
+    except ValueError as error:
+        raise NotAllowed(
+            f"options of sbatch as a shell takes them, or a list of words ({error})"
+        ) from None
+    for word in words:
+        option = word.split("=")[0] if word.startswith("--") else word[:2]
+        if option in _ELSEWHERE:
+            raise NotAllowed(
+                f"options that are not said elsewhere: {option} is {_ELSEWHERE[option]}", show(word)
+            )
+    return words
 
-    @staticmethod
-    def of(given: Mapping[str, Any], source: str) -> Cluster:
-        """From a description that fits the schema. Raises ConfigError, which names ``source``, for
-        options of ``sbatch`` that Framebench or Snakemake's plugin gives itself."""
-        extra = given.get("extra", "")
-        key = f"{source}: cluster.extra"
-        try:
-            words = tuple(shlex.split(extra) if isinstance(extra, str) else extra)
-        except ValueError as error:
-            raise ConfigError(
-                f"{key}: found {show(extra)}; allowed: options of sbatch as a shell takes them, or "
-                f"a list of words ({error})"
-            ) from None
-        for word in words:
-            option = word.split("=")[0] if word.startswith("--") else word[:2]
-            if option in _ELSEWHERE:
-                raise ConfigError(
-                    f"{key}: found {show(word)}; allowed: options that are not said elsewhere: "
-                    f"{option} is {_ELSEWHERE[option]}"
-                )
-        return Cluster(**{**given, "extra": words})
+
+class Cluster(Keys):
+    """Nodes that are alike. ``extra``: word by word."""
+
+    nodes: Annotated[int, Whole(1, MILLION), FromText]
+    gpus_per_node: Annotated[int, Whole(0, MILLION), FromText] = 0
+    cores_per_node: Annotated[int, Whole(1, MILLION), FromText]
+    memory_gib: Annotated[
+        float, Field(gt=0, le=2**20), FromText, Allowed("a number of GiB above 0 and up to 1048576")
+    ]
+    partition: OptionalText = None
+    account: OptionalText = None
+    constraint: OptionalText = None
+    qos: OptionalText = None
+    time_limit: Annotated[
+        Annotated[int, Field(ge=1, le=525600)] | None,
+        FromText,
+        Allowed("a whole number of minutes from 1 to 525600 (a year)"),
+    ] = None
+    exclusive: Switch = True
+    runs_per_allocation: Annotated[int, Whole(1, MILLION), FromText] = 1
+    extra: Annotated[
+        tuple[str, ...],
+        ReadAs(
+            Annotated[str | list[Text], Allowed("options of sbatch, a text or a list of words")],
+            _options,
+        ),
+    ] = default("")
 
     @property
     def machine(self) -> Machine:
@@ -152,24 +184,6 @@ _OPTIONS = {
     "slurm_account": "account",
     "constraint": "constraint",
     "qos": "qos",
-}
-
-#: Options of ``sbatch`` that are none of ``extra``, and whose they are.
-_ELSEWHERE = {
-    **dict.fromkeys(("--account", "-A"), "cluster.account"),
-    **dict.fromkeys(("--partition", "-p"), "cluster.partition"),
-    **dict.fromkeys(("--constraint", "-C"), "cluster.constraint"),
-    **dict.fromkeys(("--qos", "-q"), "cluster.qos"),
-    **dict.fromkeys(("--time", "-t"), "cluster.time_limit"),
-    **dict.fromkeys(("--mem", "--mem-per-cpu"), "cluster.memory_gib"),
-    **dict.fromkeys(("--cpus-per-task", "-c", "--cpus-per-gpu"), "cluster.cores_per_node"),
-    **dict.fromkeys(("--gres", "--gpus", "-G"), "cluster.gpus_per_node and the suite"),
-    **dict.fromkeys(("--nodes", "-N", "--ntasks", "-n", "--ntasks-per-gpu"), "the suite's"),
-    **dict.fromkeys(
-        ("--job-name", "-J", "--output", "-o", "--error", "-e", "--comment", "--export")
-        + ("--chdir", "-D", "--workdir", "--parsable", "--clusters", "-M", "--array", "-a"),
-        "Snakemake's",
-    ),
 }
 
 

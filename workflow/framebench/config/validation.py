@@ -1,190 +1,127 @@
-"""Data and its schema in, clear errors out: each names the file, the key, what was found and what
-is allowed."""
+"""What is wrong with a configuration, in words: the file, the key, what was found and what is
+allowed. Imports no library: what only reads results takes its errors from here, too."""
 
 from __future__ import annotations
 
-import copy
 import difflib
-import math
-import re
-from collections.abc import Iterable, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
-import yaml
-from jsonschema.exceptions import ValidationError, best_match
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
-SCHEMAS = Path(__file__).parents[2] / "schemas"
+_ALLOWED = {
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "list_type": "a list",
+    "too_short": "at least {min_length} key(s)",
+    "none_required": "nothing",
+}
 
 
-class ConfigError(ValueError):
+class ConfigError(Exception):
     """Bad input; the message is meant for the user and names file, key, found and allowed."""
 
 
-@cache
-def _schema_of(name: str) -> Any:
-    return yaml.safe_load((SCHEMAS / name).read_text())
+class NotAllowed(ValueError):
+    """A value that may not stand where it does. ``allowed``: what may, in words. ``shown``: what is
+    shown instead of the value; ``key``: where it stands, below the value that was looked at."""
+
+    def __init__(self, allowed: str, shown: str = "", key: str = "") -> None:
+        super().__init__(f"allowed: {allowed}")
+        self.allowed, self.shown, self.key = allowed, shown, key
+
+    def line(self, key: str, value: Any) -> str:
+        """``key: found X; allowed: Y``."""
+        key = join(key, self.key) if self.key else key
+        return f"{key or 'the file'}: found {self.shown or show(value)}; allowed: {self.allowed}"
 
 
-def load_schema(name: str, choices: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """A schema of ``workflow/schemas`` whose ``$defs`` named in ``choices`` get these enums."""
-    schema: dict[str, Any] = copy.deepcopy(_schema_of(name))
-    for definition, values in choices.items():
-        if definition in schema["$defs"]:
-            schema["$defs"][definition]["enum"] = list(values)
-    return schema
+class NotAmong(NotAllowed):
+    """A name that is none of the ``names`` there are."""
+
+    def __init__(self, value: Any, names: Sequence[str]) -> None:
+        allowed = ", ".join(names) or "nothing (none is installed)"
+        super().__init__(allowed, show(value) + did_you_mean(value, names))
 
 
-def _is_whole(_: Any, value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+class UnknownKey(NotAllowed):
+    """A key that a mapping does not have."""
+
+    def __init__(self, key: Any, keys: Sequence[str]) -> None:
+        super().__init__(", ".join(keys), key=str(key))
+        self.hint = did_you_mean(key, keys)
+
+    def line(self, key: str, value: Any) -> str:
+        return f"unknown key {join(key, self.key)}{self.hint}; allowed: {self.allowed}"
 
 
-def _is_number(_: Any, value: Any) -> bool:
-    return _is_whole(_, value) or (isinstance(value, float) and math.isfinite(value))
+class MissingKey(NotAllowed):
+    """A key that a mapping must have, unless it has the ``other`` one."""
+
+    def __init__(self, key: str, other: str) -> None:
+        super().__init__(other, key=key)
+
+    def line(self, key: str, value: Any) -> str:
+        missing = f"key {join(key, self.key)} is missing"
+        return f"{missing}; allowed: this, or {join(key, self.allowed)}"
 
 
-#: Stricter than the standard: 2.0 is no whole number, and neither "nan" nor "inf" is a number.
-_Validator = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
-    jsonschema.Draft202012Validator,
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
-        {"integer": _is_whole, "number": _is_number}
-    ),
-)
+def explain(
+    errors: Sequence[ErrorDetails], data: Any, source: str, sources: Mapping[str, str]
+) -> str:
+    """One line for each of pydantic's errors about ``data``, which comes from ``source``; keys of
+    ``sources`` come from elsewhere."""
+    reaches = [reach(error, data) for error in errors]
+    lines = []
+    for error, own in zip(errors, reaches, strict=True):
+        # Of a union, what the branch says that was meant: the one that led deepest.
+        if not any(len(other) > len(own) and other[: len(own)] == own for other in reaches):
+            lines.append(f"{sources.get(str((*own, '')[0]), source)}: {_line(error, data)}")
+    return "\n".join(dict.fromkeys(lines))
 
 
-def from_text(value: Any, schema: Mapping[str, Any]) -> Any:
-    """What a text says where the schema allows no text: on the command line all that is within
-    lists and mappings, and true and false, arrive as texts."""
-    kinds = schema.get("type", ())
-    kinds = {kinds} if isinstance(kinds, str) else set(kinds)
-    if isinstance(value, Mapping):
-        known = schema.get("properties", {})
-        return {key: from_text(inner, known.get(key, {})) for key, inner in value.items()}
-    if not isinstance(value, str):
-        return value
-    if "boolean" in kinds and value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    if "null" in kinds and value == "null":
-        return None
-    if kinds & {"integer", "number"} and re.fullmatch(r"[-+]?[0-9]{1,18}", value):
-        return int(value)
-    if "number" in kinds and "string" not in kinds and _NUMBER.fullmatch(value):
-        return float(value)
-    return value
+def reach(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
+    """How far an error leads into the data; one about a key is deeper than the mapping."""
+    about_key = error["type"] == "missing" or error["loc"][-1:] == ("[key]",)
+    unknown = isinstance(_cause(error), (UnknownKey, MissingKey))
+    return (*_path(error, data), "") if about_key or unknown else _path(error, data)
 
 
-_NUMBER = re.compile(r"[-+]?[0-9]{1,18}([.][0-9]{1,18})?([eE][-+]?[0-9]{1,4})?")
+def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
+    """The keys and positions that lead to the value: pydantic's location has names of branches of
+    unions among them."""
+    location = error["loc"][:-2] if error["loc"][-1:] == ("[key]",) else error["loc"]
+    path = []
+    for part in location:
+        if isinstance(data, Mapping) and part in data:
+            data = data[part]
+            path.append(part)
+        elif isinstance(part, int):
+            data = data[part] if isinstance(data, list) and part < len(data) else None
+            path.append(part)
+    return tuple(path)
 
 
-def check(data: Any, schema: dict[str, Any], source: str) -> None:
-    """Raise :class:`ConfigError` with one line per fault, the gravest first."""
-    validator = _Validator(schema)
-    errors = list(validator.iter_errors(data))
-    if errors:
-        lines = dict.fromkeys(f"{source}: {describe(_innermost(error))}" for error in errors)
-        raise ConfigError("\n".join(lines))
+def _cause(error: ErrorDetails) -> Any:
+    return error.get("ctx", {}).get("error")
 
 
-def _innermost(error: ValidationError) -> ValidationError:
-    """The part of an ``anyOf`` error that the user meant: the branch of the right type."""
-    while error.context:
-        typed = [e for e in error.context if e.validator not in ("const",)]
-        deeper = [e for e in typed if len(e.absolute_path) > len(error.absolute_path)]
-        not_types = [e for e in typed if e.validator != "type"]
-        if not deeper and not not_types:
-            return error
-        inner = best_match(deeper or not_types)
-        if inner is None:
-            return error
-        error = inner
-    return error
+def _line(error: ErrorDetails, data: Any) -> str:
+    key = ""
+    for part in _path(error, data):
+        key = f"{key}[{part}]" if isinstance(part, int) else join(key, part)
+    if error["type"] == "missing":
+        return f"key {join(key, error['loc'][-1])} is missing"
+    cause = _cause(error)
+    if isinstance(cause, NotAllowed):
+        return cause.line(key, error["input"])
+    words = _ALLOWED.get(error["type"], error["msg"]).format(**error.get("ctx", {}))
+    return NotAllowed(words).line(key, error["input"])
 
 
-def describe(error: ValidationError) -> str:
-    """``key: found X; allowed: Y`` for one schema violation."""
-    key = _key(error.absolute_path)
-    rule, wanted = str(error.validator), _wanted(error)
-    if rule == "additionalProperties" and isinstance(error.instance, dict):
-        allowed = list(_schema(error).get("properties", {}))
-        unknown = [name for name in error.instance if name not in allowed]
-        return (
-            f"unknown key {_join(key, unknown[0])}{_did_you_mean(unknown[0], allowed)}; "
-            f"allowed: {', '.join(allowed)}"
-        )
-    if rule == "required" and isinstance(error.instance, dict):
-        missing = [name for name in wanted if name not in error.instance]
-        return f"key {_join(key, missing[0])} is missing"
-    found = f"{key or 'the file'}: found {show(error.instance)}"
-    if rule == "enum":
-        return f"{found}{_did_you_mean(error.instance, wanted)}; allowed: {_choices(wanted)}"
-    return f"{found}; allowed: {_allowed(error)}"
-
-
-def _schema(error: ValidationError) -> Any:
-    return error.schema
-
-
-def _wanted(error: ValidationError) -> Any:
-    return error.validator_value
-
-
-def _allowed(error: ValidationError) -> str:
-    """What the schema calls it (its title), else what the rule says."""
-    rule, wanted = str(error.validator), _wanted(error)
-    if error.absolute_path and "title" in _schema(error):
-        return str(_schema(error)["title"])
-    if rule == "anyOf":
-        return " or ".join(dict.fromkeys(_schema_words(part) for part in wanted))
-    if rule == "type":
-        return _type_words(wanted)
-    plain = {
-        "minimum": f"a number of at least {wanted}",
-        "maximum": f"a number of at most {wanted}",
-        "exclusiveMinimum": f"a number above {wanted}",
-        "exclusiveMaximum": f"a number below {wanted}",
-        "minItems": f"at least {wanted} value(s)",
-        "minProperties": f"at least {wanted} key(s)",
-        "minLength": "a text that is not empty",
-        "maxLength": f"a text of at most {wanted} characters",
-        "uniqueItems": "each value once",
-        "not": "another",
-    }
-    return plain.get(rule, f"{rule} {wanted}")
-
-
-def _schema_words(part: dict[str, Any]) -> str:
-    if "title" in part:
-        return str(part["title"])
-    if "const" in part:
-        return str(part["const"])
-    return _type_words(part.get("type", "value")) + (
-        f" of at least {part['minimum']}" if "minimum" in part else ""
-    )
-
-
-def _type_words(kind: str | list[str]) -> str:
-    words = {
-        "integer": "a whole number",
-        "number": "a number",
-        "string": "a text",
-        "array": "a list",
-        "object": "a mapping",
-        "boolean": "true or false",
-        "null": "nothing",
-    }
-    return words.get(kind, kind) if isinstance(kind, str) else " or ".join(map(_type_words, kind))
-
-
-def _key(path: Iterable[str | int]) -> str:
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else (f".{part}" if text else str(part))
-    return text
-
-
-def _join(key: str, name: Any) -> str:
+def join(key: str, name: Any) -> str:
+    """The key ``name`` of the mapping at ``key``."""
     return f"{key}.{name}" if key else str(name)
 
 
@@ -194,10 +131,7 @@ def show(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _choices(values: Iterable[Any]) -> str:
-    return ", ".join(map(str, values)) or "nothing (none is installed)"
-
-
-def _did_you_mean(found: Any, allowed: Iterable[Any]) -> str:
-    close = difflib.get_close_matches(str(found), [str(value) for value in allowed], n=1)
+def did_you_mean(value: Any, names: Iterable[Any]) -> str:
+    """A hint for a near miss, else nothing."""
+    close = difflib.get_close_matches(str(value), [str(name) for name in names], n=1)
     return f" (did you mean {close[0]}?)" if close else ""

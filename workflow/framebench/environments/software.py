@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..config.brought import Image, Modules
 from ..config.catalog import Catalog
+from ..config.provided import Image, Modules
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from .soundness import interpreter_fault
@@ -71,8 +71,9 @@ def from_image(image: Image) -> Software:
 def from_modules(modules: Modules) -> Software:
     """Environment modules, loaded for the run and nothing else. Snakemake's own directive for them
     takes no wildcards: it would load the same for all frameworks."""
-    python = ("bash", str(WITH_MODULES), " ".join(modules.names), modules.python)
-    return Software("modules", python, asdict(modules), modules=modules.names)
+    python = ("bash", str(WITH_MODULES), " ".join(modules.load), modules.python)
+    identity = {"names": modules.load, "python": modules.python}
+    return Software("modules", python, identity, modules=tuple(modules.load))
 
 
 def choose(
@@ -123,9 +124,9 @@ def _of(name: str, settings: Settings, catalog: Catalog, accelerator: str) -> So
                 "interpreters"
             )
         return from_file(read_environment_file(own.environments[framework]), settings)
-    if framework in settings.images:
+    if settings.deployment == "apptainer" and framework in settings.images:
         return from_image(settings.images[framework])
-    if framework in settings.modules:
+    if settings.deployment == "env-modules" and framework in settings.modules:
         return from_modules(settings.modules[framework])
     if framework in settings.interpreters:
         return from_interpreter(settings.interpreters[framework])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,8 +12,10 @@ from typing import Any, NamedTuple
 from ..cases import matrix
 from ..cases.matrix import Capacity, Case, LeftOut
 from ..config.catalog import Catalog
-from ..config.settings import Settings, Suite
+from ..config.settings import Settings
+from ..config.suite import Suite
 from ..environments.software import Software, choose
+from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
 from ..records import disturbance, record_files, record_sets
@@ -24,8 +25,6 @@ from ..records.searches import FOLDER as SEARCHES
 from . import batch_searches, estimates, repeats, side_by_side
 from .batch_searches import Search
 from .side_by_side import Room
-
-RECORD_NAME = re.compile(r"r(\d+)(?:-retry(\d+))?\.json")
 
 # What a run has of a case. Sequence length and variant stand, with the settings, in its variant.
 _KEYS = tuple(key for key in Case._fields if key not in ("sequence_length", "variant"))
@@ -172,7 +171,7 @@ def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
     folder = plan.settings.results / "runs"
     cached = record_sets.load(folder) if folder.is_dir() else None
     # What was to be tried again has been tried again.
-    settings = replace(plan.settings, retry=frozenset())
+    settings = plan.settings.model_copy(update={"retry": frozenset()})
     now = make_plan(settings, catalog, machine, cached)
 
     def new(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
@@ -319,7 +318,7 @@ def _run_again(run: Run, most: int) -> bool:
 
 
 def _name(folder: str, repeat: int, attempt: int) -> str:
-    return f"{folder}/r{repeat}" + (f"-retry{attempt}" if attempt else "")
+    return f"{folder}/{attempt_name(f'r{repeat}', attempt)}"
 
 
 def _attempts(folder: Path) -> dict[int, list[int]]:
@@ -330,6 +329,8 @@ def _attempts(folder: Path) -> dict[int, list[int]]:
     except FileNotFoundError:
         return {}
     for name in names:
-        if match := RECORD_NAME.fullmatch(name):
-            found[int(match[1])].append(int(match[2] or 0))
+        stem, suffix = os.path.splitext(name)
+        if suffix == ".json" and (named := repeat_and_attempt(stem)):
+            repeat, attempt = named
+            found[repeat].append(attempt)
     return found

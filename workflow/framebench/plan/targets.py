@@ -30,7 +30,7 @@ def check_measurement(plan: Plan, target: str) -> None:
     """Raise :class:`ConfigError` for a key that a measurement, or its plan, would ignore."""
     settings = plan.settings
     check_keys(settings, target)
-    wanted = {key: method for method, (key, _) in BROUGHT.items() if key in settings.entries}
+    wanted = {key: method for method, (key, _) in BROUGHT.items() if getattr(settings, key)}
     if wanted and settings.deployment not in wanted.values():
         raise ConfigError(
             "\n".join(

@@ -1,0 +1,123 @@
+"""What the user provides instead of an environment from ``envs/``: an interpreter, an image,
+environment modules."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import StringConstraints, ValidationInfo
+
+from . import values
+from .fields import Allowed, Context, Distinct, Keys, ReadAs, Text
+from .validation import NotAllowed, show
+
+#: Where Apptainer can pull an image from.
+SCHEMES = ("docker", "library", "oras", "shub", "http", "https")
+#: What starts Python where nothing else is given, in an image and with modules loaded.
+PYTHON = "python3"
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Image:
+    """``name``: its URI, or its path, absolute and without links. ``digest``: of a file, else None.
+    ``python``: what starts Python inside."""
+
+    name: str
+    digest: str | None
+    python: str
+
+
+class _ImageKeys(Keys):
+    image: Text
+    python: Text = PYTHON
+
+
+_ModuleNames = Distinct[
+    Annotated[
+        str,
+        StringConstraints(pattern=r"^[^\s-][^\s]*$"),
+        Allowed('the name of a module, as in "module load NAME", without blanks'),
+    ]
+]
+
+
+class Modules(Keys):
+    """``load``: in that order; ``python``: what starts Python then."""
+
+    load: _ModuleNames
+    python: Text = PYTHON
+
+
+def _interpreter(text: str) -> str:
+    """Its absolute path."""
+    file = values.path(text)
+    if not file.is_file():
+        raise NotAllowed("the path of a Python that exists")
+    # Not resolved: the python of a virtual environment is a link that must stay one.
+    return str(file.absolute())
+
+
+def _image(written: str | _ImageKeys, info: ValidationInfo[Context]) -> Image:
+    """Looked at only where Apptainer is to use it: elsewhere it need not be there."""
+    entry = _ImageKeys(image=written) if isinstance(written, str) else written
+    if info.context.deployment != "apptainer":
+        return Image(entry.image, None, entry.python)
+    scheme, is_uri, _ = entry.image.partition("://")
+    path = Path(entry.image) if is_uri else values.path(entry.image)
+    if scheme not in SCHEMES if is_uri else not path.exists():
+        schemes = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+        raise NotAllowed(
+            f"the path of an image that exists, or a URI that begins with {schemes}",
+            show(entry.image),
+        )
+    name = entry.image if is_uri else str(path.resolve())
+    if name.split() != [name]:
+        raise NotAllowed("a name without blanks, which Snakemake cannot take", show(name))
+    return Image(name, None if is_uri or path.is_dir() else _digest(path), entry.python)
+
+
+def _digest(path: Path) -> str:
+    """Twelve hexadecimal digits that tell one build of an image from another: of its size, and of
+    its first and last MiB. Its header holds an id and the time of the build (SIF), or time and size
+    (SquashFS), and its end the tables of all files. To read all of it would take half a minute,
+    whenever Snakemake starts."""
+    size = path.stat().st_size
+    digest = hashlib.sha256(str(size).encode())
+    with path.open("rb") as file:
+        digest.update(file.read(_MIB))
+        file.seek(max(0, size - _MIB), os.SEEK_SET)
+        digest.update(file.read(_MIB))
+    return digest.hexdigest()[:12]
+
+
+def _modules(written: list[str] | Modules) -> Modules:
+    return Modules(load=written) if isinstance(written, list) else written
+
+
+Interpreter = Annotated[str, ReadAs(Text, _interpreter)]
+ImageEntry = Annotated[
+    Image,
+    ReadAs(
+        Annotated[
+            Text | _ImageKeys, Allowed("the path or URI of an image or {image: .., python: ..}")
+        ],
+        _image,
+    ),
+]
+ModulesEntry = Annotated[
+    Modules,
+    ReadAs(
+        Annotated[
+            _ModuleNames | Modules,
+            Allowed(
+                "a list of names of modules, at least 1 and each once, or {load: [..], python: ..}"
+            ),
+        ],
+        _modules,
+    ),
+]

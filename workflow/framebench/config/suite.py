@@ -1,0 +1,292 @@
+"""``config/suites/NAME.yaml`` -> one checked :class:`Suite`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    model_validator,
+)
+
+from . import values
+from .batch_search import Bounds
+from .catalog import Catalog
+from .fields import (
+    MILLION,
+    Allowed,
+    CompilerName,
+    Context,
+    Count,
+    EnvironmentPath,
+    FrameworkName,
+    Keys,
+    ModelName,
+    OneOf,
+    OrAll,
+    ReadAs,
+    Share,
+    Values,
+    Whole,
+    default,
+    validated,
+)
+from .provided import Interpreter
+from .repeats import AUTO, Repeats
+from .validation import MissingKey, NotAllowed, show
+from .yaml_files import read_yaml
+
+#: Samples of one device, or of all devices together. The axes of a case have one of them.
+BATCHES = ("batch_per_device", "batch_total")
+#: Environment variables that the harness sets for each rank, whatever they were.
+OF_RANKS = (
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "TMPDIR",
+    "FRAMEBENCH_ADDRESSES",
+    "FRAMEBENCH_CORES",
+    "FRAMEBENCH_RUN",
+)
+#: The values of each axis of a block.
+Axes = dict[str, Any]
+
+
+def _not_less(at_most: int, info: ValidationInfo[Context]) -> int:
+    """For ``at_most`` behind ``at_least``."""
+    if at_most < (at_least := info.data.get("at_least", 1)):
+        raise NotAllowed(f"at_least, which is {at_least}, or more")
+    return at_most
+
+
+class Warmup(Keys):
+    """Steps that are not timed. They go on until the step time has settled or ``at_most`` are done;
+    None: ``at_least`` of them and no more."""
+
+    at_least: Count
+    # Fewer cannot settle.
+    at_most: Annotated[int, Whole(10, MILLION), AfterValidator(_not_less)] | None
+
+
+class _RepeatsKeys(Keys):
+    at_least: Annotated[int, Whole(1, 1000)]
+    at_most: Annotated[int, Whole(6, 1000), AfterValidator(_not_less)]  # fewer have no interval
+    width: Share = default(AUTO.width)
+
+
+def _repeats(written: int | str | _RepeatsKeys) -> Repeats:
+    if isinstance(written, _RepeatsKeys):
+        return Repeats(written.at_least, written.at_most, written.width)
+    return AUTO if isinstance(written, str) else Repeats(written, written, None)
+
+
+def _warmup(written: int | Warmup) -> Warmup:
+    return Warmup(at_least=written, at_most=None) if isinstance(written, int) else written
+
+
+class Steps(Keys):
+    """Of a run."""
+
+    warmup: Annotated[
+        Warmup,
+        ReadAs(
+            Annotated[
+                Count | Warmup,
+                Allowed("a whole number of at least 1, or {at_least: .., at_most: ..}"),
+            ],
+            _warmup,
+        ),
+    ]
+    timed: Count
+
+
+class _BoundsKeys(Keys):
+    """Which batches come into question where ``batch_per_device`` is ``max``."""
+
+    multiple_of: Count = 8
+    at_most: Count = 4096
+
+
+def _bounds(written: _BoundsKeys) -> Bounds:
+    bounds = Bounds(written.multiple_of, written.at_most)
+    if not bounds.largest:
+        raise NotAllowed(
+            f"multiple_of, which is {bounds.multiple_of}, or more", show(bounds.at_most), "at_most"
+        )
+    return bounds
+
+
+def _variable(value: Any) -> str:
+    if "\0" in str(value):
+        raise NotAllowed("a text without NUL")
+    return str(value)
+
+
+def _variables(variables: dict[str, str]) -> dict[str, str]:
+    for name in variables:
+        if name in OF_RANKS:
+            raise NotAllowed(
+                f"all but {', '.join(OF_RANKS)}", f"{name}, which the harness sets for each rank"
+            )
+    return variables
+
+
+_VariableName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"),
+    Allowed("the name of an environment variable (letters, digits and _)"),
+]
+_Variable = Annotated[
+    str, ReadAs(Annotated[str | int | float, Allowed("a text or a number")], _variable)
+]
+
+
+class Variant(Keys):
+    """One side of an A/B test: what it has instead of the usual."""
+
+    environments: dict[FrameworkName, EnvironmentPath] = default({})
+    interpreters: dict[FrameworkName, Interpreter] = default({})
+    variables: Annotated[dict[_VariableName, _Variable], AfterValidator(_variables)] = default({})
+
+
+_Side = Annotated[Variant, ReadAs(Variant | None, lambda side: side or Variant())]
+_VariantName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,100}$"),
+    Allowed("a name of at most 100 letters, digits, _ and ."),
+]
+_Batch = Annotated[
+    Count | Literal["max"], Allowed("a whole number of at least 1 and at most 1000000, or max")
+]
+_BATCHES = Allowed("a list of at least 1 value, each value once, or a mapping from model to these")
+_Batches = Annotated[
+    Values[_Batch] | Annotated[dict[ModelName, Values[_Batch]], Field(min_length=1)], _BATCHES
+]
+_Totals = Annotated[
+    Values[Count] | Annotated[dict[ModelName, Values[Count]], Field(min_length=1)], _BATCHES
+]
+_Mode = Annotated[Literal["train", "inference"], OneOf()]
+_Precision = Annotated[Literal["fp32", "amp"], OneOf()]
+
+
+class AxesKeys(Keys):
+    """Of the matrix, or of a block that is added to it."""
+
+    framework: Annotated[Values[FrameworkName], OrAll("frameworks")] = default("all")
+    model: Annotated[Values[ModelName], OrAll("models")] = default("all")
+    mode: Values[_Mode] = default(["train"])
+    nodes: Values[Count] = default([1])
+    devices_per_node: Values[Count] = default([1])
+    batch_per_device: _Batches | None = None
+    batch_total: _Totals | None = None
+    precision: Values[_Precision] = default(["fp32"])
+    compiler: Values[CompilerName] = default(["none"])
+    sequence_length: Values[Count] = default([128])
+
+    @model_validator(mode="after")
+    def _one_batch(self) -> AxesKeys:
+        if self.batch_per_device is not None and self.batch_total is not None:
+            raise NotAllowed(
+                "one of them (the other in an include block of its own)", " and ".join(BATCHES)
+            )
+        return self
+
+
+#: In the order in which they are written.
+AXES = tuple(AxesKeys.model_fields)
+
+
+class _Pattern(Keys):
+    """What the cases have in common that are left out."""
+
+    framework: Values[FrameworkName] | None = None
+    model: Values[ModelName] | None = None
+    mode: Values[_Mode] | None = None
+    nodes: Values[Count] | None = None
+    devices_per_node: Values[Count] | None = None
+    batch_per_device: Values[_Batch] | None = None
+    batch_total: Values[Count] | None = None
+    precision: Values[_Precision] | None = None
+    compiler: Values[CompilerName] | None = None
+    sequence_length: Values[Count] | None = None
+
+
+def _all_axes(axes: AxesKeys) -> Axes:
+    if axes.batch_per_device is None and axes.batch_total is None:
+        raise MissingKey(*BATCHES)
+    return {axis: chosen for axis, chosen in axes if chosen is not None}
+
+
+def _named_axes(block: AxesKeys | _Pattern) -> Axes:
+    if not block.model_fields_set:
+        raise NotAllowed("at least 1 axis")
+    return {axis: chosen for axis, chosen in block if axis in block.model_fields_set}
+
+
+class SuiteFile(Keys):
+    """What stands in the file."""
+
+    description: str = ""
+    steps: Steps = default({"warmup": 20, "timed": 100})
+    repeats: Annotated[
+        Repeats,
+        ReadAs(
+            Annotated[
+                Annotated[int, Whole(1, 1000)] | Literal["auto"] | _RepeatsKeys,
+                Allowed(
+                    "a whole number of at least 1, auto, or {at_least: .., at_most: .., width: ..}"
+                ),
+            ],
+            _repeats,
+        ),
+    ] = default(7)
+    variants: Annotated[
+        dict[_VariantName, _Side],
+        Allowed("a mapping from name to nothing, or to environments, interpreters and variables"),
+    ] = default({})
+    largest_batch: Annotated[Bounds, ReadAs(_BoundsKeys, _bounds)] = default({})
+    axes: Annotated[Axes, ReadAs(AxesKeys, _all_axes)]
+    include: list[Annotated[Axes, ReadAs(AxesKeys, _named_axes)]] = default([])
+    exclude: list[Annotated[Axes, ReadAs(_Pattern, _named_axes)]] = default([])
+
+
+class Suite(SuiteFile):
+    """A named matrix, and the file it comes from."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @property
+    def warmup_steps(self) -> int:
+        return self.steps.warmup.at_least
+
+    @property
+    def warmup_limit(self) -> int | None:
+        return self.steps.warmup.at_most
+
+    @property
+    def timed_steps(self) -> int:
+        return self.steps.timed
+
+
+def load_suite(name: str, catalog: Catalog) -> Suite:
+    """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file. Raises
+    :class:`NotAllowed` where there is none, ConfigError for what is wrong with it."""
+    folder = catalog.root / "config" / "suites"
+    by_path = name.endswith((".yaml", ".yml"))
+    path = values.path(name if by_path else str(folder / f"{name}.yaml"))
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+        raise NotAllowed(f"{known}, or the path of a YAML file", show(name))
+    shown = path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path
+    checked = validated(SuiteFile, read_yaml(path), Context(catalog), str(shown))
+    return Suite.model_construct(path=shown, **dict(checked))

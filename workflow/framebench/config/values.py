@@ -1,0 +1,112 @@
+"""Shares, sizes and paths as people write them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .validation import NotAllowed, show
+
+SHARE = "a percentage like 5%, or a number like 0.05, above 0 and below 100 %"
+MEMORY = (
+    "auto, a size above 0 like 16GiB (or KiB, MiB, TiB; up to 1024TiB), or a share of the "
+    "machine's memory like 80%, up to 100%"
+)
+#: Of ``memory_limit``, in bytes.
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_LARGEST_MEMORY = 1024 * 2**40
+
+
+def share(value: float | str) -> float:
+    """``5%`` and ``0.05`` are the same. Raises :class:`NotAllowed` for what is not above 0 and
+    below 1, ValueError for what is no number."""
+    text = str(value)
+    part = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    if not 0 < part < 1:
+        raise NotAllowed(SHARE)
+    return part
+
+
+def memory_limit(text: str) -> str | None:
+    """A size or a share as the harness takes it; None for ``auto``. Raises :class:`NotAllowed` for
+    none at all, and for more than there can be."""
+    if text == "auto":
+        return None
+    if text.endswith("%"):
+        fits = 0 < float(text[:-1]) <= 100
+    else:
+        fits = 1 <= float(text[:-3]) * _UNITS[text[-3:]] <= _LARGEST_MEMORY
+    if not fits:
+        raise NotAllowed(MEMORY)
+    return text
+
+
+def path(text: str) -> Path:
+    """The path that ``text`` names, ``~`` expanded, whether there is something or not. Raises
+    :class:`NotAllowed` for one that cannot be looked at."""
+    if any(ord(character) < 32 or ord(character) == 127 for character in text):
+        raise NotAllowed("a path without control characters (line breaks, tabs)", show(text))
+    try:
+        named = Path(text).expanduser()
+        os.stat(named)
+    except (FileNotFoundError, NotADirectoryError):
+        return named
+    except RuntimeError:
+        raise NotAllowed("~ or ~USER of a user who has a home folder", show(text)) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise NotAllowed("a path that can be looked at", f"{show(text)} ({reason})") from None
+    return named
+
+
+def folder(text: str) -> Path:
+    """A path that is a folder or can become one. Raises :class:`NotAllowed` for another."""
+    named = path(text)
+    if any(part.exists() and not part.is_dir() for part in (named, *named.parents)):
+        raise NotAllowed("a folder")
+    return named
+
+
+def environment_file(text: str) -> Path:
+    """The path of a file. Raises :class:`NotAllowed` for what is none."""
+    named = path(text)
+    if not named.is_file():
+        raise NotAllowed("the path of an environment file like those in envs/")
+    return named
+
+
+def record_set(text: str) -> Path:
+    """The path of a set of records; of a results folder its runs. Raises :class:`NotAllowed` where
+    there is nothing."""
+    named = path(text)
+    if not named.exists():
+        raise NotAllowed(
+            "a folder of records or a CSV of runs", f"{show(str(named))}, which does not exist"
+        )
+    return named / "runs" if (named / "runs").is_dir() else named
+
+
+@dataclass(frozen=True)
+class Source:
+    """A set of records to compare: all, or one variant's."""
+
+    path: Path
+    variant: str
+
+    @staticmethod
+    def of(text: str) -> Source:
+        """``PATH`` or ``PATH@VARIANT``."""
+        path, separator, variant = text.rpartition("@")
+        if not separator or os.path.exists(text):
+            return Source(Path(text), "")
+        return Source(Path(path), variant)
+
+    def __str__(self) -> str:
+        return f"{self.path}@{self.variant}" if self.variant else str(self.path)
+
+
+def side(text: str) -> Source:
+    """One side of a comparison. Raises :class:`NotAllowed` where there is nothing."""
+    source = Source.of(text)
+    return Source(record_set(str(source.path)), source.variant)
