@@ -265,6 +265,18 @@ BAD_SUITE = {
     "include no list": ({**SUITE, "include": {"precision": ["amp"]}}, ["include: found", "a list"]),
     "include empty": ({**SUITE, "include": [{}]}, ["include[0]: found {}", "at least 1"]),
     "include unknown": ({**SUITE, "include": [{"amp": True}]}, ["unknown key include[0].amp"]),
+    "include nothing": (
+        {**SUITE, "include": [{"batch_total": None}]},
+        ["include[0].batch_total: found None", "a list"],
+    ),
+    "exclude nothing": (
+        {**SUITE, "exclude": [{"mode": None, "nodes": [1]}]},
+        ["exclude[0].mode: found None", "a list"],
+    ),
+    "batch of a model zero": (
+        changed(batch_per_device={"resnet50_v1.5": [0]}),
+        ["axes.batch_per_device.resnet50_v1.5[0]: found 0", "at least 1"],
+    ),
     "exclude unknown": ({**SUITE, "exclude": [{"mode": ["x"]}]}, ["exclude[0].mode[0]: found 'x'"]),
 }
 
@@ -369,6 +381,17 @@ def test_bad_matrix(name: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         plan(tmp_path, suite)
     assert_clear(error, ["my.yaml", *words])
+
+
+def test_every_fault_has_a_line_of_its_own() -> None:
+    values = {"seed": -1, "time_limit": "1h", "cluster": {"nodes": 0, "cores_per_node": 2}}
+    with pytest.raises(ConfigError) as error:
+        load_settings({**CONFIG, **values}, CATALOG)
+    lines = str(error.value).splitlines()
+    for key in ("seed: found -1", "time_limit: found '1h'", "cluster.nodes: found 0"):
+        assert sum(key in line for line in lines) == 1, lines
+    assert sum("key cluster.memory_gib is missing" in line for line in lines) == 1, lines
+    assert len(lines) == 4
 
 
 def test_narrowing_to_nothing_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Types of the configuration's keys: what may be written, and what it is turned into.
 
-The words for what is allowed stand once, beside the type: messages, the schemas for editors and the
-tables of the documentation take them from here.
+The words for what is allowed stand once, beside the type: messages and the schemas for editors take
+them from there.
 """
 
 from __future__ import annotations
@@ -149,6 +149,10 @@ def _from_text(value: Any) -> Any:
     return value
 
 
+def _null(value: Any) -> Any:
+    return None if value == "null" else value
+
+
 def _split(value: Any) -> Any:
     """From the command line ``a,b`` is the list [a, b]."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
@@ -226,9 +230,7 @@ FromText = BeforeValidator(_from_text)
 FromList = BeforeValidator(_split)
 
 Text = Annotated[str, StringConstraints(min_length=1), Allowed("a text that is not empty")]
-OptionalText = Annotated[
-    Text | None, BeforeValidator(lambda text: None if text == "null" else text)
-]
+OptionalText = Annotated[Text | None, BeforeValidator(_null)]
 Switch = Annotated[bool, FromText, Allowed("true or false")]
 Count = Annotated[int, Whole(1, MILLION)]
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    StringConstraints,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, model_validator
 
 from . import values
 from .batch_search import Bounds
@@ -224,9 +218,13 @@ def _all_axes(axes: AxesKeys) -> Axes:
 
 
 def _named_axes(block: AxesKeys | _Pattern) -> Axes:
-    if not block.model_fields_set:
+    named = {axis: chosen for axis, chosen in block if axis in block.model_fields_set}
+    if not named:
         raise NotAllowed("at least 1 axis")
-    return {axis: chosen for axis, chosen in block if axis in block.model_fields_set}
+    for axis, chosen in named.items():
+        if chosen is None:
+            raise NotAllowed("a list of at least 1 value", show(chosen), axis)
+    return named
 
 
 class SuiteFile(Keys):
