@@ -384,14 +384,24 @@ def test_bad_matrix(name: str, tmp_path: Path) -> None:
 
 
 def test_every_fault_has_a_line_of_its_own() -> None:
-    values = {"seed": -1, "time_limit": "1h", "cluster": {"nodes": 0, "cores_per_node": 2}}
+    values = {
+        "suit": "quick",
+        "seed": -1,
+        "time_limit": "1h",
+        "cluster": {"nodes": 0, "cores_per_node": 2},
+    }
     with pytest.raises(ConfigError) as error:
         load_settings({**CONFIG, **values}, CATALOG)
     lines = str(error.value).splitlines()
-    for key in ("seed: found -1", "time_limit: found '1h'", "cluster.nodes: found 0"):
+    for key in (
+        "unknown key suit (did",
+        "seed: found -1",
+        "time_limit: found '1h'",
+        "cluster.nodes: found 0",
+    ):
         assert sum(key in line for line in lines) == 1, lines
     assert sum("key cluster.memory_gib is missing" in line for line in lines) == 1, lines
-    assert len(lines) == 4
+    assert len(lines) == 5
 
 
 def test_narrowing_to_nothing_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Self, TypeVar, get_args
 
 from annotated_types import Ge, GroupedMetadata, Le
 from pydantic import (
@@ -20,6 +20,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     StringConstraints,
     ValidationError,
     ValidationInfo,
@@ -28,7 +29,7 @@ from pydantic import (
 from pydantic import GetCoreSchemaHandler as Handler
 from pydantic import GetJsonSchemaHandler as JsonHandler
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, InitErrorDetails, core_schema
 
 from . import values
 from .catalog import Catalog
@@ -56,13 +57,28 @@ class Keys(BaseModel):
         strict=True, frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
     )
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _known(cls, data: Any) -> Any:
-        for key in data if isinstance(data, Mapping) else ():
-            if key not in cls.model_fields:
-                raise UnknownKey(key, list(cls.model_fields))
-        return data
+    def _known(cls, data: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
+        """Says of an unknown key which there are, beside what is wrong with the others."""
+        keys = list(cls.model_fields)
+        unknown = [key for key in data if key not in keys] if isinstance(data, Mapping) else []
+        if not unknown:
+            return check(data)
+        faults = [UnknownKey(key, keys) for key in unknown]
+        errors = [_details("value_error", (), data, {"error": fault}) for fault in faults]
+        try:
+            check({key: value for key, value in data.items() if key in keys})
+        except ValidationError as error:
+            for one in error.errors(include_url=False):
+                errors.append(_details(one["type"], one["loc"], one["input"], one.get("ctx", {})))
+        raise ValidationError.from_exception_data(cls.__name__, errors)
+
+
+def _details(
+    kind: str, location: tuple[int | str, ...], value: Any, context: dict[str, Any]
+) -> InitErrorDetails:
+    return InitErrorDetails(type=kind, loc=location, input=value, ctx=context)
 
 
 def default(written: Any) -> Any:
