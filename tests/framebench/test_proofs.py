@@ -41,12 +41,13 @@ CASE = {
 
 def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
     """``code``, ``packages``, ``variables``, ``hardware``, ``system`` (of its environment),
-    ``given`` (by a variant): what the record has instead."""
+    ``given`` (by a variant), ``dropout``: what the record has instead."""
     where = {**record["environment"], "code": CODE}
     where |= {key: other[key] for key in ("code", "packages", "variables") if key in other}
     where["hardware"] = {**where["hardware"], **other.get("hardware", {})}
     where["system"] = {**where["system"], **other.get("system", {})}
     settings = {**record["settings"], "variables": other.get("given", {})}
+    settings |= {"dropout": 0.1} if other.get("dropout") else {}
     return {**record, "environment": where, "settings": settings}
 
 
@@ -70,7 +71,6 @@ def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **ot
     """A certificate beside it, with this error of the outputs; ``dropout``: that with dropout;
     ``refused``: why there is nothing to compare."""
     record = changed(record_of(random.Random(1), case, 1), **other)
-    facts = "facts-dropout.json" if other.get("dropout") else "facts.json"
     quantity = "dropout" if other.get("dropout") else "outputs"
     ranks = [
         {
@@ -80,7 +80,7 @@ def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **ot
         }
         for rank in record["ranks"]
     ]
-    record |= {**compared(case), "command": ["--model", facts], "ranks": ranks}
+    record |= {**compared(case), "ranks": ranks}
     record |= {"started": other.get("started", "2030-01-01T00:00:00.000Z")}
     if "refused" in other:
         record |= {"status": "unsupported", "reason": other["refused"], "ranks": []}
@@ -90,27 +90,25 @@ def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **ot
 
 
 @pytest.mark.parametrize("file", ["facts.json", "facts-dropout.json"])
+@pytest.mark.parametrize("rate", [0.0, 0.1, None])
 def test_a_record_tells_whether_it_had_dropout_and_an_older_one_its_file(
-    tmp_path: Path, file: str
+    tmp_path: Path, file: str, rate: float | None
 ) -> None:
-    record = record_of(random.Random(1), CASE, 1)
-    told = {0.0: False, 0.1: True, None: file == "facts-dropout.json"}
-    for rate, expected in told.items():
-        settings = {**record["settings"], **({} if rate is None else {"dropout": rate})}
-        made = {
-            **record,
-            **compared(CASE),
-            "command": ["--model", file],
-            "settings": settings,
-            "status": "unsupported",
-            "reason": "not here",
-            "ranks": [],
-        }
-        path = tmp_path / str(rate) / "1.json"
+    record = {**record_of(random.Random(1), CASE, 1), **compared(CASE)}
+    record |= {"status": "unsupported", "reason": "not here", "ranks": []}
+    settings = {**record["settings"], **({} if rate is None else {"dropout": rate})}
+    record |= {"command": ["--model", file], "settings": settings}
+    older = {"format": "framebench-parity-1", "case": {**record["case"], "mode": "inference"}}
+    expected = file == "facts-dropout.json" if rate is None else rate > 0
+    for name, content, dropout in (
+        ("new", record, bool(rate)),
+        ("older", {**record, **older}, expected),
+    ):
+        path = tmp_path / name / "1.json"
         path.parent.mkdir()
-        path.write_text(json.dumps(made))
+        path.write_text(json.dumps(content))
         (certificate,), _ = parity.load(path.parent)
-        assert certificate.dropout is expected, rate
+        assert certificate.dropout is dropout, name
 
 
 def doubt_of(folder: Path, run: Run) -> tuple[str, str] | None:

@@ -35,12 +35,16 @@ def _run(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parity(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a comparison, whose reference the command names."""
+    """Of a comparison, whose reference the command names, and whose dropout the first of these
+    records do not state: the file of the model's facts does."""
     mode, case = _mode_and_case(record)
     parameters = {"mode": mode}
-    command = record.get("command")
+    command, settings = record.get("command"), record.get("settings")
     if isinstance(command, list) and "--parity" in command[:-1]:
         parameters["reference"] = command[command.index("--parity") + 1]
+    if isinstance(command, list) and isinstance(settings, dict):
+        with_dropout = any(str(word).endswith("facts-dropout.json") for word in command)
+        record = {**record, "settings": {"dropout": float(with_dropout), **settings}}
     return _without_steps(_renewed(record, case, "parity", parameters, {}))
 
 

@@ -171,7 +171,7 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         precision=case["precision"],
         compiler=case["compiler"],
         devices=case["nodes"] * case["devices_per_node"],
-        dropout=_with_dropout(record),
+        dropout=bool(record["settings"].get("dropout")),
         status=record["status"],
         reason=record["reason"],
         errors=tuple(_errors(record)) if record["status"] == "ok" else (),
@@ -189,13 +189,6 @@ def _mode(record: Mapping[str, Any]) -> str:
     if mode not in MODES:
         raise ValueError(f"compares mode {mode!r}; allowed: {', '.join(MODES)}")
     return str(mode)
-
-
-def _with_dropout(record: Mapping[str, Any]) -> bool:
-    """Of the model as it ran; of an older record the file of its facts tells."""
-    if "dropout" in record["settings"]:
-        return bool(record["settings"]["dropout"])
-    return any(word.endswith("facts-dropout.json") for word in record["command"])
 
 
 def _errors(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
