@@ -36,7 +36,7 @@ START_NODES = (
 )
 
 #: Options of ``sbatch`` that are none of ``extra``, and whose they are.
-_ELSEWHERE = {
+_OWNED = {
     **dict.fromkeys(("--account", "-A"), "cluster.account"),
     **dict.fromkeys(("--partition", "-p"), "cluster.partition"),
     **dict.fromkeys(("--constraint", "-C"), "cluster.constraint"),
@@ -64,9 +64,9 @@ def _options(written: str | list[str]) -> tuple[str, ...]:
         ) from None
     for word in words:
         option = word.split("=")[0] if word.startswith("--") else word[:2]
-        if option in _ELSEWHERE:
+        if option in _OWNED:
             raise NotAllowed(
-                f"options that are not said elsewhere: {option} is {_ELSEWHERE[option]}", show(word)
+                f"options that are not said elsewhere: {option} is {_OWNED[option]}", show(word)
             )
     return words
 
@@ -130,17 +130,17 @@ class Cluster(Keys):
 
     def options(self, nodes: int, devices: int, seconds: float, cuda: bool) -> list[str]:
         """Those of ``sbatch`` by which Snakemake's plugin asks for :meth:`resources`."""
-        found = self.resources(nodes, devices, seconds, cuda)
-        given = {option: found[name] for name, option in _OPTIONS.items()}
-        words = [f"--{option}={value}" for option, value in given.items() if value is not None]
-        extra = shlex.split(found["slurm_extra"] or "")
+        resources = self.resources(nodes, devices, seconds, cuda)
+        values = {option: resources[name] for name, option in _OPTIONS.items()}
+        words = [f"--{option}={value}" for option, value in values.items() if value is not None]
+        extra = shlex.split(resources["slurm_extra"] or "")
         return [*words, f"--cpus-per-task={self.cores_per_node}", *extra]
 
     def asked(self, cuda: bool) -> list[str]:
         """Those of RESOURCES that some job asks for. The others are left to Snakemake's
         ``--default-resources``: a rule that names a resource has it, even as None."""
-        found = self.resources(2, 1, 0.0, cuda)
-        return [name for name, value in found.items() if value is not None]
+        resources = self.resources(2, 1, 0.0, cuda)
+        return [name for name, value in resources.items() if value is not None]
 
     @property
     def memory_mib(self) -> int:

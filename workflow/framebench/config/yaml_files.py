@@ -42,8 +42,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
     """Parse a YAML file that holds keys and values. Raises :class:`ConfigError` for another."""
     data = read_yaml(path)
     if not isinstance(data, dict):
-        found = "nothing" if data is None else type(data).__name__
-        raise ConfigError(f"{path}: the file: found {found}; allowed: a mapping (key: value)")
+        kind = "nothing" if data is None else type(data).__name__
+        raise ConfigError(f"{path}: the file: found {kind}; allowed: a mapping (key: value)")
     return data
 
 

@@ -1,4 +1,4 @@
-"""What a framework runs in: an environment made from its file, or what the user brings for it."""
+"""What a framework runs in: an environment made from its file, or what the user provides for it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .soundness import interpreter_fault
 from .venvs import MARKER, EnvironmentFile, read_environment_file
 
 WITH_MODULES = Path(__file__).parents[2] / "with_modules.sh"
-#: Of ``--sdm``: what must be brought with it, by its key in the configuration, and an example.
-BROUGHT = {
+#: Of ``--sdm``: what must be provided with it, by its key in the configuration, and an example.
+PROVIDED = {
     "apptainer": ("images", "/images/pytorch.sif or docker://pytorch/pytorch:2.7.1-cuda12.6"),
     "env-modules": ("modules", "[pytorch/2.7]"),
 }
@@ -26,7 +26,7 @@ BROUGHT = {
 class Software:
     """``way``: the record's word for it. ``python``: the words that start its Python.
     ``identity``: what the digests of cases know it by, JSON. ``file``: of the environment that is
-    made for it, in ``folder`` where we make it; ``image``, ``modules``: what is brought."""
+    made for it, in ``folder`` where we make it; ``image``, ``modules``: what is provided."""
 
     way: str
     python: tuple[str, ...]
@@ -80,44 +80,46 @@ def choose(
     names: Iterable[str], settings: Settings, catalog: Catalog, accelerator: str
 ) -> dict[str, Software]:
     """The software of each name (see :func:`plan.software`). Raises :class:`ConfigError` naming all
-    frameworks for which nothing was brought where that is needed."""
-    asked = {name: _of(name, settings, catalog, accelerator) for name in names}
-    missing = dict.fromkeys(name.partition("@")[0] for name, found in asked.items() if not found)
+    frameworks for which nothing was provided where that is needed."""
+    asked = {name: _software(name, settings, catalog, accelerator) for name in names}
+    missing = dict.fromkeys(
+        name.partition("@")[0] for name, software in asked.items() if not software
+    )
     if missing:
-        key, example = BROUGHT[settings.deployment]
+        key, example = PROVIDED[settings.deployment]
         raise ConfigError(
             f"{SOURCE}: {key}: found none for {', '.join(missing)}; allowed with --sdm "
             f"{settings.deployment}: for each framework that runs an entry like "
             f"{next(iter(missing))}: {example}, or a Python of its own (interpreters); "
             "or fewer frameworks"
         )
-    return {name: found for name, found in asked.items() if found}
+    return {name: software for name, software in asked.items() if software}
 
 
 def check_interpreters(known: Mapping[str, Software], settings: Settings) -> None:
-    """Start each interpreter that was brought, once. Raises :class:`ConfigError` that names all of
+    """Start each interpreter that was provided, once. Raises :class:`ConfigError` that names all of
     those ``known`` by their names that are none."""
     faults = []
     for name, one in known.items():
         fault = interpreter_fault(one.python[0]) if one.way == "interpreter" else ""
         framework, _, variant = name.partition("@")
-        place = f"{SOURCE}: interpreters.{framework}"
+        key = f"{SOURCE}: interpreters.{framework}"
         if variant:
-            place = f"{settings.suite.path}: variants.{variant}.interpreters.{framework}"
+            key = f"{settings.suite.path}: variants.{variant}.interpreters.{framework}"
         if fault:
-            faults.append(f"{place}: found {one.python[0]!r}, but {fault}; allowed: a Python")
+            faults.append(f"{key}: found {one.python[0]!r}, but {fault}; allowed: a Python")
     if faults:
         raise ConfigError("\n".join(faults))
 
 
-def _of(name: str, settings: Settings, catalog: Catalog, accelerator: str) -> Software | None:
-    """None where nothing was brought that must be."""
+def _software(name: str, settings: Settings, catalog: Catalog, accelerator: str) -> Software | None:
+    """None where nothing was provided that must be."""
     framework, _, variant = name.partition("@")
     own = settings.suite.variants.get(variant)
     if own and framework in own.interpreters:
         return from_interpreter(own.interpreters[framework])
     if own and framework in own.environments:
-        if settings.deployment in BROUGHT:
+        if settings.deployment in PROVIDED:
             raise ConfigError(
                 f"{settings.suite.path}: variants.{variant}.environments.{framework}: found "
                 f"{str(own.environments[framework])!r}; allowed with --sdm {settings.deployment}: "
@@ -130,7 +132,7 @@ def _of(name: str, settings: Settings, catalog: Catalog, accelerator: str) -> So
         return from_modules(settings.modules[framework])
     if framework in settings.interpreters:
         return from_interpreter(settings.interpreters[framework])
-    if settings.deployment in BROUGHT:
+    if settings.deployment in PROVIDED:
         return None
     return from_file(
         read_environment_file(catalog.environment_file(framework, accelerator)), settings

@@ -38,7 +38,7 @@ def describe(plan: Plan, description: str = "") -> str:
         ),
         *_at_most(plan),
         *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
-        *_brought(plan),
+        *_provided(plan),
         *_to_find(plan),
         "",
         *_table(
@@ -128,7 +128,7 @@ def _at_most(plan: Plan) -> list[str]:
     return [f"  and at most {runs} runs, {duration(most)}, if no interval gets narrow"]
 
 
-def _brought(plan: Plan) -> list[str]:
+def _provided(plan: Plan) -> list[str]:
     """What is not made from a file of ours."""
     return [f"  {name}: {one}" for name, one in sorted(plan.software.items()) if not one.file]
 

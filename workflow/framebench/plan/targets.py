@@ -6,7 +6,7 @@ from collections import Counter
 
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
-from ..environments.software import BROUGHT
+from ..environments.software import PROVIDED
 from .planning import Plan
 
 #: The targets for which a key says what to read.
@@ -30,7 +30,7 @@ def check_measurement(plan: Plan, target: str) -> None:
     """Raise :class:`ConfigError` for a key that a measurement, or its plan, would ignore."""
     settings = plan.settings
     check_keys(settings, target)
-    wanted = {key: method for method, (key, _) in BROUGHT.items() if getattr(settings, key)}
+    wanted = {key: method for method, (key, _) in PROVIDED.items() if getattr(settings, key)}
     if wanted and settings.deployment not in wanted.values():
         raise ConfigError(
             "\n".join(

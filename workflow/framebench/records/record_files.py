@@ -30,7 +30,7 @@ RUNS = ("train", "inference")
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 VARIANT = "variant"
 # Of an environment: more than packages, what they are built on.
-_BROUGHT = ("image", "image_digest", "modules")
+_PROVIDED = ("image", "image_digest", "modules")
 # Variables that tell a framework or a library underneath to compute in another way.
 _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X64|BF16|FP16")
 # A record states its throughput and what it follows from; the two are written by one program from
@@ -307,8 +307,8 @@ def environment_digest(environment: Mapping[str, Any]) -> str:
     known = repr((environment["python"], sorted(environment["packages"].items())))
     if environment["way"] == "conda":
         known += repr(environment["way"])
-    if brought := [environment[key] for key in _BROUGHT if environment.get(key)]:
-        known += repr(brought)
+    if provided := [environment[key] for key in _PROVIDED if environment.get(key)]:
+        known += repr(provided)
     if nccl := sorted(
         (name, value)
         for name, value in environment["variables"].items()
