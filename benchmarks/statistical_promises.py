@@ -22,6 +22,7 @@ from framebench.plan.repeats import wanted  # noqa: E402
 from framebench.statistics import intervals, shape, signed_rank, steady  # noqa: E402
 
 from tests.framebench.distributions import SAMPLERS, drifting, true_median  # noqa: E402
+from tests.framebench.made_up_runs import repeats  # noqa: E402
 from tests.framebench.test_steady import (  # noqa: E402
     HANGING_TOGETHER,
     NOT_STEADY,
@@ -30,7 +31,6 @@ from tests.framebench.test_steady import (  # noqa: E402
     STEADY,
     UNSTALLED,
 )
-from tests.framebench.test_tables import repeats  # noqa: E402
 
 DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 FEWER = DRAWS // 10  # of what takes long

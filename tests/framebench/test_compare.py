@@ -17,11 +17,17 @@ from framebench.comparison import compare, gate
 from framebench.records.run import Run
 from framebench.report import html_tables
 from framebench.tables import markdown
+from framebench.tables.cases import group
 
 from .made_up_records import record_of
-from .test_tables import repeats, row
+from .made_up_runs import repeats
+from .test_tables import row
 
 SEVEN = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
+
+
+def compared(base: list[Run], candidate: list[Run]) -> pd.DataFrame:
+    return compare.compare(group(base, None), group(candidate, None))
 
 
 def scaled(factor: float, **changes: Any) -> list[Run]:
@@ -38,14 +44,14 @@ def suite(random: np.random.Generator, factors: dict[int, float]) -> list[Run]:
 
 
 def test_a_column_for_everything() -> None:
-    assert tuple(compare.compare([], []).columns) == compare.COLUMNS
-    frame = compare.compare(scaled(1.0), scaled(1.0))
-    assert list(frame.dtypes) == list(compare.compare([], []).dtypes)
+    assert tuple(compared([], []).columns) == compare.COLUMNS
+    frame = compared(scaled(1.0), scaled(1.0))
+    assert list(frame.dtypes) == list(compared([], []).dtypes)
 
 
 def test_a_slower_case_is_shown_as_slower_and_no_other() -> None:
     base = scaled(1.0) + scaled(2.0, batch_per_device=64)
-    frame = compare.compare(base, scaled(0.95) + scaled(2.0, batch_per_device=64))
+    frame = compared(base, scaled(0.95) + scaled(2.0, batch_per_device=64))
     slow = row(frame, batch_per_device=32)
     assert slow["verdict"] == "slower"
     assert slow["ratio"] == pytest.approx(0.95)
@@ -65,7 +71,7 @@ def gated(factor: float, cases: int = 200, noise: float = 0.005) -> pd.DataFrame
     for batch in range(1, cases + 1):
         for runs, center in zip(sides, (100.0, 100 * factor), strict=True):
             runs += repeats(*(center * random.normal(1, noise, 7)), batch_per_device=batch)
-    return compare.compare(*sides)
+    return compared(*sides)
 
 
 @pytest.mark.parametrize(("factor", "least", "most"), [
@@ -89,7 +95,7 @@ def test_a_gate_fails_on_what_is_shown_to_lie_beyond_it(
 
 
 def test_a_slower_case_whose_interval_holds_the_threshold_says_so() -> None:
-    frame = compare.compare(scaled(1.0), scaled(0.95))
+    frame = compared(scaled(1.0), scaled(0.95))
     found = row(frame)
     assert found["ratio_ci_low"] < 0.95 < found["ratio_ci_high"] < 1
     assert found["reason"] == "cannot tell whether by more than 5.0%"
@@ -97,20 +103,20 @@ def test_a_slower_case_whose_interval_holds_the_threshold_says_so() -> None:
     assert len(compare.undecided(frame, 0.05)) == 1
     assert compare.undecided(frame, 0.02).empty, "all of it lies beyond 2 %"
     assert compare.undecided(frame, 0.1).empty, "none of it lies beyond 10 %"
-    few = compare.compare(repeats(100, 101), repeats(80, 81))
+    few = compared(repeats(100, 101), repeats(80, 81))
     assert len(compare.undecided(few, 0.05)) == 1, "without an interval nothing is excluded"
 
 
 def test_an_interval_that_shows_more_than_its_adjusted_verdict_is_explained() -> None:
     base, candidate = scaled(1.0), scaled(0.992)
-    alone = compare.compare(base, candidate)
+    alone = compared(base, candidate)
     assert row(alone)["ratio_ci_high"] < 1
     assert row(alone)["verdict"] == "slower"
     assert "adjusted" not in compare.summary_text(alone)
     for batch in range(101, 140):
         base += scaled(1.0, batch_per_device=batch)
         candidate += scaled(1.0, batch_per_device=batch)
-    frame = compare.compare(base, candidate)
+    frame = compared(base, candidate)
     one = row(frame, batch_per_device=32)
     assert one["ratio_ci_high"] < 1
     assert one["verdict"] == "no difference shown"
@@ -120,13 +126,13 @@ def test_an_interval_that_shows_more_than_its_adjusted_verdict_is_explained() ->
 
 def test_what_is_too_noisy_is_not_called_equal() -> None:
     wide = repeats(80, 90, 95, 100, 105, 110, 120)
-    found = row(compare.compare(wide, wide))
+    found = row(compared(wide, wide))
     assert found["verdict"] == "cannot tell"
     assert "is possible" in found["reason"]
 
 
 def test_three_repeats_cannot_tell() -> None:
-    found = row(compare.compare(repeats(100, 101, 102), repeats(50, 51, 52)))
+    found = row(compared(repeats(100, 101, 102), repeats(50, 51, 52)))
     assert found["verdict"] == "cannot tell"
     assert found["reason"] == "needs 4 repeats on both sides"
     assert found["ratio"] == pytest.approx(51 / 101)
@@ -136,7 +142,7 @@ def test_three_repeats_cannot_tell() -> None:
 def test_a_case_of_one_side_is_named_and_a_lost_one_is_a_regression() -> None:
     only_base, only_candidate = scaled(1.0, mode="inference"), scaled(1.0, precision="amp")
     broken = repeats(None, None, batch_per_device=64)
-    frame = compare.compare(only_base + scaled(1.0, batch_per_device=64), only_candidate + broken)
+    frame = compared(only_base + scaled(1.0, batch_per_device=64), only_candidate + broken)
     assert set(frame["verdict"]) == {"cannot tell"}
     assert row(frame, mode="inference")["reason"] == "not in candidate"
     assert row(frame, precision="amp")["reason"] == "not in base"
@@ -150,16 +156,16 @@ def test_a_case_of_one_side_is_named_and_a_lost_one_is_a_regression() -> None:
 
 def test_two_versions_of_a_framework_are_matched_and_the_difference_is_named() -> None:
     new = scaled(1.1, framework_version="2.9.0")
-    found = row(compare.compare(scaled(1.0), new))
+    found = row(compared(scaled(1.0), new))
     assert (found["verdict"], found["framework_version"]) == ("faster", "2.8.0")
     assert found["differences"] == "framework_version 2.8.0 -> 2.9.0"
 
 
 def test_versions_that_both_sides_have_are_matched_by_themselves() -> None:
     both = scaled(1.0) + scaled(3.0, framework_version="2.9.0")
-    frame = compare.compare(both, both)
+    frame = compared(both, both)
     assert frame["ratio"].tolist() == [1.0, 1.0]
-    several = compare.compare(scaled(1.0), both[7:] + scaled(2.0, framework_version="3.0"))
+    several = compared(scaled(1.0), both[7:] + scaled(2.0, framework_version="3.0"))
     assert "cannot tell" in set(several["verdict"]), "which of two versions is meant?"
 
 
@@ -168,7 +174,7 @@ def test_equals_show_no_difference_and_two_percent_is_found() -> None:
     random = np.random.default_rng(0)
     false = found = 0
     for _ in range(40):
-        frame = compare.compare(suite(random, {}), suite(random, {7: 0.98}))
+        frame = compared(suite(random, {}), suite(random, {7: 0.98}))
         called = frame[frame["verdict"].isin(["faster", "slower"])]
         found += 7 in set(called["batch_per_device"])
         false += len(set(called["batch_per_device"]) - {7}) > 0
@@ -199,29 +205,29 @@ def with_own_noise(runs: list[Run]) -> list[Run]:
 
 def test_pairs_show_what_the_drift_hides_from_two_sets() -> None:
     base, candidate = drifting(0), with_own_noise(drifting(8, 0.97))
-    found = row(compare.compare(base, candidate))
+    found = row(compared(base, candidate))
     assert (found["verdict"], found["pairs"], found["order"]) == ("slower", 12, "interleaved")
     assert found["ratio"] == pytest.approx(0.97, abs=0.001)
     assert 0.967 < found["ratio_ci_low"] < 0.97 < found["ratio_ci_high"] < 0.973
-    unknown = row(compare.compare(base, [replace(one, started=None) for one in candidate]))
+    unknown = row(compared(base, [replace(one, started=None) for one in candidate]))
     assert (unknown["verdict"], unknown["pairs"], unknown["order"]) == ("cannot tell", 0, "")
     assert unknown["base_median"] == found["base_median"]
     assert unknown["ratio"] == found["candidate_median"] / found["base_median"] != found["ratio"]
-    same = row(compare.compare(base, with_own_noise(drifting(8))))
+    same = row(compared(base, with_own_noise(drifting(8))))
     assert (same["verdict"], same["pairs"]) == ("no difference shown", 12)
 
 
 def test_pairs_of_which_one_side_has_no_figure_drop_out() -> None:
     base, candidate = drifting(0), with_own_noise(drifting(8, 0.97))
     candidate[3] = replace(candidate[3], status="failed", reason="broke", throughput=None)
-    found = row(compare.compare(base, candidate))
+    found = row(compared(base, candidate))
     assert (found["verdict"], found["pairs"]) == ("slower", 11)
     assert (found["base_repeats"], found["candidate_repeats"]) == (12, 11)
 
 
 def test_too_few_pairs_are_compared_as_sets() -> None:
     base, candidate = drifting(0)[:5], with_own_noise(drifting(8, 0.5))[:5]
-    frame = compare.compare(base, candidate)
+    frame = compared(base, candidate)
     found = row(frame)
     assert (found["verdict"], found["pairs"], found["order"]) == ("slower", 0, "interleaved")
     (note,) = compare.order_notes(frame)
@@ -229,7 +235,7 @@ def test_too_few_pairs_are_compared_as_sets() -> None:
         "Interleaved, but not compared in pairs (1 of 1 cases): for 1 it takes 6 pairs of runs "
         "close in time."
     )
-    assert row(compare.compare(drifting(0)[:6], candidate + drifting(8)[5:6]))["pairs"] == 6
+    assert row(compared(drifting(0)[:6], candidate + drifting(8)[5:6]))["pairs"] == 6
 
 
 def test_of_many_cases_one_difference_is_still_found_with_few_repeats() -> None:
@@ -239,7 +245,7 @@ def test_of_many_cases_one_difference_is_still_found_with_few_repeats() -> None:
         factor = 0.7 if batch == 5 else 1.0
         base += drifting(0, batch_per_device=batch)[:7]
         candidate += with_own_noise(drifting(8, factor, batch_per_device=batch))[:7]
-    frame = compare.compare(base, candidate)
+    frame = compared(base, candidate)
     assert set(frame["pairs"]) == {0}
     assert frame.loc[frame["verdict"] == "slower", "batch_per_device"].tolist() == [5]
     assert "(20 of 20 cases): for 20 it takes 10 pairs" in compare.summary_text(frame)
@@ -247,10 +253,10 @@ def test_of_many_cases_one_difference_is_still_found_with_few_repeats() -> None:
 
 def test_the_page_says_the_order_once_and_only_where_it_is_known() -> None:
     base = drifting(0) + drifting(20, batch_per_device=64)
-    known = compare.compare(base, drifting(8) + drifting(28, batch_per_device=64))
+    known = compared(base, drifting(8) + drifting(28, batch_per_device=64))
     assert ("order", "interleaved") in html_tables.of_frame("compare", "", known).shared
     unknown = [replace(one, started=None) for one in base]
-    table = html_tables.of_frame("compare", "", compare.compare(unknown, unknown))
+    table = html_tables.of_frame("compare", "", compared(unknown, unknown))
     assert "order" not in {name for name, _ in [*table.shared, *table.columns]}
 
 
@@ -258,7 +264,7 @@ def test_sets_that_were_measured_one_after_the_other_are_said_to_be() -> None:
     hours = 3600.0
     base = drifting(0) + drifting(8, batch_per_device=64)
     later = with_own_noise(drifting(hours, 0.9)) + drifting(12, 0.99, batch_per_device=64)
-    frame = compare.compare(base, later)
+    frame = compared(base, later)
     after = row(frame, batch_per_device=32)
     assert (after["pairs"], after["order"]) == (0, "one after the other")
     text = compare.summary_text(frame)
@@ -267,7 +273,7 @@ def test_sets_that_were_measured_one_after_the_other_are_said_to_be() -> None:
     assert f"Their median ratio is {after['ratio']:.3f}." in text
     assert "variants in config/README.md" in text
     assert " 12 pairs" in text
-    few = compare.compare(drifting(0)[:3], drifting(hours)[:3])
+    few = compared(drifting(0)[:3], drifting(hours)[:3])
     assert compare.order_notes(few) == [], "nothing is said of it anyway"
 
 
@@ -368,7 +374,7 @@ def test_the_command_writes_table_and_page_and_fails_on_a_regression(
 def test_the_gate_has_a_status_for_each_way_not_to_pass(
     base: list[Run], candidate: list[Run], fail_on: float | None, status: int, message: str
 ) -> None:
-    frame = compare.compare(base, candidate)
+    frame = compared(base, candidate)
     if not status:
         gate.check(frame, fail_on)
         return

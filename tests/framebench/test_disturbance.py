@@ -20,12 +20,13 @@ from framebench.records import disturbance, record_sets
 from framebench.records.disturbance import disturbed
 from framebench.records.run import Doubt
 from framebench.runs import attempts
-from framebench.tables import case_tables, markdown
+from framebench.tables import markdown
 
 from ..processes import wait_for
 from .made_up_records import record_of
+from .made_up_runs import build, repeats
 from .test_config import CATALOG, SUITE, settings
-from .test_tables import repeats, row
+from .test_tables import row
 
 GPU = {
     "name": "Example GPU",
@@ -187,7 +188,7 @@ def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
 def test_a_disturbed_repeat_marks_the_figure() -> None:
     runs = repeats(*[100.0] * 7)
     runs[3] = replace(runs[3], doubts=(Doubt(disturbance.MARK, "others were there"),))
-    summary = case_tables.build(runs)["summary"]
+    summary = build(runs)["summary"]
     assert row(summary)["marks"] == "disturbed"
     text = markdown.render("summary", summary)
     assert "100.00 *disturbed*" in text

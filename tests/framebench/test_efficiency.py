@@ -12,9 +12,11 @@ from framebench.config import catalog
 from framebench.records import record_files
 from framebench.records.peaks import Peak, Peaks
 from framebench.tables import efficiency, markdown
+from framebench.tables.cases import group
 
 from ..conftest import ROOT
-from .test_tables import only, run
+from .made_up_runs import run
+from .test_tables import only
 
 MODELS = {
     "resnet50_v1.5": {
@@ -26,8 +28,8 @@ MODELS = {
         "forward_multiply_adds": {"per_token": 1000, "per_token_pair": 10},
     },
 }
-CPU = {"hardware": "Example CPU", "variant": "cpu;cores=1;steps=1+2"}
-GPU = {"hardware": "NVIDIA H200, Example CPU", "variant": "cuda;steps=1+2"}
+CPU = {"hardware": "Example CPU", "cores_per_device": 1}
+GPU = {"hardware": "NVIDIA H200, Example CPU", "accelerator": "cuda"}
 
 
 def peak(tflops: float, **changes: Any) -> Peak:
@@ -49,7 +51,7 @@ def peak(tflops: float, **changes: Any) -> Peak:
 
 def table(*runs: Any, peaks: tuple[Peak, ...] = ()) -> pd.DataFrame:
     sheets = efficiency.load_datasheets()
-    return efficiency.table(runs, None, Peaks(peaks), MODELS, sheets)
+    return efficiency.table(group(runs, None), Peaks(peaks), MODELS, sheets)
 
 
 @pytest.mark.parametrize(
@@ -76,10 +78,7 @@ def test_utilisation_is_model_operations_over_the_measured_peak(
 
 
 def test_operations_of_a_sequence_depend_on_its_length() -> None:
-    variant = "cpu;cores=1;seq=20;steps=1+2"
-    found = only(
-        table(run(1e6, model="bert_base", mode="inference", **{**CPU, "variant": variant}))
-    )
+    found = only(table(run(1e6, model="bert_base", mode="inference", sequence_length=20, **CPU)))
     # 1000 x 20 + 10 x 20^2 = 24,000 multiply-adds, a million times a second
     assert found["tflops_per_device"] == pytest.approx(0.048, rel=1e-12)
 
@@ -187,7 +186,7 @@ def test_markdown_shows_what_there_is_and_why_not() -> None:
 def test_operations_of_the_real_models(model: str) -> None:
     """4.1 GFLOP multiply-adds an image; BERT: about 2 FLOP x 85 M weights in products a token."""
     facts = catalog.load_catalog(ROOT).models
-    made = run(model=model, mode="inference", variant="cpu;seq=128;steps=1+2")
+    made = run(model=model, mode="inference", sequence_length=128)
     expected = {"resnet50_v1.5": 8.2e9, "bert_base": 2 * 128 * 85e6}[model]
     assert efficiency.operations_per_sample(made, facts) == pytest.approx(expected, rel=0.1)
 

@@ -105,7 +105,7 @@ def save(tmp_path: Path, plan: Plan, **other: Any) -> None:
     for search in plan.unsearched:
         path = tmp_path / "results" / "largest_batch" / f"{search.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result(search.case._asdict() | {"variant": ""}, **other)))
+        path.write_text(json.dumps(result(search.case._asdict(), **other)))
 
 
 def test_a_plan_asks_for_the_searches_first(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from framebench.cases.matrix import Case, rounds
 from framebench.comparison import pairs
 from framebench.records.run import Run
 
-from .test_tables import run
+from .made_up_runs import run
 
 NOON, DURATION = 1.9e9, 8.0
 

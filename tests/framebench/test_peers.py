@@ -22,12 +22,13 @@ from framebench.plan.planning import Plan, make_plan
 from framebench.records import record_sets
 from framebench.records.run import Run
 from framebench.statistics import descriptive, intervals
-from framebench.tables import case_tables, markdown
+from framebench.tables import markdown
 
+from .made_up_runs import build, repeats, run
 from .test_config import CATALOG, ROOT, SUITE, changed, settings
 from .test_disturbance import as_suite_asks
 from .test_records import ROW, failed, messages, record, save, save_csv
-from .test_tables import only, repeats, row, run
+from .test_tables import only, row
 
 # ---- DLPerf -------------------------------------------------------------------------------------
 
@@ -52,7 +53,7 @@ def test_an_unfinished_log_is_no_zero_in_the_median(tmp_path: Path) -> None:
     done = [{**one, "status": "ok", "reason": ""} for one in rows]
     lost = {**ROW, "repeat": "7", "throughput": "", "status": "timeout", "reason": "unfinished"}
     found = record_sets.load(save_csv(tmp_path / "runs.csv", [*done, lost]))
-    summary = only(case_tables.build(found.runs)["summary"])
+    summary = only(build(found.runs)["summary"])
     assert summary["throughput_median"] == pytest.approx(352.715)
     assert summary["throughput_min"] == 352.07
     assert summary["reason"].startswith("1 of 7 repeats timed out: unfinished")
@@ -72,7 +73,7 @@ def test_a_missing_1n1g_makes_no_speedup(base: list[Run], default: float, reason
     one = [found.throughput for found in base]
     peers = 3130.34 / one[0] if any(one) else float(not one)
     assert peers == default
-    made = case_tables.build([*base, run(3130.34, devices_per_node=8)])["weak_scaling"]
+    made = build([*base, run(3130.34, devices_per_node=8)])["weak_scaling"]
     found = row(made, devices=8)
     assert math.isnan(found["speedup"])
     assert found["reason"] == reason
@@ -89,7 +90,7 @@ def test_results_with_and_without_xla_do_not_overwrite_each_other(tmp_path: Path
         {**ROW, "model": "bert_base", "compiler": name, "throughput": str(value)}
         for name, value in given.items()
     ]
-    made = case_tables.build(record_sets.load(save_csv(tmp_path / "runs.csv", rows)).runs)
+    made = build(record_sets.load(save_csv(tmp_path / "runs.csv", rows)).runs)
     found = made["summary"].set_index("compiler")["throughput_median"]
     assert found.to_dict() == given
     assert only(made["compiler_speedup"])["speedup"] == 422.53 / 183.25
@@ -129,11 +130,11 @@ def test_what_is_not_the_same_has_a_row_of_its_own(tmp_path: Path, name: str) ->
     peers = 3000 / {row["devices_per_node"]: float(row["throughput"]) for row in (one, other)}["1"]
     assert peers == 6.0
     listed = record_sets.load(save_csv(tmp_path / "runs.csv", [one, other, eight])).runs
-    found = case_tables.build(listed)["weak_scaling"]
+    found = build(listed)["weak_scaling"]
     assert sorted(found["throughput_median"]) == [400, 500, 3000]
     assert row(found, devices=8)["speedup"] == 7.5
     listed = record_sets.load(save_csv(tmp_path / "runs.csv", [other, eight])).runs
-    assert math.isnan(row(case_tables.build(listed)["weak_scaling"], devices=8)["speedup"])
+    assert math.isnan(row(build(listed)["weak_scaling"], devices=8)["speedup"])
 
 
 def test_runs_with_other_nccl_settings_have_a_row_of_their_own(tmp_path: Path) -> None:
@@ -147,7 +148,7 @@ def test_runs_with_other_nccl_settings_have_a_row_of_their_own(tmp_path: Path) -
         save(tmp_path, f"c/r{repeat}.json", record(repeat, environment=environment))
     peers = {json.loads(path.read_text())["case"]["model"] for path in tmp_path.glob("c/*")}
     assert len(peers) == 1
-    summary = case_tables.build(record_sets.load(tmp_path).runs)["summary"]
+    summary = build(record_sets.load(tmp_path).runs)["summary"]
     assert sorted(summary["repeats"]) == [1, 2]
 
 
@@ -160,7 +161,7 @@ def test_throughput_stands_beside_every_ratio() -> None:
     runs = []
     for name, (one, most, _) in BERT_AMP.items():
         runs += [run(one, framework=name), run(most, framework=name, nodes=4, devices_per_node=8)]
-    made = case_tables.build(runs)["weak_scaling"]
+    made = build(runs)["weak_scaling"]
     text = markdown.render("weak_scaling", made)
     for name, (_, most, speedup) in BERT_AMP.items():
         found = row(made, framework=name, devices=32)
@@ -199,7 +200,7 @@ def test_two_modes_are_named_and_their_median_is_not_believed() -> None:
     values = [2831.0, 692.0, 2829.0, 688.0, 2834.0, 2826.0, 690.0, 2830.0]
     peers = sorted(values, reverse=True)[3]
     assert peers == 2829
-    found = only(case_tables.build(repeats(*values))["summary"])
+    found = only(build(repeats(*values))["summary"])
     assert found["remarks"] == "two modes: 3 near 690 and 5 near 2830"
     assert "noisy" in found["marks"].split()
 
@@ -209,7 +210,7 @@ def test_the_spread_stands_beside_the_median() -> None:
     values = [100.0, 91.0, 108.9, 95.0, 104.0, 98.0, 102.0]
     peers = f"{sorted(values)[3]:.2f}"
     assert peers == "100.00"
-    summary = case_tables.build(repeats(*values))["summary"]
+    summary = build(repeats(*values))["summary"]
     found = only(summary)
     assert found["throughput_spread"] == pytest.approx(0.179)
     assert (found["throughput_min"], found["throughput_max"]) == (91.0, 108.9)
@@ -225,9 +226,7 @@ def test_the_99th_percentile_is_a_bad_case() -> None:
     steps = ([0.005] * 2 + [0.01] * 95 + [0.1] * 3) * 7
     peers = np.percentile([1 / step for step in steps], 99, method="nearest")
     assert peers == pytest.approx(1 / min(steps))
-    found = only(
-        case_tables.build([run(1.0, mode="inference", step_seconds=tuple(steps))])["latency"]
-    )
+    found = only(build([run(1.0, mode="inference", step_seconds=tuple(steps))])["latency"])
     assert found["p99_ms"] == pytest.approx(1000 * max(steps))
     assert found["p50_ms"] == pytest.approx(10)
 
@@ -237,7 +236,7 @@ def test_ten_steps_have_no_high_percentiles() -> None:
     steps = [0.1 + 0.001 * step for step in range(9)] + [0.9]
     peers = [np.percentile(steps, p, method="nearest") for p in (95, 99, 99.9)]
     assert peers == [0.9] * 3
-    made = case_tables.build([run(1.0, mode="inference", step_seconds=tuple(steps))])["latency"]
+    made = build([run(1.0, mode="inference", step_seconds=tuple(steps))])["latency"]
     found = only(made)
     assert [math.isnan(found[name]) for name in ("p95_ms", "p99_ms")] == [True, True]
     assert found["note"] == ("10 steps in a repeat: p90 needs 64, p95 needs 130, p99 needs 662")
@@ -254,7 +253,7 @@ def test_failures_stay_in_the_table_with_their_reasons(tmp_path: Path) -> None:
         save(tmp_path, f"b{batch}/r1.json", content)
     peers = [0 if status == "ok" else 4 for status in ends]
     assert peers == [0, 4, 4, 0, 4]
-    summary = case_tables.build(record_sets.load(tmp_path).runs)["summary"]
+    summary = build(record_sets.load(tmp_path).runs)["summary"]
     assert list(summary["status"]) == ends
     assert list(summary["reason"]) == ["", "b2", "b3", "", "b5"]
     printed = cli.summary_text(summary)
@@ -283,7 +282,7 @@ def test_scaling_is_computed() -> None:
     peers = {"1n1g": 397.64, "1n8g": 3130.34}
     assert not [name for name in peers if "speedup" in name]
     runs = [run(peers["1n1g"]), run(peers["1n8g"], devices_per_node=8)]
-    found = row(case_tables.build(runs)["weak_scaling"], devices=8)
+    found = row(build(runs)["weak_scaling"], devices=8)
     assert found["speedup"] == pytest.approx(7.872, abs=1e-3)
     assert found["efficiency"] == pytest.approx(0.984, abs=1e-3)
 
@@ -414,7 +413,7 @@ def test_a_window_that_is_not_steady_is_marked(tmp_path: Path) -> None:
     assert peers / (8 / 0.101) == pytest.approx(0.83, abs=0.01)
     for repeat in range(1, 8):
         save(tmp_path, f"c/r{repeat}.json", record(repeat, seconds=steps))
-    summary = case_tables.build(record_sets.load(tmp_path).runs)["summary"]
+    summary = build(record_sets.load(tmp_path).runs)["summary"]
     found = only(summary)
     assert found["throughput_median"] == pytest.approx(peers)
     assert found["marks"] == "unsteady"

@@ -19,7 +19,7 @@ from harness.request import declaration
 from harness.request.command_line import parse
 
 from ..conftest import ROOT
-from .test_tables import run
+from .made_up_runs import run
 
 
 def record(**changes: Any) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def peaks_of(folder: Path, *records: dict[str, Any]) -> tuple[peaks.Peaks, list[
     return peaks.Peaks(found), problems
 
 
-HERE = {"hardware": "Example CPU", "variant": "cpu;cores=2;seq=128;steps=20+100"}
+HERE = {"hardware": "Example CPU", "cores_per_device": 2, "sequence_length": 128}
 
 
 def test_the_fastest_block_of_all_sizes_is_the_peak(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_the_peak_of_a_device_is_that_of_the_fastest_framework(tmp_path: Path) -
     [
         {"hardware": "Another CPU"},
         {"hardware": ""},
-        {"variant": "cpu;cores=1;seq=128;steps=20+100"},
-        {"variant": "cuda;steps=20+100"},
+        {"cores_per_device": 1},
+        {"accelerator": "cuda", "cores_per_device": None},
         {"precision": "amp"},
         {"source": "DLPerf"},
     ],

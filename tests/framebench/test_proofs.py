@@ -23,6 +23,7 @@ from framebench.runs import certify
 
 from ..conftest import ROOT
 from .made_up_records import record_of
+from .made_up_runs import changed as changed_run
 
 MODELS = catalog.load_catalog(ROOT).models
 CODE, PACKAGES = {"version": "1", "computation": "c" * 64}, {"numpy": "2.3.4", "pytorch": "1"}
@@ -122,7 +123,7 @@ def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:
     assert doubt_of(tmp_path, run) == ("unproved", "")
     certificate_in(tmp_path, CASE)
     assert doubt_of(tmp_path, run) is None
-    imported = replace(run, source="dlperf-v1.0", model="unknown")
+    imported = changed_run(run, source="dlperf-v1.0", model="unknown")
     assert doubt_of(tmp_path, imported) is None
 
 

@@ -10,13 +10,17 @@ import pandas as pd
 import pytest
 from framebench.audit import published
 from framebench.audit.figures import half_unit
+from framebench.audit.printed import KEYS
 from framebench.audit.published import CELL, compare_published
+from framebench.cases.names import topology_of
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError, Run
 from framebench.tables import case_tables
+from framebench.tables.cases import CaseResults, group
+
+from .made_up_runs import build
 
 DLPERF = Path(__file__).parents[2] / "results" / "published" / "dlperf-v1.0"
-KEYS = list(case_tables.KEYS)
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +29,13 @@ def runs() -> tuple[Run, ...]:
 
 
 @pytest.fixture(scope="module")
-def compared(runs: tuple[Run, ...]) -> pd.DataFrame:
-    return compare_published(runs, DLPERF / "published.csv")
+def results(runs: tuple[Run, ...]) -> CaseResults:
+    return group(runs, None)
+
+
+@pytest.fixture(scope="module")
+def compared(results: CaseResults) -> pd.DataFrame:
+    return compare_published(results, DLPERF / "published.csv")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -35,13 +44,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def cases(listed: list[dict[str, str]]) -> set[tuple[str, ...]]:
-    """Keys of runs.csv in the form of published.csv, made here from the file itself."""
-    found = set()
-    for row in listed:
-        pipeline = "" if row["input_pipeline"] == "native" else row["input_pipeline"]
-        variant = ";".join(part for part in (pipeline, row["variant"]) if part)
-        found.add(tuple({**row, "variant": variant}[key] for key in KEYS))
-    return found
+    """Keys of runs.csv, made here from the file itself."""
+    return {tuple(row[key] for key in KEYS) for row in listed}
 
 
 def test_every_published_run_is_read(runs: tuple[Run, ...]) -> None:
@@ -82,7 +86,7 @@ def test_the_causes_say_what_the_runs_say(runs: tuple[Run, ...]) -> None:
     values = [
         run.throughput or 0.0
         for run in runs
-        if (run.framework, run.nodes, run.devices_per_node) == ("mxnet", 4, 8)
+        if (run.case.framework, topology_of(run.case)) == ("mxnet", "4n8g")
     ]
     assert len(values) == 7
     assert min(values) == 11283.49 > 11233.92
@@ -92,7 +96,7 @@ def test_the_causes_say_what_the_runs_say(runs: tuple[Run, ...]) -> None:
 
 
 def test_the_tables_regenerate_the_reports_medians_and_speedups(runs: tuple[Run, ...]) -> None:
-    scaling = case_tables.build(runs)["weak_scaling"]
+    scaling = build(runs)["weak_scaling"]
     known = {
         (row["framework"], row["precision"], row["nodes"], row["devices_per_node"]): row
         for row in scaling.to_dict("records")
@@ -138,7 +142,7 @@ def test_near_matches_are_not_taken_for_matches(compared: pd.DataFrame) -> None:
 
 
 def test_the_order_of_runs_does_not_matter(runs: tuple[Run, ...], compared: pd.DataFrame) -> None:
-    again = compare_published(list(reversed(runs)), DLPERF / "published.csv")
+    again = compare_published(group(list(reversed(runs)), None), DLPERF / "published.csv")
     pd.testing.assert_frame_equal(again, compared)
 
 
@@ -167,44 +171,46 @@ def publish(folder: Path, **changes: Any) -> Path:
     return path
 
 
-def test_a_difference_without_a_cause_is_unexplained(runs: tuple[Run, ...], tmp_path: Path) -> None:
-    found = compare_published(runs, publish(tmp_path, printed="392.25")).iloc[0]
+def test_a_difference_without_a_cause_is_unexplained(results: CaseResults, tmp_path: Path) -> None:
+    found = compare_published(results, publish(tmp_path, printed="392.25")).iloc[0]
     assert not found["agrees"]
     assert (found["recomputed"], found["note"]) == (392.24, published.UNEXPLAINED)
 
 
-def test_a_speedup_without_1n1g_has_no_verdict(runs: tuple[Run, ...], tmp_path: Path) -> None:
+def test_a_speedup_without_1n1g_has_no_verdict(
+    runs: tuple[Run, ...], results: CaseResults, tmp_path: Path
+) -> None:
     path = publish(tmp_path, quantity="speedup", printed="7.67", devices_per_node="8")
-    assert bool(compare_published(runs, path)["agrees"].item())
-    others = [run for run in runs if run.devices_per_node == 8]
+    assert bool(compare_published(results, path)["agrees"].item())
+    others = group([run for run in runs if run.case.devices_per_node == 8], None)
     found = compare_published(others, path).iloc[0]
     assert pd.isna(found["agrees"])
     assert found["note"] == "no 1n1g run"
 
 
-def test_wrong_columns_and_quantities_are_named(runs: tuple[Run, ...], tmp_path: Path) -> None:
+def test_wrong_columns_and_quantities_are_named(results: CaseResults, tmp_path: Path) -> None:
     with pytest.raises(RecordsError, match=r"found columns .*colour; allowed: table,place"):
-        compare_published(runs, publish(tmp_path, colour="red"))
+        compare_published(results, publish(tmp_path, colour="red"))
     with pytest.raises(RecordsError, match="found quantity 'latency'; allowed: throughput"):
-        compare_published(runs, publish(tmp_path, quantity="latency"))
+        compare_published(results, publish(tmp_path, quantity="latency"))
     for column, text in (
         ("repeats", "many"), ("repeats", "9" * 18), ("nodes", "x"), ("nodes", "0"),
         ("devices_per_node", "9" * 18), ("devices_per_node", ""),
     ):  # fmt: skip
         with pytest.raises(RecordsError, match=f"found {column} '{text}'; allowed: a whole number"):
-            compare_published(runs, publish(tmp_path, **{column: text}))
+            compare_published(results, publish(tmp_path, **{column: text}))
 
 
 @pytest.mark.parametrize("printed", ["1e308", "-1e-308", "1E+999999", "9" * 400])
 def test_no_figure_is_larger_than_any_that_is_printed(
-    runs: tuple[Run, ...], tmp_path: Path, printed: str
+    results: CaseResults, tmp_path: Path, printed: str
 ) -> None:
-    found = compare_published(runs, publish(tmp_path, printed=printed)).iloc[0]
+    found = compare_published(results, publish(tmp_path, printed=printed)).iloc[0]
     assert found["note"].startswith("no figure is printed")
 
 
-def test_runs_do_not_tell_other_quantities(runs: tuple[Run, ...], tmp_path: Path) -> None:
-    found = compare_published(runs, publish(tmp_path, quantity="latency_p99")).iloc[0]
+def test_runs_do_not_tell_other_quantities(results: CaseResults, tmp_path: Path) -> None:
+    found = compare_published(results, publish(tmp_path, quantity="latency_p99")).iloc[0]
     assert pd.isna(found["agrees"])
     assert found["note"] == "runs do not tell a latency_p99"
 

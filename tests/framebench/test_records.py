@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from framebench.cases.conditions import Conditions
+from framebench.cases.names import topology_of
 from framebench.files import json_files
 from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError, RecordSet
@@ -133,13 +135,21 @@ def messages(found: RecordSet) -> str:
 def test_a_record_becomes_a_run(tmp_path: Path) -> None:
     path = save(tmp_path, "pytorch/case/r3.json", record(repeat=3, seconds=(0.25, 0.75)))
     (run,) = record_sets.load(tmp_path).runs
-    assert (run.framework, run.framework_version, run.source) == ("pytorch", "2.8.0", "framebench")
-    assert (run.nodes, run.devices_per_node, run.batch_per_device) == (1, 2, 4)
+    case = run.case
+    assert (case.framework, case.framework_version, case.source) == (
+        "pytorch",
+        "2.8.0",
+        "framebench",
+    )
+    assert (topology_of(case), case.batch_per_device) == ("1n2g", 4)
     assert (run.repeat, run.attempt, run.status, run.reason) == (3, 0, "ok", "")
     assert (run.throughput, run.unit, run.wall_seconds) == (16.0, "sentences/s", 9.5)
     assert run.started == 1735689600.0
     assert run.step_seconds == (0.25, 0.75), "the slowest rank's steps count"
-    assert run.variant == "cpu;cores=1;seq=128;steps=1+2"
+    assert run.slowest_rank == 1
+    assert run.conditions == Conditions(
+        accelerator="cpu", cores_per_device=1, sequence_length=128, warmup_steps=1, timed_steps=2
+    )
     assert (run.origin, run.record) == ("pytorch/case/r3.json", path)
     assert run.hardware == "Xeon"
     assert record_sets.load_record(path)["command"] == ["python"]
@@ -155,7 +165,7 @@ def test_a_start_is_a_moment_or_not_known(tmp_path: Path, text: str, seconds: fl
     assert run.started == seconds
 
 
-def test_gpus_stand_in_the_label_and_cores_not_in_the_variant(tmp_path: Path) -> None:
+def test_gpus_stand_in_the_label_and_cores_are_no_condition_of_them(tmp_path: Path) -> None:
     environment = record()["environment"]
     gpu = {"name": "V100", "memory_bytes": 1, "driver": "1", "uuid": "u"}
     environment["hardware"]["gpus"] = [gpu, {**gpu, "uuid": "w"}]
@@ -163,7 +173,7 @@ def test_gpus_stand_in_the_label_and_cores_not_in_the_variant(tmp_path: Path) ->
     changes = {"settings": settings, "case": {"sequence_length": None}}
     save(tmp_path, "c/r1.json", record(environment=environment, **changes))
     (run,) = record_sets.load(tmp_path).runs
-    assert run.variant == "cuda;steps=1+2"
+    assert run.conditions == Conditions(accelerator="cuda", warmup_steps=1, timed_steps=2)
     assert run.hardware == "V100, Xeon"
 
 
@@ -335,13 +345,13 @@ def test_files_still_being_written_are_not_looked_at(tmp_path: Path) -> None:
 def test_a_run_that_died_before_the_import_stays_with_its_case(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record())
     save(tmp_path, "c/r2.json", failed(repeat=2, framework_version=""))
-    assert {run.framework_version for run in record_sets.load(tmp_path).runs} == {"2.8.0"}
+
+    def versions() -> set[str]:
+        return {run.case.framework_version for run in record_sets.load(tmp_path).runs}
+
+    assert versions() == {"2.8.0"}
     save(tmp_path, "c/r3.json", record(repeat=3, framework_version="2.7.0"))
-    assert {run.framework_version for run in record_sets.load(tmp_path).runs} == {
-        "",
-        "2.7.0",
-        "2.8.0",
-    }
+    assert versions() == {"", "2.7.0", "2.8.0"}
 
 
 def elsewhere(**changes: Any) -> Record:
@@ -353,10 +363,9 @@ def test_runs_of_other_hardware_share_neither_row_nor_ratio(tmp_path: Path) -> N
     save(tmp_path, "one/r1.json", record(case={"devices_per_node": 1}))
     save(tmp_path, "two/r1.json", record(environment=other))
     save(tmp_path, "tf/r1.json", record(case={"framework": "tensorflow"}))
-    variants = {run.origin: run.variant for run in record_sets.load(tmp_path).runs}
-    assert variants["one/r1.json"] != variants["two/r1.json"]
-    assert all(";hw=" in variants[name] for name in ("one/r1.json", "two/r1.json"))
-    assert ";hw=" not in variants["tf/r1.json"], "only runs that collide are marked"
+    labels = {run.origin: run.conditions.machine for run in record_sets.load(tmp_path).runs}
+    assert "" != labels["one/r1.json"] != labels["two/r1.json"] != ""
+    assert not labels["tf/r1.json"], "only runs that collide are labelled"
 
 
 PROCESSOR = {"family": "25", "model": "17", "stepping": "1", "logical_cores": 8}
@@ -368,7 +377,7 @@ def on_host(name: str, memory: float = 15.5, **changes: Any) -> Record:
     return elsewhere(hardware=hardware, system={"host": name})
 
 
-def variants_of(tmp_path: Path, *environments: Record) -> list[str]:
+def machines_of(tmp_path: Path, *environments: Record) -> list[str]:
     for number, environment in enumerate(environments, 1):
         # Its start too: a copy would be counted once.
         started = f"2025-01-01T00:00:{number:02d}Z"
@@ -376,7 +385,7 @@ def variants_of(tmp_path: Path, *environments: Record) -> list[str]:
         save(tmp_path, f"c/r{number}.json", record(repeat=number, **changes))
     runs = sorted(record_sets.load(tmp_path).runs, key=lambda run: run.repeat)
     assert len(runs) == len(environments)
-    return [run.variant.partition(";hw=")[2] for run in runs]
+    return [run.conditions.machine for run in runs]
 
 
 @pytest.mark.parametrize(
@@ -392,7 +401,7 @@ def variants_of(tmp_path: Path, *environments: Record) -> list[str]:
 def test_machines_with_processors_of_the_same_name_are_told_apart(
     tmp_path: Path, other: Record
 ) -> None:
-    first, second = variants_of(tmp_path, on_host("a", processor=PROCESSOR), other)
+    first, second = machines_of(tmp_path, on_host("a", processor=PROCESSOR), other)
     assert "" != first != second != "", "two machines are one case"
 
 
@@ -403,8 +412,8 @@ def test_nodes_that_a_scheduler_chose_are_one_machine_where_their_hardware_is(
         made = on_host(name, processor={**PROCESSOR, **changes}, memory=15.5 + 0.01 * ord(name))
         return {**made, "scheduler": {"name": "slurm", "job": "1"}}
 
-    assert variants_of(tmp_path, job("a"), job("b")) == ["", ""], "a run may go to any node"
-    a, b, other = variants_of(tmp_path, job("a"), job("b"), job("c", stepping="2"))
+    assert machines_of(tmp_path, job("a"), job("b")) == ["", ""], "a run may go to any node"
+    a, b, other = machines_of(tmp_path, job("a"), job("b"), job("c", stepping="2"))
     assert a == b != other
 
 
@@ -412,8 +421,8 @@ def test_records_from_before_processors_had_numbers_stay_with_their_machine(
     tmp_path: Path,
 ) -> None:
     old, new = on_host("a"), on_host("a", processor=PROCESSOR)
-    assert variants_of(tmp_path, old, new) == ["", ""]
-    first, second, other = variants_of(tmp_path, old, new, on_host("b", processor=PROCESSOR))
+    assert machines_of(tmp_path, old, new) == ["", ""]
+    first, second, other = machines_of(tmp_path, old, new, on_host("b", processor=PROCESSOR))
     assert first == second != other
 
 
@@ -431,7 +440,7 @@ def test_a_later_attempt_on_another_machine_replaces_none_of_this_one(tmp_path: 
 
 def test_a_memory_that_no_machine_has_is_not_known(tmp_path: Path) -> None:
     sizes: list[Any] = [10**19, -1, "much", None]
-    assert variants_of(tmp_path, *(on_host("a", 1) | {"hardware": {"cpu": "Xeon",
+    assert machines_of(tmp_path, *(on_host("a", 1) | {"hardware": {"cpu": "Xeon",
         "memory_bytes": size}} for size in sizes)) == [""] * 4  # fmt: skip
 
 
@@ -442,8 +451,7 @@ def test_runs_of_other_packages_are_told_apart(tmp_path: Path) -> None:
     save(tmp_path, "b/r1.json", record(environment=other))
     save(tmp_path, "c/r1.json", failed(environment=nothing))
     save(tmp_path, "d/r1.json", record(environment=elsewhere(way="conda")))
-    variants = {run.origin: run.variant for run in record_sets.load(tmp_path).runs}
-    marks = {name: variant.partition(";env=")[2] for name, variant in variants.items()}
+    marks = {run.origin: run.conditions.environment for run in record_sets.load(tmp_path).runs}
     assert len(marks["a/r1.json"]) == len(marks["b/r1.json"]) == 6
     assert len({marks[f"{one}/r1.json"] for one in "abd"}) == 3
     assert marks["c/r1.json"] == "", "an environment that was not captured is no other one"
@@ -457,7 +465,8 @@ def test_a_folder_with_runs_csv_and_the_file_itself_give_the_same_runs(tmp_path:
     path = save_csv(tmp_path / "runs.csv", rows)
     found = record_sets.load(path)
     assert found == record_sets.load(tmp_path)
-    assert {run.variant for run in found.runs} == {"dali;workers=8;x", ""}
+    conditions = {(run.conditions.input, run.conditions.source_variant) for run in found.runs}
+    assert conditions == {("dali", "workers=8;x"), ("native", "")}
     assert [run.origin for run in found.runs] == ["runs.csv:3", "runs.csv:2"]
     assert found.runs[0].throughput == 3008.52
     assert (found.runs[0].step_seconds, found.runs[0].record) == ((), None)
@@ -515,7 +524,7 @@ def test_a_repeat_that_stands_twice_is_refused(tmp_path: Path) -> None:
     # DLPerf: results keyed by model alone overwrite each other; here nothing is overwritten.
     rows = [ROW, {**ROW, "throughput": "1.0"}, {**ROW, "compiler": "xla"}]
     found = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
-    assert sorted((run.compiler, run.throughput) for run in found.runs) == [
+    assert sorted((run.case.compiler, run.throughput) for run in found.runs) == [
         ("none", 3008.52),
         ("xla", 3008.52),
     ]

@@ -22,13 +22,14 @@ from framebench.report.plots import Look
 from framebench.report.record_links import Links
 from framebench.report.svg import FONT
 from framebench.tables import case_tables
+from framebench.tables.cases import group
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from ..debian import install_debian_packages
 from .made_up_records import EVIL, write_records
-from .test_tables import run
+from .made_up_runs import build, run
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("chromium", "chromium-driver")
@@ -37,7 +38,8 @@ PACKAGES = ("chromium", "chromium-driver")
 def make(source: Path, target: Path, published: pd.DataFrame | None = None) -> str:
     """Write the report of ``source`` to ``target`` and return its text."""
     found = record_sets.load(source)
-    html_report.write(found, case_tables.build(found.runs), target, "A report", published)
+    grouped = group(found.runs, None)
+    html_report.write(found, grouped, case_tables.build(grouped), target, "A report", published)
     return target.read_text()
 
 
@@ -61,13 +63,13 @@ def published_cells() -> pd.DataFrame:
 
 def test_the_same_case_in_another_unit_is_another_case() -> None:
     runs = [run(100.0), run(9000.0, unit="tokens/s"), run(110.0, repeat=2)]
-    cases = panels.by_case(runs)
-    assert [[one.unit for one in case] for case in cases.values()] == [
+    cases = group(runs, None)
+    assert [[one.unit for one in case.runs] for case in cases.values()] == [
         ["images/s", "images/s"],
         ["tokens/s"],
     ]
     links = Links(cases, lambda one, text: html_tables.Link(text, one.unit, ""))
-    for row in case_tables.build(runs)["summary"].to_dict("records"):
+    for row in build(runs)["summary"].to_dict("records"):
         ((_, found),) = links.case({str(key): value for key, value in row.items()})
         assert {link.href for link in found} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
@@ -276,7 +278,8 @@ def test_lines_of_a_csv_file_are_named_and_linked(tmp_path: Path) -> None:
 
 def test_lists_every_machine_and_says_which_label_is_which(tmp_path: Path) -> None:
     source = write_records(tmp_path / "runs", repeats=1, frameworks=("pytorch",))
-    assert "hw=" not in make(source, tmp_path / "r.html"), "one machine needs no label"
+    label = re.compile(r"<code>(\w{6})</code> (.*?) <span")
+    assert not label.search(make(source, tmp_path / "r.html")), "one machine needs no label"
     moved = source / "elsewhere"
     for path in sorted(source.glob("pytorch/*/r1.json")):
         record = json.loads(path.read_text())
@@ -289,7 +292,7 @@ def test_lists_every_machine_and_says_which_label_is_which(tmp_path: Path) -> No
         path.write_text(json.dumps(record))
     text = make(source, tmp_path / "r.html")
     (machines,) = re.findall(r"<h3>Machines</h3>.*?</ul>", text, re.DOTALL)
-    labels = dict(re.findall(r"<code>(hw=\w{6})</code> (.*?) <span", machines))
+    labels = dict(label.findall(machines))
     assert len(labels) == 2, machines
     for host in ("first", "second"):
         assert f"Example CPU, 16 GiB, host {host}" in labels.values()
@@ -374,11 +377,14 @@ def test_depends_on_the_records_alone(tmp_path: Path) -> None:
     source = write_records(tmp_path / "runs", repeats=2)
     first = make(source, tmp_path / "first.html")
     program = (
-        "import sys; from pathlib import Path; from framebench.records.record_sets import load; "
-        "from framebench.report.html_report import write; "
+        "import sys; from pathlib import Path\n"
+        "from framebench.records.record_sets import load\n"
+        "from framebench.report.html_report import write\n"
         "from framebench.tables.case_tables import build\n"
+        "from framebench.tables.cases import group\n"
         "found = load(Path(sys.argv[1]))\n"
-        "write(found, build(found.runs), Path(sys.argv[2]), 'A report')"
+        "grouped = group(found.runs, None)\n"
+        "write(found, grouped, build(grouped), Path(sys.argv[2]), 'A report')"
     )
     subprocess.run(
         [sys.executable, "-c", program, str(source), str(tmp_path / "second.html")],
@@ -397,8 +403,7 @@ def test_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    found = record_sets.load(source)
     with pytest.raises(OSError, match="No space"):
-        html_report.write(found, case_tables.build(found.runs), target, "A report")
+        make(source, target)
     assert target.read_text() == "the one before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "runs"]

@@ -17,10 +17,12 @@ from framebench.records.run import Run
 from framebench.report import html_report, html_tables, scaling_curves
 from framebench.report.plots import Look, Plot
 from framebench.tables import case_tables, markdown, scaling
+from framebench.tables.cases import group
 
 from ..conftest import ROOT
 from .made_up_records import write_records
-from .test_tables import repeats, row, run
+from .made_up_runs import build, repeats, run
+from .test_tables import row
 
 VALUES = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
 
@@ -31,7 +33,7 @@ def on(devices: int, total: int, throughput: float | None = 100.0, **changes: An
 
 
 def strong(runs: list[Run]) -> pd.DataFrame:
-    return case_tables.build(runs)["strong_scaling"]
+    return build(runs)["strong_scaling"]
 
 
 def rows_of(table: pd.DataFrame) -> list[tuple[int, int, int]]:
@@ -48,7 +50,7 @@ def test_strong_scaling_is_relative_to_the_same_total_batch() -> None:
     assert list(found["speedup"]) == [1.0, 1.6, 2.0]
     assert list(found["efficiency"]) == [1.0, 0.8, 0.5]
     # one device with the same batch per device: there is none
-    weak = case_tables.build(runs)["weak_scaling"]
+    weak = build(runs)["weak_scaling"]
     assert list(weak[weak["devices"] > 1]["reason"]) == ["no 1n1g run"] * 2
 
 
@@ -58,7 +60,7 @@ def test_one_run_is_the_baseline_of_both_kinds() -> None:
         on(2, 128, 180.0),  # weak: 64 on each
         on(2, 64, 150.0),  # strong: 32 on each
     ]
-    made = case_tables.build(runs)
+    made = build(runs)
     weak, both = made["weak_scaling"], made["strong_scaling"]
     assert row(weak, devices=2, batch_per_device=64)["speedup"] == 1.8
     assert row(weak, devices=2, batch_per_device=32)["reason"] == "no 1n1g run"
@@ -70,14 +72,14 @@ def test_intervals_of_an_efficiency_are_those_of_the_speedup_by_devices() -> Non
     one = repeats(*VALUES, batch_per_device=64)
     two = repeats(*(1.9 * value for value in VALUES), devices_per_node=2, batch_per_device=32)
     weak = repeats(*(1.8 * value for value in VALUES), devices_per_node=2, batch_per_device=64)
-    made = case_tables.build([*one, *two, *weak])
+    made = build([*one, *two, *weak])
     for name, speedup in (("weak_scaling", 1.8), ("strong_scaling", 1.9)):
         found = row(made[name], devices=2, speedup=speedup)
         assert found["efficiency"] == speedup / 2
         low, high = found["efficiency_ci_low"], found["efficiency_ci_high"]
         assert (low, high) == (found["speedup_ci_low"] / 2, found["speedup_ci_high"] / 2)
         assert low < found["efficiency"] < high
-    few = case_tables.build([*one[:2], *two[:2]])["strong_scaling"]
+    few = build([*one[:2], *two[:2]])["strong_scaling"]
     assert few["efficiency_ci_low"].isna().tolist() == [False, True]
 
 
@@ -126,7 +128,7 @@ def test_the_same_devices_on_more_nodes_are_no_series() -> None:
     "other",
     [
         {"framework_version": "2.7.0"},
-        {"variant": "cpu;steps=1+2;hw=123456"},
+        {"machine_label": "123456"},
         {"precision": "amp"},
         {"compiler": "xla"},
         {"mode": "inference"},
@@ -149,7 +151,7 @@ def test_the_order_of_runs_does_not_matter() -> None:
 
 def test_imported_runs_tell_nothing_of_communication() -> None:
     folder = ROOT / "results" / "published" / "dlperf-v1.0"
-    scaled = case_tables.build(record_sets.load(folder).runs)["weak_scaling"]
+    scaled = build(record_sets.load(folder).runs)["weak_scaling"]
     assert len(scaled)
     assert scaled[[*scaling.COMMUNICATION]].isna().all(axis=None)
 
@@ -159,7 +161,7 @@ def test_imported_runs_tell_nothing_of_communication() -> None:
 
 def test_tables_say_which_kind_they_are() -> None:
     runs = [on(1, 64, 100.0), on(2, 64, 150.0)]
-    made = case_tables.build(runs)
+    made = build(runs)
     text = markdown.render("strong_scaling", made["strong_scaling"])
     assert "# Strong scaling: the same total batch\n" in text
     assert "## resnet50_v1.5, train, fp32, total bsz=64 (images/s)" in text
@@ -176,7 +178,7 @@ def test_a_plot_says_which_kind_it_is(name: str) -> None:
     one = repeats(*VALUES, batch_per_device=64)
     weak = repeats(*(1.8 * value for value in VALUES), devices_per_node=2, batch_per_device=64)
     two = repeats(*(1.6 * value for value in VALUES), devices_per_node=2, batch_per_device=32)
-    made = case_tables.build([*one, *weak, *two])
+    made = build([*one, *weak, *two])
     (plot,) = scaling_curves.panels(made[name], Look(["pytorch"]), kind)
     words = " ".join(re.findall(r">([^<>]+)<", plot.svg))
     for text in (words, plot.caption, plot.description):
@@ -201,7 +203,7 @@ def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
             run(100.0 * nodes * devices - nodes, nodes=nodes, devices_per_node=devices)
             for nodes, devices in topologies
         ]
-        table = case_tables.build(found)["weak_scaling"]
+        table = build(found)["weak_scaling"]
         (drawn,) = scaling_curves.panels(table, Look(["pytorch"]), kind)
         return drawn
 
@@ -216,11 +218,15 @@ def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
     assert lines <= others, "the line goes another way"
 
 
+def rendered(record_set: record_sets.RecordSet, folder: Path) -> str:
+    grouped = group(record_set.runs, None)
+    return html_report.render(record_set, grouped, case_tables.build(grouped), folder, "A report")
+
+
 def test_the_report_has_both_kinds(tmp_path: Path) -> None:
     source = write_records(tmp_path / "runs", 5, frameworks=("pytorch",), batches=(2, 4))
     found = record_sets.load(source)
-    made = case_tables.build(found.runs)
-    text = html_report.render(found, made, tmp_path, "A report")
+    text = rendered(found, tmp_path)
     sections = {
         name: text.split(f'<section id="{name}">')[1].split("</section>")[0]
         for name in ("weak-scaling", "strong-scaling")
@@ -232,17 +238,13 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
         assert '<span class="why">one device</span>' in sections[name]
         assert "interval %" in sections[name]
     assert 'href="#strong-scaling"' in text
-    alone = [one for one in found.runs if one.batch_per_device == 4]
-    assert 'id="strong-scaling"' not in html_report.render(
-        record_sets.RecordSet(tuple(alone), (), source, 0),
-        case_tables.build(alone),
-        tmp_path,
-        "Weak",
-    )
+    alone = [one for one in found.runs if one.case.batch_per_device == 4]
+    few = record_sets.RecordSet(tuple(alone), (), source, 0)
+    assert 'id="strong-scaling"' not in rendered(few, tmp_path)
 
 
 def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
-    made = case_tables.build([on(1, 64), on(2, 64), on(2, 128), on(4, 128)])["strong_scaling"]
+    made = build([on(1, 64), on(2, 64), on(2, 128), on(4, 128)])["strong_scaling"]
     shown = html_tables.of_frame("strong_scaling", "", made)
     titles = [title for title, _ in shown.columns]
     place = titles.index("interval %")
@@ -284,7 +286,7 @@ def test_the_share_is_the_median_over_repeats_of_seconds_by_median_steps() -> No
     runs = [on(1, 64), *(on(2, 64, repeat=n, step_seconds=steps, all_reduce=one)
                          for n, one in enumerate(told, 1))]  # fmt: skip
     for name in scaling.KINDS:
-        made = case_tables.build(runs)[name]
+        made = build(runs)[name]
         found = row(made, devices=2)
         assert found["communication_estimate"] == pytest.approx(0.3)
         assert found["all_reduce_gbytes_per_second"] == 2.0
@@ -307,7 +309,7 @@ def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:
         on(2, 64, mode="inference", step_seconds=(0.1,), all_reduce=AllReduce(0.02, 1.0)),
         on(2, 64, None, framework="mxnet"),
     ]
-    made = case_tables.build(runs)["weak_scaling"]
+    made = build(runs)["weak_scaling"]
     assert made["communication_estimate"].notna().sum() == 1
     text = markdown.render("weak_scaling", made)
     for words in ("one device", "not timed", "inference"):
@@ -319,7 +321,5 @@ def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:
              if cells[titles.index("mode")].text == "train"
              and cells[titles.index("devices")].text != "1n1g"}  # fmt: skip
     assert notes == {"pytorch": "", "jax": "not timed", "mxnet": ""}
-    imported = markdown.render(
-        "weak_scaling", case_tables.build([on(1, 64), on(2, 64)])["weak_scaling"]
-    )
+    imported = markdown.render("weak_scaling", build([on(1, 64), on(2, 64)])["weak_scaling"])
     assert "Communication" not in imported, "a column of which nothing is known"

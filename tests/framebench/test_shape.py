@@ -74,10 +74,8 @@ def test_modes_as_in_dlperf_are_found() -> None:
 def test_the_published_repeats_of_dlperf_have_one_mode() -> None:
     groups = defaultdict(list)
     for run in record_sets.load(DLPERF).runs:
-        key = (run.framework, run.source, run.model, run.precision, run.compiler, run.variant,
-               run.nodes, run.devices_per_node, run.batch_per_device)  # fmt: skip
         if run.throughput:
-            groups[key].append(run.throughput)
+            groups[run.key].append(run.throughput)
     large = [values for values in groups.values() if len(values) >= shape.FEWEST]
     assert len(large) == 25
     assert not any(shape.modes(values) for values in large)

@@ -23,12 +23,13 @@ from framebench.plan.side_by_side import Job, Room, duration, of_first_round
 from framebench.records import record_sets, searches
 from framebench.records.disturbance import disturbed
 from framebench.runs import certify, commands, probes
-from framebench.tables import case_tables, markdown
+from framebench.tables import markdown
 from harness.devices import devices, lease
 
+from .made_up_runs import build, repeats
 from .test_config import CATALOG, SUITE, changed, settings
 from .test_disturbance import GPU, as_suite_asks, save, watch
-from .test_tables import repeats, row
+from .test_tables import row
 
 # ---- what fits -----------------------------------------------------------------------------------
 
@@ -235,25 +236,25 @@ def test_the_search_of_a_case_beside_others_is_known_by_its_runs(tmp_path: Path)
     content["settings"]["side_by_side"] = True
     save(tmp_path / "r1.json", content)
     (run,) = record_sets.load(tmp_path).runs
-    assert run.variant == "cpu;cores=2;side_by_side;steps=1+2"
+    assert run.conditions.side_by_side
     case = {"mode": content["kind"], **content["case"]}
-    left = {**content, "case": case, "framework_version": run.framework_version}
+    left = {**content, "case": case, "framework_version": run.case.framework_version}
     found = searches.Result("ok", "", 2, left)
     assert searches.key_of(run) == found.key
 
 
 def test_side_by_side_and_alone_share_neither_row_nor_ratio() -> None:
-    beside = "cpu;side_by_side;steps=1+2"
-    runs = [*repeats(100.0, 101.0), *repeats(150.0, 151.0, devices_per_node=2, variant=beside)]
-    built = case_tables.build(runs)
+    beside = repeats(150.0, 151.0, devices_per_node=2, side_by_side=True)
+    runs = [*repeats(100.0, 101.0), *beside]
+    built = build(runs)
     assert len(built["summary"]) == 2
     two = row(built["weak_scaling"], devices=2)
     assert math.isnan(two["speedup"])
     assert two["reason"] == "no 1n1g run"
     text = markdown.render("summary", built["summary"])
-    assert "*side_by_side*: other runs had the rest of the machine" in text
-    alone = case_tables.build(repeats(100.0, 101.0))["summary"]
-    assert "side_by_side" not in markdown.render("summary", alone)
+    assert "*side by side*: other runs had the rest of the machine" in text
+    alone = build(repeats(100.0, 101.0))["summary"]
+    assert "side by side" not in markdown.render("summary", alone)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 from framebench.records.step_parts import Split, split_of
 from framebench.tables import markdown, split_table
+from framebench.tables.cases import group
 
-from .test_tables import only, run
+from .made_up_runs import run
+from .test_tables import only
 
 
 def part(name: str, *seconds: float, contains: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -37,7 +39,7 @@ def split(*parts: dict[str, Any], reason: str = "") -> Split:
 
 
 def table(*runs: Any) -> pd.DataFrame:
-    return split_table.table(runs, None)
+    return split_table.table(group(runs, None))
 
 
 def test_a_part_is_a_median_less_what_it_contains() -> None:

@@ -17,39 +17,7 @@ from framebench.records.run import Doubt, Run
 from framebench.tables import case_tables, markdown, scaling
 from framebench.tables.cases import group
 
-
-def run(throughput: float | None = 100.0, **changes: Any) -> Run:
-    """A run; without a throughput a failed one."""
-    given: dict[str, Any] = {
-        "framework": "pytorch",
-        "framework_version": "2.8.0",
-        "source": "framebench",
-        "model": "resnet50_v1.5",
-        "mode": "train",
-        "precision": "fp32",
-        "compiler": "none",
-        "variant": "cpu;steps=1+2",
-        "nodes": 1,
-        "devices_per_node": 1,
-        "batch_per_device": 32,
-        "repeat": 1,
-        "attempt": 0,
-        "status": "failed" if throughput is None else "ok",
-        "reason": "broke" if throughput is None else "",
-        "throughput": throughput,
-        "unit": "images/s",
-        "step_seconds": (),
-        "wall_seconds": None,
-        "origin": "",
-        "hardware": "",
-        "environment": "",
-        "record": None,
-    }
-    return Run(**{**given, **changes})
-
-
-def repeats(*throughputs: float | None, **changes: Any) -> list[Run]:
-    return [run(value, repeat=n, **changes) for n, value in enumerate(throughputs, 1)]
+from .made_up_runs import build, repeats, run
 
 
 def only(table: pd.DataFrame) -> dict[str, Any]:
@@ -68,7 +36,7 @@ def row(table: pd.DataFrame, **keys: Any) -> dict[str, Any]:
 
 
 def test_columns_are_those_of_the_interface_even_without_runs() -> None:
-    empty, full = case_tables.build([]), case_tables.build([run()])
+    empty, full = build([]), build([run()])
     expected = {
         "summary": case_tables.SUMMARY_COLUMNS,
         "weak_scaling": scaling.WEAK_COLUMNS,
@@ -82,15 +50,17 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
         assert list(empty[name].dtypes) == list(full[name].dtypes), name
     assert (
         ",".join(case_tables.SUMMARY_COLUMNS)
-        == "framework,framework_version,source,model,mode,precision,compiler,variant,nodes,"
-        "devices_per_node,batch_per_device,status,reason,repeats,throughput_median,"
+        == "framework,framework_version,source,model,mode,precision,compiler,nodes,"
+        "devices_per_node,batch_per_device,accelerator,cores_per_device,side_by_side,sequence_length,"
+        "warmup_steps,warmup_limit,timed_steps,arm,input,source_variant,machine,environment,"
+        "status,reason,repeats,throughput_median,"
         "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,marks,"
         "throughput_spread,repeats_needed,remarks"
     )
 
 
 def test_the_median_stands_with_its_extremes_and_interval() -> None:
-    found = only(case_tables.build(repeats(7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0))["summary"])
+    found = only(build(repeats(7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0))["summary"])
     assert (found["repeats"], found["status"], found["reason"]) == (7, "ok", "")
     assert [found[f"throughput_{what}"] for what in ("min", "median", "max")] == [1.0, 4.0, 7.0]
     # between the first and the second rank: tests of the interval itself are elsewhere
@@ -100,29 +70,29 @@ def test_the_median_stands_with_its_extremes_and_interval() -> None:
 
 def test_what_is_odd_about_repeats_is_said() -> None:
     steady = (100.0, 100.1, 99.9, 100.2, 99.8, 100.0)
-    quiet = only(case_tables.build(repeats(*steady))["summary"])
+    quiet = only(build(repeats(*steady))["summary"])
     assert (quiet["marks"], quiet["remarks"], quiet["repeats_needed"]) == ("", "", 6)
     assert quiet["throughput_spread"] == pytest.approx(0.004)
-    apart = only(case_tables.build(repeats(*steady, 90.0))["summary"])
+    apart = only(build(repeats(*steady, 90.0))["summary"])
     assert apart["remarks"] == "repeat 7 stands apart: -10.0%"
     assert apart["repeats_needed"] > 7
-    both = only(case_tables.build(repeats(*steady, *(value - 4 for value in steady)))["summary"])
+    both = only(build(repeats(*steady, *(value - 4 for value in steady)))["summary"])
     assert both["remarks"] == "two modes: 6 near 96 and 6 near 100"
     assert both["marks"] == "noisy"
     assert "two modes: 6 near 96" in markdown.render(
-        "summary", case_tables.build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
+        "summary", build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
     )
     doubted = [
         replace(one, doubts=(Doubt("unsteady", "the steps took longer"),) * (one.repeat > 4))
         for one in repeats(*steady)
     ]
-    found = only(case_tables.build(doubted)["summary"])
+    found = only(build(doubted)["summary"])
     assert found["marks"] == "unsteady"
     assert found["remarks"] == "unsteady: in repeat 5 the steps took longer (and in 1 more)"
 
 
 def test_five_repeats_have_no_95_percent_interval() -> None:
-    found = only(case_tables.build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
+    found = only(build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
     assert math.isnan(found["throughput_ci_low"])
     assert math.isnan(found["throughput_ci_high"])
     assert found["marks"] == "few"
@@ -147,11 +117,11 @@ def test_noisy_is_not_a_matter_of_chance() -> None:
 def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> None:
     values = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
     base, two = repeats(*values), repeats(*(1.9 * value for value in values), devices_per_node=2)
-    built = case_tables.build(base + two)
+    built = build(base + two)
     assert set(built["summary"]["marks"]) == {""}
     found = row(built["weak_scaling"], devices=2)
     assert found["speedup_ci_low"] < found["speedup"] == 1.9 < found["speedup_ci_high"]
-    built = case_tables.build(base[:5] + two)
+    built = build(base[:5] + two)
     assert row(built["weak_scaling"], devices=2)["marks"] == "few"
 
 
@@ -159,7 +129,7 @@ def test_a_failed_repeat_does_not_enter_the_median_as_zero() -> None:
     # DLPerf: an unfinished log counts as 0.0. The median of 0, 0, 90 and 100 would be 45.
     runs = repeats(None, 100.0, None, 90.0)
     runs[0] = run(None, status="oom", reason="12 GB are too few")
-    found = only(case_tables.build(runs)["summary"])
+    found = only(build(runs)["summary"])
     assert (found["status"], found["repeats"], found["throughput_median"]) == ("ok", 2, 95.0)
     assert found["reason"] == (
         "1 of 4 repeats out of memory: 12 GB are too few; 1 failed: broke; median of the other 2"
@@ -172,7 +142,7 @@ def test_a_case_without_a_good_repeat_has_a_reason_and_no_number() -> None:
         run(None, repeat=2, status="oom", reason="too big"),
         run(None, repeat=3, status="oom", reason="too big"),
     ]
-    found = only(case_tables.build(runs)["summary"])
+    found = only(build(runs)["summary"])
     assert (found["status"], found["repeats"]) == ("oom", 3)
     assert found["reason"] == "2 of 3 repeats out of memory: too big; 1 timed out: 600 s are over"
     numbers = [found[name] for name in found if name.startswith("throughput")]
@@ -181,7 +151,7 @@ def test_a_case_without_a_good_repeat_has_a_reason_and_no_number() -> None:
 
 def test_where_failures_are_equally_frequent_the_most_telling_is_named() -> None:
     runs = [run(None, status=status, reason=status) for status in ("failed", "timeout", "oom")]
-    assert only(case_tables.build(runs)["summary"])["status"] == "oom"
+    assert only(build(runs)["summary"])["status"] == "oom"
 
 
 def test_cases_that_differ_in_one_key_share_no_row() -> None:
@@ -192,13 +162,13 @@ def test_cases_that_differ_in_one_key_share_no_row() -> None:
         {"precision": "amp"},
         {"framework_version": "2.9.0"},
         {"source": "DLPerf"},
-        {"variant": "cpu;steps=20+100"},
+        {"warmup_steps": 20, "timed_steps": 100},
         {"mode": "inference"},
         {"batch_per_device": 64},
         {"unit": "tokens/s"},
     ]
     runs = [run(10.0 + n, **change) for n, change in enumerate(changes)]
-    summary = case_tables.build(runs)["summary"]
+    summary = build(runs)["summary"]
     assert sorted(summary["throughput_median"]) == [10.0 + n for n in range(len(changes))]
     assert set(summary["repeats"]) == {1}
 
@@ -208,7 +178,7 @@ def test_cases_that_differ_in_one_key_share_no_row() -> None:
 
 def test_weak_scaling_divides_unrounded_medians_and_shows_throughput_beside() -> None:
     runs = repeats(3.0, 3.0) + repeats(20.0, 21.0, nodes=2, devices_per_node=4)
-    scaling = case_tables.build(runs)["weak_scaling"]
+    scaling = build(runs)["weak_scaling"]
     one = row(scaling, devices=1)
     assert (one["speedup"], one["efficiency"], one["throughput_median"]) == (1.0, 1.0, 3.0)
     eight = row(scaling, devices=8)
@@ -219,7 +189,7 @@ def test_weak_scaling_divides_unrounded_medians_and_shows_throughput_beside() ->
 
 def test_without_1n1g_there_is_no_speedup_and_not_1() -> None:
     # DLPerf: a missing 1n1g makes the speed-up 1.0 in silence.
-    found = only(case_tables.build([run(20.0, devices_per_node=8)])["weak_scaling"])
+    found = only(build([run(20.0, devices_per_node=8)])["weak_scaling"])
     assert math.isnan(found["speedup"])
     assert math.isnan(found["efficiency"])
     assert (found["throughput_median"], found["reason"]) == (20.0, "no 1n1g run")
@@ -227,7 +197,7 @@ def test_without_1n1g_there_is_no_speedup_and_not_1() -> None:
 
 def test_a_failed_1n1g_is_named_in_the_cells_that_miss_it() -> None:
     runs = [run(None, status="oom", reason="too big"), run(20.0, devices_per_node=8)]
-    scaling = case_tables.build(runs)["weak_scaling"]
+    scaling = build(runs)["weak_scaling"]
     assert row(scaling, devices=8)["reason"] == "1n1g is oom: too big"
     assert row(scaling, devices=1)["reason"] == "oom: too big"
     assert scaling["speedup"].isna().all()
@@ -238,7 +208,7 @@ def test_a_failed_1n1g_is_named_in_the_cells_that_miss_it() -> None:
     [
         {"batch_per_device": 64},
         {"framework_version": "2.7.0"},
-        {"variant": "cpu;steps=1+2;hw=123456"},
+        {"machine_label": "123456"},
         {"precision": "amp"},
         {"source": "DLPerf"},
         {"unit": "tokens/s"},
@@ -246,7 +216,7 @@ def test_a_failed_1n1g_is_named_in_the_cells_that_miss_it() -> None:
 )
 def test_a_1n1g_of_another_case_is_no_baseline(other: dict[str, Any]) -> None:
     runs = [run(1.0, **other), run(20.0, devices_per_node=8)]
-    assert math.isnan(row(case_tables.build(runs)["weak_scaling"], devices=8)["speedup"])
+    assert math.isnan(row(build(runs)["weak_scaling"], devices=8)["speedup"])
 
 
 def test_amp_is_compared_with_fp32_of_the_same_batch_only() -> None:
@@ -257,7 +227,7 @@ def test_amp_is_compared_with_fp32_of_the_same_batch_only() -> None:
         run(30.0, precision="amp", batch_per_device=96),
         run(None, batch_per_device=96, status="oom", reason="too big"),
     ]
-    amp = case_tables.build(runs)["amp_speedup"]
+    amp = build(runs)["amp_speedup"]
     both = row(amp, batch_per_device=32)
     assert (both["throughput_fp32"], both["throughput_amp"], both["speedup"]) == (10.0, 25.0, 2.5)
     alone = row(amp, batch_per_device=64)
@@ -274,7 +244,7 @@ def test_a_compiler_is_compared_with_none_at_the_same_precision() -> None:
         run(99.0, precision="amp"),
         run(None, compiler="xla", status="unsupported", reason="not built in"),
     ]
-    compiled = case_tables.build(runs)["compiler_speedup"]
+    compiled = build(runs)["compiler_speedup"]
     found = row(compiled, compiler="inductor")
     assert (found["throughput_none"], found["throughput_compiled"]) == (10.0, 12.0)
     assert found["speedup"] == 1.2
@@ -294,7 +264,7 @@ def test_latency_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
         run(None, repeat=4, mode="inference", step_seconds=(9.0,)),
         run(1.0, mode="train", step_seconds=(9.0,)),
     ]
-    found = only(case_tables.build(runs)["latency"])
+    found = only(build(runs)["latency"])
     assert (found["samples"], found["note"]) == (3000, "")
     names = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
     assert [found[name] for name in names] == pytest.approx([1001, 1001, 1800, 1900, 1980])
@@ -303,7 +273,7 @@ def test_latency_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
 def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
     # SuperBench: with 10 steps p95 = p99 = the maximum, unmarked.
     runs = [run(1.0, mode="inference", step_seconds=(0.1,) * 63 + (0.2,))]
-    found = only(case_tables.build(runs)["latency"])
+    found = only(build(runs)["latency"])
     assert (found["p50_ms"], found["p90_ms"]) == (100.0, 100.0)
     assert math.isnan(found["p95_ms"])
     assert math.isnan(found["p99_ms"])
@@ -312,12 +282,12 @@ def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() 
 
 def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:
     runs = [run(1.0, repeat=n, mode="inference", step_seconds=(0.1,) * 63) for n in range(1, 21)]
-    found = only(case_tables.build(runs)["latency"])
+    found = only(build(runs)["latency"])
     assert (found["samples"], found["p50_ms"]) == (1260, 100.0)
     assert math.isnan(found["p90_ms"]), "63 steps of each of 20 repeats are not 1260 of one"
     assert found["note"].startswith("63 steps in a repeat: p90 needs 64,")
     mixed = [replace(runs[0], step_seconds=(0.1,) * 1000), runs[1]]
-    assert math.isnan(only(case_tables.build(mixed)["latency"])["p90_ms"]), "one repeat has too few"
+    assert math.isnan(only(build(mixed)["latency"])["p90_ms"]), "one repeat has too few"
 
 
 def test_failed_and_imported_inference_says_why_it_has_no_latency() -> None:
@@ -325,7 +295,7 @@ def test_failed_and_imported_inference_says_why_it_has_no_latency() -> None:
         run(None, mode="inference"),
         run(5.0, mode="inference", framework="mxnet"),
     ]
-    latency = case_tables.build(runs)["latency"]
+    latency = build(runs)["latency"]
     assert row(latency, framework="pytorch")["note"] == "failed: broke"
     assert row(latency, framework="mxnet")["note"] == "no step times in these records"
     assert latency["mean_ms"].isna().all()
@@ -337,7 +307,7 @@ def test_failed_and_imported_inference_says_why_it_has_no_latency() -> None:
 def some_runs() -> list[Run]:
     return [
         *repeats(1 / 3, 2 / 3, 0.7, 0.1 + 0.2),
-        *repeats(5.0, 6.0, devices_per_node=2, variant="cpu;steps=1+2;hw=abcdef"),
+        *repeats(5.0, 6.0, devices_per_node=2, machine_label="abcdef"),
         run(None, reason='a "quoted" | piped\nreason, with <b>', framework="tensorflow"),
         run(1.0, mode="inference", step_seconds=(0.5, 0.25), precision="amp", compiler="inductor"),
     ]
@@ -349,7 +319,7 @@ def test_the_order_of_runs_does_not_matter(tmp_path: Path) -> None:
         runs = some_runs()
         random.Random(seed).shuffle(runs)
         folder = tmp_path / str(seed)
-        case_tables.write(case_tables.build(runs), folder)
+        case_tables.write(build(runs), folder)
         written.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert all(files == written[0] for files in written)
     assert set(written[0]) == {
@@ -367,7 +337,7 @@ def test_the_order_of_runs_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_csv_keeps_every_digit_and_leaves_missing_cells_empty(tmp_path: Path) -> None:
-    made = case_tables.build(some_runs())
+    made = build(some_runs())
     case_tables.write(made, tmp_path)
     for name, table in made.items():
         text = (tmp_path / f"{name}.csv").read_bytes()
@@ -380,10 +350,10 @@ def test_csv_keeps_every_digit_and_leaves_missing_cells_empty(tmp_path: Path) ->
 
 
 def test_markdown_says_in_words_what_is_missing() -> None:
-    made = case_tables.build(some_runs())
+    made = build(some_runs())
     text = markdown.render("summary", made["summary"])
-    assert "All rows: source framebench, cpu, steps=1+2." in text
-    assert "| hw=abcdef |" in text, "only what differs stands in the rows"
+    assert "All rows: source framebench, accelerator cpu, warm-up steps 1, timed steps 2." in text
+    assert "| abcdef |" in text, "only what differs stands in the rows"
     assert "- failed [" in text
     assert r"a \"quoted\" \| piped reason, with &lt;b>".replace('\\"', '"') in text
     assert "takes at least 6 successful repeats" in text
@@ -397,7 +367,7 @@ def test_weak_scaling_reads_like_dlperfs_table() -> None:
         run(12411.97, nodes=4, devices_per_node=8),
         run(322.0, framework="tensorflow", devices_per_node=8),
     ]
-    text = markdown.render("weak_scaling", case_tables.build(runs)["weak_scaling"])
+    text = markdown.render("weak_scaling", build(runs)["weak_scaling"])
     assert "## resnet50_v1.5, train, fp32, bsz=32 (images/s)" in text
     assert "| node num | device num | pytorch 2.8.0 | tensorflow 2.8.0 |" in text
     assert "| 1 | 1 | 397.64 (1.00) *few* | not run |" in text
@@ -416,12 +386,10 @@ def test_weak_scaling_reads_like_dlperfs_table() -> None:
 )
 def test_a_reason_makes_no_markup(reason: str, shown: str) -> None:
     failed = run(None, status="failed", reason=reason)
-    lines = markdown.render("summary", case_tables.build([failed])["summary"]).splitlines()
+    lines = markdown.render("summary", build([failed])["summary"]).splitlines()
     assert shown in lines
     heading = run(None, status="failed", model="![](x)")
-    assert "## !\\[\\](x), train" in markdown.render(
-        "summary", case_tables.build([heading])["summary"]
-    )
+    assert "## !\\[\\](x), train" in markdown.render("summary", build([heading])["summary"])
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
@@ -446,14 +414,14 @@ def test_files_have_the_access_that_the_umask_leaves(tmp_path: Path) -> None:
 
 
 def test_every_table_renders_without_rows_too() -> None:
-    for name, table in case_tables.build([]).items():
+    for name, table in build([]).items():
         assert "There is no such case" in markdown.render(name, table)
 
 
 def test_a_failed_write_leaves_the_old_table_and_no_scrap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case_tables.write(case_tables.build([run(1.0)]), tmp_path)
+    case_tables.write(build([run(1.0)]), tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     def full_disk(descriptor: int) -> None:
@@ -461,11 +429,11 @@ def test_a_failed_write_leaves_the_old_table_and_no_scrap(
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        case_tables.write(case_tables.build([run(2.0)]), tmp_path)
+        case_tables.write(build([run(2.0)]), tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_target_that_cannot_be_written_is_an_os_error(tmp_path: Path) -> None:
     (tmp_path / "tables").write_text("a file where the folder should be")
     with pytest.raises(OSError, match="tables"):
-        case_tables.write(case_tables.build([run()]), tmp_path / "tables")
+        case_tables.write(build([run()]), tmp_path / "tables")

@@ -6,16 +6,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from framebench.config import catalog
 from framebench.records import parity, proofs
-from framebench.records.run import Run
 from reference import compute
 
 from ..conftest import ROOT
+from ..framebench.made_up_runs import changed, run
 from ..processes import take_own_core
 from .models import (
     BERT,
@@ -226,8 +225,7 @@ def test_finds_amp_without_effect(compare: Compare) -> None:
 
 def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
     wrong = compare(RESNET, *RESNET_MISTAKES["wrong epsilon"])
-    values: dict[str, Any] = dict.fromkeys(Run.__slots__)
-    values.update(
+    timed = run(
         framework=wrong.framework,
         framework_version=wrong.framework_version,
         environment=wrong.environment,
@@ -239,14 +237,13 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
         mode="train",
         precision="fp32",
         compiler="none",
-        variant="cpu;cores=1",
-        nodes=1,
+        cores_per_device=1,
         devices_per_node=2,
     )
     marks = proofs.Marks([wrong], {RESNET: facts_of(RESNET)})
-    assert marks.doubt(Run(**values)) == ("parity", "")
-    assert marks.doubt(Run(**{**values, "mode": "inference"})) == ("unproved", "")
-    assert marks.doubt(Run(**{**values, "source": "dlperf-v1.0"})) is None
+    assert marks.doubt(timed) == ("parity", "")
+    assert marks.doubt(changed(timed, mode="inference")) == ("unproved", "")
+    assert marks.doubt(changed(timed, source="dlperf-v1.0")) is None
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -21,7 +21,7 @@ import pytest
 from framebench.records import record_sets
 from framebench.records.disturbance import disturbed
 from framebench.records.run import Run
-from framebench.tables import case_tables, cases
+from framebench.tables import cases
 from harness import kinds, launcher, rank
 from harness.adapter import Mismatch, Place
 from harness.kind import Context, Subject
@@ -34,6 +34,7 @@ from harness.request import command_line, declaration
 from harness.telemetry import nvml
 
 from ..bench import ROOT, Bench
+from ..framebench.made_up_runs import build
 from ..framebench.test_records import messages, save
 from ..framebench.test_records import record as valid_record
 from ..framebench.test_tables import only
@@ -124,7 +125,7 @@ def lab(tmp_path: Path) -> Lab:
 def tabled(*benches: Bench) -> list[dict[str, Any]]:
     """The rows of the summary with the records of these benches, in their order."""
     found = [record_sets.load(bench.output.parent).runs for bench in benches]
-    return [only(case_tables.build(runs)["summary"]) for runs in found]
+    return [only(build(runs)["summary"]) for runs in found]
 
 
 def benches(toy: Bench, count: int) -> list[Bench]:
@@ -419,7 +420,7 @@ def test_a_warm_up_that_was_too_short_is_marked_and_can_be_longer(lab: Lab) -> N
     steps = [0.1 * (1 + max(0.0, 1 - step / 60)) for step in range(400)]
     peers = 100 / sum(steps[20:120])
     assert peers == pytest.approx(8.80, abs=0.01)
-    found = only(case_tables.build([lab.run(steps, 20, 100)])["summary"])
+    found = only(build([lab.run(steps, 20, 100)])["summary"])
     assert "unsteady" in found["marks"].split()
     assert "steps took -" in found["remarks"], "how they changed is not said"
     settled = lab.run(steps, 20, 100, limit=200)

@@ -97,21 +97,22 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
     from .comparison import compare
     from .records import parity, proofs
     from .report import html_report
-    from .tables import case_tables
+    from .tables import case_tables, cases
 
-    sets, marks = [], []
     models = catalog.load_catalog(PROJECT).models
-    for source in (base, candidate):
+
+    def grouped(source: Source) -> cases.CaseResults:
         found = record_sets.load(source.path)
         certificates, problems = parity.load(certificates_of(source.path))
         for problem in (*found.problems, *problems):
             print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
         if not found.runs:
             raise record_sets.RecordsError(f"{source}: holds no record of a run")
-        sets.append(record_sets.of_variant(found, source.variant) if source.variant else found.runs)
-        marks.append(proofs.Marks(certificates, models))
+        runs = record_sets.of_arm(found, source.variant) if source.variant else found.runs
+        return cases.group(runs, proofs.Marks(certificates, models))
+
     threshold = fail_on or compare.THRESHOLD
-    frame = compare.compare(sets[0], sets[1], (marks[0], marks[1]), threshold)
+    frame = compare.compare(grouped(base), grouped(candidate), threshold)
     case_tables.write({"compare": frame}, results / "tables")
     page = results / "compare.html"
     html_report.write_comparison(frame, page, str(base), str(candidate), threshold)
@@ -132,7 +133,7 @@ def make_report(source: Path, results: Path) -> None:
     from .audit import published
     from .records import parity, peaks, proofs
     from .report import html_report
-    from .tables import case_tables, efficiency, largest_batch, parity_table, split_table
+    from .tables import case_tables, cases, efficiency, largest_batch, parity_table, split_table
 
     found = record_sets.load(source)
     certificates, of_parity = parity.load(certificates_of(source))
@@ -145,16 +146,12 @@ def make_report(source: Path, results: Path) -> None:
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     models = catalog.load_catalog(PROJECT).models
-    marks = proofs.Marks(certificates, models)
-    made = case_tables.build(found.runs, marks)
+    grouped = cases.group(found.runs, proofs.Marks(certificates, models))
+    made = case_tables.build(grouped)
     made["efficiency"] = efficiency.table(
-        found.runs,
-        marks,
-        peaks.Peaks(reached),
-        models,
-        efficiency.load_datasheets(),
+        grouped, peaks.Peaks(reached), models, efficiency.load_datasheets()
     )
-    made["split"] = split_table.table(found.runs, marks)
+    made["split"] = split_table.table(grouped)
     if certificates:
         made["parity"] = parity_table.table(parity.latest(certificates))
     if searched:
@@ -162,14 +159,14 @@ def make_report(source: Path, results: Path) -> None:
     reference = (source if source.is_dir() else source.parent) / "published.csv"
     compared = None
     if reference.is_file():
-        compared = published.compare_published(found.runs, reference)
+        compared = published.compare_published(grouped, reference)
     folder, page = results / "tables", results / "report.html"
     everything = made if compared is None else {**made, "published": compared}
     # All is made before anything is written: what fails leaves the former tables and report.
     files = case_tables.files(everything, folder)
     files[page] = html_report.render(
-        replace(found, problems=problems), made, page.parent, "Framebench report", compared,
-        interrupted,
+        replace(found, problems=problems), grouped, made, page.parent, "Framebench report",
+        compared, interrupted,
     )  # fmt: skip
     vouching = folder / FINGERPRINT
     vouching.unlink(missing_ok=True)
@@ -260,35 +257,42 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     there, below ``results``."""
     from .audit import lint_results
     from .records import parity, proofs
+    from .tables import cases
 
     found = record_sets.load(source)
     if not found.runs and not found.problems:
         raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
     certificates, problems = parity.load(certificates_of(source))
     marks = proofs.Marks(certificates, catalog.load_catalog(PROJECT).models)
+    grouped = cases.group(found.runs, marks)
     folders = (source.parent / "tables", results / "tables")
     stated = {folder: folder / FINGERPRINT for folder in folders}
     vouched = fingerprint(found, source)
     found = replace(found, problems=(*found.problems, *problems))
     for folder, file in stated.items():
         if file.is_file() and file.read_text().strip() == vouched:
-            return lint_results.check_results(found, marks, str(source), folder)
+            return lint_results.check_results(found, grouped, str(source), folder)
     if lint_results.holds_tables(folders[0]):
-        return lint_results.check_results(found, marks, str(source), folders[0], stale=True)
-    return lint_results.check_results(found, marks, str(source), None)
+        return lint_results.check_results(found, grouped, str(source), folders[0], stale=True)
+    return lint_results.check_results(found, grouped, str(source), None)
 
 
 def summary_text(summary: pd.DataFrame) -> str:
     """The summary for a terminal, numbers rounded for reading, failures with their reason."""
+    from .tables import condition_words
+
     lines = []
+    shown = summary.head(PRINTED_ROWS)
+    conditions = condition_words.telling(shown.to_dict("records"))
     row: Any
-    for row in summary.head(PRINTED_ROWS).itertuples():
+    for row in shown.itertuples():
         if row.status == "ok":
             spread = f"[{row.throughput_min:.2f} .. {row.throughput_max:.2f}]"
             value = f"{row.throughput_median:10.2f} {row.unit:<11} {spread} of {row.repeats}"
         else:
             value = f"{row.status:>10}"
         note = f" {row.marks}" if row.marks else ""
+        note += f"  {text}" if (text := conditions(row._asdict())) else ""
         note += f"  {row.reason}" if row.reason else ""
         lines.append(f"{columns_with_size(row)} {value}{note}")
     if len(summary) > PRINTED_ROWS:

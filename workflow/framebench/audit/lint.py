@@ -13,12 +13,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..records import record_sets
-from ..records.run import Run
 from ..statistics.intervals import Interval
-from ..tables.cases import KEYS
+from ..tables.cases import CaseResults, group
 from . import figures
 from .findings import Finding, Linted
-from .printed import Figure, Key, Ratio, by_case, by_row, figures_of, implied_baselines, ratios_of
+from .printed import (
+    Figure,
+    Key,
+    Ratio,
+    by_case,
+    by_row,
+    figures_of,
+    implied_baselines,
+    key_of,
+    ratios_of,
+)
 from .published import CELL, RISING, SCORES, compare_published, read_causes, read_cells
 
 PUBLISHED_NAME = "published.csv"
@@ -42,12 +51,13 @@ def check_folder(folder: Path) -> Linted:
     """All checks of a folder of published data. Raises RecordsError where it is none."""
     cells = read_cells(folder / PUBLISHED_NAME)
     found = record_sets.load(folder)
+    cases = group(found.runs, None)
     causes = read_causes(folder)
     printed = figures_of(cells)
     checked = [
         *check_figures(printed),
-        *repeats_found(printed, found.runs),
-        *follow_from_runs(found.runs, folder / PUBLISHED_NAME),
+        *repeats_found(printed, cases),
+        *follow_from_runs(cases, folder / PUBLISHED_NAME),
     ]
     named = [_finding(folder.name, *one, causes=causes) for one in checked]
     named += [
@@ -215,11 +225,11 @@ def _deviation_agrees(
         yield deviation, "deviation", f"{found[0]:.3g} to {found[1]:.3g}", why
 
 
-def repeats_found(printed: Sequence[Figure], runs: Sequence[Run]) -> Iterator[Found]:
+def repeats_found(printed: Sequence[Figure], cases: CaseResults) -> Iterator[Found]:
     """A case whose runs are published has as many as its figures are stated to be made of."""
     counted: dict[Key, int] = defaultdict(int)
-    for run in runs:
-        counted[tuple(str(getattr(run, name)) for name in KEYS)] += 1
+    for key, case in cases.items():
+        counted[key_of(key)] += len(case.runs)
     told = set()
     for one in printed:
         stated, count = one.cell["repeats"], counted.get(one.key)
@@ -230,11 +240,11 @@ def repeats_found(printed: Sequence[Figure], runs: Sequence[Run]) -> Iterator[Fo
                 yield replace(one, said=stated), "repeats", str(count), note
 
 
-def follow_from_runs(runs: Sequence[Run], published_csv: Path) -> Iterator[Found]:
+def follow_from_runs(cases: CaseResults, published_csv: Path) -> Iterator[Found]:
     """A figure whose runs are published is their median, or the ratio of two."""
-    if not runs:
+    if not cases:
         return
-    compared = compare_published(runs, published_csv)
+    compared = compare_published(cases, published_csv)
     differing = compared[compared["agrees"].eq(False).fillna(False)]
     for row in differing.to_dict("records"):
         cell = {str(name): str(value) for name, value in row.items()}

@@ -9,16 +9,17 @@ import io
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pandas as pd
 
-from ..records.proofs import Marks
+from ..cases.conditions import CASE, KEYS, NATIVE
 from ..records.record_sets import RecordSet, load_record
 from ..records.run import RecordsError, Run
 from ..tables import case_tables, scaling
-from ..tables.cases import KEYS
+from ..tables.cases import CaseResults
 from . import figures
 from .findings import Finding, Linted
 
@@ -33,6 +34,8 @@ GAPS_SHOWN = 20
 #: A record states a figure and what it follows from, written from the same floats.
 RELATIVE_ERROR = 1e-6
 RATIOS = ("speedup", "efficiency")
+#: What a condition has that nobody asked for, as a CSV has it.
+_UNTOLD = ("", "False", NATIVE)
 
 Row = Mapping[str, str]
 # What a check yields: table, row, check, printed, recomputed, note.
@@ -40,10 +43,10 @@ Found = tuple[str, str, str, str, str, str]
 
 
 def check_results(
-    found: RecordSet, marks: Marks, source: str, made: Path | None, stale: bool = False
+    found: RecordSet, cases: CaseResults, source: str, made: Path | None, stale: bool = False
 ) -> Linted:
     """All checks of a set of records, and of the tables in the folder ``made`` if there are any.
-    ``marks`` are those that the tables had; ``stale`` where they were made of other records."""
+    ``cases``: of these records; ``stale`` where the tables were made of others."""
     findings: list[Found] = [
         ("records", one.origin, "record", "", "", one.message) for one in found.problems
     ]
@@ -55,7 +58,7 @@ def check_results(
         if stale:
             note = "made of other records than these: make them again with the target report"
             findings.append(("tables", str(made), "stale", "", "", note))
-        for name, frame in case_tables.build(found.runs, marks).items():
+        for name, frame in case_tables.build(cases).items():
             printed = read_table(made / f"{name}.csv")
             count += len(printed)
             findings += table_recomputes(name, printed, as_printed(frame))
@@ -65,7 +68,7 @@ def check_results(
 
 def holds_tables(folder: Path) -> bool:
     """Whether any of the tables that are made of records is there."""
-    return any((folder / f"{name}.csv").is_file() for name in case_tables.build(()))
+    return any((folder / f"{name}.csv").is_file() for name in case_tables.build({}))
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
@@ -98,8 +101,9 @@ def record_agrees(run: Run) -> Iterator[Found]:
     if run.record is None or run.status != "ok":
         return
     record = load_record(run.record)
-    devices, steps = run.nodes * run.devices_per_node, record["settings"]["timed_steps"]
-    samples, ranks = run.batch_per_device * devices * steps, record["ranks"]
+    batch, devices = run.case.batch_per_device, run.case.devices
+    steps, ranks = record["settings"]["timed_steps"], record["ranks"]
+    samples = batch * devices * steps
 
     def differs(check: str, printed: Any, recomputed: Any, note: str) -> Found:
         return "records", run.origin, check, f"{printed:.10g}", f"{recomputed:.10g}", note
@@ -107,7 +111,7 @@ def record_agrees(run: Run) -> Iterator[Found]:
     if len(ranks) != devices:
         yield differs("devices", len(ranks), devices, "ranks of so many devices")
     if record["samples"] != samples:
-        note = f"samples of {run.batch_per_device} x {devices} devices x {steps} steps"
+        note = f"samples of {batch} x {devices} devices x {steps} steps"
         yield differs("throughput", record["samples"], samples, note)
     windows = [rank["window_seconds"] for rank in ranks if rank.get("window_seconds")]
     window = record["window_seconds"]
@@ -135,7 +139,7 @@ def repeats_complete(runs: Sequence[Run]) -> Iterator[Found]:
     cases: dict[Any, set[int]] = defaultdict(set)
     for run in runs:
         if run.record is not None:
-            case = str(PurePosixPath(run.origin).parent), *(getattr(run, k) for k in _ASKED)
+            case = str(PurePosixPath(run.origin).parent), *_asked(run.case)
             cases[case].add(run.repeat)
     for (folder, *_), numbers in cases.items():
         missing = list(_gaps(numbers))
@@ -157,7 +161,7 @@ def _gaps(numbers: set[int]) -> Iterator[str]:
 
 
 # What was asked for: a version may change between the repeats of a case.
-_ASKED = [key for key in KEYS if key not in ("framework_version", "variant")]
+_asked = attrgetter(*(key for key in CASE if key != "framework_version"))
 
 
 def table_recomputes(
@@ -167,7 +171,7 @@ def table_recomputes(
     there, wanted = _by_case(printed), _by_case(recomputed)
     for case in [*wanted, *(case for case in there if case not in wanted)]:
         rows, others = there.get(case, []), wanted.get(case, [])
-        label = " ".join(filter(None, case))
+        label = " ".join(value for value in case if value not in _UNTOLD)
         if len(rows) != len(others):
             note = "rows of this case in the table, and by the records"
             yield name, label, "rows", str(len(rows)), str(len(others)), note

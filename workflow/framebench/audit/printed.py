@@ -7,14 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..cases import conditions
+from ..cases.conditions import CASE
 from ..statistics.intervals import Interval
-from ..tables.cases import KEYS
 from . import figures
 
 #: What a speed-up is relative to.
 ONE_DEVICE, FULL_PRECISION = "one device", "full precision"
 
+#: The columns that say what a printed figure is of. Tables tell of other conditions than these in
+#: words, if at all.
+KEYS = (*CASE, "input_pipeline", "variant")
+
 Key = tuple[str, ...]
+
+
+def key_of(of: conditions.Key) -> Key:
+    """KEYS of a case whose runs are known."""
+    return (*map(str, of.cells[: len(CASE)]), of.conditions.input, of.conditions.source_variant)
 
 
 @dataclass(frozen=True)
@@ -116,7 +126,7 @@ def ratios_of(printed: Sequence[Figure]) -> list[Ratio]:
 
 
 def _is_amp_base(other: Figure, one: Figure) -> bool:
-    same = ("framework", "model", "mode", "variant", "nodes", "devices_per_node")
+    same = ("framework", "model", "mode", "input_pipeline", "variant", "nodes", "devices_per_node")
     return other.cell["precision"] != one.cell["precision"] and all(
         other.cell[name] == one.cell[name] for name in same
     )

@@ -15,17 +15,39 @@ from typing import Any
 
 import pandas as pd
 
+from ..cases.conditions import NATIVE
 from ..cases.names import topology
 from ..files import json_files
 from ..files.text import printable
-from ..records.run import RecordsError, Run
+from ..records.run import RecordsError
 from ..records.tidy_csv import LARGEST_COUNT
-from ..tables.case_tables import build
-from ..tables.cases import KEYS
+from ..tables.cases import CaseResults
+from ..tables.scaling import WEAK_COLUMNS, weak
 from .figures import ROUNDING, half_unit
+from .printed import KEYS, key_of
 
 CELL = ("table", "place", "column", "quantity")
-PUBLISHED_COLUMNS = ("table", "place", "column", *KEYS, "quantity", "printed", "unit", "repeats")
+PUBLISHED_COLUMNS = (
+    "table",
+    "place",
+    "column",
+    "framework",
+    "framework_version",
+    "source",
+    "model",
+    "mode",
+    "precision",
+    "compiler",
+    "input_pipeline",
+    "variant",
+    "nodes",
+    "devices_per_node",
+    "batch_per_device",
+    "quantity",
+    "printed",
+    "unit",
+    "repeats",
+)
 CAUSE_COLUMNS = (*CELL, "cause")
 CAUSES_NAME = "causes.csv"
 COMPARED_COLUMNS = (*PUBLISHED_COLUMNS, "recomputed", "half_unit", "agrees", "note")
@@ -58,12 +80,15 @@ _NAMES = {
     "variant": "variant",
     "batch_per_device": "batch",
 }
+_ORDER = ("framework", "framework_version", "source", "model", "mode", "precision", "compiler",
+          "variant", "nodes", "devices_per_node", "batch_per_device")  # fmt: skip
 
 Row = Mapping[str, str]
 
 
-def compare_published(runs: Sequence[Run], published_csv: Path) -> pd.DataFrame:
-    """Every published cell against what its runs give: COMPARED_COLUMNS, in the order printed.
+def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
+    """Every published cell against what the runs of its case give: COMPARED_COLUMNS, in the order
+    printed.
 
     `recomputed` is not rounded; `half_unit` is half a unit of the last printed digit; `agrees` is
     True, False, or missing where there is nothing to compare. `note` is the cause of a difference
@@ -72,9 +97,9 @@ def compare_published(runs: Sequence[Run], published_csv: Path) -> pd.DataFrame:
     """
     cells = read_cells(published_csv)
     causes = read_causes(published_csv.parent)
-    scaling = build(runs)["weak_scaling"].to_dict("records")
-    cases = {tuple(str(row[key]) for key in KEYS): row for row in scaling}
-    rows = [_compared(cell, cases, causes) for cell in cells]
+    figures = (dict(zip(WEAK_COLUMNS, row, strict=True)) for row in weak(cases))
+    known = {key_of(key): row for key, row in zip(cases, figures, strict=True)}
+    rows = [_compared(cell, known, causes) for cell in cells]
     table = pd.DataFrame(rows, columns=list(COMPARED_COLUMNS), dtype=object)
     types = {"recomputed": "float64", "half_unit": "float64", "agrees": "boolean"}
     return table.astype({name: types.get(name, "str") for name in COMPARED_COLUMNS})
@@ -155,7 +180,8 @@ def _compared(
 
 def _nearest(cell: Row, cases: Iterable[tuple[str, ...]]) -> str:
     """Why a figure has no runs: how the runs nearest to it differ from it."""
-    known = [dict(zip(KEYS, key, strict=True)) for key in cases]
+    known = [_named(dict(zip(KEYS, key, strict=True))) for key in cases]
+    cell = _named(cell)
     for keys in (("framework",), ("framework", "model"), ("framework", "model", "mode")):
         known = [run for run in known if all(run[key] == cell[key] for key in keys)]
         if not known:
@@ -165,11 +191,17 @@ def _nearest(cell: Row, cases: Iterable[tuple[str, ...]]) -> str:
         return [key for key in _NAMES if run[key] != cell[key]]
 
     # The keys of the run break ties, so that the order of the runs does not matter.
-    nearest = min(known, key=lambda run: (len(differences(run)), *run.values()))
+    nearest = min(known, key=lambda run: (len(differences(run)), *(run[key] for key in _ORDER)))
     other = differences(nearest)
     if not other:
         return f"no runs at {topology(cell['nodes'], cell['devices_per_node'])}"
     return f"runs are of {_told(nearest, other)}; this figure is of {_told(cell, other)}"
+
+
+def _named(row: Row) -> Row:
+    """With the input pipeline, where it is not the usual, as a part of the variant."""
+    pipeline = row["input_pipeline"] if row["input_pipeline"] != NATIVE else ""
+    return {**row, "variant": ";".join(filter(None, (pipeline, row["variant"])))}
 
 
 def _told(row: Row, keys: Sequence[str]) -> str:

@@ -24,13 +24,14 @@ from typing import Any
 
 import pandas as pd
 
+from ..cases.conditions import KEY_TYPES, KEYS, Key
 from ..cases.names import columns_with_size
 from ..records.facts import leaves
-from ..records.proofs import Marks
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
 from ..statistics import descriptive, intervals, signed_rank
-from ..tables.cases import KEYS, Case, Key, group, marks_of
+from ..tables import condition_words
+from ..tables.cases import CaseResult, CaseResults, marks_of
 from . import pairs
 
 COLUMNS = (
@@ -58,18 +59,17 @@ NO_DIFFERENCE, CANNOT_TELL = "no difference shown", "cannot tell"
 
 #: The parts of a record's environment in which two sets may differ.
 ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
-VERSION = KEYS.index("framework_version")
 
 
 @dataclass(frozen=True)
 class Matched:
     """The same case in both sets; None where a set does not have it."""
 
-    base: Case | None
-    candidate: Case | None
+    base: CaseResult | None
+    candidate: CaseResult | None
 
     @property
-    def both(self) -> tuple[Case, Case] | None:
+    def both(self) -> tuple[CaseResult, CaseResult] | None:
         """Both, where both have a throughput."""
         if self.base is None or self.candidate is None:
             return None
@@ -91,16 +91,13 @@ class Estimate:
 
 
 def compare(
-    base: Sequence[Run],
-    candidate: Sequence[Run],
-    marks: tuple[Marks | None, Marks | None] = (None, None),
-    threshold: float = THRESHOLD,
+    base: CaseResults, candidate: CaseResults, threshold: float = THRESHOLD
 ) -> pd.DataFrame:
     """A row for every case of either set, COLUMNS; nothing is rounded. ``threshold``: a part.
 
     ``framework_version`` is the base's; another one of the candidate's is among the
     ``differences``. ``pairs`` is 0 where each side was looked at as a set."""
-    cases = list(match(group(base, marks[0]), group(candidate, marks[1])))
+    cases = list(match(base, candidate))
     count = sum(matched.both is not None for matched in cases)
     found = [estimate(*matched.both, count) if matched.both else None for matched in cases]
     p_values = {id(one): one.p_value for one in found if one and one.p_value is not None}
@@ -112,13 +109,12 @@ def compare(
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     numbers = ("base_median", "candidate_median", "ratio", "ratio_ci_low", "ratio_ci_high",
                "p_adjusted")  # fmt: skip
-    counts = ("nodes", "devices_per_node", "batch_per_device", "base_repeats",
-              "candidate_repeats", "pairs")  # fmt: skip
-    types = {**dict.fromkeys(numbers, "float64"), **dict.fromkeys(counts, "int64")}
+    counts = ("base_repeats", "candidate_repeats", "pairs")
+    types = KEY_TYPES | dict.fromkeys(numbers, "float64") | dict.fromkeys(counts, "int64")
     return frame.astype({name: types.get(name, "str") for name in COLUMNS})
 
 
-def estimate(base: Case, candidate: Case, cases: int) -> Estimate:
+def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
     """Of a case that has a throughput on both sides, one of so many ``cases`` compared."""
     order = pairs.order(base.ok, candidate.ok)
     ratios = pairs.ratios(base.ok, candidate.ok)
@@ -143,6 +139,7 @@ def estimate(base: Case, candidate: Case, cases: int) -> Estimate:
 def summary_text(frame: pd.DataFrame) -> str:
     """A line for each case, how many have each verdict, and what must be known of all."""
     lines = []
+    conditions = condition_words.telling(frame.to_dict("records"))
     row: Any
     for row in frame.itertuples():
         ratio = "-" if pd.isna(row.ratio) else f"{row.ratio:.3f}"
@@ -150,6 +147,7 @@ def summary_text(frame: pd.DataFrame) -> str:
             ratio += f" [{row.ratio_ci_low:.3f} .. {row.ratio_ci_high:.3f}]"
         ratio += f" {row.pairs} pairs" if row.pairs else ""
         note = f" ({row.reason})" if row.reason else ""
+        note += f"  {text}" if (text := conditions(row._asdict())) else ""
         lines.append(f"{columns_with_size(row)} {ratio:<32} {row.verdict}{note}")
     counted = Counter(frame["verdict"])
     lines.append("\n" + ", ".join(f"{counted[name]} {name}" for name in sorted(counted)))
@@ -213,32 +211,29 @@ def undecided(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
     return frame[both & ~excluded & ~shown]
 
 
-def match(
-    base: Mapping[tuple[Key, str], Case], candidate: Mapping[tuple[Key, str], Case]
-) -> Iterator[Matched]:
+def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
     """Every case of either set once: with its like, or alone."""
     left = dict(candidate)
-    others: dict[Any, list[Any]] = defaultdict(list)
-    for place in candidate:
-        if place not in base:
-            others[_without_version(place)].append(place)
-    alone: dict[Any, int] = defaultdict(int)
-    for place in base:
-        alone[_without_version(place)] += place not in candidate
-    for place, case in base.items():
-        if place not in candidate:
+    others: dict[Key, list[Key]] = defaultdict(list)
+    for key in candidate:
+        if key not in base:
+            others[_without_version(key)].append(key)
+    alone: dict[Key, int] = defaultdict(int)
+    for key in base:
+        alone[_without_version(key)] += key not in candidate
+    for key, case in base.items():
+        if key not in candidate:
             # another version, where each side has exactly one
-            like = others[_without_version(place)]
-            one = len(like) == 1 and alone[_without_version(place)] == 1
-            place = like[0] if one else place
-        yield Matched(case, left.pop(place, None))
+            like = others[_without_version(key)]
+            one = len(like) == 1 and alone[_without_version(key)] == 1
+            key = like[0] if one else key
+        yield Matched(case, left.pop(key, None))
     for case in left.values():
         yield Matched(None, case)
 
 
-def _without_version(place: tuple[Key, str]) -> Any:
-    key, unit = place
-    return (*key[:VERSION], *key[VERSION + 1 :], unit)
+def _without_version(key: Key) -> Key:
+    return key.at(framework_version="")
 
 
 def _row(
@@ -248,7 +243,7 @@ def _row(
     assert case is not None
     verdict, reason = _verdict(matched, found, p_adjusted, threshold)
     return [
-        *case.key,
+        *case.key.cells,
         matched.base and matched.base.throughput,
         matched.candidate and matched.candidate.throughput,
         case.unit,
@@ -295,10 +290,11 @@ def _differences(matched: Matched) -> Iterator[str]:
     """What besides the code under test is not the same on both sides."""
     if matched.base is None or matched.candidate is None:
         return
-    versions = (matched.base.key[VERSION], matched.candidate.key[VERSION])
+    sides = (matched.base, matched.candidate)
+    versions = [side.case.framework_version for side in sides]
     if versions[0] != versions[1]:
         yield f"framework_version {versions[0]} -> {versions[1]}"
-    one, other = (_environment(case.runs) for case in (matched.base, matched.candidate))
+    one, other = (_environment(side.runs) for side in sides)
     for name in sorted({*one, *other}):
         # An older record does not tell of its processor, which makes it no other one.
         untold = name.startswith("hardware.processor.") and not (name in one and name in other)

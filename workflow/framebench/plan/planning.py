@@ -6,10 +6,11 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..cases import matrix
+from ..cases import conditions, matrix
 from ..cases.matrix import Capacity, Case, LeftOut
 from ..config.catalog import Catalog
 from ..config.settings import Settings
@@ -18,7 +19,7 @@ from ..environments.software import Software, choose
 from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
-from ..records import disturbance, record_files, record_sets
+from ..records import disturbance, record_sets
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
@@ -26,8 +27,9 @@ from . import batch_searches, estimates, repeats, side_by_side
 from .batch_searches import Search
 from .side_by_side import Room
 
-# What a run has of a case. Sequence length and variant stand, with the settings, in its variant.
-_KEYS = tuple(key for key in Case._fields if key not in ("sequence_length", "variant"))
+# What a run's case has of one of the matrix. Sequence length and variant are, with the settings,
+# conditions of it.
+_asked = attrgetter(*(key for key in Case._fields if key not in ("sequence_length", "variant")))
 
 
 class PlannedRun(NamedTuple):
@@ -225,7 +227,7 @@ def request(
 
 
 def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
-    """The part of a request that stands in a record's settings and in the variant of its run."""
+    """The part of a request that stands in a record's settings and in the conditions of its run."""
     suite = settings.suite
     return {
         "accelerator": place.accelerator,
@@ -269,18 +271,18 @@ def _as_asked(
     """The runs that are of the case in whose folder they lie, measured as is asked for. Others were
     put there by hand."""
     measuring = _measuring(settings, place)
-    asked = {
+    wanted = {
         folder: (
-            *(getattr(case, key) for key in _KEYS),
-            record_files.variant_of({**measuring, "variant": case.variant}, case.sequence_length),
+            _asked(case),
+            conditions.of_settings({**measuring, "variant": case.variant}, case.sequence_length),
         )
         for case, folder in folders.items()
     }
 
-    def found(run: Run) -> tuple[Any, ...]:
-        return (*(getattr(run, key) for key in _KEYS), record_sets.measured_as(run))
+    def measured(run: Run) -> tuple[Any, ...]:
+        return _asked(run.case), run.conditions.unlabelled
 
-    return [run for run in runs if asked.get(os.path.dirname(run.origin)) == found(run)]
+    return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
 
 
 def _needed(folders: dict[Case, str], settings: Settings, runs: Iterable[Run]) -> dict[Case, int]:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 Waiting = TypeVar("Waiting")
 
-#: In the variant of a run (see :func:`record_files.variant_of`), and what readers must know of it.
-TOKEN = "side_by_side"
+#: What readers must know of runs that were measured so.
 MEANING = (
     "other runs had the rest of the machine meanwhile; a ratio of many devices to few flatters the "
     "many, which had fewer neighbours"

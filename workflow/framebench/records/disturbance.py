@@ -52,8 +52,8 @@ def disturbed(record: Mapping[str, Any]) -> str:
     nothing speaks against it, or nothing is known.
 
     Of a run with others of ours beside it, it is the devices that must be at rest. Load elsewhere
-    is what such a run is measured with, as its variant says, and no more than a neighbour makes; on
-    GPUs that is all load. It stays in the record.
+    is what such a run is measured with, as its conditions say, and no more than a neighbour makes;
+    on GPUs that is all load. It stays in the record.
     """
     told = []
     for node, watch in by_node.found(record, "watch"):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ..files import json_files
 from ..machine.identities import Identity
 from .record_files import (
-    VARIANT,
     computation_of,
     environment_digest,
     machine_of,
@@ -113,11 +112,9 @@ class Certificate:
         )
 
     @property
-    def variant(self) -> str:
-        """What else it is of, as tokens like those of a run's."""
-        length = [f"seq={self.sequence_length}"] if self.sequence_length else []
-        arm = [f"{VARIANT}={self.arm}"] if self.arm else []
-        return ";".join([*length, *arm, *(f"{name}={value}" for name, value in self.variables)])
+    def variables_text(self) -> str:
+        """``NAME=VALUE`` of each."""
+        return " ".join(f"{name}={value}" for name, value in self.variables)
 
     @property
     def passed(self) -> bool | None:
@@ -153,7 +150,7 @@ def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
     """The last of each comparison, whatever code and environment it was of, sorted."""
     found: dict[tuple[Any, ...], Certificate] = {}
     for one in sorted(certificates, key=lambda one: one.started):
-        found[(*one.subject, one.variant, one.devices, one.dropout)] = one
+        found[(*one.subject, one.arm, one.variables, one.devices, one.dropout)] = one
     # A length of sequences may be None, which has no order.
     return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
 

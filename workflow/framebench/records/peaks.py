@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..cases.conditions import of_settings
 from ..files import json_files
 from ..machine.identities import UNKNOWN, Identity, identity, same
 from .converters import tflops_of
@@ -52,28 +53,20 @@ class Peaks:
     """The peaks of devices, by what a run tells of its device."""
 
     def __init__(self, found: Iterable[Peak] = ()) -> None:
-        self._found: dict[tuple[str, ...], list[Peak]] = defaultdict(list)
+        self._found: dict[tuple[Any, ...], list[Peak]] = defaultdict(list)
         for peak in found:
-            key = (peak.hardware, _variant(peak.accelerator, peak.cores), peak.precision)
             if peak.tflops:
+                key = (peak.hardware, peak.accelerator, peak.cores, peak.precision)
                 self._found[key].append(peak)
 
     def of(self, run: Run) -> Peak | None:
         """The highest on this machine, accelerator and number of cores, in this precision."""
-        if run.source != "framebench" or not run.hardware:
+        if run.case.source != "framebench" or not run.hardware:
             return None
-        tokens = run.variant.split(";")
-        place = ";".join(t for t in tokens if t == tokens[0] or t.startswith("cores="))
-        there = self._found.get((run.hardware, place, run.precision), [])
-        here = [peak for peak in there if same(peak.machine, run.machine)]
+        where = run.conditions
+        key = (run.hardware, where.accelerator, where.cores_per_device, run.case.precision)
+        here = [peak for peak in self._found.get(key, []) if same(peak.machine, run.machine)]
         return max(here, key=lambda peak: peak.tflops or 0.0, default=None)
-
-
-def _variant(accelerator: str, cores: int | None) -> str:
-    """As in the variant of a run."""
-    if accelerator != "cpu" or cores is None:
-        return accelerator
-    return f"{accelerator};cores={cores}"
 
 
 def load(folder: Path) -> tuple[list[Peak], list[Problem]]:
@@ -103,7 +96,7 @@ def _peak(record: Mapping[str, Any]) -> Peak:
         framework_version=record["framework_version"],
         hardware=hardware,
         accelerator=settings["accelerator"],
-        cores=settings["cores_per_device"],
+        cores=of_settings(settings, None).cores_per_device,
         precision=record["case"]["precision"],
         status=record["status"],
         reason=record["reason"],

@@ -32,9 +32,9 @@ class Marks:
         """``parity`` where a comparison of what ``run`` computed failed, else ``unproved`` unless
         all that it takes has passed: on one device; in training also on several, where it had
         several, and with dropout, where the model has it. None of runs of others."""
-        if run.source != "framebench":
+        if run.case.source != "framebench":
             return None
-        several = run.mode == "train" and run.nodes * run.devices_per_node > 1
+        several = run.case.mode == "train" and run.case.devices > 1
         key = (_subject(run), run.environment, run.variables, run.computation, run.machine, several)
         if key not in self._known:
             self._known[key] = self._judged(run, several)
@@ -49,14 +49,14 @@ class Marks:
             # One of several devices says nothing of a single one.
             if one.passed is False and (several or one.devices == 1):
                 return Doubt(FAILED, "")
-        facts = self._models.get(run.model, {})
+        facts = self._models.get(run.case.model, {})
         if "parity" not in facts:
-            return Doubt(UNPROVED, f"there is no reference of {run.model} to compare it with")
+            return Doubt(UNPROVED, f"there is no reference of {run.case.model} to compare it with")
         if not run.computation:
             return Doubt(UNPROVED, "the record does not say which code computed it")
         needed = [(False, False)]
         needed += [(True, False)] * several
-        with_dropout = run.mode == "train" and facts["hyperparameters"].get("dropout")
+        with_dropout = run.case.mode == "train" and facts["hyperparameters"].get("dropout")
         needed += [(False, True)] * bool(with_dropout)
         for kind in needed:
             if kind not in own:
@@ -68,15 +68,16 @@ class Marks:
 
 def _subject(run: Run) -> tuple[Any, ...]:
     """As that of a certificate."""
+    case = run.case
     return (
-        run.framework,
-        run.framework_version,
-        run.variant.partition(";")[0],
-        run.model,
-        run.sequence_length,
-        run.mode,
-        run.precision,
-        run.compiler,
+        case.framework,
+        case.framework_version,
+        run.conditions.accelerator,
+        case.model,
+        run.conditions.sequence_length,
+        case.mode,
+        case.precision,
+        case.compiler,
     )
 
 

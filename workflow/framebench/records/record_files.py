@@ -16,10 +16,10 @@ from typing import Any
 
 import fastjsonschema
 
+from ..cases.conditions import Case, of_settings
 from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
-from ..plan.side_by_side import TOKEN as SIDE_BY_SIDE
 from . import by_node, converters, doubts
 from .communication import all_reduce_of
 from .run import NO_REASON, Problem, Run, cause
@@ -28,7 +28,6 @@ from .step_parts import split_of
 #: The kinds of measurement that the tables are of.
 RUNS = ("train", "inference")
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
-VARIANT = "variant"
 # Of an environment: more than packages, what they are built on.
 _PROVIDED = ("image", "image_digest", "modules")
 # Variables that tell a framework or a library underneath to compute in another way.
@@ -140,17 +139,19 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     steps = _steps_of(slowest)
     hardware = hardware_label(environment["hardware"])
     return Run(
-        framework=case["framework"],
-        framework_version=record["framework_version"],
-        source=record["source"],
-        model=case["model"],
-        mode=record["kind"],
-        precision=case["precision"],
-        compiler=case["compiler"],
-        variant=variant_of(record["settings"], case["sequence_length"]),
-        nodes=int(case["nodes"]),
-        devices_per_node=int(case["devices_per_node"]),
-        batch_per_device=int(case["batch_per_device"]),
+        case=Case(
+            framework=case["framework"],
+            framework_version=record["framework_version"],
+            source=record["source"],
+            model=case["model"],
+            mode=record["kind"],
+            precision=case["precision"],
+            compiler=case["compiler"],
+            nodes=int(case["nodes"]),
+            devices_per_node=int(case["devices_per_node"]),
+            batch_per_device=int(case["batch_per_device"]),
+        ),
+        conditions=of_settings(record["settings"], case["sequence_length"]),
         repeat=int(record["repeat"]),
         attempt=attempt,
         status=record["status"],
@@ -171,7 +172,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
         started=_moment(record["started"]),
         machine=machine_of(record),
-        sequence_length=case["sequence_length"],
+        slowest_rank=slowest.get("rank"),
         variables=variables_of(record),
         computation=computation_of(record),
     )
@@ -198,23 +199,6 @@ def _joules_per_sample(record: Mapping[str, Any]) -> float | None:
         known += [sum(joules)] if joules else []
     # Of some nodes alone it would not be that of the samples of all.
     return sum(known) / record["samples"] if len(known) == record["case"]["nodes"] else None
-
-
-def variant_of(settings: Mapping[str, Any], length: int | None) -> str:
-    """What else than the keys of a run decides its number, from a record's settings and sequence
-    length, as tokens: "cpu;cores=1;seq=128;steps=20+100"."""
-    tokens = [str(settings["accelerator"])]
-    if settings["accelerator"] == "cpu" and settings["cores_per_device"] is not None:
-        tokens.append(f"cores={settings['cores_per_device']}")
-    if settings.get("side_by_side"):
-        tokens.append(SIDE_BY_SIDE)
-    if length is not None:
-        tokens.append(f"seq={length}")
-    limit = f"..{settings['warmup_limit']}" if settings.get("warmup_limit") else ""
-    tokens.append(f"steps={settings['warmup_steps']}{limit}+{settings['timed_steps']}")
-    if settings.get("variant"):
-        tokens.append(f"{VARIANT}={settings['variant']}")
-    return ";".join(tokens)
 
 
 def variables_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..machine.identities import Identity, completed
 from . import searches
-from .record_files import VARIANT, read, read_folder
+from .record_files import read, read_folder
 from .run import STATUSES, Problem, RecordsError, Run, cause, order
 from .tidy_csv import read_csv
 
@@ -30,12 +30,10 @@ __all__ = [
     "load",
     "load_record",
     "machine_label",
-    "measured_as",
-    "of_variant",
+    "of_arm",
 ]
 
 CSV_NAME = "runs.csv"
-_HARDWARE, _ENVIRONMENT = "hw=", "env="
 _TOLD = [f.name for f in fields(Run) if f.name not in ("record", "step_seconds")]
 
 
@@ -70,7 +68,7 @@ def load(path: Path) -> RecordSet:
         raise RecordsError(f"records: {path} does not exist; allowed: a folder or a CSV file")
     else:
         raise RecordsError(f"records: {path} is neither a folder of records nor a CSV file")
-    distinct = _told_apart(_with_known_version(runs))
+    distinct = _labelled(_with_known_version(runs))
     return RecordSet(
         runs=tuple(sorted(distinct, key=order)),
         problems=tuple(sorted(problems, key=lambda problem: (problem.origin, problem.message))),
@@ -89,32 +87,21 @@ def _rows_beside(path: Path, beside_others: bool) -> tuple[list[Run], list[Probl
         return [], [Problem(path.name, str(error))]
 
 
-def measured_as(run: Run) -> str:
-    """The variant of a run from a record, without what tells it apart from others of the set."""
-    tokens = run.variant.split(";")
-    return ";".join(one for one in tokens if not one.startswith((_HARDWARE, _ENVIRONMENT)))
-
-
-def of_variant(found: RecordSet, name: str) -> tuple[Run, ...]:
-    """The runs of one variant of a suite, as if it had none, to be compared with another's. Raises
-    RecordsError where there is none of that name."""
-    tokens = [run.variant.split(";") for run in found.runs]
-    wanted = f"{VARIANT}={name}"
-    if not any(wanted in one for one in tokens):
-        there = {token.partition("=")[2] for one in tokens for token in one if _is_variant(token)}
-        raise RecordsError(
-            f"{found.root}: no run is of variant {name!r}; there are: "
-            f"{', '.join(sorted(there)) or 'none'}"
-        )
-    return tuple(
-        replace(run, variant=";".join(token for token in one if token != wanted))
-        for run, one in zip(found.runs, tokens, strict=True)
-        if wanted in one
+def of_arm(record_set: RecordSet, name: str) -> tuple[Run, ...]:
+    """The runs of one arm of an A/B test as if they were of none, to be compared with another's.
+    Raises RecordsError where there is none of that name."""
+    runs = tuple(
+        replace(run, conditions=replace(run.conditions, arm=""))
+        for run in record_set.runs
+        if run.conditions.arm == name
     )
-
-
-def _is_variant(token: str) -> bool:
-    return token.startswith(f"{VARIANT}=")
+    if not runs:
+        arms = {run.conditions.arm for run in record_set.runs} - {""}
+        raise RecordsError(
+            f"{record_set.root}: no run is of variant {name!r}; there are: "
+            f"{', '.join(sorted(arms)) or 'none'}"
+        )
+    return runs
 
 
 def fingerprint(found: RecordSet) -> str:
@@ -149,15 +136,16 @@ def _with_known_version(runs: Iterable[Run]) -> list[Run]:
     runs = list(runs)
     versions: dict[tuple[str, str], set[str]] = defaultdict(set)
     for run in runs:
-        if run.framework_version:
-            versions[run.framework, run.source].add(run.framework_version)
-    known = {key: next(iter(found)) for key, found in versions.items() if len(found) == 1}
-    return [
-        run
-        if run.framework_version or (run.framework, run.source) not in known
-        else replace(run, framework_version=known[run.framework, run.source])
-        for run in runs
-    ]
+        if run.case.framework_version:
+            versions[run.case.framework, run.case.source].add(run.case.framework_version)
+    known = {key: next(iter(some)) for key, some in versions.items() if len(some) == 1}
+    completed = []
+    for run in runs:
+        version = known.get((run.case.framework, run.case.source), "")
+        if version and not run.case.framework_version:
+            run = replace(run, case=replace(run.case, framework_version=version))
+        completed.append(run)
+    return completed
 
 
 def _with_largest(runs: list[Run], largest: frozenset[searches.Key]) -> list[Run]:
@@ -167,37 +155,38 @@ def _with_largest(runs: list[Run], largest: frozenset[searches.Key]) -> list[Run
     return [replace(run, largest=searches.key_of(run) in largest) for run in runs]
 
 
-def _told_apart(runs: Sequence[Run]) -> list[Run]:
-    """Append ;hw= or ;env= to the variant where runs that would share a row or a ratio come from
-    different machines or environments.
+def _labelled(runs: Sequence[Run]) -> list[Run]:
+    """Label machine or environment in the conditions of runs that would share a row or a ratio but
+    come from different ones.
 
     The group is all that a table may divide by each other, so all precisions, compilers, batches
     and device counts: a 1n1g of one machine must not be the baseline of an 8-device run of another.
     """
-    groups: dict[tuple[str, ...], list[Run]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for run in runs:
-        key = (run.framework, run.framework_version, run.source, run.model, run.mode, run.variant)
-        groups[key].append(run)
-    marked = []
+        case = run.case
+        key = (case.framework, case.framework_version, case.source, case.model, case.mode)
+        groups[(*key, run.conditions)].append(run)
+    labelled = []
     fuller = completed(run.machine for run in runs)
     for group in groups.values():
         machines = {fuller[run.machine] for run in group if run.hardware}
         environments = {run.environment for run in group} - {""}
         for run in group:
-            tokens = [run.variant]
-            machine = fuller[run.machine]
+            machine, conditions = fuller[run.machine], run.conditions
             if run.hardware and len(machines) > 1:
-                tokens.append(machine_label(machine))
+                conditions = replace(conditions, machine=machine_label(machine))
             if run.environment and len(environments) > 1:
-                tokens.append(f"{_ENVIRONMENT}{_six(run.environment)}")
-            variant = ";".join(filter(None, tokens))
-            marked.append(replace(run, variant=variant, machine=machine))
-    return marked
+                conditions = replace(conditions, environment=_six(run.environment))
+            if (machine, conditions) != (run.machine, run.conditions):
+                run = replace(run, conditions=conditions, machine=machine)
+            labelled.append(run)
+    return labelled
 
 
 def machine_label(machine: Identity) -> str:
-    """The token by which a variant names a machine."""
-    return f"{_HARDWARE}{_six(str(machine))}"
+    """By which the conditions of a run name its machine."""
+    return _six(str(machine))
 
 
 def _six(text: str) -> str:

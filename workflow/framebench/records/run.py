@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..cases.conditions import Case, Conditions, Key
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
@@ -33,7 +34,8 @@ class Run:
     """One repeat of one case, measured by us or imported.
 
     `throughput` is in `unit` (global samples/s), None unless `status` is "ok"; `step_seconds` are
-    the timed steps of the slowest rank, () for imported runs; `attempt` is 0 for the first.
+    the timed steps of the slowest rank, whose number is `slowest_rank`, () and None for imported
+    runs; `attempt` is 0 for the first.
     `origin` is the record's path below the set's root, or "runs.csv:LINE". `hardware` (a label)
     and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
     not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
@@ -41,24 +43,15 @@ class Run:
     all its samples; `split` is that of the slowest rank, None where none was asked for;
     `all_reduce` is None where none was timed.
     `machine`: what tells the machine from others, of several nodes the first.
-    `sequence_length` is in tokens. `variables` are those that an A/B test gives the ranks and those
-    that change a framework's arithmetic, by name; `computation` is a digest of the code that
-    computed it, "" where that is not known.
+    `variables` are those that an A/B test gives the ranks and those that change a framework's
+    arithmetic, by name; `computation` is a digest of the code that computed it, "" where that is
+    not known.
     `largest`: its batch is the largest that fits, found by a search. `started`: when, in seconds of
     the epoch, None where that is not known.
     """
 
-    framework: str
-    framework_version: str
-    source: str
-    model: str
-    mode: str
-    precision: str
-    compiler: str
-    variant: str
-    nodes: int
-    devices_per_node: int
-    batch_per_device: int
+    case: Case
+    conditions: Conditions
     repeat: int
     attempt: int
     status: str
@@ -80,24 +73,16 @@ class Run:
     largest: bool = False
     started: float | None = None
     machine: Identity = UNKNOWN
-    sequence_length: int | None = None
+    slowest_rank: int | None = None
     variables: tuple[tuple[str, str], ...] = ()
     computation: str = ""
+
+    @property
+    def key(self) -> Key:
+        """What the repeats of its case have in common."""
+        return Key(self.case, self.conditions, self.unit)
 
 
 def order(run: Run) -> tuple[Any, ...]:
     """Sorts the runs of a case together, and cases so that a scaling series reads upwards."""
-    key = (
-        run.framework,
-        run.framework_version,
-        run.source,
-        run.model,
-        run.mode,
-        run.precision,
-        run.compiler,
-        run.variant,
-        run.batch_per_device,
-        run.nodes,
-        run.devices_per_node,
-    )
-    return (*key, run.repeat, run.attempt, run.origin)
+    return (run.key.order, run.repeat, run.attempt, run.origin)

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import fastjsonschema
 
+from ..cases.conditions import Conditions, of_settings
 from ..config.batch_search import FORMAT
 from ..files import json_files
 from ..files.attempt_names import split_attempt
-from .record_files import variant_of
 from .run import Problem, Run, cause
 
 FOLDER = "largest_batch"
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "largest_batch.schema.json"
 
 CASE = ("framework", "framework_version", "model", "mode", "precision", "compiler")
-PLACE = ("variant", "nodes", "devices_per_node")
+TOPOLOGY = ("nodes", "devices_per_node")
+#: The conditions that decide what fits.
+DECIDING = ("accelerator", "cores_per_device", "side_by_side", "sequence_length", "arm")
+#: The columns of what a search is of.
+SUBJECT = (*CASE, *DECIDING, *TOPOLOGY)
 
 Key = tuple[Any, ...]
+_case_of = attrgetter(*CASE, *TOPOLOGY)
 
 
 @dataclass(frozen=True)
@@ -39,27 +45,32 @@ class Result:
     @property
     def key(self) -> Key:
         """What the runs of the case that it found have in common with it."""
-        return (*(self.labels[name] for name in (*CASE, *PLACE)), self.batch)
+        return (*(self._case[name] for name in (*CASE, *TOPOLOGY)), self._conditions, self.batch)
 
     @property
-    def labels(self) -> dict[str, Any]:
-        """What the tables call the case by."""
-        case, settings = self.content["case"], self.content["settings"]
-        variant = _without_steps(variant_of(settings, case["sequence_length"]))
-        version = self.content["framework_version"]
-        return {**case, "framework_version": version, "variant": variant}
+    def cells(self) -> list[Any]:
+        """Those of the columns SUBJECT."""
+        conditions = {name: getattr(self._conditions, name) for name in DECIDING}
+        return [{**self._case, **conditions}[name] for name in SUBJECT]
+
+    @property
+    def _case(self) -> dict[str, Any]:
+        return {**self.content["case"], "framework_version": self.content["framework_version"]}
+
+    @property
+    def _conditions(self) -> Conditions:
+        length = self.content["case"]["sequence_length"]
+        return _without_steps(of_settings(self.content["settings"], length))
 
 
 def key_of(run: Run) -> Key:
     """That of the search which would have found the batch of a run."""
-    known = {name: getattr(run, name) for name in (*CASE, *PLACE)}
-    known["variant"] = _without_steps(run.variant)
-    return (*known.values(), run.batch_per_device)
+    return (*_case_of(run.case), _without_steps(run.conditions), run.case.batch_per_device)
 
 
-def _without_steps(variant: str) -> str:
+def _without_steps(conditions: Conditions) -> Conditions:
     """How many steps there are does not decide what fits."""
-    return ";".join(token for token in variant.split(";") if not token.startswith("steps="))
+    return replace(conditions, warmup_steps=None, warmup_limit=None, timed_steps=None)
 
 
 def parse(content: bytes) -> Result:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..cases.conditions import NATIVE, Case, Conditions
 from ..files import json_files
 from ..files.text import printable
 from .run import MODES, NO_REASON, STATUSES, Problem, RecordsError, Run, cause, order
@@ -93,20 +94,24 @@ def _run_of_row(header: Sequence[str], cells: Sequence[str], origin: str) -> Run
         raise ValueError("found bytes that are no UTF-8 text")
     row = {name: printable(cell.strip()) for name, cell in zip(header, cells, strict=True)}
     status = _one_of(row, "status", STATUSES) if row.get("status") else "ok"
-    pipeline = row["input_pipeline"]
-    tokens = [pipeline if pipeline != "native" else "", row["variant"]]
     return Run(
-        framework=_text(row, "framework"),
-        framework_version=_text(row, "framework_version"),
-        source=_text(row, "source"),
-        model=_text(row, "model"),
-        mode=_one_of(row, "mode", MODES),
-        precision=_text(row, "precision"),
-        compiler=_text(row, "compiler"),
-        variant=";".join(filter(None, tokens)),
-        nodes=_count(row, "nodes"),
-        devices_per_node=_count(row, "devices_per_node"),
-        batch_per_device=_count(row, "batch_per_device"),
+        case=Case(
+            framework=_text(row, "framework"),
+            framework_version=_text(row, "framework_version"),
+            source=_text(row, "source"),
+            model=_text(row, "model"),
+            mode=_one_of(row, "mode", MODES),
+            precision=_text(row, "precision"),
+            compiler=_text(row, "compiler"),
+            nodes=_count(row, "nodes"),
+            devices_per_node=_count(row, "devices_per_node"),
+            batch_per_device=_count(row, "batch_per_device"),
+        ),
+        conditions=Conditions(
+            # Who does not name a pipeline had none of another kind.
+            input=row["input_pipeline"] or NATIVE,
+            source_variant=row["variant"],
+        ),
         repeat=_count(row, "repeat"),
         attempt=0,
         status=status,

@@ -11,8 +11,8 @@ from typing import Any
 from ..cases.names import topology_of
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
+from ..tables.cases import CaseResults
 from .html_tables import Link
-from .panels import Cases
 from .record_links import numbered
 
 MAX_FAILURES = 300
@@ -33,19 +33,19 @@ class Failure:
 
 
 def by_status(
-    cases: Cases, link: Callable[[Run, str], Link]
+    cases: CaseResults, link: Callable[[Run, str], Link]
 ) -> tuple[dict[str, list[Failure]], dict[str, int]]:
     """The failures of each status, and how many are left out of each."""
     grouped: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
-    for key, runs in cases.items():
-        for run in runs:
+    for key, result in cases.items():
+        for run in result.runs:
             if run.status != "ok":
-                grouped[(run.status, run.reason, *key)].append(run)
+                grouped[run.status, run.reason, key].append(run)
     found: dict[str, list[Failure]] = defaultdict(list)
     left_out: Counter[str] = Counter()
     read = 0
     for runs in grouped.values():
-        run = runs[0]
+        run, case = runs[0], runs[0].case
         if len(found[run.status]) >= MAX_FAILURES:
             left_out[run.status] += 1
             continue
@@ -58,12 +58,12 @@ def by_status(
                 case=", ".join(
                     part
                     for part in (
-                        run.model, run.mode, topology_of(run), f"batch {run.batch_per_device}",
-                        run.precision, "" if run.compiler == "none" else run.compiler,
+                        case.model, case.mode, topology_of(case), f"batch {case.batch_per_device}",
+                        case.precision, "" if case.compiler == "none" else case.compiler,
                     )
                     if part
                 ),
-                framework=f"{run.framework} {run.framework_version}".strip(),
+                framework=f"{case.framework} {case.framework_version}".strip(),
                 status=run.status,
                 reason=run.reason,
                 count=len(runs),

@@ -26,11 +26,11 @@ from ..records.interruptions import Interruption
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
 from ..tables import largest_batch, parity_table, scaling
+from ..tables.cases import CaseResults
 from ..tables.efficiency import OPTIONAL
 from ..tables.markdown import words_of
 from . import failures, html_tables, memory_curves, panels, scaling_curves
 from .html_tables import Link, Table
-from .panels import Cases
 from .plots import Look, Plot
 from .record_links import Links, RecordLinks, to_record
 
@@ -64,6 +64,7 @@ class Setup:
 
 def write(
     record_set: RecordSet,
+    cases: CaseResults,
     tables: Mapping[str, pd.DataFrame],
     path: Path,
     title: str,
@@ -72,7 +73,7 @@ def write(
 ) -> None:
     """Write the report to ``path``, whole or not at all. Links to records are relative to its
     folder. Raises OSError when it cannot be written."""
-    write_whole(path, render(record_set, tables, path.parent, title, published, interrupted))
+    write_whole(path, render(record_set, cases, tables, path.parent, title, published, interrupted))
 
 
 def write_comparison(
@@ -105,17 +106,18 @@ def write_comparison(
 
 def render(
     record_set: RecordSet,
+    cases: CaseResults,
     tables: Mapping[str, pd.DataFrame],
     folder: Path,
     title: str,
     published: pd.DataFrame | None = None,
     interrupted: Sequence[Interruption] = (),
 ) -> str:
-    """The report as text, with links relative to ``folder``."""
+    """The report as text, with links relative to ``folder``. ``cases`` and ``tables`` are those of
+    the records."""
     runs = record_set.runs
-    cases = panels.by_case(runs)
     searched = tables.get("largest_batch", pd.DataFrame(columns=["framework"]))["framework"]
-    look = Look(sorted({run.framework for run in runs}.union(searched)))
+    look = Look(sorted({run.case.framework for run in runs}.union(searched)))
     link = partial(to_record, record_set.root, folder)
     made = _tables(tables, Links(cases, link))
     setups = _setups(runs, look, link)
@@ -136,7 +138,7 @@ def render(
             statuses=[(status, statuses[status]) for status in failures.ordered(statuses)],
             status_words=panels.STATUS_WORDS,
             frameworks=[(name, look.variable(name)) for name in look.frameworks],
-            models=sorted({run.model for run in runs}),
+            models=sorted({run.case.model for run in runs}),
             hardware=_machines(runs),
             machine=machine,
             compared_on=_compared_on(runs),
@@ -228,7 +230,7 @@ def _communication(tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
 
 
 def _plots(
-    cases: Cases,
+    cases: CaseResults,
     tables: Mapping[str, pd.DataFrame],
     look: Look,
     link: Callable[[Run, str], Link],
@@ -265,13 +267,13 @@ def _plots(
 
 def _compared_on(runs: Sequence[Run]) -> list[str]:
     """The machines that frameworks are compared on; none where there is but one framework."""
-    if len({run.framework for run in runs}) < 2:
+    if len({run.case.framework for run in runs}) < 2:
         return []
     return [name for _, name, _ in _machines(runs)]
 
 
 def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
-    """Of each machine: how a variant names it ("" where there is but one), what it is, its runs."""
+    """Of each machine: how conditions name it ("" where there is but one), what it is, its runs."""
     counted = Counter(run.machine if run.hardware else UNKNOWN for run in runs)
     several = len(counted) > 1
     return sorted(
@@ -287,9 +289,9 @@ def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
 def _setup_groups(runs: Sequence[Run]) -> dict[tuple[str, ...], list[Run]]:
     groups: dict[tuple[str, ...], list[Run]] = defaultdict(list)
     for run in runs:
-        groups[
-            run.framework, run.framework_version, run.source, str(run.machine), run.environment
-        ].append(run)
+        case = run.case
+        key = (case.framework, case.framework_version, case.source)
+        groups[(*key, str(run.machine), run.environment)].append(run)
     return groups
 
 
@@ -310,10 +312,10 @@ def _setups(runs: Sequence[Run], look: Look, link: Callable[[Run, str], Link]) -
                 made = f"not known: the record could not be read again ({error})"
         setups.append(
             Setup(
-                framework=run.framework,
-                colour=look.variable(run.framework),
-                version=run.framework_version or "not known",
-                source=run.source,
+                framework=run.case.framework,
+                colour=look.variable(run.case.framework),
+                version=run.case.framework_version or "not known",
+                source=run.case.source,
                 runs=len(group),
                 ok=sum(other.status == "ok" for other in group),
                 made=made,

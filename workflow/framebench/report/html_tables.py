@@ -10,19 +10,18 @@ from typing import Any
 
 import pandas as pd
 
+from ..cases.conditions import CONDITIONS, KEYS
 from ..cases.names import topology
 from ..records.step_parts import PARTS
 from ..statistics import intervals
-from ..tables import parity_table, scaling
-from ..tables.cases import KEYS
-from .panels import Key
-from .selection import shared_tokens
+from ..tables import condition_words, parity_table, scaling
 
 MAX_ROWS = 600
 DASH = "\N{EN DASH}"
 LONG = 28  # characters of a cell that may break into lines
 
 TITLES = {
+    **condition_words.TITLES,
     "framework_version": "version",
     "devices_per_node": "devices",
     "batch_per_device": "batch per device",
@@ -86,7 +85,7 @@ HOISTED = ("framework_version", "source", "model", "mode", "precision", "compile
            "status", "batch_per_device", "total_batch", "peak_by", "data", "order")  # fmt: skip
 #: Columns that need no place where another one decides them.
 FOLLOWING = (("framework_version", "framework"), ("source", "framework"), ("unit", "model"),
-             ("peak_by", "precision"))  # fmt: skip
+             ("peak_by", "precision"), *((name, "model") for name in CONDITIONS))  # fmt: skip
 #: Columns that another one already shows.
 HIDDEN = ("nodes", "devices", "throughput_max", "throughput_ci_high", "speedup_ci_high",
           "efficiency_ci_high", "ratio_ci_high", "marks")  # fmt: skip
@@ -193,10 +192,16 @@ def of_frame(
 
 
 def _shared(values: Mapping[str, list[Any]], count: int) -> tuple[list[tuple[str, str]], set[str]]:
-    """What holds for all rows, and the columns that this makes needless. ``variant`` loses the
-    tokens that all rows have, in place."""
+    """What holds for all rows, and the columns that this makes needless. Conditions become text,
+    in place."""
     shared: list[tuple[str, str]] = []
     dropped: set[str] = set()
+    for column in CONDITIONS:
+        if column in values:
+            values[column][:] = map(condition_words.text, values[column])
+            if len(set(values[column])) == 1:
+                dropped.add(column)
+                shared += [(TITLES[column], values[column][0])] * bool(values[column][0])
     if count < 2:
         return shared, dropped
     for column in HOISTED:
@@ -210,21 +215,6 @@ def _shared(values: Mapping[str, list[Any]], count: int) -> tuple[list[tuple[str
             said = ", ".join(f"{name} {value}" for name, value in pairs.items() if value)
             shared.append((f"{TITLES.get(column, column)} of each {by}", said))
             dropped.add(column)
-    if "variant" in values:
-        variants = [str(value or "") for value in values["variant"]]
-        tokens = shared_tokens(variants)
-        if tokens:
-            shared.append(("variant", ", ".join(tokens)))
-        values["variant"][:] = [
-            ", ".join(t for t in variant.split(";") if t not in tokens) for variant in variants
-        ]
-        if not any(values["variant"]):
-            dropped.add("variant")
-        elif _follows(values, "variant", "model"):
-            pairs = dict(zip(values["model"], values["variant"], strict=True))
-            said = ", ".join(f"{model} {variant}" for model, variant in pairs.items() if variant)
-            shared.append(("variant of a model", said))
-            dropped.add("variant")
     return shared, dropped
 
 
@@ -387,6 +377,6 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def key_of(row: Mapping[str, Any], **other: Any) -> Key:
-    """The case of a row, with some of its keys replaced."""
+def key_of(row: Mapping[str, Any], **other: Any) -> tuple[Any, ...]:
+    """The cells KEYS of a row, with some of its keys replaced."""
     return tuple(_plain({**row, **other}.get(key)) for key in KEYS)

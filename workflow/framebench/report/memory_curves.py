@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..cases.names import topology
-from ..records.searches import CASE, PLACE
+from ..records.searches import DECIDING, SUBJECT
+from ..tables import condition_words
 from .plots import DASHES, ROW, WIDTH, Look, Plot
 from .svg import MUTED, svg
 
@@ -43,11 +44,10 @@ def panels(attempts: pd.DataFrame, look: Look) -> list[Plot]:
     """A panel for each model and mode, and for each kind of memory: of the device or, where that
     is the host's, of the host."""
     grouped: dict[tuple[str, str, str], dict[tuple[Any, ...], list[Any]]] = defaultdict(dict)
-    keys = [*CASE, *PLACE]
     for row in attempts.to_dict("records"):
         known = {str(name): value for name, value in row.items()}
-        panel = (known["model"], known["mode"], known["variant"].partition(";")[0])
-        search = tuple(str(known[key]) for key in keys)
+        panel = (known["model"], known["mode"], known["accelerator"])
+        search = tuple(str(known[key]) for key in SUBJECT)
         grouped[panel].setdefault(search, []).append(known)
     drawn = []
     for panel in sorted(grouped)[:MAX_PANELS]:
@@ -83,9 +83,10 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> Curve:
     first = rows[0]
     words = [first["framework"], first["precision"]]
     words += [first["compiler"]] if first["compiler"] != "none" else []
-    tokens = first["variant"].split(";")[1:]
     words += [topology(first["nodes"], first["devices_per_node"])]
-    words += [token for token in tokens if not token.startswith("cores=")]
+    # The panel says which accelerator; the cores of a device do not change what it holds.
+    others = [name for name in DECIDING if name not in ("accelerator", "cores_per_device")]
+    words += filter(None, (condition_words.short(name, first[name]) for name in others))
     points = [
         Point(
             int(row["batch_per_device"]),

@@ -7,7 +7,7 @@ and every caption states what lies beyond it and where that is to be found.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,7 @@ import pandas as pd
 from ..cases.names import topology_of
 from ..records.run import RecordsError, Run
 from ..statistics import descriptive
-from ..tables.cases import KEYS
+from ..tables.cases import CaseResult, CaseResults
 from . import plots
 from .plots import Look, Plot, Row
 from .selection import (
@@ -34,9 +34,6 @@ MAX_PANELS = 6
 MAX_ROWS = 40
 MAX_STEP_PLOTS = 12
 
-Key = tuple[Any, ...]
-Cases = Mapping[Key, Sequence[Run]]
-
 #: Words for statuses, where a number would stand.
 STATUS_WORDS = {
     "oom": "out of memory",
@@ -46,43 +43,39 @@ STATUS_WORDS = {
 }
 
 
-def by_case(runs: Iterable[Run]) -> dict[Key, list[Run]]:
-    """The repeats of each case and unit, in the order of the runs."""
-    cases: dict[Key, list[Run]] = defaultdict(list)
-    for run in runs:
-        cases[tuple(getattr(run, key) for key in (*KEYS, "unit"))].append(run)
-    return dict(cases)
-
-
-def throughput(cases: Cases, look: Look) -> list[Plot]:
+def throughput(cases: CaseResults, look: Look) -> list[Plot]:
     """A panel per model and mode: every repeat of every case, grouped so that what stands
     together differs only in framework and compiler."""
-    panels: dict[tuple[str, str], list[Key]] = defaultdict(list)
-    for key, runs in cases.items():
-        panels[runs[0].model, runs[0].mode].append(key)
+    panels: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
+    for result in cases.values():
+        panels[result.case.model, result.case.mode].append(result)
     drawn = []
     for model, mode in sorted(panels, key=training_first)[:MAX_PANELS]:
-        keys = panels[model, mode]
-        label = labels([cases[key][0] for key in keys])
-        groups: dict[tuple[Any, ...], list[Key]] = defaultdict(list)
-        for key in keys:
-            run = cases[key][0]
-            place = (run.nodes * run.devices_per_node, run.nodes, run.precision)
-            groups[(*place, run.batch_per_device)].append(key)
-        chosen = _most_shared(groups, cases)
+        results = panels[model, mode]
+        label = labels([result.key.row for result in results])
+        groups: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
+        for result in results:
+            case = result.case
+            setting = (case.devices, case.nodes, case.precision, case.batch_per_device)
+            groups[setting].append(result)
+        chosen = _most_shared(groups)
         rows: list[Row] = []
         alone = all(len(group) == 1 for group in chosen.values())
         for group in sorted(chosen):
-            first = cases[chosen[group][0]][0]
-            heading = f"{topology_of(first)} · {first.precision} · batch {first.batch_per_device}"
+            first = chosen[group][0]
+            case = first.case
+            heading = f"{topology_of(case)} · {case.precision} · batch {case.batch_per_device}"
             if alone:  # a heading over every single row would only be noise
-                rows.append(_throughput_row(cases[chosen[group][0]], f"{label(first)}, {heading}"))
+                rows.append(_throughput_row(first, f"{label(first.key.row)}, {heading}"))
                 continue
             rows.append(Row(heading))
-            for key in sorted(chosen[group], key=lambda key: label(cases[key][0])):
-                rows.append(_throughput_row(cases[key], label(cases[key][0])))
+            named = [(label(result.key.row), result) for result in chosen[group]]
+            rows += [
+                _throughput_row(result, name)
+                for name, result in sorted(named, key=lambda pair: pair[0])
+            ]
         count = sum(map(len, chosen.values()))
-        units = sorted({run.unit for key in keys for run in cases[key]})
+        units = sorted({result.unit for result in results})
         axis = f"throughput, {' or '.join(units)}"
         drawn.append(
             Plot(
@@ -92,11 +85,11 @@ def throughput(cases: Cases, look: Look) -> list[Plot]:
                 description=f"Throughput of {count} cases of {model}, {mode}: a dot for each "
                 "repeat, a tick at the median. The numbers stand in the table Summary.",
                 caption="Each repeat is a dot, the tick and the number are the median, the line "
-                f"runs from minimum to maximum. {left_out(count, len(keys), 'cases')}"
+                f"runs from minimum to maximum. {left_out(count, len(results), 'cases')}"
                 + (
                     " Shown are the settings that most frameworks have in common; all are in the "
                     "table Summary."
-                    if count < len(keys)
+                    if count < len(results)
                     else ""
                 )
                 + panels_left_out(len(panels), MAX_PANELS, "Summary"),
@@ -150,12 +143,13 @@ def _ratios(
             getattr(first, "precision", ""),
         ]
         drawn.append(Row(" · ".join(filter(None, [*parts, f"batch {first.batch_per_device}"]))))
-        label = labels(groups[group])
-        for row in sorted(groups[group], key=label):
+        label = labels([row._asdict() for row in groups[group]])
+        named = [(label(row._asdict()), row) for row in groups[group]]
+        for name_of_row, row in sorted(named, key=lambda pair: pair[0]):
             low, high = (float(getattr(row, f"{column}_ci_{end}")) for end in ("low", "high"))
             interval = (low, high) if is_known(low) else None
             value = float(getattr(row, column))
-            drawn.append(Row(label(row), row.framework, [value], interval=interval))
+            drawn.append(Row(name_of_row, row.framework, [value], interval=interval))
     shown = sum(map(len, groups.values()))
     return [
         Plot(
@@ -172,25 +166,24 @@ def _ratios(
 
 
 def step_times(
-    cases: Cases, look: Look, load: Callable[[Run], Mapping[str, Any]]
+    cases: CaseResults, look: Look, load: Callable[[Run], Mapping[str, Any]]
 ) -> list[tuple[Plot, Run]]:
     """Raw step times of the repeat nearest to the median, for cases spread over frameworks and
     models. ``load`` reads a record (for its warm-up); only those drawn are read."""
-    with_steps = {}
-    for key, runs in cases.items():
-        usable = [run for run in runs if run.throughput is not None and len(run.step_seconds) > 1]
+    with_steps: list[Run] = []
+    models: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for key, result in cases.items():
+        usable = [run for run in result.ok if run.throughput and len(run.step_seconds) > 1]
         if usable:
             middle = descriptive.median([run.throughput for run in usable if run.throughput])
-            with_steps[key] = min(usable, key=lambda run: abs((run.throughput or 0) - middle))
-    models: dict[str, list[Run]] = defaultdict(list)
-    for run in with_steps.values():
-        models[run.model].append(run)
-    names = {model: labels(runs, "batch_per_device") for model, runs in models.items()}
+            with_steps.append(min(usable, key=lambda run: abs((run.throughput or 0) - middle)))
+            models[key.case.model].append(key.row)
+    names = {model: labels(rows, "batch_per_device") for model, rows in models.items()}
     chosen = spread(
-        list(with_steps.values()), lambda run: (run.framework, run.model, run.mode), MAX_STEP_PLOTS
+        with_steps, lambda run: (run.case.framework, run.case.model, run.case.mode), MAX_STEP_PLOTS
     )
     drawn = []
-    for run in sorted(chosen, key=lambda run: training_first((run.model, run.mode))):
+    for run in sorted(chosen, key=lambda run: training_first((run.case.model, run.case.mode))):
         try:
             warmup = _warmup(load(run), run)
             about_warmup = f"{len(warmup)} warm-up steps in grey."
@@ -204,11 +197,12 @@ def step_times(
             f"{plots.SLOW:g} times the median of {plots.number(1000 * middle)} ms"
             + (f"), the slowest {plots.number(1000 * max(slow))} ms" if slow else ")")
         )
-        setting = f"{run.precision}, {topology_of(run)}"
-        name = f"{run.model}, {run.mode}: {names[run.model](run)}, {setting}"
+        case = run.case
+        label = names[case.model](run.key.row)
+        name = f"{case.model}, {case.mode}: {label}, {case.precision}, {topology_of(case)}"
         plot = Plot(
             title=name,
-            svg=plots.steps(warmup, run.step_seconds, look.colour(run.framework)),
+            svg=plots.steps(warmup, run.step_seconds, look.colour(run.case.framework)),
             description=f"Step times of {name}, repeat {run.repeat}: {words}.",
             caption=f"Repeat {run.repeat}: {words}. {about_warmup} "
             + left_out(len(chosen), len(with_steps), "cases"),
@@ -218,30 +212,29 @@ def step_times(
     return drawn
 
 
-def _throughput_row(runs: Sequence[Run], label: str) -> Row:
-    values = [run.throughput for run in runs if run.throughput is not None]
+def _throughput_row(result: CaseResult, label: str) -> Row:
+    values, runs = result.values, result.runs
     bad = sorted({run.status for run in runs if run.status != "ok"})
     words = ", ".join(STATUS_WORDS.get(status, status) for status in bad)
     if values and bad:
         label = short(f"{label} ({len(runs) - len(values)} of {len(runs)} {words})")
-    return Row(label, runs[0].framework, values, words)
+    return Row(label, result.case.framework, values, words)
 
 
 def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:
     """Warm-up of the rank whose window the run shows."""
-    ranks = [rank for rank in record["ranks"] if rank.get("step_seconds")]
-    for rank in ranks:
-        if tuple(rank["step_seconds"]) == run.step_seconds:
-            return list(rank.get("warmup_step_seconds", []))
-    return []
+    shown = (rank for rank in record["ranks"] if rank["rank"] == run.slowest_rank)
+    return [seconds for rank in shown for seconds in rank.get("warmup_step_seconds", [])]
 
 
-def _most_shared(groups: Mapping[tuple[Any, ...], list[Key]], cases: Cases) -> dict[Key, list[Key]]:
+def _most_shared(
+    groups: Mapping[tuple[Any, ...], list[CaseResult]],
+) -> dict[tuple[Any, ...], list[CaseResult]]:
     """Whole groups up to MAX_ROWS cases, those with the most frameworks first."""
-    chosen: dict[Key, list[Key]] = {}
+    chosen: dict[tuple[Any, ...], list[CaseResult]] = {}
     room = MAX_ROWS
     for group in sorted(
-        groups, key=lambda g: (-len({cases[key][0].framework for key in groups[g]}), g)
+        groups, key=lambda g: (-len({result.case.framework for result in groups[g]}), g)
     ):
         if len(groups[group]) <= room or not chosen:
             chosen[group] = groups[group][:room]

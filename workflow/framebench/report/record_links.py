@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 from ..records.run import Run
+from ..tables.cases import CaseResults
 from . import html_tables
 from .html_tables import Link
-from .panels import Cases, Key
 
 RecordLinks = Sequence[tuple[str, Sequence[Link]]]
 
@@ -20,10 +20,10 @@ RecordLinks = Sequence[tuple[str, Sequence[Link]]]
 class Links:
     """Record links of a row, for each kind of table."""
 
-    def __init__(self, cases: Cases, link: Callable[[Run, str], Link]) -> None:
-        self.cases: dict[Key, list[Run]] = defaultdict(list)
-        for (*key, _), runs in cases.items():  # not all tables have a column for the unit
-            self.cases[tuple(key)] += runs
+    def __init__(self, cases: CaseResults, link: Callable[[Run, str], Link]) -> None:
+        self.cases: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
+        for key, result in cases.items():  # not all tables have a column for the unit
+            self.cases[key.cells] += result.runs
         self.link = link
 
     def case(self, row: Mapping[str, Any], label: str = "", **other: Any) -> RecordLinks:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
 
+from ..cases.conditions import CONDITIONS
 from ..tables.scaling import Kind
 from .plots import DASHES, ROW, WIDTH, Look, Plot
 from .selection import (
@@ -71,9 +72,11 @@ def panels(table: pd.DataFrame, look: Look, kind: Kind) -> list[Plot]:
         if not is_known(row.speedup):
             without[row.model, row.mode, row.precision] += 1
             continue
-        line = (row.framework, row.framework_version, row.source, row.compiler, row.variant)
+        line = (row.framework, row.framework_version, row.source, row.compiler)
+        # As text, which has an order whatever is missing.
+        conditions = (str(getattr(row, name)) for name in CONDITIONS)
         lines = found[row.model, row.mode, row.precision]
-        lines.setdefault((*line, getattr(row, kind.batch)), []).append(row)
+        lines.setdefault((*line, *conditions, getattr(row, kind.batch)), []).append(row)
     full = {
         panel: {key: rows for key, rows in lines.items() if len({r.devices for r in rows}) > 1}
         for panel, lines in found.items()
@@ -82,9 +85,12 @@ def panels(table: pd.DataFrame, look: Look, kind: Kind) -> list[Plot]:
     drawn = []
     for panel in sorted(full, key=training_first)[:MAX_PANELS]:
         lines = full[panel]
-        label = labels([rows[0] for rows in lines.values()], kind.batch)
+        label = labels([rows[0]._asdict() for rows in lines.values()], kind.batch)
         chosen = spread(sorted(lines), lambda key: key[0], MAX_LINES)
-        made = [Line(label(lines[key][0]), key[0], _points(lines[key])) for key in sorted(chosen)]
+        made = [
+            Line(label(lines[key][0]._asdict()), key[0], _points(lines[key]))
+            for key in sorted(chosen)
+        ]
         drawn.append(
             Plot(
                 title=", ".join(panel),

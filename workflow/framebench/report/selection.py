@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+
+from ..tables import condition_words
 
 MAX_LABEL = 36
 #: What a label calls a batch, by the column that it is in.
@@ -42,29 +44,30 @@ def spread(items: Sequence[Any], kind: Callable[[Any], Any], limit: int) -> list
 # ---- names --------------------------------------------------------------------------------------
 
 
-def labels(rows: Sequence[Any], batch: str = "") -> Callable[[Any], str]:
-    """Names as short as they can be among ``rows``: the framework, and of version, source,
-    variant (and the column ``batch``) only what tells rows of one framework apart."""
-    shared = shared_tokens([row.variant for row in rows])
-    parts: dict[str, Callable[[Any], str]] = {
-        "version": lambda row: row.framework_version,
-        "source": lambda row: row.source,
-        "variant": lambda row: ", ".join(t for t in row.variant.split(";") if t not in shared),
+def labels(
+    rows: Sequence[Mapping[str, Any]], batch: str = ""
+) -> Callable[[Mapping[str, Any]], str]:
+    """Names as short as they can be among ``rows`` (by column): the framework, and of version,
+    source, conditions (and the column ``batch``) only what tells rows of one framework apart."""
+    parts: dict[str, Callable[[Mapping[str, Any]], str]] = {
+        "version": lambda row: str(row["framework_version"]),
+        "source": lambda row: str(row["source"]),
+        "conditions": condition_words.telling(rows),
     }
     if batch:
-        parts["batch"] = lambda row: f"{_BATCHES[batch]} {getattr(row, batch)}"
+        parts["batch"] = lambda row: f"{_BATCHES[batch]} {row[batch]}"
     of_framework: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for row in rows:
-        of_framework[row.framework].add(tuple(part(row) for part in parts.values()))
-    wanted = {name: _telling(values) for name, values in of_framework.items()}
+        of_framework[row["framework"]].add(tuple(part(row) for part in parts.values()))
+    telling = {name: _telling(values) for name, values in of_framework.items()}
 
-    def name(row: Any) -> str:
-        said = [row.framework]
-        if getattr(row, "compiler", "none") != "none":
-            said[0] += f" + {row.compiler}"
+    def name(row: Mapping[str, Any]) -> str:
+        words = [row["framework"]]
+        if row.get("compiler", "none") != "none":
+            words[0] += f" + {row['compiler']}"
         values = [part(row) for part in parts.values()]
-        said += [values[place] for place in wanted[row.framework] if values[place]]
-        return short(", ".join(said))
+        words += [values[at] for at in telling[row["framework"]] if values[at]]
+        return short(", ".join(words))
 
     return name
 
@@ -78,15 +81,6 @@ def _telling(values: set[tuple[str, ...]]) -> list[int]:
             chosen.append(place)
             apart = more
     return chosen
-
-
-def shared_tokens(variants: Sequence[str]) -> list[str]:
-    """The tokens that all variants have, in their order."""
-    distinct = list(dict.fromkeys(variants))
-    if not distinct:
-        return []
-    rest = [set(variant.split(";")) for variant in distinct[1:]]
-    return [t for t in distinct[0].split(";") if t and all(t in others for others in rest)]
 
 
 def short(text: str) -> str:

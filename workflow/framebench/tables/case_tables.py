@@ -14,13 +14,12 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from ..cases.conditions import KEY_TYPES, KEYS
 from ..files.text import no_formula
 from ..files.whole_files import write_whole
-from ..records.proofs import Marks
-from ..records.run import Run
 from ..statistics import descriptive, intervals, shape
 from . import markdown, scaling
-from .cases import KEYS, Case, Place, group, marks_of
+from .cases import CaseResult, CaseResults, marks_of
 from .ratios import ratio
 
 SUMMARY_COLUMNS = (
@@ -83,10 +82,10 @@ PERCENTILES = ("p50_ms", "p90_ms", "p95_ms", "p99_ms")
 TAILS = (("p90_ms", 0.9), ("p95_ms", 0.95), ("p99_ms", 0.99))
 
 
-def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataFrame]:
-    """All tables, by name, from any runs in any order.
+def build(cases: CaseResults) -> dict[str, pd.DataFrame]:
+    """All tables, by name.
 
-    1. Runs with the same keys and unit are the repeats of a case.
+    1. Runs with the same keys and unit are the repeats of a case (see :func:`cases.group`).
     2. summary: median, extremes, interval and spread, (max - min) / median, over its ok repeats;
        how many repeats an interval of WIDTH takes; what is odd about them.
     3. weak_scaling, strong_scaling: its median / the median of 1n1g with the same other keys, or
@@ -94,25 +93,23 @@ def build(runs: Sequence[Run], marks: Marks | None = None) -> dict[str, pd.DataF
     4. amp_speedup, compiler_speedup: its median / that of fp32, or of compiler none.
     5. Each ratio with its interval.
     6. latency: mean and percentiles over the steps of all ok repeats of an inference case.
-    7. A figure has the marks of all runs behind it: a ratio those of both cases. Without ``marks``
-       nothing is said of proofs.
+    7. A figure has the marks of all runs behind it: a ratio those of both cases.
     """
-    cases = group(runs, marks)
     return {
         "summary": _frame(SUMMARY_COLUMNS, map(_summary_row, cases.values())),
         "weak_scaling": _frame(scaling.WEAK_COLUMNS, scaling.weak(cases)),
         "strong_scaling": _frame(scaling.STRONG_COLUMNS, scaling.strong(cases)),
         "amp_speedup": _frame(
             AMP_SPEEDUP_COLUMNS,
-            (_amp_row(case, cases) for case in cases.values() if case.get("precision") == "amp"),
+            (_amp_row(r, cases) for r in cases.values() if r.case.precision == "amp"),
         ),
         "compiler_speedup": _frame(
             COMPILER_SPEEDUP_COLUMNS,
-            (_compiler_row(c, cases) for c in cases.values() if c.get("compiler") != "none"),
+            (_compiler_row(r, cases) for r in cases.values() if r.case.compiler != "none"),
         ),
         "latency": _frame(
             LATENCY_COLUMNS,
-            (_latency_row(case) for case in cases.values() if case.get("mode") == "inference"),
+            (_latency_row(result) for result in cases.values() if result.case.mode == "inference"),
         ),
     }
 
@@ -149,45 +146,45 @@ def _cell(value: Any) -> Any:
     return no_formula(value) if isinstance(value, str) else value
 
 
-def _summary_row(case: Case) -> list[Any]:
-    low, high = case.interval or (None, None)
+def _summary_row(result: CaseResult) -> list[Any]:
+    low, high = result.interval or (None, None)
     return [
-        *case.key,
-        case.status,
-        case.reason,
-        len(case.values) or len(case.runs),
-        case.throughput,
-        min(case.values, default=None),
-        max(case.values, default=None),
+        *result.key.cells,
+        result.status,
+        result.reason,
+        len(result.values) or len(result.runs),
+        result.throughput,
+        min(result.values, default=None),
+        max(result.values, default=None),
         low,
         high,
-        case.unit,
-        marks_of(case),
-        shape.spread(case.values),
-        intervals.repeats_for_width(case.values, WIDTH),
-        "; ".join(case.remarks),
+        result.unit,
+        marks_of(result),
+        shape.spread(result.values),
+        intervals.repeats_for_width(result.values, WIDTH),
+        "; ".join(result.remarks),
     ]
 
 
-def _amp_row(case: Case, cases: Mapping[Place, Case]) -> list[Any]:
-    base = cases.get(case.at(precision="fp32"))
-    found = ratio(case, base, "fp32", f" at batch {case.get('batch_per_device')}")
-    keys = [value for key, value in zip(KEYS, case.key, strict=True) if key != "precision"]
-    throughputs = [base and base.throughput, case.throughput]
-    return [*keys, *throughputs, case.unit, *found, marks_of(case, base)]
+def _amp_row(result: CaseResult, cases: CaseResults) -> list[Any]:
+    base = cases.get(result.key.at(precision="fp32"))
+    figures = ratio(result, base, "fp32", f" at batch {result.case.batch_per_device}")
+    keys = [value for key, value in zip(KEYS, result.key.cells, strict=True) if key != "precision"]
+    throughputs = [base and base.throughput, result.throughput]
+    return [*keys, *throughputs, result.unit, *figures, marks_of(result, base)]
 
 
-def _compiler_row(case: Case, cases: Mapping[Place, Case]) -> list[Any]:
-    base = cases.get(case.at(compiler="none"))
-    found = ratio(case, base, "uncompiled")
-    throughputs = [base and base.throughput, case.throughput]
-    return [*case.key, *throughputs, case.unit, *found, marks_of(case, base)]
+def _compiler_row(result: CaseResult, cases: CaseResults) -> list[Any]:
+    base = cases.get(result.key.at(compiler="none"))
+    figures = ratio(result, base, "uncompiled")
+    throughputs = [base and base.throughput, result.throughput]
+    return [*result.key.cells, *throughputs, result.unit, *figures, marks_of(result, base)]
 
 
-def _latency_row(case: Case) -> list[Any]:
+def _latency_row(result: CaseResult) -> list[Any]:
     """Steps of one repeat resemble each other more than those of others do: pooled they would count
     as more than they are. So each repeat has percentiles, and the steps that they need."""
-    repeats = [[1000 * s for s in run.step_seconds] for run in case.ok if run.step_seconds]
+    repeats = [[1000 * s for s in run.step_seconds] for run in result.ok if run.step_seconds]
     fewest = min(map(len, repeats), default=0)
 
     def of_repeats(figure: Callable[[list[float]], float | None]) -> float | None:
@@ -196,8 +193,8 @@ def _latency_row(case: Case) -> list[Any]:
         return descriptive.median(known) if known and len(known) == len(figures) else None
 
     found = {name: of_repeats(partial(descriptive.percentile, fraction=p)) for name, p in TAILS}
-    if case.status != "ok":
-        note = f"{case.status}: {case.reason}"
+    if result.status != "ok":
+        note = f"{result.status}: {result.reason}"
     elif not repeats:
         note = "no step times in these records"
     else:
@@ -209,15 +206,24 @@ def _latency_row(case: Case) -> list[Any]:
         note = f"{fewest} steps in a repeat: {', '.join(needed)}" if needed else ""
     middles = of_repeats(descriptive.mean), of_repeats(descriptive.median)
     count = sum(map(len, repeats))
-    return [*case.key, case.status, count, *middles, *found.values(), note, marks_of(case)]
+    return [
+        *result.key.cells,
+        result.status,
+        count,
+        *middles,
+        *found.values(),
+        note,
+        marks_of(result),
+    ]
 
 
-_INTEGERS = ("nodes", "devices_per_node", "batch_per_device", "devices", "total_batch", "repeats",
-             "samples")  # fmt: skip
+_INTEGERS = ("devices", "total_batch", "repeats", "samples")
 _FLOATS = ("throughput", "speedup", "efficiency", *scaling.COMMUNICATION)
 
 
 def _type(column: str) -> str:
+    if column in KEY_TYPES:
+        return KEY_TYPES[column]
     if column in _INTEGERS:
         return "int64"
     if column == "repeats_needed":  # not known of fewer than two repeats

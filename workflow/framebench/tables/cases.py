@@ -4,27 +4,13 @@ the figures they give can be trusted."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from ..cases.conditions import Case, Conditions, Key
 from ..records.proofs import Marks
 from ..records.run import Doubt, Run, order
 from ..statistics import descriptive, intervals, shape, steady
-
-KEYS = (
-    "framework",
-    "framework_version",
-    "source",
-    "model",
-    "mode",
-    "precision",
-    "compiler",
-    "variant",
-    "nodes",
-    "devices_per_node",
-    "batch_per_device",
-)
 
 #: A median is noisy whose interval is wider than this part of it, from end to end. Without an
 #: interval nothing is said: the range of two repeats is wide or narrow by chance.
@@ -34,19 +20,14 @@ NOISY = 0.05
 _TELLING = ("oom", "unsupported", "timeout", "failed")
 _WORDS = {"oom": "out of memory", "unsupported": "unsupported", "timeout": "timed out"}
 
-Key = tuple[Any, ...]
-Place = tuple[Key, str]
-"""Keys and unit: images/s and sentences/s have no common median."""
-
 
 @dataclass(frozen=True)
-class Case:
+class CaseResult:
     """All repeats of one case. ``values`` are the throughputs of its ok repeats, ``throughput``
     their median, ``interval`` that of the median; None where there is none. ``remarks`` say in
     words what is odd about the repeats."""
 
     key: Key
-    unit: str
     runs: tuple[Run, ...]
     status: str
     reason: str
@@ -56,33 +37,42 @@ class Case:
     marks: frozenset[str]
     remarks: tuple[str, ...]
 
-    def at(self, **other: Any) -> Place:
-        """Where the case stands that differs from this one in the given keys only."""
-        return tuple(other.get(k, v) for k, v in zip(KEYS, self.key, strict=True)), self.unit
+    @property
+    def case(self) -> Case:
+        return self.key.case
 
-    def get(self, key: str) -> Any:
-        return self.key[KEYS.index(key)]
+    @property
+    def conditions(self) -> Conditions:
+        return self.key.conditions
+
+    @property
+    def unit(self) -> str:
+        return self.key.unit
 
     @property
     def ok(self) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if run.status == "ok")
 
 
-def group(runs: Sequence[Run], marks: Marks | None) -> dict[Place, Case]:
+#: All that tables, checks and report are made of: runs are grouped and judged once for them.
+CaseResults = Mapping[Key, CaseResult]
+
+
+def group(runs: Sequence[Run], marks: Marks | None) -> CaseResults:
     """The cases of any runs in any order, in the order of their runs. ``marks``: of what has no
     proof, None where that is not asked."""
-    groups: dict[Place, list[Run]] = defaultdict(list)
+    groups: dict[Key, list[Run]] = defaultdict(list)
     for run in sorted(runs, key=order):
-        groups[tuple(getattr(run, key) for key in KEYS), run.unit].append(run)
-    return {place: _case(*place, tuple(some), marks) for place, some in groups.items()}
+        groups[run.key].append(run)
+    return {key: _judged(key, tuple(some), marks) for key, some in groups.items()}
 
 
-def marks_of(*cases: Case | None) -> str:
+def marks_of(*cases: CaseResult | None) -> str:
     """All marks of these cases, each once."""
     return " ".join(sorted(frozenset().union(*(case.marks for case in cases if case))))
 
 
-def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks | None) -> Case:
+def _judged(key: Key, runs: tuple[Run, ...], marks: Marks | None) -> CaseResult:
     ok = [run for run in runs if run.status == "ok"]
     values = tuple(run.throughput for run in ok if run.throughput is not None)
     failures = [run for run in runs if run.status != "ok"]
@@ -100,14 +90,14 @@ def _case(key: Key, unit: str, runs: tuple[Run, ...], marks: Marks | None) -> Ca
         # of an imported run the steps are not known
         if any(0 < len(run.step_seconds) < steady.fewest_steps() for run in ok):
             found.add("few")
-        return Case(
-            key, unit, runs, "ok", reason, values, middle, interval, frozenset(found), remarks
+        return CaseResult(
+            key, runs, "ok", reason, values, middle, interval, frozenset(found), remarks
         )
     counted = Counter(run.status for run in failures)
     status = max(counted, key=lambda name: (counted[name], -_TELLING.index(name)))
     same = [run for run in failures if run.status == status]
     reason = _commonest(same) if len(counted) == 1 else _told(failures, len(runs))
-    return Case(key, unit, runs, status, reason, (), None, None, frozenset(), ())
+    return CaseResult(key, runs, status, reason, (), None, None, frozenset(), ())
 
 
 def _trust(values: Sequence[float], middle: float, interval: intervals.Interval | None) -> set[str]:
@@ -120,7 +110,7 @@ def _trust(values: Sequence[float], middle: float, interval: intervals.Interval 
 
 def _found(runs: Sequence[Run]) -> Iterator[str]:
     if any(run.largest for run in runs):
-        yield f"{runs[0].batch_per_device} (max): the largest batch per device that fits"
+        yield f"{runs[0].case.batch_per_device} (max): the largest batch per device that fits"
 
 
 def doubts_of(run: Run) -> tuple[Doubt, ...]:

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from ..cases.conditions import KEY_TYPES, KEYS
 from ..config.catalog import forward_multiply_adds
 from ..records.peaks import Peaks
-from ..records.proofs import Marks
 from ..records.run import Run
 from ..statistics import descriptive
-from .cases import KEYS, Case, group, marks_of
+from .cases import CaseResult, CaseResults, marks_of
 
 DATASHEETS = Path(__file__).parents[2] / "datasheets.csv"
 COLUMNS = (
@@ -41,7 +41,6 @@ COLUMNS = (
 )
 #: What a machine may have nothing to say of.
 OPTIONAL = ("datasheet_tflops", "energy_joules_per_sample", "peak_device_memory_bytes")
-_INTEGERS = ("nodes", "devices_per_node", "batch_per_device")
 _FIGURES = (
     "throughput_median",
     "tflops_per_device",
@@ -74,13 +73,14 @@ def load_datasheets(path: Path = DATASHEETS) -> list[Datasheet]:
 def datasheet_tflops(datasheets: Sequence[Datasheet], run: Run) -> float | None:
     """Of the device that the run was on. None for processors, and where none or several of the
     machine's kinds of GPU are known."""
-    if run.variant.partition(";")[0] == "cpu":
+    if run.conditions.accelerator == "cpu":
         return None
     names = run.hardware.split(", ")
     found = {
         sheet.tflops
         for sheet in datasheets
-        if sheet.precision == run.precision and any(fnmatchcase(n, sheet.device) for n in names)
+        if sheet.precision == run.case.precision
+        if any(fnmatchcase(name, sheet.device) for name in names)
     }
     return found.pop() if len(found) == 1 else None
 
@@ -88,19 +88,18 @@ def datasheet_tflops(datasheets: Sequence[Datasheet], run: Run) -> float | None:
 def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> float | None:
     """Model FLOPs of one sample in the run's mode; None where the model is not known, or how long
     its sequences were. ``models``: facts by name."""
-    facts = models.get(run.model)
+    facts = models.get(run.case.model)
     if facts is None:
         return None
-    length = next((int(t[4:]) for t in run.variant.split(";") if t.startswith("seq=")), None)
+    length = run.conditions.sequence_length
     if facts["sequence_lengths"] and length is None:
         return None
-    passes = 3 if run.mode == "train" else 1
+    passes = 3 if run.case.mode == "train" else 1
     return 2.0 * passes * forward_multiply_adds(dict(facts), length)
 
 
 def table(
-    runs: Sequence[Run],
-    marks: Marks | None,
+    cases: CaseResults,
     peaks: Peaks,
     models: Mapping[str, Mapping[str, Any]],
     datasheets: Sequence[Datasheet],
@@ -112,49 +111,49 @@ def table(
     3. Energy: the median over repeats of joules / samples, over all devices; memory: the most that
        any rank of any repeat took.
     """
-    rows = [_row(case, peaks, models, datasheets) for case in group(runs, marks).values()]
+    rows = [_row(result, peaks, models, datasheets) for result in cases.values()]
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
-    types = dict.fromkeys(_INTEGERS, "int64") | dict.fromkeys(_FIGURES, "float64")
+    types = KEY_TYPES | dict.fromkeys(_FIGURES, "float64")
     types |= {name: "Int64" for name in COLUMNS if name.endswith("_bytes")}
     return frame.astype({name: types.get(name, "str") for name in COLUMNS})
 
 
 def _row(
-    case: Case,
+    result: CaseResult,
     peaks: Peaks,
     models: Mapping[str, Mapping[str, Any]],
     datasheets: Sequence[Datasheet],
 ) -> list[Any]:
-    run = case.runs[0]  # all are of one model, precision and kind of device
+    run = result.runs[0]  # all are of one model, precision and kind of device
     operations = operations_per_sample(run, models)
     peak = peaks.of(run)
     achieved = None
-    if case.throughput is not None and operations is not None:
-        achieved = case.throughput * operations / run.nodes / run.devices_per_node / 1e12
-    energies = [r.joules_per_sample for r in case.ok if r.joules_per_sample is not None]
+    if result.throughput is not None and operations is not None:
+        achieved = result.throughput * operations / run.case.devices / 1e12
+    energies = [r.joules_per_sample for r in result.ok if r.joules_per_sample is not None]
     return [
-        *case.key,
-        case.throughput,
-        case.unit,
+        *result.key.cells,
+        result.throughput,
+        result.unit,
         achieved,
         peak and peak.tflops,
         peak.by if peak else "",
         datasheet_tflops(datasheets, run),
         achieved / peak.tflops if achieved is not None and peak and peak.tflops else None,
         descriptive.median(energies) if energies else None,
-        max((r.peak_device_memory for r in case.ok if r.peak_device_memory), default=None),
-        max((r.peak_host_memory for r in case.ok if r.peak_host_memory), default=None),
-        marks_of(case),
-        _reason(case, operations is not None, peak is not None),
+        max((r.peak_device_memory for r in result.ok if r.peak_device_memory), default=None),
+        max((r.peak_host_memory for r in result.ok if r.peak_host_memory), default=None),
+        marks_of(result),
+        _reason(result, operations is not None, peak is not None),
     ]
 
 
-def _reason(case: Case, operations_known: bool, peak_known: bool) -> str:
+def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str:
     """Why there is no utilisation; empty where there is one."""
-    if case.throughput is None:
-        return f"{case.status}: {case.reason}"
+    if result.throughput is None:
+        return f"{result.status}: {result.reason}"
     if not operations_known:
         return "the operations of this model, or of this sequence length, are not known"
     if not peak_known:
-        return f"no probe of such a device in {case.get('precision')}"
+        return f"no probe of such a device in {result.case.precision}"
     return ""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from ..records.searches import CASE, PLACE, Result
+from ..cases.conditions import KEY_TYPES
+from ..records.searches import SUBJECT, Result
 
 MEMORY = ("device_memory_gib", "host_memory_gib", "memory_limit_gib")
 LARGEST_COLUMNS = (
-    *CASE,
-    *PLACE,
+    *SUBJECT,
     "largest_batch",
     "status",
     "reason",
@@ -22,8 +22,7 @@ LARGEST_COLUMNS = (
     "at_most",
 )
 ATTEMPT_COLUMNS = (
-    *CASE,
-    *PLACE,
+    *SUBJECT,
     "attempt",
     "batch_per_device",
     "status",
@@ -36,28 +35,26 @@ ATTEMPT_COLUMNS = (
 def tables(results: Iterable[Result]) -> dict[str, pd.DataFrame]:
     """``largest_batch``: a row for each search; ``largest_batch_attempts``: one for each batch that
     it tried. Memory of the device that held most, and of all processes on the host together."""
-    import pandas as pd
-
     searched: list[list[Any]] = []
     tried: list[list[Any]] = []
     for result in results:
         content = result.content
         attempts = content["attempts"]
-        labels = [result.labels[name] for name in (*CASE, *PLACE)]
+        cells = result.cells
         last = next(one for one in attempts if one["batch_per_device"] == result.batch)
         batch = content["batch_per_device"]
         searched.append(
-            [*labels, batch, result.status, result.reason, len(attempts), *_memory(last),
+            [*cells, batch, result.status, result.reason, len(attempts), *_memory(last),
              content["multiple_of"], content["at_most"]]
         )  # fmt: skip
         for number, one in enumerate(attempts, 1):
             tried.append(
-                [*labels, number, one["batch_per_device"], one["status"], *_memory(one),
+                [*cells, number, one["batch_per_device"], one["status"], *_memory(one),
                  one["seconds"], one["reason"]]
             )  # fmt: skip
     return {
-        "largest_batch": _frame(pd, LARGEST_COLUMNS, searched),
-        "largest_batch_attempts": _frame(pd, ATTEMPT_COLUMNS, tried),
+        "largest_batch": _frame(LARGEST_COLUMNS, searched),
+        "largest_batch_attempts": _frame(ATTEMPT_COLUMNS, tried),
     }
 
 
@@ -66,12 +63,11 @@ def _memory(attempt: Mapping[str, Any]) -> list[float | None]:
     return [attempt[key] and attempt[key] / 2**30 for key in keys]
 
 
-def _frame(pd: Any, columns: tuple[str, ...], rows: list[list[Any]]) -> Any:
+def _frame(columns: Sequence[str], rows: list[list[Any]]) -> pd.DataFrame:
     """A frame with the same types whether it has rows or not."""
-    kinds = {"Int64": ("nodes", "devices_per_node",
-                       "largest_batch", "attempts", "multiple_of", "at_most", "attempt",
-                       "batch_per_device"),
-             "float64": (*MEMORY, "seconds")}  # fmt: skip
-    types = {name: kind for kind, names in kinds.items() for name in names if name in columns}
-    made = pd.DataFrame(rows, columns=list(columns), dtype=object)
-    return made.astype({name: types.get(name, "str") for name in columns})
+    counts = ("nodes", "devices_per_node", "largest_batch", "attempts", "multiple_of", "at_most",
+              "attempt", "batch_per_device")  # fmt: skip
+    types = KEY_TYPES | dict.fromkeys(counts, "Int64")
+    types |= dict.fromkeys((*MEMORY, "seconds"), "float64")
+    frame = pd.DataFrame(rows, columns=list(columns), dtype=object)
+    return frame.astype({name: types.get(name, "str") for name in columns})

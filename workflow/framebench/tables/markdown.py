@@ -11,10 +11,18 @@ from typing import Any
 
 import pandas as pd
 
+from ..cases.conditions import CONDITIONS
 from ..plan import side_by_side
 from ..records import proofs
 from ..statistics import intervals
-from . import efficiency_cells, markdown_scaling, parity_table, scaling, split_table
+from . import (
+    condition_words,
+    efficiency_cells,
+    markdown_scaling,
+    parity_table,
+    scaling,
+    split_table,
+)
 from .markdown_cells import MISSING, Cell, Footnotes, Row, escape, grid, marked, number
 from .markdown_sections import interval, sections, speedup, topology
 
@@ -78,14 +86,15 @@ MARKS = {
     "unproved": "nothing shows that this code, in this environment and with these variables, "
     f"computed the same as the reference: {proofs.HOW}",
 }
-WORDS = {**MARKS, side_by_side.TOKEN: side_by_side.MEANING}
+_BESIDE = condition_words.TITLES["side_by_side"]
+WORDS = {**MARKS, _BESIDE: side_by_side.MEANING}
 
 
 def render(name: str, table: pd.DataFrame) -> str:
     """The whole Markdown file of the table called `name`; any other frame gets its own columns."""
     rows: list[Row] = [dict(zip(table.columns, r, strict=True)) for r in table.itertuples(False)]
     words = words_of([table])
-    shared = hoist(rows)
+    shared = _shared(rows)
     notes = Footnotes()
     lines = [f"# {TITLES.get(name, name)}", ""]
     lines += [EXPLANATIONS[name], ""] if name in EXPLANATIONS else []
@@ -104,7 +113,10 @@ def render(name: str, table: pd.DataFrame) -> str:
     elif name in _VALUES:
         lines += sections(rows, _VALUES[name](notes))
     else:
-        lines += [*grid(list(table.columns), (map(_plain, row.values()) for row in rows)), ""]
+        needless = set(CONDITIONS).difference(condition_words.differing(rows))
+        columns = [name for name in table.columns if name not in needless]
+        cells = ([_plain(row[name]) for name in columns] for row in rows)
+        lines += [*grid(columns, cells), ""]
     for note in notes.lines():
         lines += [note, ""]
     lines += [line for word, meaning in words for line in (f"*{word}*: {meaning}", "")]
@@ -113,23 +125,19 @@ def render(name: str, table: pd.DataFrame) -> str:
 
 def words_of(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
     """The marks and other words in the tables that need an explanation, and it."""
-    found = set()
+    words = set()
     for table in tables:
-        for column, separator in (("marks", " "), ("variant", ";")):
-            cells = table[column].unique() if column in table else ()
-            found |= {word for cell in cells for word in str(cell).split(separator)}
-    return [(word, meaning) for word, meaning in WORDS.items() if word in found]
+        marks = table["marks"].unique() if "marks" in table else ()
+        words |= {word for cell in marks for word in str(cell).split()}
+        if "side_by_side" in table and any(table["side_by_side"]):
+            words.add(_BESIDE)
+    return [(word, meaning) for word, meaning in WORDS.items() if word in words]
 
 
-def hoist(rows: Sequence[Row]) -> list[str]:
-    """Move what all rows share (source, tokens of the variant) out of the rows, into a caption."""
-    if not rows or "variant" not in rows[0]:
-        return []
-    tokens = [[token for token in row["variant"].split(";") if token] for row in rows]
-    common = [token for token in tokens[0] if all(token in other for other in tokens)]
-    for row, own in zip(rows, tokens, strict=True):
-        row["variant"] = ";".join(token for token in own if token not in common)
-    sources = {row["source"] for row in rows if "source" in row}
+def _shared(rows: Sequence[Row]) -> list[str]:
+    """What all rows have in common (source, conditions), for a caption."""
+    common = [f"{title} {value}" for title, value in condition_words.shared(rows)]
+    sources = {row["source"] for row in rows if {"source", "model"} <= row.keys()}
     return [*(f"source {source}" for source in sources if len(sources) == 1), *common]
 
 
@@ -232,15 +240,17 @@ def _parity(table: pd.DataFrame, notes: Footnotes) -> Iterator[str]:
     frame = parity_table.overview(table)
     names = list(frame.columns)
     rows = [dict(zip(names, row, strict=True)) for row in frame.itertuples(False)]
-    blank = {"reason"} if any(frame["variant"]) else {"reason", "variant"}
-    columns = [name for name in names if name not in blank]
+    blank = {
+        name for name in parity_table.CONDITIONS if not any(map(condition_words.text, frame[name]))
+    }
+    columns = [name for name in names if name not in {"reason", *blank}]
     cells = (
         [
             f"{row[name]:.1e}"
             if name in parity_table.SHOWN and not pd.isna(row[name])
             else MISSING
             if name in parity_table.SHOWN
-            else escape(str(row[name]))
+            else escape(condition_words.text(row[name]))
             for name in columns
         ]
         for row in rows

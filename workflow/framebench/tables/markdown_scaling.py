@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from . import scaling
+from . import condition_words, scaling
 from .markdown_cells import MISSING, Cell, Footnotes, Row, escape, grid, marked, number
 from .markdown_sections import grid_of, grouped, interval, labels, speedup, task, unit
 
@@ -55,6 +55,7 @@ def _pivots(kind: scaling.Kind, rows: Sequence[Row], notes: Footnotes) -> Iterat
     """DLPerf's form, a table for each precision and batch size. Throughput stands beside every
     ratio, because a slow single device makes the ratio look good."""
     sources = {row["source"] for row in rows}
+    conditions = condition_words.telling(rows)
     size = "total bsz" if kind.batch == "total_batch" else "bsz"
 
     def title(row: Row) -> str:
@@ -65,7 +66,7 @@ def _pivots(kind: scaling.Kind, rows: Sequence[Row], notes: Footnotes) -> Iterat
         words = [row["framework"], row["framework_version"]]
         words += [row["source"]] if len(sources) > 1 else []
         words += [row["compiler"]] if row["compiler"] != "none" else []
-        words += [f"({row['variant']})"] if row["variant"] else []
+        words += [f"({text})"] if (text := conditions(row)) else []
         return escape(" ".join(word for word in words if word))
 
     for heading, part in grouped(rows, title):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pandas as pd
 
 from ..cases import names
+from . import condition_words
 from .markdown_cells import MISSING, Cell, Footnotes, Row, escape, grid, marked, number
 
 
@@ -52,14 +53,17 @@ def labels(rows: Sequence[Row]) -> list[tuple[str, Cell]]:
     def text(key: str) -> Cell:
         return lambda row: escape(str(row[key])) or MISSING
 
+    def condition(name: str) -> tuple[str, Cell]:
+        title = condition_words.TITLES[name].capitalize()
+        return title, lambda row: escape(condition_words.text(row[name])) or MISSING
+
     optional = (("Source", "source"), ("Precision", "precision"), ("Compiler", "compiler"))
-    found = [("Framework", text("framework")), ("Version", text("framework_version"))]
-    for header, key in (*optional, ("Variant", "variant")):
+    columns = [("Framework", text("framework")), ("Version", text("framework_version"))]
+    for header, key in optional:
         if key in rows[0] and len({row[key] for row in rows}) > (key == "source"):
-            found.append((header, text(key)))
-    if not any(row["variant"] for row in rows):
-        found = [(header, cell) for header, cell in found if header != "Variant"]
-    return [*found, ("Devices", topology), ("bsz", text("batch_per_device"))]
+            columns.append((header, text(key)))
+    columns += map(condition, condition_words.differing(rows))
+    return [*columns, ("Devices", topology), ("bsz", text("batch_per_device"))]
 
 
 def interval(row: Row, figure: str) -> str:

@@ -24,7 +24,9 @@ COLUMNS = (
     "where",
     "framework_version",
     "accelerator",
-    "variant",
+    "sequence_length",
+    "arm",
+    "variables",
     "status",
     "reason",
 )
@@ -33,14 +35,20 @@ COLUMNS = (
 def table(certificates: Iterable[Certificate]) -> pd.DataFrame:
     """A row for each quantity of each certificate; one without error where nothing was compared."""
     rows = [row for certificate in certificates for row in _rows(certificate)]
-    import pandas as pd
-
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     return frame.astype(
-        {"devices": "int64", "error": "float64", "bound": "float64", "passed": "boolean"}
+        {
+            "devices": "int64",
+            "error": "float64",
+            "bound": "float64",
+            "passed": "boolean",
+            "sequence_length": "Int64",
+        }
     )
 
 
+#: What a certificate is of besides the case.
+CONDITIONS = ("sequence_length", "arm", "variables")
 #: What an overview of a certificate shows of it.
 SHOWN = ("outputs", "loss", "gradients", "losses", "dropout", "multiply-adds")
 
@@ -49,9 +57,9 @@ def overview(frame: pd.DataFrame) -> pd.DataFrame:
     """A row for each certificate of a :func:`table`: the errors that are SHOWN, the verdict and
     the reason for it. What was compared in several runs (with and without dropout) is one row."""
     subject = ["framework", "framework_version", "model", "mode", "precision", "compiler",
-               "variant"]  # fmt: skip
+               *CONDITIONS]  # fmt: skip
     rows = []
-    for key, part in frame.groupby([*subject, "devices"], sort=False):
+    for key, part in frame.groupby([*subject, "devices"], sort=False, dropna=False):
         errors = dict(zip(part["quantity"], part["error"], strict=True))
         failed = part[(part["passed"] == False).fillna(False)]  # noqa: E712 (three values)
         verdict = "failed" if len(failed) else "passed"
@@ -65,9 +73,8 @@ def overview(frame: pd.DataFrame) -> pd.DataFrame:
         )
         rows.append([*key, *(errors.get(name) for name in SHOWN), verdict, reason])
     columns = [*subject, "device_count", *SHOWN, "verdict", "reason"]
-    import pandas as pd
-
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(SHOWN, "float64"))
+    types = {**dict.fromkeys(SHOWN, "float64"), "sequence_length": "Int64"}
+    return pd.DataFrame(rows, columns=columns, dtype=object).astype(types)
 
 
 def _named(frame: pd.DataFrame) -> Iterator[Any]:
@@ -81,8 +88,10 @@ def summary_text(certificates: Sequence[Certificate]) -> str:
         devices = f"{certificate.devices} device(s)"
         if certificate.dropout:
             devices += ", with dropout"
-        if certificate.variant:
-            devices += f", {certificate.variant}"
+        if certificate.sequence_length:
+            devices += f", length {certificate.sequence_length}"
+        if conditions := " ".join(filter(None, (certificate.arm, certificate.variables_text))):
+            devices += f", {conditions}"
         lines.append(f"{columns(certificate)} {devices}  {_verdict(certificate)}")
     counted = [certificate.passed for certificate in certificates]
     lines.append(
@@ -113,8 +122,15 @@ def _rows(certificate: Certificate) -> Iterator[list[Any]]:
         certificate.compiler,
         certificate.devices,
     ]
-    origin = [certificate.framework_version, certificate.accelerator, certificate.variant]
-    end = [*origin, certificate.status, certificate.reason]
+    end = [
+        certificate.framework_version,
+        certificate.accelerator,
+        certificate.sequence_length,
+        certificate.arm,
+        certificate.variables_text,
+        certificate.status,
+        certificate.reason,
+    ]
     if not certificate.errors:
         passed = certificate.passed
         yield [*subject, "", None, None, passed, "", *end]

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..cases.conditions import KEYS, Key
 from ..statistics import descriptive
-from .cases import KEYS, Case, Place, marks_of
+from .cases import CaseResult, CaseResults, marks_of
 from .ratios import ratio
 
 COMMUNICATION = ("communication_estimate", "all_reduce_gbytes_per_second")
@@ -81,14 +82,14 @@ KINDS = {
 }
 
 
-def weak(cases: Mapping[Place, Case]) -> Iterator[list[Any]]:
+def weak(cases: CaseResults) -> Iterator[list[Any]]:
     """WEAK_COLUMNS of every case: relative to 1n1g with the same batch per device."""
-    for case in cases.values():
-        base = cases.get(case.at(nodes=1, devices_per_node=1))
-        yield _row(case, base, [_devices(case)], "")
+    for result in cases.values():
+        base = cases.get(result.key.at(nodes=1, devices_per_node=1))
+        yield _row(result, base, [result.case.devices], "")
 
 
-def strong(cases: Mapping[Place, Case]) -> Iterator[list[Any]]:
+def strong(cases: CaseResults) -> Iterator[list[Any]]:
     """STRONG_COLUMNS: relative to 1n1g with the same total batch.
 
     1. Cases that 1n1g with their total batch would be the baseline of are a group.
@@ -97,67 +98,57 @@ def strong(cases: Mapping[Place, Case]) -> Iterator[list[Any]]:
        in a grid of batches and devices total batches are equal by chance. Its rows say what is
        missing.
     """
-    groups: dict[Place, list[Case]] = defaultdict(list)
-    for case in cases.values():
-        place = case.at(nodes=1, devices_per_node=1, batch_per_device=_total(case))
-        groups[place].append(case)
-    for place, group in sorted(groups.items()):
-        if _is_series(place, group, cases):
-            for case in sorted(group, key=lambda one: (_devices(one), one.get("nodes"))):
-                total = _total(case)
-                yield _row(
-                    case,
-                    cases.get(place),
-                    [_devices(case), total],
-                    f" with total batch {total}",
-                )
+    groups: dict[Key, list[CaseResult]] = defaultdict(list)
+    for result in cases.values():
+        total = result.case.total_batch
+        groups[result.key.at(nodes=1, devices_per_node=1, batch_per_device=total)].append(result)
+    for base in sorted(groups, key=lambda key: key.order):
+        if _is_series(base, groups[base], cases):
+            total = base.case.batch_per_device
+            for result in sorted(groups[base], key=lambda one: (one.case.devices, one.case.nodes)):
+                sizes = [result.case.devices, total]
+                yield _row(result, cases.get(base), sizes, f" with total batch {total}")
 
 
-def _is_series(place: Place, group: Sequence[Case], cases: Mapping[Place, Case]) -> bool:
-    """``place``: of the baseline."""
-    if len({_devices(case) for case in group}) == 1:
+def _is_series(base: Key, group: Sequence[CaseResult], cases: CaseResults) -> bool:
+    """``base``: of the baseline."""
+    if len({result.case.devices for result in group}) == 1:
         return False
-    return place in cases or any(
-        case.at(nodes=1, devices_per_node=1) not in cases for case in group
+    return base in cases or any(
+        result.key.at(nodes=1, devices_per_node=1) not in cases for result in group
     )
 
 
-def _row(case: Case, base: Case | None, sizes: Sequence[int], at: str) -> list[Any]:
+def _row(result: CaseResult, base: CaseResult | None, sizes: Sequence[int], at: str) -> list[Any]:
     """``sizes``: what stands behind the keys, the number of devices first."""
-    *ratios, reason = ratio(case, base, "1n1g", at)
+    *ratios, reason = ratio(result, base, "1n1g", at)
     efficiencies = [None if value is None else value / sizes[0] for value in ratios]
     return [
-        *case.key,
+        *result.key.cells,
         *sizes,
-        case.throughput,
-        case.unit,
+        result.throughput,
+        result.unit,
         *ratios,
         *efficiencies,
-        *_communication(case),
+        *_communication(result),
         reason,
-        marks_of(case, base),
+        marks_of(result, base),
     ]
 
 
-def _devices(case: Case) -> int:
-    return int(case.get("nodes") * case.get("devices_per_node"))
-
-
-def _total(case: Case) -> int:
-    return int(case.get("batch_per_device") * _devices(case))
-
-
-def _communication(case: Case) -> list[float | None]:
+def _communication(result: CaseResult) -> list[float | None]:
     """COMMUNICATION: medians over the ok repeats of a training case; None where not known."""
-    told = [(run, run.all_reduce) for run in case.ok if run.all_reduce and run.mode == "train"]
+    timed = [(run, run.all_reduce) for run in result.ok if run.all_reduce]
+    if result.case.mode != "train":
+        return [None for _ in COMMUNICATION]
     shares = [
-        found.gradient_seconds / step
-        for run, found in told
-        if found.gradient_seconds is not None
+        one.gradient_seconds / step
+        for run, one in timed
+        if one.gradient_seconds is not None
         and run.step_seconds
         and (step := descriptive.median(run.step_seconds))
     ]
-    rates = [found.gbytes_per_second for _, found in told]
+    rates = [one.gbytes_per_second for _, one in timed]
     return [descriptive.median(values) if values else None for values in (shares, rates)]
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-from ..records.proofs import Marks
-from ..records.run import Run
+from ..cases.conditions import KEY_TYPES, KEYS
 from ..records.step_parts import PARTS
 from ..statistics import descriptive
-from .cases import KEYS, Case, group, marks_of
+from .cases import CaseResult, CaseResults, marks_of
 from .markdown_cells import MISSING, Cell, Footnotes, Row, marked, number
 
 #: All data there is so far is made and copied to the device before the window.
@@ -37,21 +35,20 @@ EXPLANATION = (
     "pass that it overlaps with. Sum/step is the sum over the median step of the window: believe a "
     "split as far as that is near one. Data: none, because it is on the device before the window."
 )
-_INTEGERS = ("nodes", "devices_per_node", "batch_per_device", "split_steps")
 
 
-def table(runs: Sequence[Run], marks: Marks | None) -> pd.DataFrame:
+def table(cases: CaseResults) -> pd.DataFrame:
     """A row for every training case: the medians over its ok repeats that have a split."""
-    cases = group([run for run in runs if run.mode == "train"], marks).values()
-    frame = pd.DataFrame([_row(case) for case in cases], columns=list(COLUMNS), dtype=object)
-    types = dict.fromkeys(_INTEGERS, "int64") | {
+    rows = [_row(result) for result in cases.values() if result.case.mode == "train"]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
+    types = {**KEY_TYPES, "split_steps": "int64"} | {
         name: "float64" for name in COLUMNS if name.endswith(("_ms", "_share", "_over_step"))
     }
     return frame.astype({name: types.get(name, "str") for name in COLUMNS})
 
 
-def _row(case: Case) -> list[Any]:
-    with_split = [(run, run.split) for run in case.ok if run.split and run.split.seconds]
+def _row(result: CaseResult) -> list[Any]:
+    with_split = [(run, run.split) for run in result.ok if run.split and run.split.seconds]
     steps = [descriptive.median(run.step_seconds) for run, _ in with_split]
     samples: dict[str, list[float]] = defaultdict(list)
     for _, split in with_split:
@@ -63,7 +60,7 @@ def _row(case: Case) -> list[Any]:
     step = descriptive.median(steps) if steps else None
     figures = [found.get(part) for part in PARTS]
     return [
-        *case.key,
+        *result.key.cells,
         None if step is None else 1000 * step,
         DATA if with_split else "",
         *(None if value is None else 1000 * value for value in figures),
@@ -71,15 +68,15 @@ def _row(case: Case) -> list[Any]:
         total / step if step else None,
         sum(split.steps for _, split in with_split),
         "; ".join(dict.fromkeys(split.how for _, split in with_split)),
-        marks_of(case),
-        "" if with_split else _reason(case),
+        marks_of(result),
+        "" if with_split else _reason(result),
     ]
 
 
-def _reason(case: Case) -> str:
-    if case.throughput is None:
-        return f"{case.status}: {case.reason}"
-    told = [run.split.reason for run in case.ok if run.split and run.split.reason]
+def _reason(result: CaseResult) -> str:
+    if result.throughput is None:
+        return f"{result.status}: {result.reason}"
+    told = [run.split.reason for run in result.ok if run.split and run.split.reason]
     return told[0] if told else "no split in these records"
 
 

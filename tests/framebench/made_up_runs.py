@@ -1,0 +1,72 @@
+"""Runs without records, by what a test says of them; the rest is always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+from framebench.cases.conditions import CASE, CONDITIONS, Case, Conditions
+from framebench.records.run import Run
+from framebench.tables import case_tables, cases
+
+_CASE = Case(
+    framework="pytorch",
+    framework_version="2.8.0",
+    source="framebench",
+    model="resnet50_v1.5",
+    mode="train",
+    precision="fp32",
+    compiler="none",
+    nodes=1,
+    devices_per_node=1,
+    batch_per_device=32,
+)
+_CONDITIONS = Conditions(accelerator="cpu", warmup_steps=1, timed_steps=2)
+
+
+def run(throughput: float | None = 100.0, **changes: Any) -> Run:
+    """A run; without a throughput a failed one. ``changes``: of its case, of its conditions, or of
+    itself."""
+    one = Run(
+        case=_CASE,
+        conditions=_CONDITIONS,
+        repeat=1,
+        attempt=0,
+        status="failed" if throughput is None else "ok",
+        reason="broke" if throughput is None else "",
+        throughput=throughput,
+        unit="images/s",
+        step_seconds=(),
+        wall_seconds=None,
+        origin="",
+        hardware="",
+        environment="",
+        record=None,
+    )
+    return changed(one, **changes)
+
+
+def changed(one: Run, **changes: Any) -> Run:
+    case = {name: changes.pop(name) for name in CASE if name in changes}
+    # The environment of a run is a digest; the label of one is made of it.
+    labels = {*CONDITIONS} - {"machine", "environment"}
+    conditions = {name: changes.pop(name) for name in labels if name in changes}
+    if "machine_label" in changes:
+        conditions["machine"] = changes.pop("machine_label")
+    return replace(
+        one,
+        case=replace(one.case, **case),
+        conditions=replace(one.conditions, **conditions),
+        **changes,
+    )
+
+
+def repeats(*throughputs: float | None, **changes: Any) -> list[Run]:
+    return [run(value, repeat=n, **changes) for n, value in enumerate(throughputs, 1)]
+
+
+def build(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
+    """The tables of runs, without marks for what has no proof."""
+    return case_tables.build(cases.group(list(runs), None))

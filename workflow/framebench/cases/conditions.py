@@ -1,0 +1,145 @@
+"""What a figure is of: the case that was asked for, and the conditions that it was measured under.
+
+Both travel as values from where a record or a line of a file is read to the cell of a table. Text
+for people is made of them once, at the end (see `condition_words`), and never read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+#: The input pipeline of whoever does not say of another.
+NATIVE = "native"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What was asked for. ``batch_per_device`` is in samples."""
+
+    framework: str
+    framework_version: str
+    source: str
+    model: str
+    mode: str
+    precision: str
+    compiler: str
+    nodes: int
+    devices_per_node: int
+    batch_per_device: int
+
+    @property
+    def devices(self) -> int:
+        return self.nodes * self.devices_per_node
+
+    @property
+    def total_batch(self) -> int:
+        return self.batch_per_device * self.devices
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What else decides the figure; every field has a column in the tables. None and "" are not
+    known, or do not apply."""
+
+    accelerator: str = ""
+    cores_per_device: int | None = None  # of a processor alone
+    side_by_side: bool = False  # other runs had the rest of the machine meanwhile
+    sequence_length: int | None = None  # in tokens
+    warmup_steps: int | None = None
+    warmup_limit: int | None = None  # of a warm-up that goes on until the step time has settled
+    timed_steps: int | None = None
+    arm: str = ""  # of an A/B test
+    input: str = NATIVE  # the pipeline that the samples come through
+    source_variant: str = ""  # what an imported set says besides, in its own words
+    # Labels of what tells runs apart that would otherwise share a row; see records.
+    machine: str = ""
+    environment: str = ""
+
+    @property
+    def unlabelled(self) -> Conditions:
+        """Without what only tells a run apart from others of its set."""
+        if not (self.machine or self.environment):
+            return self
+        return replace(self, machine="", environment="")
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Sorts them; what is usual or not known comes first."""
+        return tuple((value not in (None, NATIVE), value) for value in _CONDITIONS_OF(self))
+
+
+CASE = tuple(field.name for field in fields(Case))
+CONDITIONS = tuple(field.name for field in fields(Conditions))
+#: The columns that say what the figures of a row are of.
+KEYS = (*CASE, *CONDITIONS)
+#: What the columns among KEYS hold that hold no text, by the names of pandas.
+KEY_TYPES = {
+    **dict.fromkeys(("nodes", "devices_per_node", "batch_per_device"), "int64"),
+    **dict.fromkeys(
+        ("cores_per_device", "sequence_length", "warmup_steps", "warmup_limit", "timed_steps"),
+        "Int64",
+    ),
+    "side_by_side": "bool",
+}
+
+_CASE_OF, _CONDITIONS_OF = attrgetter(*CASE), attrgetter(*CONDITIONS)
+
+
+class Key(NamedTuple):
+    """What the repeats of a case have in common. Images/s and sentences/s have no common median."""
+
+    case: Case
+    conditions: Conditions
+    unit: str
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """Those of the columns KEYS."""
+        return (*_CASE_OF(self.case), *_CONDITIONS_OF(self.conditions))
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The same by column."""
+        return dict(zip(KEYS, self.cells, strict=True))
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Sorts cases so that a scaling series reads upwards."""
+        case = self.case
+        return (
+            case.framework,
+            case.framework_version,
+            case.source,
+            case.model,
+            case.mode,
+            case.precision,
+            case.compiler,
+            self.conditions.order,
+            case.batch_per_device,
+            case.nodes,
+            case.devices_per_node,
+            self.unit,
+        )
+
+    def at(self, **other: Any) -> Key:
+        """That of the case that differs from this one in the given fields only."""
+        return self._replace(case=replace(self.case, **other))
+
+
+def of_settings(settings: Mapping[str, Any], sequence_length: int | None) -> Conditions:
+    """From the settings of a record, or from those that a plan asks for."""
+    accelerator = settings["accelerator"]
+    return Conditions(
+        accelerator=accelerator,
+        # Of a GPU it is no condition how many cores its process has.
+        cores_per_device=settings["cores_per_device"] if accelerator == "cpu" else None,
+        side_by_side=bool(settings.get("side_by_side")),
+        sequence_length=sequence_length,
+        warmup_steps=settings.get("warmup_steps"),
+        warmup_limit=settings.get("warmup_limit"),
+        timed_steps=settings.get("timed_steps"),
+        arm=settings.get("variant") or "",
+    )

@@ -1,0 +1,75 @@
+"""Conditions in the words of people: those that differ stand in columns and labels, those that are
+the same everywhere above the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ..cases.conditions import CONDITIONS, NATIVE
+
+#: By column, as pandas gives them.
+Row = Mapping[Any, Any]
+
+TITLES = {
+    "accelerator": "accelerator",
+    "cores_per_device": "cores per device",
+    "side_by_side": "side by side",
+    "sequence_length": "sequence length",
+    "warmup_steps": "warm-up steps",
+    "warmup_limit": "warm-up limit",
+    "timed_steps": "timed steps",
+    "arm": "arm",
+    "input": "input",
+    "source_variant": "variant",
+    "machine": "machine",
+    "environment": "environment",
+}
+#: For the label of a line in a plot, where there is no room for a title.
+_SHORT: dict[str, Callable[[Any], str]] = {
+    "cores_per_device": lambda count: f"{count} core{'s' if count != 1 else ''}",
+    "side_by_side": lambda _: "side by side",
+    "sequence_length": lambda length: f"length {length}",
+    "warmup_steps": lambda count: f"{count} warm-up steps",
+    "warmup_limit": lambda count: f"warm-up to {count}",
+    "timed_steps": lambda count: f"{count} steps",
+    "machine": lambda label: f"machine {label}",
+    "environment": lambda label: f"environment {label}",
+}
+
+
+def text(value: Any) -> str:
+    """A condition for a cell; "" where it is not known or is the usual."""
+    if value is None or value is pd.NA or value != value or value is False or value == NATIVE:
+        return ""
+    return "yes" if value is True else str(value)
+
+
+def short(name: str, value: Any) -> str:
+    """A condition where nothing else says which it is; "" where :func:`text` is."""
+    said = text(value)
+    return _SHORT[name](value) if said and name in _SHORT else said
+
+
+def differing(rows: Sequence[Row]) -> list[str]:
+    """The conditions among the columns of ``rows`` in which they differ."""
+    return [name for name in _columns(rows) if len({text(row[name]) for row in rows}) > 1]
+
+
+def telling(rows: Sequence[Row]) -> Callable[[Row], str]:
+    """For one of ``rows``, the conditions in which they differ; "" where it has the usual ones."""
+    apart = differing(rows)
+    return lambda row: ", ".join(filter(None, (short(name, row[name]) for name in apart)))
+
+
+def shared(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Title and text of the conditions that all ``rows`` have in common, without the usual."""
+    apart = set(differing(rows))
+    common = ((name, text(rows[0][name])) for name in _columns(rows) if name not in apart)
+    return [(TITLES[name], value) for name, value in common if value]
+
+
+def _columns(rows: Sequence[Row]) -> Iterable[str]:
+    return [name for name in CONDITIONS if rows and name in rows[0]]
