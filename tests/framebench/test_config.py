@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from framebench.cases.matrix import cases
 from framebench.config.catalog import load_catalog
 from framebench.config.cluster import Cluster
-from framebench.config.settings import Settings, load_settings
-from framebench.config.suite import OF_RANKS
+from framebench.config.fields import Context, validated
+from framebench.config.settings import Configuration, Settings, load_settings
+from framebench.config.suite import OF_RANKS, SuiteFile
 from framebench.config.validation import ConfigError
 from framebench.config.yaml_files import read_mapping
 from framebench.machine.local import Machine
@@ -402,6 +405,51 @@ def test_every_fault_has_a_line_of_its_own() -> None:
         assert sum(key in line for line in lines) == 1, lines
     assert sum("key cluster.memory_gib is missing" in line for line in lines) == 1, lines
     assert len(lines) == 5
+
+
+ODD = [None, 3, True, NAN, "x\0", [], [None], {3: None}, {"a": {}}]
+
+
+def of_anything(data: Any) -> Iterator[Any]:
+    """The data with each of its values exchanged for each odd one, in turn."""
+    yield from ODD
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from ({**data, key: other} for other in of_anything(value))
+    elif isinstance(data, list):
+        yield from ([other] for other in of_anything(data[0] if data else None))
+
+
+def test_whatever_stands_there_the_message_is_ours(tmp_path: Path) -> None:
+    sides = {"b": {"environments": {}, "interpreters": {"pytorch": ""}, "variables": {"A": "x"}}}
+    bounds = {"at_least": 2, "at_most": 10}
+    axes = {**SUITE["axes"], "sequence_length": [1], "batch_per_device": {"resnet50_v1.5": [2]}}
+    steps = {"warmup": bounds, "timed": 2}
+    parts = {"description": "", "steps": steps, "repeats": {**bounds, "width": 0.1}, "axes": axes}
+    more = {"variants": sides, "largest_batch": {"at_most": 9}, "include": [axes]}
+    cluster = {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "time_limit": 5, "extra": ["x"]}
+    images = {"pytorch": {"image": "x", "python": "p"}}
+    modules = {"pytorch": {"load": ["x"], "python": "p"}}
+    given = {"cluster": cluster, "images": images, "modules": modules, "records": "", "base": ""}
+    given |= {"suite": str(tmp_path / "short.yaml"), "fail_on": 0.5}
+    (tmp_path / "short.yaml").write_text("axes: {batch_per_device: 1}")
+    context, refused = Context(CATALOG), 0
+    for model, data in (
+        (SuiteFile, {**parts, **more, "exclude": [{"mode": ["train"]}]}),
+        (Configuration, {**CONFIG, **given}),
+    ):
+        for odd in of_anything(data):
+            try:
+                validated(model, odd, context, "file")
+            except ConfigError as error:
+                refused += 1
+                for line in str(error).splitlines():
+                    assert line.startswith(("file: ", "config")), line
+                    assert ("found" in line and "allowed: " in line) or (
+                        "unknown key" in line or "is missing" in line
+                    ), line
+                    assert "nput should" not in line, line
+    assert refused > 500
 
 
 def test_narrowing_to_nothing_is_refused(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def _named_axes(block: AxesKeys | _Pattern) -> Axes:
 class SuiteFile(Keys):
     """What stands in the file."""
 
-    description: str = ""
+    description: Annotated[str, Allowed("a text")] = ""
     steps: Steps = default({"warmup": 20, "timed": 100})
     repeats: Annotated[
         Repeats,
