@@ -259,6 +259,11 @@ BAD_SUITE = {
     "zero devices": (changed(devices_per_node=[0]), ["axes.devices_per_node[0]: found 0"]),
     "nodes as text": (changed(nodes=["two"]), ["axes.nodes[0]: found 'two'"]),
     "sequence zero": (changed(sequence_length=[0]), ["axes.sequence_length[0]: found 0"]),
+    "too many repeats": ({**SUITE, "repeats": 1001}, ["repeats: found 1001", "up to 1000"]),
+    "too long a warm-up": (
+        {**SUITE, "steps": {"warmup": 10**6 + 1, "timed": 5}},
+        ["steps.warmup: found 1000001", "up to 1000000"],
+    ),
     "zero repeats": ({**SUITE, "repeats": 0}, ["repeats: found 0", "at least 1"]),
     "repeats as text": ({**SUITE, "repeats": "3"}, ["repeats: found '3'", "a whole number"]),
     "warm-up without steps": ({**SUITE, "steps": {"warmup": 5}}, ["key steps.timed is missing"]),

@@ -92,7 +92,9 @@ class Steps(Keys):
         ReadAs(
             Annotated[
                 Count | Warmup,
-                Allowed("a whole number of at least 1, or {at_least: .., at_most: ..}"),
+                Allowed(
+                    f"a whole number of at least 1, or {{at_least: .., at_most: ..}}, up to {MILLION}"
+                ),
             ],
             _warmup,
         ),
@@ -238,7 +240,8 @@ class SuiteFile(Keys):
             Annotated[
                 Annotated[int, Whole(1, 1000)] | Literal["auto"] | _RepeatsKeys,
                 Allowed(
-                    "a whole number of at least 1, auto, or {at_least: .., at_most: .., width: ..}"
+                    "a whole number of at least 1, auto, or {at_least: .., at_most: .., width: ..}, up "
+                    "to 1000"
                 ),
             ],
             _repeats,
