@@ -19,7 +19,7 @@ BIN = Path(sys.executable).parent
         ["ruff", "check", "."],
         ["ruff", "format", "--check", "."],
         ["mypy"],
-        ["snakefmt", "--check", "Snakefile", "workflow"],
+        ["snakefmt", "--check", "workflow"],
         ["snakemake", "--lint"],
     ],
     ids=" ".join,

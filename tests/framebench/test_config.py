@@ -85,7 +85,10 @@ BAD_CONFIG = {
     "seed broken": ({"seed": 1.5}, ["seed: found 1.5", "a whole number"]),
     "results empty": ({"results": ""}, ["results: found ''", "not empty"]),
     "results with braces": ({"results": "a{b}"}, ["results: found 'a{b}'", "without {"]),
-    "results is a file": ({"results": str(ROOT / "Snakefile")}, ["results: found", "a folder"]),
+    "results is a file": (
+        {"results": str(ROOT / "LICENSE")},
+        ["results: found", "a folder"],
+    ),
     "records missing": ({"records": "no/such"}, ["records: found 'no/such'", "folder of records"]),
     "images list": ({"images": ["x"]}, ["images: found ['x']", "a mapping"]),
     "image of unknown": ({"images": {"torch": "x"}}, ["found 'torch'", "pytorch"]),
@@ -112,7 +115,7 @@ BAD_CONFIG = {
     ),
     "environments with braces": ({"environments": "a{b}"}, ["environments: found", "without {"]),
     "environments is a file": (
-        {"environments": str(ROOT / "Snakefile")},
+        {"environments": str(ROOT / "LICENSE")},
         ["environments: found", "a folder"],
     ),
     "node_local as text": ({"node_local": "yes"}, ["node_local: found 'yes'", "true or false"]),

@@ -19,7 +19,7 @@ import yaml
 from ..processes import heed_signals, wait_for
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
+PARTS = ("workflow", "scripts", "envs", "config", "profiles")
 CASES, RUNS = 2, 4
 SUITE = {
     "steps": {"warmup": 1, "timed": 3},

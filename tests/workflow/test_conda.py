@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,11 @@ case "$1" in
       shift
     done
     PYTHON -m venv --without-pip "$prefix"
-    cp "$file" "$base/built.yaml"
+    cp "$file" "$base/$(sed -n 's/^name: //p' "$file").yaml"
     distribution=$("$prefix/bin/python" -c "import site; print(site.getsitepackages()[0])")
     mkdir "$distribution/toy-1.0.dist-info"
     printf 'Name: toy\\nVersion: 1.0\\n' > "$distribution/toy-1.0.dist-info/METADATA"
+    if grep -q scipy "$file"; then echo "PACKAGES" > "$distribution/driver.pth"; fi
     ;;
   clean) ;;
   *) echo "the stand-in does not know: conda $*" >&2; exit 1 ;;
@@ -47,7 +49,9 @@ def conda(project: Project) -> Path:
     """The base folder of the stand-in; the toy comes from ``envs/toy.yaml`` and nowhere else."""
     base = project.folder.parent / "conda"
     (base / "bin").mkdir(parents=True)
-    (base / "bin" / "conda").write_text(CONDA.replace("PYTHON", sys.executable))
+    (base / "bin" / "conda").write_text(
+        CONDA.replace("PYTHON", sys.executable).replace("PACKAGES", sysconfig.get_path("purelib"))
+    )
     (base / "bin" / "conda").chmod(0o755)
     (base / "bin" / "activate").write_text(ACTIVATE)
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -66,7 +70,7 @@ def run(project: Project, conda: Path, **variables: str) -> subprocess.Completed
 def test_the_environment_of_the_file_measures(project: Project, conda: Path) -> None:
     ran = run(project, conda)
     assert ran.returncode == 0, ran.stdout
-    assert (conda / "built.yaml").read_text() == (project.folder / "envs/toy.yaml").read_text()
+    assert (conda / "toy.yaml").read_text() == (project.folder / "envs/toy.yaml").read_text()
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
     found = [json.loads(text) for text in project.records().values()]
     assert [record["status"] for record in found] == ["ok"] * RUNS, found[0]["reason"]

@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import time
+import zipfile
 from datetime import datetime
 from pathlib import Path
 
@@ -284,7 +285,7 @@ def test_lint_of_nothing_says_so(project: Project) -> None:
 def test_bad_input_ends_before_any_job(project: Project) -> None:
     """With one message, the last line of all. What another target or --sdm would use is not
     ignored."""
-    unused = {"records=config": "plan", "base=config": "all", "images={toy: Snakefile}": "plan"}
+    unused = {"records=config": "plan", "base=config": "all", "images={toy: scripts}": "plan"}
     for config in ("suite=nosuch", "frameworks=nosuch", "colour=red", *unused):
         target = unused.get(config, "all")
         refused = project.run("--cores", "1", target, "--config", config)
@@ -326,4 +327,12 @@ def test_a_suite_of_which_nothing_fits_measures_nothing_and_says_why(project: Pr
 def test_snakemake_report(measured: Project, tmp_path: Path) -> None:
     made = measured.run("--report", str(tmp_path / "archive.zip"))
     assert made.returncode == 0, made.stdout
-    assert (tmp_path / "archive.zip").stat().st_size > 0
+    with zipfile.ZipFile(tmp_path / "archive.zip") as archive:
+        (page,) = (name for name in archive.namelist() if name.endswith("/report.html"))
+        html = archive.read(page).decode()
+        texts = [archive.read(name) for name in archive.namelist() if "/raw/" not in name]
+    assert any(b"Weak scaling" in text for text in texts), "the tables have no titles"
+    record = next(iter(measured.records()))
+    assert f'title="runs/{record}"' in html
+    assert f'href="runs/{record}"' in (measured.folder / "results" / "report.html").read_text()
+    assert not re.findall(r'href="[^#"][^"]*"', html), "links that lead to nothing in the archive"

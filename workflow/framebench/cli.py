@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import PROJECT
 from .cases.names import columns_with_size
 from .comparison import gate
 from .config import catalog, values
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
     from .audit import findings
 
-PROJECT = Path(__file__).parents[2]
 FINGERPRINT = "fingerprint.txt"
+#: In ``tables``: the report for Snakemake's archive, in which there are no records to lead to.
+ARCHIVED = "report.html"
 PRINTED_ROWS = 60
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
@@ -132,7 +134,7 @@ def make_report(source: Path, results: Path) -> None:
     # pandas and Matplotlib take their time; other commands need neither.
     from .audit import published
     from .records import parity, peaks, proofs
-    from .report import html_report
+    from .report import html_report, record_links
     from .tables import case_tables, cases, efficiency, largest_batch, parity_table, split_table
 
     found = record_sets.load(source)
@@ -168,6 +170,7 @@ def make_report(source: Path, results: Path) -> None:
         replace(found, problems=problems), grouped, made, page.parent, "Framebench report",
         compared, interrupted,
     )  # fmt: skip
+    files[folder / ARCHIVED] = record_links.named(files[page])
     vouching = folder / FINGERPRINT
     vouching.unlink(missing_ok=True)
     for path, text in files.items():

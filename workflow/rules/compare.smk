@@ -1,11 +1,15 @@
 # Two sets of records against each other. Nothing is measured.
 rule compare:
     handover: True
+    conda:
+        "../envs/driver.yaml"
     params:
-        framebench=FRAMEBENCH,
-        arguments=compare_arguments,
-        results=results_folder,
+        framebench=driver.provisioning.driver,
+        sides=driver.tables.sides,
+        results=driver.tables.results,
+        status=driver.tables.verdict,
     message:
         "Comparison of two sets of records"
     shell:
-        "{params.framebench:q} compare {params.arguments:q} --results {params.results:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q}"
+        " {params.framebench:q} compare {params.sides:q} --results {params.results:q}"

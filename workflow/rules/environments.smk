@@ -3,19 +3,19 @@
 # it: Snakemake makes room for an output, and the environment itself may be in use elsewhere.
 rule environment:
     output:
-        touch(f"{RESULTS}/logs/environments/{{name}}-{{digest}}"),
+        touch(driver.provisioning.seen_to),
     log:
-        f"{RESULTS}/logs/environments/{{name}}-{{digest}}.log",
+        driver.provisioning.log,
     wildcard_constraints:
         name="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",
     # Before all runs: those of a framework whose environment comes later would not be interleaved.
-    priority: PLAN.places + 2
+    priority: driver.runs.first + 1
     handover: True
     params:
-        framebench=FRAMEBENCH,
-        file=environment_source,
-        marker=environment_marker,
+        framebench=driver.provisioning.framebench,
+        file=driver.provisioning.file,
+        marker=driver.provisioning.marker,
     message:
         "Building the environment {wildcards.name} from {params.file}"
     # exec: it is then a child of Snakemake itself and ends with it.

@@ -1,10 +1,12 @@
 # Results, ours or published, checked for errors. Nothing is measured.
 rule lint:
     handover: True
+    conda:
+        "../envs/driver.yaml"
     params:
-        framebench=FRAMEBENCH,
-        sources=lint_sources,
-        results=results_folder,
+        framebench=driver.provisioning.driver,
+        sources=driver.tables.linted,
+        results=driver.tables.results,
     message:
         "Checking {params.sources}"
     shell:

@@ -1,42 +1,45 @@
 # The proof that the frameworks compute the same: each against a reference that needs none of them.
 rule reference:
     output:
-        directory(f"{RESULTS}/reference/{{reference}}-{{digest}}"),
+        directory(driver.comparisons.reference_folder),
     log:
-        f"{RESULTS}/logs/reference/{{reference}}-{{digest}}.log",
+        driver.comparisons.reference_log,
     wildcard_constraints:
         digest="[0-9a-f]{8}",
     handover: True
-    threads: CORES_HERE
+    conda:
+        "../envs/driver.yaml"
+    threads: driver.resources.here
     params:
-        python=sys.executable,
-        arguments=reference_arguments,
+        python=driver.provisioning.python,
+        script=driver.comparisons.script,
+        arguments=driver.comparisons.reference_arguments,
     message:
         "Computing the reference of {wildcards.reference} in float64"
     shell:
-        "{params.python:q} scripts/reference {params.arguments:q} --output {output:q}"
+        "{params.python:q} {params.script:q} {params.arguments:q} --output {output:q}"
         " > {log:q} 2>&1 || {{ cat {log:q} >&2; exit 1; }}"
 
 
 rule comparison:
     input:
-        ancient(run_environment),
-        reference=ancient(reference_folder),
+        ancient(driver.provisioning.environment),
+        reference=ancient(driver.comparisons.reference),
     output:
-        f"{RESULTS}/parity/{{framework}}/{{reference}}/{{comparison}}.json",
+        driver.comparisons.certificate,
     log:
-        f"{RESULTS}/logs/parity/{{framework}}/{{reference}}/{{comparison}}.log",
-    priority: comparison_priority
+        driver.comparisons.log,
+    priority: driver.comparisons.priority
     conda:
-        run_conda
+        driver.provisioning.conda
     container:
-        run_container
-    threads: comparison_cores
+        driver.provisioning.container
+    threads: driver.resources.of_comparison
     resources:
-        **RESOURCES,
+        **driver.resources.asked,
     params:
-        command=comparison_command,
-        progress=comparison_progress,
+        command=driver.comparisons.command,
+        progress=driver.comparisons.progress,
     message:
         "{params.progress}"
     shell:
@@ -45,12 +48,14 @@ rule comparison:
 
 rule parity:
     input:
-        all_comparisons,
+        driver.comparisons.all,
     handover: True
+    conda:
+        "../envs/driver.yaml"
     params:
-        framebench=FRAMEBENCH,
-        records=measured_records,
-        results=results_folder,
+        framebench=driver.provisioning.driver,
+        records=driver.tables.records,
+        results=driver.tables.results,
     message:
         "Certificates, tables and report"
     shell:

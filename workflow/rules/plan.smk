@@ -2,7 +2,7 @@
 rule plan:
     handover: True
     params:
-        text=plan_description,
+        text=driver.tables.plan,
     message:
         "Plan of the suite"
     shell:

@@ -1,25 +1,25 @@
 # A run: one repeat of one case in a process group of its own; it leaves one record.
 rule benchmark:
     input:
-        ancient(run_environment),
+        ancient(driver.provisioning.environment),
     output:
-        RECORD,
+        driver.runs.record,
     log:
-        RUN_LOG,
-    priority: run_priority
+        driver.runs.log,
+    priority: driver.runs.priority
     group:
-        allocation
+        driver.resources.allocation
     conda:
-        run_conda
+        driver.provisioning.conda
     container:
-        run_container
+        driver.provisioning.container
     # All cores, so that no other job runs beside it, or a share of them where that is allowed.
-    threads: run_cores
+    threads: driver.resources.of_run
     resources:
-        **RESOURCES,
+        **driver.resources.asked,
     params:
-        command=run_command,
-        progress=PROGRESS,
+        command=driver.runs.command,
+        progress=driver.work.progress,
     message:
         "{params.progress:{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}}"
     # exec: the harness is then a child of Snakemake itself and ends with it.
@@ -30,26 +30,26 @@ rule benchmark:
 # The largest batch per device of a case: runs with few steps, one after the other.
 rule largest_batch:
     input:
-        ancient(run_environment),
+        ancient(driver.provisioning.environment),
     output:
-        LARGEST_BATCH,
+        driver.runs.largest_batch,
     log:
-        f"{RESULTS}/logs/{searches.FOLDER}/{{framework}}/{{model}}/{{search}}.log",
+        driver.runs.search_log,
     wildcard_constraints:
         search="[^/]+",
     # Before all runs, so that those with the largest batches are interleaved with the others.
-    priority: PLAN.places + 1
+    priority: driver.runs.first
     conda:
-        run_conda
+        driver.provisioning.conda
     container:
-        run_container
-    threads: ALL_CORES
+        driver.provisioning.container
+    threads: driver.resources.all_cores
     resources:
-        **RESOURCES,
+        **driver.resources.asked,
     params:
-        search=search_command,
-        tried=tried_command,
-        progress=search_progress,
+        search=driver.runs.search_command,
+        tried=driver.runs.tried_command,
+        progress=driver.runs.search_progress,
     message:
         "{params.progress}"
     shell:
@@ -61,13 +61,13 @@ rule largest_batch:
 # repeats; that decides the next round.
 checkpoint round:
     input:
-        round_records,
+        driver.runs.before_round,
     output:
-        touch(f"{RESULTS}/logs/rounds/{{state}}-{{number}}"),
+        touch(driver.runs.round),
     wildcard_constraints:
         state="[0-9a-f]{12}",
         number="[0-9]+",
     # A look costs nothing, and what it asks for may come before what else is to do.
-    priority: PLAN.places + 1
+    priority: driver.runs.first
     message:
         "Round {wildcards.number}: what is to be measured next?"

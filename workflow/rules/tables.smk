@@ -1,20 +1,39 @@
 # Tables and report: a pure function of the records.
 rule tables:
     input:
-        all_records,
-        PROBE_RECORDS,
+        driver.runs.all,
+        driver.peaks.all,
+        # Certificates, searches, probes and interruptions that are there: read with the records.
+        driver.tables.neighbours,
     # Not removed before the job: where it fails, the former tables and report are still there.
     output:
-        report(update(TABLES), category="Tables", caption="../report/tables.rst"),
-        report(update(REPORT), category="Report", caption="../report/report.rst"),
-        str(FINGERPRINT),
+        *[
+            report(
+                update(file),
+                category="Tables",
+                subcategory=group,
+                labels={"table": title},
+                caption="../report/tables.rst",
+            )
+            for file, group, title in driver.tables.files
+        ],
+        report(
+            update(driver.tables.archived),
+            category="Report",
+            labels={"page": "The whole report"},
+            caption="../report/report.rst",
+        ),
+        update(driver.tables.report),
+        driver.tables.fingerprint,
     log:
-        str(SUMMARY),
+        driver.tables.summary,
     handover: True
+    conda:
+        "../envs/driver.yaml"
     params:
-        framebench=FRAMEBENCH,
-        records=measured_records,
-        results=results_folder,
+        framebench=driver.provisioning.driver,
+        records=driver.tables.records,
+        results=driver.tables.results,
     message:
         "Tables and report from {params.records}"
     shell:
@@ -25,10 +44,12 @@ rule tables:
 # From any set of records, with no benchmark among its inputs: nothing can be run by it.
 rule report:
     handover: True
+    conda:
+        "../envs/driver.yaml"
     params:
-        framebench=FRAMEBENCH,
-        records=given_records,
-        results=results_folder,
+        framebench=driver.provisioning.driver,
+        records=driver.tables.given,
+        results=driver.tables.results,
     message:
         "Tables and report from {params.records}"
     shell:

@@ -60,6 +60,13 @@ def path(text: str) -> Path:
     return named
 
 
+def from_here(named: Path) -> Path:
+    """Relative to the working directory where it lies below it, so that a command that names it
+    holds on every machine; else as it stands."""
+    here = Path.cwd()
+    return named.relative_to(here) if named.is_relative_to(here) else named
+
+
 def folder(text: str) -> Path:
     """A path that is a folder or can become one. Raises :class:`NotAllowed` for another."""
     named = path(text)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..cases import conditions, matrix
 from ..cases.matrix import Capacity, Case, LeftOut
+from ..config import values
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.suite import Suite
@@ -69,6 +70,8 @@ class Plan:
     here: Identity
     elsewhere: list[Run]
     """Of the records that are as asked, those of other machines: left alone, measured anew."""
+    scripts: Path
+    """The folder of what measures, as commands name it."""
 
     @property
     def pending(self) -> list[PlannedRun]:
@@ -165,6 +168,7 @@ def make_plan(
         runs_in, len(latest), most * len(cases),
         [(one, estimates.of_search(one.case, settings, place, catalog)) for one in needs.values()],
         Room.of(settings, place, machine), machine.identity, elsewhere,
+        values.from_here(catalog.root / "scripts"),
     )  # fmt: skip
 
 

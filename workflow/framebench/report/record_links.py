@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,9 @@ from . import html_tables
 from .html_tables import Link
 
 RecordLinks = Sequence[tuple[str, Sequence[Link]]]
+
+
+_LINK = re.compile(r'<a href="(?!#|https?:)([^"]*)"([^>]*)>(.*?)</a>', re.DOTALL)
 
 
 class Links:
@@ -57,3 +61,8 @@ def numbered(runs: Sequence[Run], link: Callable[[Run, str], Link]) -> list[Link
             links[place] = Link(f":{line}", one.href, one.label)
         named = name
     return links
+
+
+def named(html: str) -> str:
+    """A page that names other files instead of linking to them, for where they are not."""
+    return _LINK.sub(r'<span title="\1"\2>\3</span>', html)

@@ -120,10 +120,10 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
 
 def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
     """What to compare, as arguments of the harness. ``reference``: the folder."""
-    facts = json.loads(Path("scripts/models", f"{one.model}.json").read_text())
+    facts = json.loads(Path(plan.scripts, "models", f"{one.model}.json").read_text())
     named: dict[str, Any] = {
         "kind": parity.KIND,
-        "framework": f"scripts/frameworks/{one.framework}",
+        "framework": f"{plan.scripts}/frameworks/{one.framework}",
         "model": f"{reference}/{'facts-dropout' if one.dropout else 'facts'}.json",
         "devices-per-node": one.devices,
         "batch-per-device": facts["parity"]["batch_per_device"],

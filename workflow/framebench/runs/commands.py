@@ -135,8 +135,8 @@ def search_arguments(plan: Plan, search: Search) -> list[str]:
 def _case(plan: Plan, case: Case) -> dict[str, object]:
     return {
         "kind": case.mode,
-        "framework": f"scripts/frameworks/{case.framework}",
-        "model": f"scripts/models/{case.model}.json",
+        "framework": f"{plan.scripts}/frameworks/{case.framework}",
+        "model": f"{plan.scripts}/models/{case.model}.json",
         "nodes": case.nodes,
         "devices-per-node": case.devices_per_node,
         "batch-per-device": case.batch_per_device,

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-#: By the rule that makes tables and report, the command that it runs.
-COMMANDS = {"tables": "report", "parity": "parity"}
 
 #: What Snakemake logs when it is told to end: whoever does that does not want to wait.
 _STOPPED = ("Terminating processes on user request", "Will exit after finishing currently running")
 
 
-def make(framebench: Sequence[str], rules: Iterable[str], log: str, results: Path) -> None:
-    """Run the command of those ``rules`` that a failed job kept from running, and say on stderr how
-    to get the rest. ``log``: what Snakemake has logged. Raises nothing: the failed job is what its
+def make(framebench: Sequence[str], commands: Sequence[str], log: str, results: Path) -> None:
+    """Run those ``commands`` of ours that a failed job kept from running, and say on stderr how to
+    get the rest. ``log``: what Snakemake has logged. Raises nothing: the failed job is what its
     user must hear of."""
-    wanted = sorted(set(rules) & set(COMMANDS))
-    if not wanted or any(words in log for words in _STOPPED):
+    if not commands or any(words in log for words in _STOPPED):
         return
     again = "The same call again runs what is missing."
     if not any((results / "runs").rglob("*.json")):
         _say(f"There is no record yet, and so no report. {again}")
         return
-    for rule in wanted:
-        command = [*framebench, COMMANDS[rule], "--records", f"{results}/runs"]
+    for command in commands:
+        words = ["--records", f"{results}/runs", "--results", str(results)]
         try:
             # What follows must stand below what it prints.
-            status = subprocess.call([*command, "--results", str(results)], stdout=sys.stderr)
+            status = subprocess.call([*framebench, command, *words], stdout=sys.stderr)
         except (OSError, KeyboardInterrupt):
             status = 1
         if status:

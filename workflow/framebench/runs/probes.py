@@ -65,8 +65,8 @@ def arguments(plan: Plan, one: Probe) -> list[str]:
     """What to probe, as arguments of the harness."""
     named: dict[str, Any] = {
         "kind": KIND,
-        "framework": f"scripts/frameworks/{one.framework}",
-        "model": f"scripts/models/{one.model}.json",
+        "framework": f"{plan.scripts}/frameworks/{one.framework}",
+        "model": f"{plan.scripts}/models/{one.model}.json",
         "sequence-length": one.sequence_length,
         "precision": one.precision,
         **common(plan, SECONDS),

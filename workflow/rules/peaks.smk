@@ -1,21 +1,21 @@
 # The peak of the device: products of large matrices, in each framework and precision of the suite.
 rule probe:
     input:
-        ancient(run_environment),
+        ancient(driver.provisioning.environment),
     output:
-        f"{RESULTS}/probes/{{framework}}/{{probe}}.json",
+        driver.peaks.record,
     log:
-        f"{RESULTS}/logs/probes/{{framework}}/{{probe}}.log",
+        driver.peaks.log,
     conda:
-        run_conda
+        driver.provisioning.conda
     container:
-        run_container
-    threads: ALL_CORES
+        driver.provisioning.container
+    threads: driver.resources.all_cores
     resources:
-        **RESOURCES,
+        **driver.resources.asked,
     params:
-        command=probe_command,
-        progress=probe_progress,
+        command=driver.peaks.command,
+        progress=driver.peaks.progress,
     message:
         "{params.progress}"
     shell:

@@ -1,0 +1,93 @@
+"""What Framebench takes from Snakemake's own objects is there in the installed Snakemake."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from framebench.driver import internals
+from framebench.driver.internals import USED, Snakemake, for_rules
+
+SNAKEFILE = """
+import operator
+onstart:
+    for path in {paths}:
+        try:
+            operator.attrgetter(path)(workflow)
+        except AttributeError as error:
+            print(f"lacking: {{path}} ({{error}})")
+rule one:
+    output: "done"
+    shell: "touch {{output}}"
+"""
+
+
+def test_snakemake_has_all_that_is_used(tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(SNAKEFILE.format(paths=sorted(USED)))
+    ran = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    lacking = re.findall("lacking: .*", ran.stdout)
+    assert not lacking, (
+        f"this Snakemake lacks what workflow/framebench/driver/internals.py uses: {lacking}; adapt "
+        "it there, and min_version in workflow/Snakefile"
+    )
+
+
+def test_all_that_is_used_is_listed() -> None:
+    source = inspect.getsource(internals)
+    used = set(re.findall(r"self\._workflow\.([\w.]*\w)", source))
+    used |= set(re.findall(r'"(_on\w+)"', source))
+    listed = {name for name in USED if any(one.startswith(name) for one in used)}
+    assert listed == set(USED), "listed, and not used"
+    assert not {one for one in used if not any(name.startswith(one) for name in USED)}
+
+
+def test_nothing_else_touches_them() -> None:
+    package = Path(internals.__file__).parent.parent
+    others = [path for path in package.rglob("*.py") if path != Path(internals.__file__)]
+    touching = [path.name for path in others if "workflow._" in path.read_text()]
+    assert not touching
+
+
+def test_a_method_is_a_plain_function_to_the_rules() -> None:
+    class Stage:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @for_rules
+        def both(self, wildcards: str, input: str) -> str:
+            return f"{self.name} {wildcards} {input}"
+
+    one, other = Stage("one"), Stage("other")
+    assert one.both("a", "b") == "one a b"
+    assert other.both("a", input="b") == "other a b"
+    assert inspect.isfunction(one.both)
+    assert list(inspect.signature(one.both).parameters) == ["wildcards", "input"]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("", " --nv --bind '/a b'"),
+        ("--nv", "--nv --bind '/a b'"),
+        ("--nvccli --bind '/a b'", "--nvccli --bind '/a b' --nv"),
+    ],
+)
+def test_arguments_of_containers_are_given_once(given: str, wanted: str) -> None:
+    settings = SimpleNamespace(apptainer_args=given)
+    snakemake = Snakemake(SimpleNamespace(deployment_settings=settings))
+    for _ in range(2):
+        snakemake.add_container_arguments("--nv")
+        snakemake.add_container_arguments("--bind", "/a b")
+    assert settings.apptainer_args == wanted

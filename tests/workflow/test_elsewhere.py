@@ -1,0 +1,108 @@
+"""The workflow from another folder, as a module, and by ways that cannot work."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .conftest import CASES, RUNS, Project
+
+MODULE = """
+configfile: "given.yaml"
+module framebench:
+    snakefile: {snakefile}
+    config: config
+{prefix}
+use rule * from framebench as bench_*
+rule all:
+    default_target: True
+    input: rules.bench_all.input
+"""
+
+
+@pytest.fixture
+def elsewhere(project: Project, tmp_path: Path) -> Project:
+    """A folder with nothing but a configuration."""
+    folder = tmp_path / "another folder"
+    folder.mkdir()
+    values = {"suite": "toy", "interpreters": {"toy": sys.executable}}
+    (folder / "given.yaml").write_text(yaml.safe_dump(values))
+    return Project(folder)
+
+
+def snakefile_of(project: Project) -> str:
+    return str(project.folder / "workflow" / "Snakefile")
+
+
+def assert_whole(folder: Path, ran: subprocess.CompletedProcess[str]) -> None:
+    assert ran.returncode == 0, ran.stdout
+    assert len(list((folder / "runs").rglob("*.json"))) == RUNS
+    assert len((folder / "tables" / "summary.csv").read_text().splitlines()) == CASES + 1
+    assert (folder / "report.html").exists()
+    assert "report: " in ran.stdout, "the end of a call shows the summary"
+
+
+def test_the_snakefile_of_another_folder(project: Project, elsewhere: Project) -> None:
+    words = ["--snakefile", snakefile_of(project), "--directory", str(elsewhere.folder)]
+    given = ["--configfile", str(elsewhere.folder / "given.yaml")]
+    ran = project.run(*words, "--cores", "all", *given)
+    assert_whole(elsewhere.folder / "results", ran)
+    assert not (project.folder / "results").exists()
+    record = elsewhere.parsed()[0]
+    again = subprocess.run(
+        [*record["command"], "--output", str(elsewhere.folder / "again.json")],
+        cwd=elsewhere.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert again.returncode == 0, again.stderr
+    assert "Nothing to be done" in project.run(*words, "--cores", "all", *given).stdout
+
+
+@pytest.mark.parametrize("prefix", ["", "below"])
+def test_a_module_of_another_workflow(project: Project, elsewhere: Project, prefix: str) -> None:
+    """Its rules may have other names; a prefix is where its results are."""
+    line = f'    prefix: "{prefix}"' if prefix else ""
+    text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix=line)
+    (elsewhere.folder / "Snakefile").write_text(text)
+    results = elsewhere.folder / prefix / "results"
+    ran = elsewhere.run("--cores", "all", "--scheduler", "greedy")
+    assert_whole(results, ran)
+    assert [path.name for path in results.parent.iterdir() if path.name == "results"]
+    again = elsewhere.run("--cores", "all", "--scheduler", "greedy")
+    assert "Nothing to be done" in again.stdout, again.stdout
+    text = "onstart:\n    print('ours')\n" + text
+    (elsewhere.folder / "Snakefile").write_text(text)
+    next(results.rglob("r2.json")).unlink()
+    third = elsewhere.run("--cores", "all", "--scheduler", "greedy")
+    assert_whole(results, third)
+    assert "ours" in third.stdout, "the handlers of the workflow around it are replaced"
+
+
+def test_files_fetched_one_by_one_say_what_to_do(project: Project, elsewhere: Project) -> None:
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    identity = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main"]
+    for words in (["init", "-q"], ["add", "workflow"], ["commit", "-q", "-m", "x"]):
+        subprocess.run(
+            ["git", *identity, *words], cwd=project.folder, check=True, env={**os.environ, **own}
+        )
+    fetched = f'gitfile({str(project.folder)!r}, path="workflow/Snakefile", branch="main")'
+    (elsewhere.folder / "Snakefile").write_text(MODULE.format(snakefile=fetched, prefix=""))
+    refused = elsewhere.run("--cores", "all", "-n")
+    assert refused.returncode != 0
+    assert "Framebench cannot be fetched file by file" in refused.stdout, refused.stdout
+    assert "git clone" in refused.stdout
+    assert "Traceback" not in refused.stdout
+
+
+def test_containerize_says_what_to_do(project: Project) -> None:
+    refused = project.run("--containerize")
+    assert refused.returncode == 1
+    last = refused.stdout.splitlines()[-1]
+    assert last.startswith("framebench: --containerize: found; allowed: an image of your own"), last

@@ -1,0 +1,72 @@
+"""What the rules are made of: one object that has read the configuration, made the plan, and offers
+files, functions of wildcards and handlers, by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import PROJECT
+from ..config import catalog
+from ..config.catalog import Catalog
+from ..config.settings import Settings, load_settings
+from ..config.validation import ConfigError
+from ..plan import plan_text, targets
+from . import call
+from .call import Call, refuse, warn
+from .handlers import Handlers
+from .internals import Snakemake
+from .proofs import Comparisons, Peaks
+from .provisioning import Provisioning
+from .resources import Resources
+from .runs import Runs
+from .tables import Tables
+from .work import Work
+
+
+def config_file(workflow: Any) -> str:
+    """See :func:`call.config_file`."""
+    return call.config_file(Snakemake(workflow))
+
+
+class Driver:
+    """Made once, when the rules are read. Ends the call with one message for what is wrong."""
+
+    def __init__(self, workflow: Any, config: Mapping[str, Any], checkpoints: Any) -> None:
+        self.snakemake = Snakemake(workflow)
+        asked = Call.of(self.snakemake)
+        known = catalog.load_catalog(PROJECT)
+        try:
+            settings = _settings(config, known, self.snakemake)
+        except ConfigError as error:
+            refuse(error)
+        self.work = Work(settings, known, asked, self.snakemake)
+        self.provisioning = Provisioning(self.work, asked, self.snakemake)
+        self.resources = Resources(self.work, self.snakemake)
+        self.runs = Runs(self.work, self.provisioning, checkpoints)
+        self.peaks = Peaks(self.work, self.provisioning)
+        self.comparisons = Comparisons(self.work, self.provisioning)
+        self.tables = Tables(self.work, asked)
+        self.handlers = Handlers(
+            self.work, self.resources, self.provisioning, self.tables, self.snakemake
+        )
+        # Here, because where nothing is to be done no handler is called.
+        for line in plan_text.left_as_they_are(self.work.plan) if asked.measures else ():
+            warn(line)
+
+    def adopt_handlers(self, start: Any, success: Any, error: Any) -> None:
+        """See :meth:`internals.Snakemake.adopt_handlers`."""
+        self.snakemake.adopt_handlers(start, success, error)
+
+
+def _settings(config: Mapping[str, Any], known: Catalog, snakemake: Snakemake) -> Settings:
+    """Raises :class:`ConfigError`."""
+    settings = load_settings(config, known, snakemake.methods)
+    if settings.cluster and snakemake.is_main_process:
+        # What the jobs of a cluster are given again.
+        folders = (PROJECT, Path.cwd(), settings.environments)
+        for text in [*snakemake.config_arguments, *map(str, folders)]:
+            targets.check_quoting("--config or a path", text)
+    results = snakemake.place_of_results(settings.results)
+    return settings.model_copy(update={"results": results})

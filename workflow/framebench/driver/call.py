@@ -1,0 +1,98 @@
+"""What a call of Snakemake is for: whether it may start jobs, and whether these may measure."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, ParamSpec
+
+from .. import PROJECT
+from ..config.validation import ConfigError
+from ..config.yaml_files import read_mapping
+from .internals import Snakemake
+
+_Given = ParamSpec("_Given")
+
+#: Targets that measure nothing, and options with which no job starts.
+MEASURE_NOTHING = frozenset({"plan", "report", "compare", "lint"})
+START_NOTHING = frozenset(
+    {
+        *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),
+        *("--rulegraph", "--filegraph", "--d3dag", "--unlock", "--help", "-h"),
+    }
+)
+CONFIG_FILE = Path("config", "config.yaml")
+
+
+@dataclass(frozen=True)
+class Call:
+    """``starts``: jobs may be started; ``measures``: and these may measure. ``looks``: what runs
+    would run in is of interest. ``proves``: comparisons for parity are among the targets;
+    ``named``: those targets that measure nothing."""
+
+    starts: bool
+    measures: bool
+    looks: bool
+    proves: bool
+    named: Sequence[str]
+
+    @staticmethod
+    def of(snakemake: Snakemake) -> Call:
+        """Ends the call where it asks for what cannot be."""
+        words = snakemake.words
+        if "--containerize" in words:
+            refuse(
+                "--containerize: found; allowed: an image of your own for each framework "
+                "(--sdm apptainer, images in config/README.md), or --sdm conda: which environment "
+                "a run needs is decided run by run, and no single image has them all"
+            )
+        named = words & MEASURE_NOTHING
+        visible = snakemake.is_main_process and not words & START_NOTHING
+        starts = visible and not snakemake.is_dry_run
+        return Call(
+            starts=starts,
+            measures=starts and not named,
+            looks=visible and not named - {"plan"},
+            proves="parity" in words,
+            named=sorted(named),
+        )
+
+    def check_measurement(self) -> None:
+        """Of a target that measures nothing the results were not locked before they were read."""
+        if self.starts and not self.measures:
+            refuse(
+                f"found among the targets: {', '.join(self.named)}; allowed in a call that "
+                "measures: other targets"
+            )
+
+
+def refuse(error: object) -> NoReturn:
+    """End with one clear message: to an exception Snakemake would add ten lines of its own."""
+    warn(f"framebench: {error}")
+    raise SystemExit(1)
+
+
+def warn(text: str) -> None:
+    """Print for whoever called."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def checked(check: Callable[_Given, object], *given: _Given.args, **named: _Given.kwargs) -> None:
+    """A look at the configuration, which refuses what is wrong with it."""
+    try:
+        check(*given, **named)
+    except ConfigError as error:
+        refuse(error)
+
+
+def config_file(snakemake: Snakemake) -> str:
+    """The configuration: that of the working directory or, where there is none, the project's. Ends
+    the call where it, or a file of the command line, is not read as it stands: Snakemake's own
+    message says neither which file is broken nor where."""
+    file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
+    for one in (file, *snakemake.config_files):
+        if one.suffix in (".yaml", ".yml"):
+            checked(read_mapping, one)
+    return str(file)

@@ -1,0 +1,107 @@
+"""What is done before the first job and behind the last."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from ..comparison import gate
+from ..plan import estimates, plan_text, side_by_side
+from ..records import interruptions
+from ..runs import partial, slurm
+from .call import refuse, warn
+from .internals import Job, Snakemake
+from .provisioning import Provisioning
+from .resources import Resources
+from .tables import Tables
+from .work import Work, kind
+
+
+class Handlers:
+    """``log``: the paths of what Snakemake has logged by now."""
+
+    def __init__(
+        self,
+        work: Work,
+        resources: Resources,
+        provisioning: Provisioning,
+        tables: Tables,
+        snakemake: Snakemake,
+    ) -> None:
+        self._work, self._resources, self._tables = work, resources, tables
+        self._provisioning, self._snakemake = provisioning, snakemake
+        self._started = time.time()
+
+    def start(self, log: Sequence[str]) -> None:
+        """Prepare for measuring, where something is to be measured."""
+        jobs = self._snakemake.jobs_to_run()
+        if not any(kind(job.wildcards) for job in jobs):
+            return
+        plan = self._work.plan
+        if plan.settings.cluster:
+            self._prepare_cluster(log)
+        for line in plan_text.of_other_machines(plan):
+            warn(line)
+        self._snakemake.rest_between_jobs()
+        if plan.room or plan.settings.cluster:
+            self._snakemake.select_among(self._of_first_round)
+
+    def success(self) -> None:
+        """Show the summary, where it is new, and end with the status of ``compare``."""
+        summary = Path(self._tables.summary)
+        if summary.exists() and summary.stat().st_mtime >= self._started:
+            print(summary.read_text(), file=sys.stderr)
+        if status := self._tables.status():
+            warn(f"compare: {gate.NAMES[status]} ({status})")
+            raise SystemExit(status)
+
+    def error(self, log: Sequence[str], made_by: Mapping[str, str]) -> None:
+        """Note which runs have left no record, and make tables and report of what there is.
+        ``made_by``: the command of each rule that makes these, by the rule's name."""
+        if self._snakemake.is_dry_run:
+            return
+        logged = _text_of(log)
+        settings = self._work.plan.settings
+        states = slurm.states if settings.cluster else None
+        try:
+            interruptions.note(logged, settings.results, states)
+        except OSError as error:
+            warn(f"{error.filename}: {error.strerror}")
+        kept = {job.rule.name for job in self._snakemake.jobs_to_run()}
+        kept -= {job.rule.name for job in self._snakemake.failed_jobs()}
+        commands = [command for rule, command in made_by.items() if rule in kept]
+        partial.make(self._provisioning.framebench, commands, logged, settings.results)
+
+    def _prepare_cluster(self, log: Sequence[str]) -> None:
+        results = self._work.plan.settings.results
+        if self._snakemake.runs_here:
+            refuse(
+                "config: cluster: found, but jobs would run on this machine; allowed with "
+                "--workflow-profile profiles/slurm"
+            )
+        if arrays := self._snakemake.slurm_arrays:
+            refuse(
+                f"--slurm-array-jobs: found {arrays!r}; allowed: nothing, because all jobs of an "
+                "array would measure the same run. For short runs: runs_per_allocation in "
+                "profiles/slurm/cluster.yaml"
+            )
+        self._resources.warn_of_those_without_effect()
+        slurm.note(_text_of(log), results)
+        estimates.tell(results, self._work.plan.expected)
+
+    def _of_first_round(self, waiting: Collection[Job]) -> list[Job]:
+        return side_by_side.of_first_round(waiting, self._round)
+
+    def _round(self, job: Job) -> int | None:
+        """The repeat that a run's job is for, the first of several that share one; None of other
+        jobs."""
+        if job.is_group():
+            rounds = (self._round(one) for one in job)
+            return min((number for number in rounds if number is not None), default=None)
+        return self._work.run(job.wildcards).repeat if kind(job.wildcards) == "run" else None
+
+
+def _text_of(logs: Sequence[str]) -> str:
+    return "".join(Path(path).read_text(errors="replace") for path in logs)

@@ -1,0 +1,92 @@
+"""What belongs to the runs: the peak of the device that they are measured against, and the
+comparison of what a framework computes with the reference."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..plan import targets
+from ..runs import certify, probes
+from .call import checked
+from .internals import Wildcards, for_rules
+from .provisioning import Provisioning
+from .work import Work
+
+
+class Peaks:
+    """``record``, ``log``: files of a probe, with its wildcards."""
+
+    def __init__(self, work: Work, provisioning: Provisioning) -> None:
+        self._work, self._provisioning = work, provisioning
+        self.record = f"{work.results}/probes/{{framework}}/{{probe}}.json"
+        self.log = f"{work.results}/logs/probes/{{framework}}/{{probe}}.log"
+        paths = [f"{work.results}/probes/{name}.json" for name in work.probes]
+        #: Those that are missing: what is there is never to be made again.
+        self.all = [path for path in paths if not os.path.exists(path)]
+
+    @for_rules
+    def command(self, wildcards: Wildcards) -> str:
+        arguments = probes.arguments(self._work.plan, self._work.probe(wildcards)[1])
+        before = self._provisioning.preparation(wildcards)
+        return self._provisioning.harness(wildcards, arguments, before)
+
+    @for_rules
+    def progress(self, wildcards: Wildcards) -> str:
+        name, one = self._work.probe(wildcards)
+        names = list(self._work.probes)
+        return f"[{names.index(name) + 1}/{len(names)}] peak of the device: {one}"
+
+
+class Comparisons:
+    """``reference_folder``, ``reference_log``, ``certificate``, ``log``: files of a job, with its
+    wildcards. ``script``: what computes a reference."""
+
+    def __init__(self, work: Work, provisioning: Provisioning) -> None:
+        self._work, self._provisioning = work, provisioning
+        results, certificate = work.results, "{framework}/{reference}/{comparison}"
+        self.reference_folder = f"{results}/reference/{{reference}}-{{digest}}"
+        self.reference_log = f"{results}/logs/reference/{{reference}}-{{digest}}.log"
+        self.certificate = f"{results}/parity/{certificate}.json"
+        self.log = f"{results}/logs/parity/{certificate}.log"
+        self.script = f"{work.plan.scripts}/reference"
+        self._names = list(work.comparisons)
+
+    @for_rules
+    def reference_arguments(self, wildcards: Wildcards) -> list[str]:
+        model, _, length = wildcards.reference.partition("-s")
+        plan = self._work.plan
+        words = ["--model", f"{plan.scripts}/models/{model}.json"]
+        words += ["--seed", str(plan.settings.seed)]
+        return [*words, "--sequence-length", length] if length else words
+
+    @for_rules
+    def reference(self, wildcards: Wildcards) -> str:
+        """The folder of what a comparison compares with."""
+        _, one = self._work.comparison(wildcards)
+        seed = self._work.plan.settings.seed
+        digest = certify.reference_digest(self._work.catalog, one.model, seed)
+        return f"{self._work.results}/reference/{one.reference}-{digest}"
+
+    @for_rules
+    def command(self, wildcards: Wildcards, input: Any) -> str:
+        _, one = self._work.comparison(wildcards)
+        arguments = certify.arguments(self._work.plan, one, input.reference)
+        before = self._provisioning.preparation(wildcards)
+        return self._provisioning.harness(wildcards, arguments, before)
+
+    @for_rules
+    def priority(self, wildcards: Wildcards) -> int:
+        return len(self._names) - self._names.index(self._work.comparison(wildcards)[0])
+
+    @for_rules
+    def progress(self, wildcards: Wildcards) -> str:
+        name, one = self._work.comparison(wildcards)
+        return f"[{self._names.index(name) + 1}/{len(self._names)}] compare {one}"
+
+    @for_rules
+    def all(self, wildcards: Wildcards) -> list[str]:
+        """Those that are missing."""
+        checked(targets.check_measurement, self._work.plan, "a target that measures")
+        paths = [f"{self._work.results}/parity/{name}.json" for name in self._names]
+        return [path for path in paths if not os.path.exists(path)]

@@ -1,0 +1,118 @@
+"""The software that jobs run in, and the command with which they start the harness."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .. import PROJECT
+from ..environments.software import Software
+from ..environments.venvs import EnvironmentFile
+from ..runs import commands
+from .call import Call, refuse
+from .internals import Snakemake, Wildcards, for_rules
+from .work import Work
+
+
+class Provisioning:
+    """``framebench`` starts a command of ours beside a run, ``driver`` one that makes tables: with
+    ``--sdm conda`` that has its needs from ``workflow/envs/driver.yaml``. ``seen_to``, ``log``:
+    files of the job that builds an environment, with its wildcards."""
+
+    def __init__(self, work: Work, call: Call, snakemake: Snakemake) -> None:
+        self._work, self._call, self._snakemake = work, call, snakemake
+        entry = str(PROJECT / "workflow" / "framebench")
+        self.framebench = [sys.executable, entry]
+        self.python = "python" if work.plan.settings.deployment == "conda" else sys.executable
+        self.driver = [self.python, entry]
+        self.seen_to = f"{work.results}/logs/environments/{{name}}-{{digest}}"
+        self.log = f"{self.seen_to}.log"
+        #: Those that are built once for all nodes, and are missing or damaged.
+        self._to_build = commands.to_build(work.plan)
+        self.container = self._image if work.plan.settings.deployment == "apptainer" else None
+        if self.container:
+            self._prepare_containers()
+        # What an earlier call has seen to is no longer so.
+        for name in self._to_build if work.is_locked else ():
+            Path(self._seen_to(name)).unlink(missing_ok=True)
+
+    @for_rules
+    def environment(self, wildcards: Wildcards) -> list[str]:
+        """The output of the rule that builds what a job needs, where that is to be built."""
+        self._call.check_measurement()
+        name = self._work.software(wildcards)
+        return [self._seen_to(name)] if name in self._to_build else []
+
+    @for_rules
+    def conda(self, wildcards: Wildcards) -> str | None:
+        file = commands.conda_file(self._work.plan, self._work.software(wildcards))
+        return None if file is None else str(file)
+
+    @for_rules
+    def file(self, wildcards: Wildcards) -> str:
+        """What an environment is built from."""
+        return str(self._wanted(wildcards)[0].path)
+
+    @for_rules
+    def marker(self, wildcards: Wildcards) -> str:
+        """The file in an environment that says that it is whole."""
+        return str(self._wanted(wildcards)[1].marker)
+
+    def preparation(self, wildcards: Wildcards) -> list[str]:
+        """What the command of a job that measures stands behind."""
+        nodes = self._work.shape(wildcards).nodes
+        name = self._work.software(wildcards)
+        return commands.preparation(self._work.plan, name, self.framebench, nodes)
+
+    def harness(
+        self, wildcards: Wildcards, arguments: Sequence[str], before: Sequence[str] = ()
+    ) -> str:
+        """What starts the harness behind the words of ``before``, quoted for the shell: for
+        Snakemake to quote each word of 10,000 commands takes seconds."""
+        plan, name = self._work.plan, self._work.software(wildcards)
+        start = [*commands.interpreter(plan, name), f"{plan.scripts}/harness"]
+        words = [*before, *start, *arguments]
+        return f"{shlex.join(words)} {commands.origin(plan, self._work.catalog, name)}"
+
+    def _seen_to(self, name: str) -> str:
+        """The output of the rule that builds it."""
+        file = self._work.plan.software[name].file
+        assert file is not None, "only what is made from a file is built"
+        return f"{self._work.results}/logs/environments/{file.name}"
+
+    def _wanted(self, wildcards: Wildcards) -> tuple[EnvironmentFile, Software]:
+        name = f"{wildcards.name}-{wildcards.digest}"
+        known = [(one.file, one) for one in self._work.plan.software.values() if one.file]
+        return next((file, one) for file, one in known if file.name == name)
+
+    def _image_name(self, wildcards: Wildcards) -> str | None:
+        """Of a dry run without Apptainer none: Snakemake would ask for it, though it starts
+        nothing."""
+        tools = ("apptainer", "singularity")
+        if self._snakemake.is_dry_run and not any(shutil.which(tool) for tool in tools):
+            return None
+        return commands.image(self._work.plan, self._work.software(wildcards))
+
+    # Asked for each job of the DAG, so the rules have it only where there can be one.
+    _image = for_rules(_image_name)
+
+    def _prepare_containers(self) -> None:
+        """Let them see the GPUs and the project, and not where the host has Python packages: what
+        an image itself says of PYTHONPATH counts."""
+        plan, folder = self._work.plan, self._snakemake.container_folder
+        names = [one.image.name for one in plan.software.values() if one.image]
+        if any("://" in name for name in names) and len(str(folder).split()) > 1:
+            refuse(
+                f"--apptainer-prefix: found {str(folder)!r} for images that are pulled; allowed: "
+                "a path without blanks, which Snakemake cannot take"
+            )
+        if plan.place.accelerator == "cuda":
+            self._snakemake.add_container_arguments("--nv")
+        # The working directory is there already: Snakemake makes it the home folder.
+        if not PROJECT.is_relative_to(Path.cwd()):
+            self._snakemake.add_container_arguments("--bind", str(PROJECT))
+        os.environ.pop("PYTHONPATH", None)

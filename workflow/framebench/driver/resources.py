@@ -1,0 +1,79 @@
+"""What a job takes of this machine or asks of the cluster, and which share an allocation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ..config import cluster
+from ..plan import estimates
+from ..runs import allocations
+from .call import warn
+from .internals import Snakemake, Wildcards, for_rules
+from .work import Work
+
+
+class Resources:
+    """``here``: the cores of this machine; ``all_cores``: what a job takes beside which none of the
+    workflow runs. ``asked``: of the cluster, by name."""
+
+    def __init__(self, work: Work, snakemake: Snakemake) -> None:
+        self._work, self._snakemake = work, snakemake
+        described = work.plan.settings.cluster
+        self.here = len(os.sched_getaffinity(0)) if described else snakemake.cores
+        self.all_cores = described.cores_per_node if described else self.here
+        self._cuda = work.plan.place.accelerator == "cuda"
+        self.asked: dict[str, Callable[[Wildcards], Any]] = {}
+        self._allocations: dict[str, str] = {}
+        if described:
+            # Of several that share one, the runs follow each other.
+            snakemake.limit_cores(described.cores_per_node)
+            self.asked = {name: _Asked(self, name).of for name in described.asked(self._cuda)}
+        if described and described.runs_per_allocation > 1:
+            self._allocations = allocations.allocations(work.plan, described.runs_per_allocation)
+            snakemake.join_groups(self._allocations.values(), "allocation")
+
+    @for_rules
+    def of_run(self, wildcards: Wildcards) -> int:
+        """All cores, or a share of them where runs go side by side."""
+        return self._cores(self._work.run(wildcards).case.devices_per_node)
+
+    @for_rules
+    def of_comparison(self, wildcards: Wildcards) -> int:
+        return self._cores(self._work.comparison(wildcards)[1].devices)
+
+    @for_rules
+    def allocation(self, wildcards: Wildcards) -> str | None:
+        return self._allocations.get(self._work.run(wildcards).name)
+
+    def value(self, wildcards: Wildcards, name: str) -> Any:
+        """What a job that measures asks of the cluster."""
+        settings = self._work.plan.settings
+        assert settings.cluster is not None, "only of a cluster is something asked"
+        nodes, devices, seconds = self._work.shape(wildcards)
+        # The first job on each node builds the environment there.
+        seconds += estimates.ENVIRONMENT_SECONDS * settings.node_local
+        return settings.cluster.resources(nodes, devices, seconds, self._cuda)[name]
+
+    def warn_of_those_without_effect(self) -> None:
+        for name in cluster.without_effect(self._snakemake.default_resources, [*self.asked]):
+            warn(
+                f"--default-resources: {name} has no effect on runs, which ask for what the plan "
+                "and profiles/slurm/cluster.yaml say"
+            )
+
+    def _cores(self, devices: int) -> int:
+        room = self._work.plan.room
+        return room.threads(devices, self._snakemake.cores) if room else self.all_cores
+
+
+class _Asked:
+    """One resource of the cluster."""
+
+    def __init__(self, resources: Resources, name: str) -> None:
+        self._resources, self._name = resources, name
+
+    @for_rules
+    def of(self, wildcards: Wildcards) -> Any:
+        return self._resources.value(wildcards, self._name)

@@ -1,0 +1,118 @@
+"""Runs, searches for the largest batch, and the rounds that decide what is measured next."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from typing import Any
+
+from snakemake.exceptions import IncompleteCheckpointException
+
+from ..plan import planning, targets
+from ..plan.planning import PlannedRun
+from ..records import searches
+from ..runs import commands
+from .call import checked
+from .internals import Wildcards, for_rules
+from .provisioning import Provisioning
+from .work import Work
+
+_CASE = "{framework}/{model}"
+
+
+class Runs:
+    """``record``, ``log``, ``largest_batch``, ``search_log``, ``round``: files of a job, with its
+    wildcards. ``first``: the priority of what comes before all runs, those of later rounds too."""
+
+    def __init__(self, work: Work, provisioning: Provisioning, checkpoints: Any) -> None:
+        self._work, self._provisioning, self._checkpoints = work, provisioning, checkpoints
+        results = work.results
+        self.record = f"{results}/runs/{_CASE}/{{case}}/{{run}}.json"
+        self.log = f"{results}/logs/{_CASE}/{{case}}/{{run}}.log"
+        self.largest_batch = f"{results}/{searches.FOLDER}/{_CASE}/{{search}}.json"
+        self.search_log = f"{results}/logs/{searches.FOLDER}/{_CASE}/{{search}}.log"
+        self.round = f"{results}/logs/rounds/{{state}}-{{number}}"
+        self.first = work.plan.places + 1
+        self._planned = self._records(work.plan.pending)
+        self._searches = [f"{results}/{searches.FOLDER}/{name}.json" for name in work.searches]
+        self._further: dict[int, list[str]] = {}
+
+    @for_rules
+    def priority(self, wildcards: Wildcards) -> int:
+        """Rounds in order: the earlier in the plan, the higher."""
+        return self._work.plan.places - self._work.run(wildcards).place
+
+    @for_rules
+    def command(self, wildcards: Wildcards) -> str:
+        plan = self._work.plan
+        arguments = commands.arguments(plan, self._work.run(wildcards))
+        software = self._work.software(wildcards)
+        attempts = commands.attempts(plan, software, self._provisioning.framebench)
+        before = [*self._provisioning.preparation(wildcards), *attempts]
+        return self._provisioning.harness(wildcards, arguments, before)
+
+    @for_rules
+    def search_command(self, wildcards: Wildcards) -> str:
+        """What looks for a largest batch, by runs that :meth:`tried_command` starts."""
+        plan, software = self._work.plan, self._work.software(wildcards)
+        framebench = commands.beside(plan, software, self._provisioning.framebench)
+        words = [*framebench, "largest-batch", *commands.search_bounds(plan)]
+        return shlex.join([*self._provisioning.preparation(wildcards), *words])
+
+    @for_rules
+    def tried_command(self, wildcards: Wildcards) -> str:
+        search = self._work.search(wildcards)
+        arguments = commands.search_arguments(self._work.plan, search)
+        return self._provisioning.harness(wildcards, arguments)
+
+    @for_rules
+    def search_progress(self, wildcards: Wildcards) -> str:
+        search, names = self._work.search(wildcards), list(self._work.searches)
+        return f"[{names.index(search.name) + 1}/{len(names)}] largest batch of {search.case}"
+
+    @for_rules
+    def before_round(self, wildcards: Wildcards) -> list[str]:
+        """What must be there before the n-th look: the searches for the largest batches before that
+        number 0, the runs of the plan before number 1, after that what the look before asked for.
+        """
+        number = int(wildcards.number)
+        if number == 0:
+            return self._searches
+        planned = self._planned if number == 1 else []
+        return planned + (self._asked_by(number - 1) if number > 1 or self._work.searches else [])
+
+    @for_rules
+    def all(self, wildcards: Wildcards) -> list[str]:
+        """All that is to be measured: what the plan asks for, with the largest batches where these
+        are known, then round after round while a case of ``repeats: auto`` has too wide an
+        interval."""
+        plan = self._work.plan
+        checked(targets.check_measurement, plan, "a target that measures")
+        checked(targets.check_runs, plan)
+        wanted = [*self._planned, *self._searches]
+        try:
+            wanted += self._asked_by(0) if self._work.searches else []
+            # With nothing to measure, the plan has looked at all there is.
+            plan = self._work.plan
+            for number in itertools.count(1) if plan.reserve and plan.pending else ():
+                further = self._asked_by(number)
+                if not further:
+                    break
+                wanted += further
+        except IncompleteCheckpointException as waiting:
+            # Asked for beside what is known already, which need not wait for it.
+            wanted.append(waiting.targetfile)
+        return wanted
+
+    def _asked_by(self, number: int) -> list[str]:
+        """What the n-th look asks for: number 0 for the runs with the largest batches, the others
+        for repeats, by the intervals. Looked at once: later there is more."""
+        self._checkpoints.round.get(state=self._work.state, number=number)
+        if number not in self._further:
+            work = self._work
+            runs = planning.further(work.plan) if number else work.add_runs_with_largest_batch()
+            self._further[number] = self._records(runs)
+        return self._further[number]
+
+    def _records(self, runs: list[PlannedRun]) -> list[str]:
+        return [f"{self._work.results}/runs/{run.name}.json" for run in runs]

@@ -1,0 +1,126 @@
+"""What is made of records: tables and report, comparisons of two sets, checks, the plan as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO
+
+from .. import PROJECT
+from ..cli import ARCHIVED, FINGERPRINT, fingerprint
+from ..config import values
+from ..plan import plan_text, targets
+from ..records import interruptions, searches
+from ..runs import allocations, probes, slurm
+from .call import Call, checked, refuse
+from .internals import Wildcards, for_rules
+from .work import Work
+
+#: The tables that there always are: name, group and title in Snakemake's own report.
+TABLES = (
+    ("summary", "Results", "Every case"),
+    ("latency", "Results", "Step times"),
+    ("weak_scaling", "Scaling", "Weak scaling"),
+    ("strong_scaling", "Scaling", "Strong scaling"),
+    ("amp_speedup", "Speed-ups", "Mixed precision"),
+    ("compiler_speedup", "Speed-ups", "Compilers"),
+    ("efficiency", "Where the time goes", "Efficiency"),
+    ("split", "Where the time goes", "Parts of a step"),
+)
+#: What lies beside the records and is read with them.
+NEIGHBOURS = ("parity", "probes", searches.FOLDER, interruptions.FILE)
+
+
+class Tables:
+    """``report``, ``archived``, ``fingerprint``, ``summary``: outputs; the second is the report
+    for Snakemake's archive, which has no records that links could lead to."""
+
+    def __init__(self, work: Work, call: Call) -> None:
+        self._work = work
+        self.results = work.results
+        self.records = f"{work.results}/runs"
+        self.files = [(f"{work.results}/tables/{name}.csv", *words) for name, *words in TABLES]
+        self.report = f"{work.results}/report.html"
+        self.archived = f"{work.results}/tables/{ARCHIVED}"
+        self.fingerprint = f"{work.results}/tables/{FINGERPRINT}"
+        self.summary = f"{work.results}/logs/tables.log"
+        self._verdict: IO[str] | None = None
+        if call.measures:
+            self._drop_stale_fingerprint()
+
+    @for_rules
+    def neighbours(self, wildcards: Wildcards) -> list[str]:
+        """What is read beside the records, as far as it is there."""
+        paths = (Path(self._work.results, name) for name in NEIGHBOURS)
+        return [str(path) for path in paths if path.exists()]
+
+    @for_rules
+    def given(self, wildcards: Wildcards) -> str:
+        """The records that ``report`` is for."""
+        settings = self._work.plan.settings
+        checked(targets.check_keys, settings, "report")
+        return str(settings.records or self.records)
+
+    @for_rules
+    def sides(self, wildcards: Wildcards) -> list[str]:
+        """What ``compare`` compares, and when it fails."""
+        settings = self._work.plan.settings
+        if settings.base is None or settings.candidate is None:
+            refuse("compare: needs two sets of records: --config base=PATH candidate=PATH")
+        checked(targets.check_keys, settings, "compare")
+        words = ["--base", str(settings.base), "--candidate", str(settings.candidate)]
+        fail_on = settings.fail_on
+        return words if fail_on is None else [*words, "--fail-on", str(fail_on)]
+
+    @for_rules
+    def verdict(self, wildcards: Wildcards) -> str:
+        """The file in which the job of ``compare`` leaves its exit status: as a job that fails it
+        would be buried under Snakemake's own report, and Snakemake would end with 1 whatever it
+        is."""
+        if self._verdict is None:
+            self._verdict = NamedTemporaryFile("r", prefix="framebench-")  # noqa: SIM115
+        return self._verdict.name
+
+    def status(self) -> int:
+        """The exit status of ``compare``; 0 where it has passed or was not run."""
+        return int(self._verdict.read() or 0) if self._verdict else 0
+
+    @for_rules
+    def linted(self, wildcards: Wildcards) -> list[str]:
+        """What is given to ``lint``; by default what ships and what was measured."""
+        settings, cached = self._work.plan.settings, self._work.cached
+        checked(targets.check_keys, settings, "lint")
+        if settings.records:
+            return [str(settings.records)]
+        shipped = PROJECT / "results" / "published"
+        sources = [str(values.from_here(shipped))] if shipped.is_dir() else []
+        if cached and (cached.runs or cached.problems):
+            sources.append(self.records)
+        if not sources:
+            refuse(f"lint: {self.records} holds no record; give --config records=PATH")
+        return sources
+
+    @for_rules
+    def plan(self, wildcards: Wildcards) -> str:
+        """What would be run, and what SLURM would not take of it."""
+        plan = self._work.plan
+        checked(targets.check_measurement, plan, "plan")
+        refused = "".join(f"\n{line}" for line in allocations.refused(plan, slurm.refusal))
+        return plan_text.describe(plan) + probes.describe(plan, self._work.probes) + refused
+
+    def _drop_stale_fingerprint(self) -> None:
+        """Tables of other records than those that are there now lose the file that vouches for
+        them; it is an output of their rule, so they are made again.
+
+        The rule's inputs cannot do that alone. Only what is missing is among them: a result that
+        is there must never be the output of a job, because Snakemake removes that before it runs
+        the job again. So it does not see records that were removed, changed or brought from
+        elsewhere.
+        """
+        path, cached = Path(self.fingerprint), self._work.cached
+        current = cached and fingerprint(cached, Path(self.records))
+        try:
+            if path.exists() and path.read_text().strip() != current:
+                path.unlink()
+        except OSError as error:
+            refuse(f"{path}: cannot be replaced: {error.strerror}")

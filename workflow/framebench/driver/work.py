@@ -1,0 +1,175 @@
+"""What there is to do: the plan, and the way from a job's wildcards to what it is for."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+from ..config.catalog import Catalog
+from ..config.settings import Settings
+from ..config.validation import ConfigError
+from ..environments import software
+from ..files import locks
+from ..machine import local
+from ..machine.local import Machine
+from ..plan import estimates, planning
+from ..plan.batch_searches import Search
+from ..plan.planning import PlannedRun
+from ..plan.progress import Progress
+from ..records import record_sets
+from ..records.record_sets import RecordsError, RecordSet
+from ..runs import certify, probes, slurm
+from ..runs.certify import Comparison
+from ..runs.probes import Probe
+from .call import Call, refuse, warn
+from .internals import Snakemake, Wildcards
+
+#: What a job is for that must have the machine, or its part of it, for itself: the wildcard of its
+#: name, by which it is known.
+_KINDS = ("run", "search", "comparison", "probe")
+
+
+class Shape(NamedTuple):
+    """Nodes and devices per node of what a job measures, and for about how many seconds."""
+
+    nodes: int
+    devices: int
+    seconds: float
+
+
+class Work:
+    """The plan of this call with the names that its jobs have. It grows when largest batches are
+    known, and everything that asks it then sees that."""
+
+    def __init__(
+        self, settings: Settings, catalog: Catalog, call: Call, snakemake: Snakemake
+    ) -> None:
+        """Ends the call where there can be no plan."""
+        self.catalog = catalog
+        self._lock = _Lock(settings, call)
+        self.cached: RecordSet | None = None
+        expected: dict[str, float] = {}
+        try:
+            if snakemake.is_cluster_job:
+                expected = estimates.told(settings.results)
+            elif (settings.results / "runs").is_dir():
+                self.cached = record_sets.load(settings.results / "runs")
+            machine = _machine(settings)
+            self.plan = planning.make_plan(settings, catalog, machine, self.cached, expected)
+            # On a cluster they may be on its nodes alone.
+            if call.looks and not settings.cluster:
+                needed = self.plan.software if call.proves else self.plan.needed
+                software.check_interpreters(needed, settings)
+        except (ConfigError, RecordsError) as error:
+            refuse(error)
+        if self._lock.missing and (self.plan.pending or self.plan.unsearched):
+            refuse(self._lock.missing)
+        self.results = str(settings.results)
+        self._runs = {run.name: run for run in [*self.plan.pending, *self.plan.reserve]}
+        self.searches = {search.name: search for search in self.plan.unsearched}
+        self.comparisons = certify.names(
+            self.plan, catalog, certify.comparisons(self.plan, catalog)
+        )
+        self.probes = probes.names(self.plan)
+        self.progress = Progress(self.plan, measures=not snakemake.is_dry_run)
+        #: Of the records and of what is to be done, before anything is.
+        self.state = self._state()
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether no other call measures into the results."""
+        return self._lock.held is not None
+
+    def run(self, wildcards: Wildcards) -> PlannedRun:
+        name = f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
+        return self._runs[name]
+
+    def search(self, wildcards: Wildcards) -> Search:
+        return self.searches[f"{wildcards.framework}/{wildcards.model}/{wildcards.search}"]
+
+    def comparison(self, wildcards: Wildcards) -> tuple[str, Comparison]:
+        """With its name."""
+        name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.comparison}"
+        return name, self.comparisons[name]
+
+    def probe(self, wildcards: Wildcards) -> tuple[str, Probe]:
+        """With its name."""
+        name = f"{wildcards.framework}/{wildcards.probe}"
+        return name, self.probes[name]
+
+    def software(self, wildcards: Wildcards) -> str:
+        """The name of what a job that measures runs in. A probe is of the usual software, all else
+        perhaps of a variant's."""
+        what = kind(wildcards)
+        if what == "run":
+            return planning.software(self.run(wildcards).case, self.plan.settings.suite)
+        if what == "search":
+            return planning.software(self.search(wildcards).case, self.plan.settings.suite)
+        if what == "comparison":
+            return self.comparison(wildcards)[1].software
+        return wildcards.framework
+
+    def shape(self, wildcards: Wildcards) -> Shape:
+        limit = self.plan.settings.time_limit
+        what = kind(wildcards)
+        if what == "run":
+            run = self.run(wildcards)
+            return Shape(run.case.nodes, run.case.devices_per_node, run.seconds)
+        if what == "search":
+            case = self.search(wildcards).case
+            return Shape(case.nodes, case.devices_per_node, limit)
+        if what == "comparison":
+            return Shape(1, self.comparison(wildcards)[1].devices, limit)
+        return Shape(1, 1, probes.SECONDS)
+
+    def add_runs_with_largest_batch(self) -> list[PlannedRun]:
+        """Those of the cases whose batch was not known before; the plan has them from now on."""
+        before = {run.name for run in [*self.plan.runs, *self.plan.reserve]}
+        machine = _machine(self.plan.settings)
+        self.plan = planning.with_found(self.plan, self.catalog, machine)
+        runs = [run for run in self.plan.pending if run.name not in before]
+        reserve = [run for run in self.plan.reserve if run.name not in before]
+        self._runs.update((run.name, run) for run in [*runs, *reserve])
+        self.progress.add(runs, reserve)
+        if self.plan.settings.cluster:
+            estimates.tell(self.plan.settings.results, self.plan.expected)
+        return runs
+
+    def _state(self) -> str:
+        runs = [(run.name, run.status) for run in [*self.plan.runs, *self.plan.reserve]]
+        return hashlib.sha256(repr(runs + list(self.searches)).encode()).hexdigest()[:12]
+
+
+def kind(wildcards: Wildcards) -> str:
+    """``run``, ``search``, ``comparison`` or ``probe``; "" for a job that measures nothing."""
+    return next((name for name in _KINDS if name in wildcards.keys()), "")  # noqa: SIM118
+
+
+class _Lock:
+    """Only one call measures into a results folder. It is taken before records are read: of those
+    that another call wrote after that, Snakemake would make room for its own. ``missing``: why
+    there is none, where nothing can be written at all and so nothing lost."""
+
+    def __init__(self, settings: Settings, call: Call) -> None:
+        self.held, self.missing = None, ""
+        if not call.measures:
+            return
+        another = "give another folder: --config results=DIR"
+        measuring = "another Framebench is measuring into this folder"
+        try:
+            self.held = locks.take(settings.results / ".lock", another, measuring)
+            if settings.cluster:
+                # What a killed call has left in the queue is over before the plan is made: its
+                # records count, and nothing runs twice at the same time.
+                slurm.settle(settings.results, warn)
+        except locks.Unwritable as error:
+            self.missing = str(error)
+        except locks.LockError as error:
+            refuse(error)
+        except slurm.SlurmError as error:
+            refuse(f"SLURM does not answer: {error}")
+
+
+def _machine(settings: Settings) -> Machine:
+    """What runs are measured on: a node of the cluster, or this machine."""
+    return settings.cluster.machine if settings.cluster else local.detect()

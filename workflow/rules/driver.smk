@@ -1,0 +1,26 @@
+# The driver: what the rules below are made of.
+from snakemake.exceptions import WorkflowError
+
+try:
+    from framebench.driver import Driver, config_file
+except ModuleNotFoundError as error:
+    if error.name == "framebench":
+        raise WorkflowError(
+            "Framebench cannot be fetched file by file (github(..), gitlab(..), gitfile(..)): its "
+            "rules run programs that lie beside them. Clone it, and name the file of the clone:\n"
+            "  git clone URL framebench\n"
+            "  module framebench:\n"
+            '      snakefile: "framebench/workflow/Snakefile"\n'
+            "      config: config\n"
+            "  use rule * from framebench"
+        ) from None
+    raise WorkflowError(
+        f"{error.name} is missing beside Snakemake; pip install -r requirements.txt, or ./bootstrap "
+        "in the folder of Framebench, brings all that is needed"
+    ) from error
+
+
+configfile: config_file(workflow)
+
+
+driver = Driver(workflow, config, checkpoints)
