@@ -34,7 +34,7 @@ def describe(plan: Plan, description: str = "") -> str:
         + (
             f"(from {plan.cached} cached records)"
             if plan.cached
-            else "(a rough guess: nothing has been measured here yet)"
+            else "(a rough guess: none of these runs has a record here yet)"
         ),
         *_at_most(plan),
         *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
