@@ -65,24 +65,27 @@ def test_the_snakefile_of_another_folder(project: Project, elsewhere: Project) -
     assert "Nothing to be done" in project.run(*words, "--cores", "all", *given).stdout
 
 
-@pytest.mark.parametrize("prefix", ["", "below"])
-def test_a_module_of_another_workflow(project: Project, elsewhere: Project, prefix: str) -> None:
-    """Its rules may have other names; a prefix is where its results are."""
-    line = f'    prefix: "{prefix}"' if prefix else ""
-    text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix=line)
+def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> None:
+    """Its rules may have other names, and its results a prefix."""
+    text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix='    prefix: "below"')
     (elsewhere.folder / "Snakefile").write_text(text)
-    results = elsewhere.folder / prefix / "results"
-    ran = elsewhere.run("--cores", "all", "--scheduler", "greedy")
+    results = elsewhere.folder / "below" / "results"
+    profile = ("--workflow-profile", str(project.folder / "profiles" / "default"))
+    ran = elsewhere.run(*profile)
     assert_whole(results, ran)
-    assert [path.name for path in results.parent.iterdir() if path.name == "results"]
-    again = elsewhere.run("--cores", "all", "--scheduler", "greedy")
+    assert not (elsewhere.folder / "results").exists()
+    again = elsewhere.run(*profile)
     assert "Nothing to be done" in again.stdout, again.stdout
-    text = "onstart:\n    print('ours')\n" + text
-    (elsewhere.folder / "Snakefile").write_text(text)
-    next(results.rglob("r2.json")).unlink()
-    third = elsewhere.run("--cores", "all", "--scheduler", "greedy")
-    assert_whole(results, third)
-    assert "ours" in third.stdout, "the handlers of the workflow around it are replaced"
+
+
+def test_handlers_of_the_workflow_around_it_are_called_too(
+    project: Project, elsewhere: Project
+) -> None:
+    text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix="")
+    (elsewhere.folder / "Snakefile").write_text(f"onsuccess:\n    print('ours')\n{text}")
+    ran = elsewhere.run("--cores", "all", "--scheduler", "greedy")
+    assert_whole(elsewhere.folder / "results", ran)
+    assert "\nours\n" in ran.stdout
 
 
 def test_files_fetched_one_by_one_say_what_to_do(project: Project, elsewhere: Project) -> None:
@@ -92,7 +95,7 @@ def test_files_fetched_one_by_one_say_what_to_do(project: Project, elsewhere: Pr
         subprocess.run(
             ["git", *identity, *words], cwd=project.folder, check=True, env={**os.environ, **own}
         )
-    fetched = f'gitfile({str(project.folder)!r}, path="workflow/Snakefile", branch="main")'
+    fetched = f'gitfile({str(project.folder)!r}, path="workflow/Snakefile", ref="main")'
     (elsewhere.folder / "Snakefile").write_text(MODULE.format(snakefile=fetched, prefix=""))
     refused = elsewhere.run("--cores", "all", "-n")
     assert refused.returncode != 0

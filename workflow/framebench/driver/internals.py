@@ -87,7 +87,7 @@ class for_rules(Generic[_Self, _Given, _Result]):
         def function(*given: _Given.args, **named: _Given.kwargs) -> _Result:
             return method(instance, *given, **named)
 
-        function.__signature__ = self._signature
+        vars(function)["__signature__"] = self._signature
         instance.__dict__[self._name] = function
         return function
 
