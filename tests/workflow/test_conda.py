@@ -70,6 +70,7 @@ def run(project: Project, conda: Path, **variables: str) -> subprocess.Completed
 def test_the_environment_of_the_file_measures(project: Project, conda: Path) -> None:
     ran = run(project, conda)
     assert ran.returncode == 0, ran.stdout
+    assert (conda / "framebench-driver.yaml").exists(), "tables have an environment of their own"
     assert (conda / "toy.yaml").read_text() == (project.folder / "envs/toy.yaml").read_text()
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
     found = [json.loads(text) for text in project.records().values()]

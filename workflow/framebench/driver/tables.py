@@ -37,7 +37,6 @@ class Tables:
 
     def __init__(self, work: Work, call: Call) -> None:
         self._work = work
-        self.results = work.results
         self.records = f"{work.results}/runs"
         self.files = [(f"{work.results}/tables/{name}.csv", *words) for name, *words in TABLES]
         self.report = f"{work.results}/report.html"
@@ -47,6 +46,11 @@ class Tables:
         self._verdict: IO[str] | None = None
         if call.measures:
             self._drop_stale_fingerprint()
+
+    @for_rules
+    def results(self, wildcards: Wildcards) -> str:
+        """The folder that all is written to."""
+        return self._work.results
 
     @for_rules
     def neighbours(self, wildcards: Wildcards) -> list[str]:
