@@ -52,6 +52,12 @@ OF_RANKS = (
 Axes = dict[str, Any]
 
 
+_WARMUP = "a whole number of at least 1, or {at_least: .., at_most: ..}, up to 1000000"
+_REPEATS = (
+    "a whole number of at least 1, auto, or {at_least: .., at_most: .., width: ..}, up to 1000"
+)
+
+
 def _not_less(at_most: int, info: ValidationInfo[Context]) -> int:
     """For ``at_most`` behind ``at_least``."""
     if at_most < (at_least := info.data.get("at_least", 1)):
@@ -92,9 +98,7 @@ class Steps(Keys):
         ReadAs(
             Annotated[
                 Count | Warmup,
-                Allowed(
-                    f"a whole number of at least 1, or {{at_least: .., at_most: ..}}, up to {MILLION}"
-                ),
+                Allowed(_WARMUP),
             ],
             _warmup,
         ),
@@ -239,10 +243,7 @@ class SuiteFile(Keys):
         ReadAs(
             Annotated[
                 Annotated[int, Whole(1, 1000)] | Literal["auto"] | _RepeatsKeys,
-                Allowed(
-                    "a whole number of at least 1, auto, or {at_least: .., at_most: .., width: ..}, up "
-                    "to 1000"
-                ),
+                Allowed(_REPEATS),
             ],
             _repeats,
         ),
