@@ -1,12 +1,91 @@
-"""What a plan must not wait for."""
+"""What may import what: the driver's packages in the order of the data, and who must wait for no
+library."""
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 WORKFLOW = Path(__file__).parents[2] / "workflow"
+FRAMEBENCH = WORKFLOW / "framebench"
+
+#: Each imports only those before it. Records come before plans: what is still to do, and how long
+#: it will take, follows from what was measured.
+ORDER = (
+    "files",
+    "statistics",
+    "machine",
+    "config",
+    "cases",
+    "environments",
+    "records",
+    "plan",
+    "runs",
+    "tables",
+    "comparison",
+    "audit",
+    "report",
+    "driver",
+)
+#: What runs beside a benchmark, perhaps in a container that has nothing but Python.
+ALONE = ("runs.attempts", "runs.largest_batch", "runs.ensure_environment", "environments.uv")
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """The modules of ours that a module names, ``package.module``; those for types alone too."""
+    package = path.relative_to(FRAMEBENCH).parent
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom) or node.level == 0:
+            continue
+        base = FRAMEBENCH / package
+        for _ in range(node.level - 1):
+            base = base.parent
+        base = base.joinpath(*(node.module or "").split(".")) if node.module else base
+        for alias in node.names:
+            module = base / alias.name if base.is_dir() else base
+            yield ".".join(module.relative_to(FRAMEBENCH).parts)
+
+
+def modules() -> dict[str, set[str]]:
+    """Every module and those that it imports."""
+    paths = [path for path in FRAMEBENCH.rglob("*.py") if path.name != "__init__.py"]
+    return {
+        ".".join(path.relative_to(FRAMEBENCH).with_suffix("").parts): set(imports_of(path))
+        for path in paths
+    }
+
+
+def test_every_package_has_its_place_in_the_order() -> None:
+    packages = {path.parent.name for path in FRAMEBENCH.glob("*/__init__.py")}
+    assert packages == set(ORDER)
+
+
+def test_imports_go_one_way() -> None:
+    wrong = [
+        f"{module} imports {other}"
+        for module, others in modules().items()
+        for other in others
+        if "." in module and "." in other
+        if ORDER.index(other.partition(".")[0]) > ORDER.index(module.partition(".")[0])
+    ]
+    assert not wrong
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    TopologicalSorter(modules()).prepare()
+
+
+@pytest.mark.parametrize("module", ALONE)
+def test_what_runs_beside_a_benchmark_needs_no_library(module: str) -> None:
+    """-S: without site-packages nothing else is there."""
+    code = f"import sys; sys.path.insert(0, {str(WORKFLOW)!r}); import framebench.{module}"
+    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
 
 
 def test_a_plan_does_not_import_what_only_tables_need() -> None:
