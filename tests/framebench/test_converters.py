@@ -56,10 +56,10 @@ def test_former_runs_are_the_runs_that_they_were(tmp_path: Path) -> None:
     assert set(runs) == set(names)
     for name, run in runs.items():
         before = former(name)
-        assert run.mode == before["case"]["mode"]
+        assert run.case.mode == before["case"]["mode"]
         assert run.throughput == before["throughput"]
         assert (run.unit, run.status) == (before["unit"], before["status"])
-        assert run.batch_per_device == before["case"]["batch_per_device"]
+        assert run.case.batch_per_device == before["case"]["batch_per_device"]
     assert runs["failed"].throughput is None
     assert runs["train"].split is not None
 

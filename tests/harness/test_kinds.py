@@ -61,7 +61,7 @@ def test_a_kind_without_tables_is_named_and_stops_nothing(toy: Bench) -> None:
     toy.output.rename(toy.output.with_name("copy.json"))
     assert other.run("").record["status"] == "ok"
     found = record_sets.load(toy.output.parent)
-    assert [run.mode for run in found.runs] == ["train"]
+    assert [run.case.mode for run in found.runs] == ["train"]
     (problem,) = found.problems
     assert problem.origin == "copy.json"
     assert "is of kind 'memory_copy', which has no table here" in problem.message
