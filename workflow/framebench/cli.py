@@ -66,6 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
     linting.add_argument("--sources", type=Path, nargs="+", required=True, help=SOURCES)
     linting.add_argument("--results", type=Path, required=True, help="folder to write to")
     linting.set_defaults(command=lambda given: make_lint(given.sources, given.results))
+    explaining = commands.add_parser("columns", help="what the columns of the tables mean")
+    explaining.set_defaults(command=lambda given: print_columns())
     given = parser.parse_args(arguments)
     try:
         given.command(given)
@@ -278,6 +280,13 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     if lint_results.holds_tables(folders[0]):
         return lint_results.check_results(found, grouped, str(source), folders[0], stale=True)
     return lint_results.check_results(found, grouped, str(source), None)
+
+
+def print_columns() -> None:
+    """Print the page docs/columns.md."""
+    from .tables import columns
+
+    print(columns.markdown_text(), end="")
 
 
 def summary_text(summary: pd.DataFrame) -> str:

@@ -75,15 +75,6 @@ CASE = tuple(field.name for field in fields(Case))
 CONDITIONS = tuple(field.name for field in fields(Conditions))
 #: The columns that say what the figures of a row are of.
 KEYS = (*CASE, *CONDITIONS)
-#: What the columns among KEYS hold that hold no text, by the names of pandas.
-KEY_TYPES = {
-    **dict.fromkeys(("nodes", "devices_per_node", "batch_per_device"), "int64"),
-    **dict.fromkeys(
-        ("cores_per_device", "sequence_length", "warmup_steps", "warmup_limit", "timed_steps"),
-        "Int64",
-    ),
-    "side_by_side": "bool",
-}
 
 _CASE_OF, _CONDITIONS_OF = attrgetter(*CASE), attrgetter(*CONDITIONS)
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import KEY_TYPES, KEYS, Key
+from ..cases.conditions import KEYS, Key
 from ..cases.names import columns_with_size
 from ..records.facts import leaves
 from ..records.record_sets import load_record
@@ -32,6 +32,7 @@ from ..records.run import RecordsError, Run
 from ..statistics import descriptive, intervals, signed_rank
 from ..tables import condition_words
 from ..tables.cases import CaseResult, CaseResults, marks_of
+from ..tables.columns import frame as frame_of
 from . import pairs
 
 COLUMNS = (
@@ -106,12 +107,7 @@ def compare(
         _row(matched, one, adjusted.get(id(one)), threshold)
         for matched, one in zip(cases, found, strict=True)
     ]
-    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
-    numbers = ("base_median", "candidate_median", "ratio", "ratio_ci_low", "ratio_ci_high",
-               "p_adjusted")  # fmt: skip
-    counts = ("base_repeats", "candidate_repeats", "pairs")
-    types = KEY_TYPES | dict.fromkeys(numbers, "float64") | dict.fromkeys(counts, "int64")
-    return frame.astype({name: types.get(name, "str") for name in COLUMNS})
+    return frame_of(COLUMNS, rows)
 
 
 def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:

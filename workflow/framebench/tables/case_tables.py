@@ -6,7 +6,7 @@ CSV), never zero, and `reason` or `note` says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,13 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from ..cases.conditions import KEY_TYPES, KEYS
+from ..cases.conditions import KEYS
 from ..files.text import no_formula
 from ..files.whole_files import write_whole
 from ..statistics import descriptive, intervals, shape
 from . import markdown, scaling
 from .cases import CaseResult, CaseResults, marks_of
+from .columns import frame
 from .ratios import ratio
 
 SUMMARY_COLUMNS = (
@@ -96,18 +97,18 @@ def build(cases: CaseResults) -> dict[str, pd.DataFrame]:
     7. A figure has the marks of all runs behind it: a ratio those of both cases.
     """
     return {
-        "summary": _frame(SUMMARY_COLUMNS, map(_summary_row, cases.values())),
-        "weak_scaling": _frame(scaling.WEAK_COLUMNS, scaling.weak(cases)),
-        "strong_scaling": _frame(scaling.STRONG_COLUMNS, scaling.strong(cases)),
-        "amp_speedup": _frame(
+        "summary": frame(SUMMARY_COLUMNS, map(_summary_row, cases.values())),
+        "weak_scaling": frame(scaling.WEAK_COLUMNS, scaling.weak(cases)),
+        "strong_scaling": frame(scaling.STRONG_COLUMNS, scaling.strong(cases)),
+        "amp_speedup": frame(
             AMP_SPEEDUP_COLUMNS,
             (_amp_row(r, cases) for r in cases.values() if r.case.precision == "amp"),
         ),
-        "compiler_speedup": _frame(
+        "compiler_speedup": frame(
             COMPILER_SPEEDUP_COLUMNS,
             (_compiler_row(r, cases) for r in cases.values() if r.case.compiler != "none"),
         ),
-        "latency": _frame(
+        "latency": frame(
             LATENCY_COLUMNS,
             (_latency_row(result) for result in cases.values() if result.case.mode == "inference"),
         ),
@@ -215,23 +216,3 @@ def _latency_row(result: CaseResult) -> list[Any]:
         note,
         marks_of(result),
     ]
-
-
-_INTEGERS = ("devices", "total_batch", "repeats", "samples")
-_FLOATS = ("throughput", "speedup", "efficiency", *scaling.COMMUNICATION)
-
-
-def _type(column: str) -> str:
-    if column in KEY_TYPES:
-        return KEY_TYPES[column]
-    if column in _INTEGERS:
-        return "int64"
-    if column == "repeats_needed":  # not known of fewer than two repeats
-        return "Int64"
-    return "float64" if column.startswith(_FLOATS) or column.endswith("_ms") else "str"
-
-
-def _frame(columns: Sequence[str], rows: Iterable[list[Any]]) -> pd.DataFrame:
-    """A frame with the same types whether it has rows or not."""
-    table = pd.DataFrame(list(rows), columns=list(columns), dtype=object)
-    return table.astype({name: _type(name) for name in columns})

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ..cases.conditions import KEY_TYPES, KEYS
+from ..cases.conditions import KEYS
 from ..config.catalog import forward_multiply_adds
 from ..records.peaks import Peaks
 from ..records.run import Run
 from ..statistics import descriptive
 from .cases import CaseResult, CaseResults, marks_of
+from .columns import frame
 
 DATASHEETS = Path(__file__).parents[2] / "datasheets.csv"
 COLUMNS = (
@@ -41,14 +42,6 @@ COLUMNS = (
 )
 #: What a machine may have nothing to say of.
 OPTIONAL = ("datasheet_tflops", "energy_joules_per_sample", "peak_device_memory_bytes")
-_FIGURES = (
-    "throughput_median",
-    "tflops_per_device",
-    "peak_tflops",
-    "datasheet_tflops",
-    "mfu",
-    "energy_joules_per_sample",
-)
 
 
 class Datasheet(NamedTuple):
@@ -112,10 +105,7 @@ def table(
        any rank of any repeat took.
     """
     rows = [_row(result, peaks, models, datasheets) for result in cases.values()]
-    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
-    types = KEY_TYPES | dict.fromkeys(_FIGURES, "float64")
-    types |= {name: "Int64" for name in COLUMNS if name.endswith("_bytes")}
-    return frame.astype({name: types.get(name, "str") for name in COLUMNS})
+    return frame(COLUMNS, rows)
 
 
 def _row(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import KEY_TYPES
 from ..records.searches import SUBJECT, Result
+from .columns import frame
 
 MEMORY = ("device_memory_gib", "host_memory_gib", "memory_limit_gib")
 LARGEST_COLUMNS = (
@@ -53,21 +53,11 @@ def tables(results: Iterable[Result]) -> dict[str, pd.DataFrame]:
                  one["seconds"], one["reason"]]
             )  # fmt: skip
     return {
-        "largest_batch": _frame(LARGEST_COLUMNS, searched),
-        "largest_batch_attempts": _frame(ATTEMPT_COLUMNS, tried),
+        "largest_batch": frame(LARGEST_COLUMNS, searched),
+        "largest_batch_attempts": frame(ATTEMPT_COLUMNS, tried),
     }
 
 
 def _memory(attempt: Mapping[str, Any]) -> list[float | None]:
     keys = ("peak_device_memory_bytes", "peak_host_memory_bytes", "memory_limit_bytes")
     return [attempt[key] and attempt[key] / 2**30 for key in keys]
-
-
-def _frame(columns: Sequence[str], rows: list[list[Any]]) -> pd.DataFrame:
-    """A frame with the same types whether it has rows or not."""
-    counts = ("nodes", "devices_per_node", "largest_batch", "attempts", "multiple_of", "at_most",
-              "attempt", "batch_per_device")  # fmt: skip
-    types = KEY_TYPES | dict.fromkeys(counts, "Int64")
-    types |= dict.fromkeys((*MEMORY, "seconds"), "float64")
-    frame = pd.DataFrame(rows, columns=list(columns), dtype=object)
-    return frame.astype({name: types.get(name, "str") for name in columns})

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..cases.names import columns
 from ..records.parity import Certificate, bound
+from .columns import frame
 
 COLUMNS = (
     "framework",
@@ -35,16 +36,7 @@ COLUMNS = (
 def table(certificates: Iterable[Certificate]) -> pd.DataFrame:
     """A row for each quantity of each certificate; one without error where nothing was compared."""
     rows = [row for certificate in certificates for row in _rows(certificate)]
-    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
-    return frame.astype(
-        {
-            "devices": "int64",
-            "error": "float64",
-            "bound": "float64",
-            "passed": "boolean",
-            "sequence_length": "Int64",
-        }
-    )
+    return frame(COLUMNS, rows)
 
 
 #: What a certificate is of besides the case.
@@ -53,13 +45,13 @@ CONDITIONS = ("sequence_length", "arm", "variables")
 SHOWN = ("outputs", "loss", "gradients", "losses", "dropout", "multiply-adds")
 
 
-def overview(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row for each certificate of a :func:`table`: the errors that are SHOWN, the verdict and
+def overview(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each certificate of a table of them: the errors that are SHOWN, the verdict and
     the reason for it. What was compared in several runs (with and without dropout) is one row."""
     subject = ["framework", "framework_version", "model", "mode", "precision", "compiler",
                *CONDITIONS]  # fmt: skip
     rows = []
-    for key, part in frame.groupby([*subject, "devices"], sort=False, dropna=False):
+    for key, part in table.groupby([*subject, "devices"], sort=False, dropna=False):
         errors = dict(zip(part["quantity"], part["error"], strict=True))
         failed = part[(part["passed"] == False).fillna(False)]  # noqa: E712 (three values)
         verdict = "failed" if len(failed) else "passed"

@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import KEY_TYPES, KEYS
+from ..cases.conditions import KEYS
 from ..records.step_parts import PARTS
 from ..statistics import descriptive
 from .cases import CaseResult, CaseResults, marks_of
+from .columns import frame
 from .markdown_cells import MISSING, Cell, Footnotes, Row, marked, number
 
 #: All data there is so far is made and copied to the device before the window.
@@ -40,11 +41,7 @@ EXPLANATION = (
 def table(cases: CaseResults) -> pd.DataFrame:
     """A row for every training case: the medians over its ok repeats that have a split."""
     rows = [_row(result) for result in cases.values() if result.case.mode == "train"]
-    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
-    types = {**KEY_TYPES, "split_steps": "int64"} | {
-        name: "float64" for name in COLUMNS if name.endswith(("_ms", "_share", "_over_step"))
-    }
-    return frame.astype({name: types.get(name, "str") for name in COLUMNS})
+    return frame(COLUMNS, rows)
 
 
 def _row(result: CaseResult) -> list[Any]:
