@@ -27,7 +27,7 @@ from framebench.tables import markdown
 from .made_up_runs import build, repeats, run
 from .test_config import CATALOG, ROOT, SUITE, changed, settings
 from .test_disturbance import as_suite_asks
-from .test_records import ROW, failed, messages, record, save, save_csv
+from .test_records import ROW, failed, messages, metrics, record, save, save_csv
 from .test_tables import only, row
 
 # ---- DLPerf -------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_a_throughput_by_another_definition_is_refused(tmp_path: Path, definitio
         "100 steps for 99 intervals": 8 * 100 / (sum(steps) * 99 / 100),
     }[definition]
     assert peers / 8 - 1 == pytest.approx(0.0101, abs=5e-5)
-    save(tmp_path, "c/r1.json", record(seconds=steps, throughput=peers))
+    save(tmp_path, "c/r1.json", record(seconds=steps, metrics=metrics(peers)))
     found = record_sets.load(tmp_path)
     assert not found.runs
     assert "800 samples in" in messages(found)
@@ -295,8 +295,8 @@ def test_fifty_times_too_much_is_refused(tmp_path: Path) -> None:
     steps = (0.125,) * 50
     peers = 8 * len(steps) / (sum(steps) / len(steps))
     assert peers == 50 * 64
-    save(tmp_path, "wrong/r1.json", record(seconds=steps, throughput=peers))
-    save(tmp_path, "right/r1.json", record(seconds=steps, throughput=64.0))
+    save(tmp_path, "wrong/r1.json", record(seconds=steps, metrics=metrics(peers)))
+    save(tmp_path, "right/r1.json", record(seconds=steps, metrics=metrics(64.0)))
     found = record_sets.load(tmp_path)
     assert [one.throughput for one in found.runs] == [64.0]
     assert "wrong/r1.json: states a throughput of 3200.0, but 400 samples" in messages(found)
@@ -381,7 +381,7 @@ def test_a_bare_nan_is_told_and_never_a_figure(tmp_path: Path) -> None:
     peers = json.dumps(report)
     assert '"train.ips": NaN' in peers
     save(tmp_path, "theirs.json", peers)
-    save(tmp_path, "ours/r1.json", json.dumps(record(throughput=math.nan)))
+    save(tmp_path, "ours/r1.json", json.dumps(record(metrics=metrics(math.nan))))
     save(tmp_path, "good/r1.json", record())
     found = record_sets.load(tmp_path)
     assert [one.origin for one in found.runs] == ["good/r1.json"]
@@ -396,7 +396,7 @@ def test_no_timed_steps_have_no_throughput_of_zero(tmp_path: Path) -> None:
     assert peers == 0.0
     with pytest.raises(ConfigError, match=r"steps.timed: found 0; allowed: a whole number"):
         settings(tmp_path, {**SUITE, "steps": {"warmup": 20, "timed": 0}})
-    save(tmp_path, "c/r1.json", record(throughput=peers))
+    save(tmp_path, "c/r1.json", record(metrics=metrics(peers)))
     found = record_sets.load(tmp_path)
     assert not found.runs
     assert "is ok, but its throughput is 0.0; allowed: a number above 0" in messages(found)
