@@ -18,14 +18,14 @@ from reference.operations import (
 )
 from reference.weights import Drawn, state, trainable
 
-STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # width of the 3x3 convolution, blocks
 EXPANSION = 4
 
 
-def blocks() -> list[tuple[str, int, int, int, bool]]:
-    """Name, channels in, width, stride, and whether the shortcut is projected, of each block."""
-    found, channels = [], 64
-    for stage, (width, depth) in enumerate(STAGES):
+def blocks(hyper: dict[str, Any]) -> list[tuple[str, int, int, int, bool]]:
+    """Name, channels in, width, stride, and whether the shortcut is projected, of each block.
+    ``stages``: width of the 3x3 convolutions, number of blocks."""
+    found, channels = [], hyper["stages"][0][0]
+    for stage, (width, depth) in enumerate(hyper["stages"]):
         for block in range(depth):
             stride = 2 if stage > 0 and block == 0 else 1
             projected = channels != width * EXPANSION
@@ -43,6 +43,7 @@ def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
     weights add up to zero do not see that lift: a variance computed as the difference of two large
     means would lose digits.
     """
+    hyper = facts["hyperparameters"]
     found: dict[str, Drawn] = {}
 
     def layer(
@@ -56,14 +57,14 @@ def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
         found[f"{norm}.running_mean"] = state((cout,), 0.1)
         found[f"{norm}.running_var"] = state((cout,), 0.1, 1.0)
 
-    layer("conv", "norm", 7, 3, 64)
-    for name, cin, width, _, projected in blocks():
+    layer("conv", "norm", 7, 3, hyper["stages"][0][0])
+    for name, cin, width, _, projected in blocks(hyper):
         layer(f"{name}.conv1", f"{name}.norm1", 1, cin, width, negated=0.15)
         layer(f"{name}.conv2", f"{name}.norm2", 3, width, width, negated=0.15)
         layer(f"{name}.conv3", f"{name}.norm3", 1, width, width * EXPANSION, 0.12, 0.0)
         if projected:
             layer(f"{name}.shortcut.conv", f"{name}.shortcut.norm", 1, cin, width * EXPANSION)
-    features, classes = STAGES[-1][0] * EXPANSION, facts["hyperparameters"]["classes"]
+    features, classes = hyper["stages"][-1][0] * EXPANSION, hyper["classes"]
     found["classifier.weight"] = trainable((features, classes), features**-0.5)
     found["classifier.bias"] = trainable((classes,), 0.1)
     return found
@@ -84,7 +85,7 @@ def forward(
         return batch_norm(x, weights, norm, epsilon, training)
 
     x = maximum_pool(relu(layer(batch["images"], "conv", "norm", 2)))
-    for name, _, _, stride, projected in blocks():
+    for name, _, _, stride, projected in blocks(hyper):
         shortcut = x
         if projected:
             shortcut = layer(x, f"{name}.shortcut.conv", f"{name}.shortcut.norm", stride)

@@ -16,9 +16,9 @@ def tiny_bert(**changes):
     return small_bert(layers=0, **changes)
 
 def small_resnet(**options):
-    adapter = started(small_images(), **options)
-    adapter._definition.STAGES = ((64, 1),)
-    return adapter
+    facts = small_images()
+    facts["hyperparameters"]["stages"] = [[64, 1]]
+    return started(facts, **options)
 """
 
 

@@ -1,14 +1,12 @@
 """The MXNet adapter, driven in MXNet's own environment: what is peculiar to MXNet."""
 
 import math
-import os
-import signal
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from ..conftest import build_environment
+from ..processes import wait_for
 from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
 
 PRODUCTS = {"small_bert()": BERT_PRODUCTS, "small_images()": 54}
@@ -263,14 +261,10 @@ os.kill(os.getpid(), 9)
         ranks=2,
     )
     assert len(first["children"]) == 2
-    end = time.monotonic() + 10
-    left = list(first["children"])
-    while left and time.monotonic() < end:
-        time.sleep(0.05)
-        left = [pid for pid in left if _runs(pid)]
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-    assert not left, "the scheduler or the server outlives its rank"
+    wait_for(
+        lambda: not any(map(_runs, first["children"])),
+        "the scheduler and the server to end with their rank",
+    )
 
 
 def _runs(pid: int) -> bool:

@@ -101,7 +101,7 @@ def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) ->
 
 
 def test_a_node_that_does_not_answer_is_missed(toy: Bench) -> None:
-    record = run(toy, start="without=1", time_limit=8).record
+    record = run(toy, start="without=1", time_limit=20).record
     assert record["status"] == "failed"
     assert "1 of 2 nodes answered (n0)" in record["reason"]
 

@@ -228,32 +228,35 @@ def seconds_of(rank: dict[str, Any]) -> dict[str, float]:
 def test_parts_of_a_step_are_timed_behind_everything_that_counts(
     toy: Bench, devices: int, tmp_path: Path
 ) -> None:
-    plain = toy.run("sleep=0.08", devices_per_node=devices).record
+    # So long that a busy machine, which wakes who sleeps later, changes none by half.
+    steps = {"warmup_steps": 1, "timed_steps": 2, "devices_per_node": devices}
+    plain = toy.run("sleep=0.4", **steps).record
     second = Bench(tmp_path / "second", toy.python, toy.marker)
     second.folder.mkdir()
-    asked = {"devices_per_node": devices, "parameters": {"split_steps": 3}}
-    record = second.run("sleep=0.08", **asked).record
+    record = second.run("sleep=0.4", parameters={"split_steps": 3}, **steps).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     assert "split" not in plain["ranks"][0], "nobody asked for it"
     for rank, without in zip(record["ranks"], plain["ranks"], strict=True):
         for unchanged in ("last_value", "weights_checksum"):
             assert rank[unchanged] == without[unchanged], "the window knows of the split"
-        assert len(rank["step_seconds"]) == 5
+        assert len(rank["step_seconds"]) == 2
         found = seconds_of(rank)
-        expected = {"forward": 0.02, "backward": 0.04, "optimizer": 0.02}
+        expected = {"forward": 0.1, "backward": 0.2, "optimizer": 0.1}
         assert set(found) == set(expected) | ({"all_reduce"} if devices == 2 else set())
         for part, seconds in expected.items():
-            assert found[part] == pytest.approx(seconds, abs=0.015), part
-        # averaged() sleeps for 1.25 steps, 0.06 s of which forward and backward take alone
+            assert found[part] == pytest.approx(seconds, abs=0.05), part
+        # averaged() sleeps for 1.25 steps, 0.3 s of which forward and backward take alone
         if devices == 2:
-            assert found["all_reduce"] == pytest.approx(0.04, abs=0.02)
+            assert found["all_reduce"] == pytest.approx(0.2, abs=0.1)
 
 
 def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
-    rank = toy.run("sleep=0.2", timed_steps=3, parameters={"split_steps": 1000}).record["ranks"][0]
-    spent = sum(sum(part["seconds"]) for part in rank["split"]["parts"])
-    assert spent < split.SHARE * 2 + 0.3, "more than a tenth of some 2 s, and one step"
+    asked = {"split_steps": 1000}
+    record = toy.run("sleep=0.2", timed_steps=3, parameters=asked).record
+    parts = [part["seconds"] for part in record["ranks"][0]["split"]["parts"]]
+    steps = [sum(step) for step in zip(*parts, strict=True)]
+    assert sum(steps[:-1]) < split.SHARE * record["wall_seconds"], "more than a tenth and one step"
 
 
 def test_inference_has_no_parts(toy: Bench) -> None:

@@ -17,11 +17,15 @@ from pathlib import Path
 import pytest
 from framebench.records import record_sets
 
-from .conftest import RUNS, Project, make_project
+from .conftest import SUITE, Project, make_project
 
-PROJECTS, KILLS = 3, 4
-SECONDS = 3.0  # of the start of a call, and of its first runs, in which it is killed
-BEHAVIOUR = "sleep=0.2"
+MOMENTS, PROJECTS = 50, 3
+MOST = 3  # moments of one call
+SECONDS = 2.0  # of the start of a call, and of its runs, in which something is killed
+LOOK = 0.1  # seconds between two looks at all processes, which cost more than what they wait for
+SUITE_OF_MANY = {**SUITE, "repeats": 10}
+RUNS = 2 * 10
+BEHAVIOUR = "sleep=0.05"
 WORDS = ("--until", "benchmark")  # the tables take their time, and are made anew each time
 
 
@@ -29,6 +33,7 @@ WORDS = ("--until", "benchmark")  # the tables take their time, and are made ane
 def projects(tmp_path: Path) -> Iterator[list[Project]]:
     made = [make_project(tmp_path / f"project {number}") for number in range(PROJECTS)]
     for project in made:
+        project.write_suite(SUITE_OF_MANY)
         (project.folder / "tmp").mkdir()
     yield made
     for project in made:
@@ -39,10 +44,21 @@ def begin(project: Project) -> subprocess.Popen[str]:
     return project.start(*WORDS, toy=BEHAVIOUR, TMPDIR=str(project.folder / "tmp"))
 
 
-def kill_one(project: Project, workflow: subprocess.Popen[str], chance: random.Random) -> None:
-    """Snakemake alone or with its process group, a launcher, or a rank."""
-    kind = chance.choice(["snakemake", "group", "scripts/harness", "start_rank"])
-    running = project.pids(kind) if "/" in kind or "_" in kind else []
+def kill_in_a_run(project: Project, chance: random.Random) -> bool:
+    """A launcher or a rank, after which the call goes on. Whether there was one."""
+    words = chance.choice([("scripts/harness", "--output"), ("start_rank",)])
+    running = project.pids(*words)
+    with contextlib.suppress(ProcessLookupError):
+        if running:
+            os.kill(chance.choice(running), signal.SIGKILL)
+    return bool(running)
+
+
+def kill_call(project: Project, workflow: subprocess.Popen[str], chance: random.Random) -> None:
+    """Snakemake alone, or with its process group, or, at the end of what a call is watched, any
+    process of a run: also the guard, behind which nothing else is killed."""
+    kind = chance.choice(["snakemake", "snakemake", "group", "group", "scripts/harness"])
+    running = project.pids(kind) if kind == "scripts/harness" else []
     with contextlib.suppress(ProcessLookupError):
         if kind == "group":
             os.killpg(workflow.pid, signal.SIGKILL)
@@ -52,25 +68,37 @@ def kill_one(project: Project, workflow: subprocess.Popen[str], chance: random.R
 
 def wait_for_moment(
     project: Project, workflow: subprocess.Popen[str], chance: random.Random
-) -> None:
-    """One of the call: mostly when it measures."""
+) -> bool:
+    """One of the call: mostly when it measures. Whether the call still goes on."""
     if chance.random() < 0.75:
         while workflow.poll() is None and not project.pids("scripts/harness", "--output"):
-            time.sleep(0.02)
+            time.sleep(LOOK)
     with contextlib.suppress(subprocess.TimeoutExpired):
         workflow.wait(chance.uniform(0, SECONDS))
+    return workflow.poll() is None
 
 
-def chain(project: Project, seed: int) -> list[str]:
-    """What is wrong when a project was killed and called again so many times."""
+def killed_call(project: Project, chance: random.Random, most: int) -> int:
+    """A call in which something is killed at up to ``most`` moments; at how many it was."""
+    workflow = begin(project)
+    moments = 0
+    for _ in range(chance.randrange(most)):
+        if wait_for_moment(project, workflow, chance):
+            moments += kill_in_a_run(project, chance)
+    if wait_for_moment(project, workflow, chance):
+        kill_call(project, workflow, chance)
+        moments += 1
+    workflow.communicate(timeout=600)
+    return moments
+
+
+def chain(project: Project, seed: int, moments: int) -> list[str]:
+    """What is wrong when a project was killed at so many moments, and called again each time that
+    it ended."""
     chance = random.Random(seed)
     wrong, seen = [], dict[str, str]()
-    for _ in range(KILLS):
-        workflow = begin(project)
-        wait_for_moment(project, workflow, chance)
-        if workflow.poll() is None:
-            kill_one(project, workflow, chance)
-        workflow.communicate(timeout=600)
+    while moments > 0:
+        moments -= killed_call(project, chance, min(MOST, moments))
         now = project.records()
         wrong += [f"{name} was changed" for name, text in seen.items() if now.get(name) != text]
         seen |= now
@@ -92,7 +120,8 @@ def chain(project: Project, seed: int) -> list[str]:
     return wrong + [f"{path} is left" for path in left]
 
 
-def test_killed_and_called_again(projects: list[Project]) -> None:
+def test_killed_at_fifty_moments_and_called_again(projects: list[Project]) -> None:
+    shares = [len(range(number, MOMENTS, PROJECTS)) for number in range(PROJECTS)]
     with ThreadPoolExecutor(PROJECTS) as pool:
-        wrong = [*itertools.chain(*pool.map(chain, projects, range(PROJECTS)))]
+        wrong = [*itertools.chain(*pool.map(chain, projects, range(PROJECTS), shares))]
     assert not wrong, "\n".join(wrong)

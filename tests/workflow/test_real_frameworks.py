@@ -6,25 +6,26 @@ import json
 import shutil
 
 import pandas as pd
-import pytest
 
-from ..frameworks.models import RESNET, small
+from ..frameworks.models import RESNET, facts_of, small
 from .conftest import ROOT, Project
 
+PINNED = {"pytorch": "2.13.0", "tensorflow": "2.21.0"}
 
-@pytest.mark.parametrize(("framework", "pinned"), [("pytorch", "2.13.0"), ("tensorflow", "2.21.0")])
-def test_resnet50(
-    project: Project, request: pytest.FixtureRequest, framework: str, pinned: str
-) -> None:
-    request.getfixturevalue(f"{framework}_python")
+
+def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str) -> None:
+    """The whole model, on small images."""
     (project.folder / ".venvs").symlink_to(ROOT / ".venvs")
+    facts = facts_of(RESNET)
+    facts["inputs"] = small(RESNET)["inputs"]
+    (project.folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(facts))
     project.write_suite(
         {
             "steps": {"warmup": 1, "timed": 2},
             "repeats": 1,
             "axes": {
-                "framework": framework,
-                "model": "resnet50_v1.5",
+                "framework": [*PINNED],
+                "model": RESNET,
                 "precision": ["fp32", "amp"],
                 "batch_per_device": [2],
             },
@@ -32,18 +33,19 @@ def test_resnet50(
     )
     ran = project.all()
     assert ran.returncode == 0, ran.stdout
-    records = [json.loads(text) for text in project.records().values()]
-    ran_in = {}
-    for record in records:
+    ran_in: dict[tuple[str, str], set[str]] = {}
+    for record in project.parsed():
+        case = record["case"]
         assert record["status"] == "ok", record["reason"]
         assert record["environment"]["way"] == "venv"
-        assert record["framework_version"].partition("+")[0] == pinned
+        assert record["framework_version"].partition("+")[0] == PINNED[case["framework"]]
         rank = record["ranks"][0]
-        ran_in[record["case"]["precision"]] = set(rank["products"])
+        ran_in[case["framework"], case["precision"]] = set(rank["products"])
         assert rank["trainable_parameters"] == 25557032
         assert len(rank["step_seconds"]) == 2
         assert 0.95 * rank["window_seconds"] < sum(rank["step_seconds"]) <= rank["window_seconds"]
-    assert ran_in == {"fp32": {"float32"}, "amp": {"bfloat16"}}
+    dtypes = {"fp32": {"float32"}, "amp": {"bfloat16"}}
+    assert ran_in == {(name, asked): dtypes[asked] for name in PINNED for asked in dtypes}
 
 
 def test_parity(project: Project, pytorch_python: str) -> None:

@@ -10,7 +10,6 @@ from jax import Array, lax
 
 from .layers import Arrays, batch_norm, convolution, cross_entropy, dense, relu
 
-STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # width of the 3x3 convolution, blocks
 EXPANSION = 4  # channels a block puts out, over its width
 
 
@@ -32,13 +31,14 @@ class Block(NamedTuple):
     stride: int
 
 
-STEM = Convolution("conv", "norm", 7, 3, STAGES[0][0])
+def stem(hyper: Dict[str, Any]) -> Convolution:
+    return Convolution("conv", "norm", 7, 3, hyper["stages"][0][0])
 
 
-def blocks() -> Iterator[Block]:
-    """All sixteen, from input to output."""
-    channels, number = STEM.channels_out, 0
-    for stage, (width, depth) in enumerate(STAGES):
+def blocks(hyper: Dict[str, Any]) -> Iterator[Block]:
+    """From input to output; ``stages``: width of the 3x3 convolutions, number of blocks."""
+    channels, number = stem(hyper).channels_out, 0
+    for stage, (width, depth) in enumerate(hyper["stages"]):
         for position in range(depth):
             name, wide = f"blocks.{number}", width * EXPANSION
             sizes = ((1, channels, width), (3, width, width), (1, width, wide))
@@ -54,9 +54,9 @@ def blocks() -> Iterator[Block]:
             channels, number = wide, number + 1
 
 
-def _convolutions() -> Iterator[Convolution]:
-    yield STEM
-    for block in blocks():
+def _convolutions(hyper: Dict[str, Any]) -> Iterator[Convolution]:
+    yield stem(hyper)
+    for block in blocks(hyper):
         yield from block.convolutions
         if block.projection:
             yield block.projection
@@ -65,14 +65,15 @@ def _convolutions() -> Iterator[Convolution]:
 def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
     """Drawn as in torchvision: He et al.'s normal for convolutions (fan out), for the classifier
     uniform within 1 / sqrt(inputs)."""
+    hyper = facts["hyperparameters"]
     drawn: Dict[str, np.ndarray] = {}
-    for name, norm, kernel, channels_in, channels_out in _convolutions():
+    for name, norm, kernel, channels_in, channels_out in _convolutions(hyper):
         shape = (kernel, kernel, channels_in, channels_out)
         scale = np.float32((2.0 / (kernel * kernel * channels_out)) ** 0.5)
         drawn[f"{name}.weight"] = random.standard_normal(shape, np.float32) * scale
         drawn[f"{norm}.weight"] = np.ones(channels_out, np.float32)
         drawn[f"{norm}.bias"] = np.zeros(channels_out, np.float32)
-    features, classes = STAGES[-1][0] * EXPANSION, facts["hyperparameters"]["classes"]
+    features, classes = hyper["stages"][-1][0] * EXPANSION, hyper["classes"]
     for kind, shape in (("weight", (features, classes)), ("bias", (classes,))):
         uniform = random.uniform(-1.0, 1.0, shape) / features**0.5
         drawn[f"classifier.{kind}"] = uniform.astype(np.float32)
@@ -82,7 +83,7 @@ def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, 
 def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
     """Running mean and variance of every batch normalisation at the start."""
     fresh: Dict[str, np.ndarray] = {}
-    for convolved in _convolutions():
+    for convolved in _convolutions(facts["hyperparameters"]):
         fresh[f"{convolved.norm}.running_mean"] = np.zeros(convolved.channels_out, np.float32)
         fresh[f"{convolved.norm}.running_var"] = np.ones(convolved.channels_out, np.float32)
     return fresh
@@ -107,10 +108,10 @@ def forward(
         after.update(found)
         return x
 
-    x = relu(normalized(STEM, batch["images"].astype(dtype), 2))
+    x = relu(normalized(stem(hyper), batch["images"].astype(dtype), 2))
     window, strides, padding = (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0))
     x = lax.reduce_window(x, np.array(-np.inf, x.dtype), lax.max, window, strides, padding)
-    for (first, second, third), projection, stride in blocks():
+    for (first, second, third), projection, stride in blocks(hyper):
         y = relu(normalized(first, x, 1))
         y = relu(normalized(second, y, stride))
         shortcut = normalized(projection, x, stride) if projection else x

@@ -6,7 +6,7 @@ Gluon's own ``resnet50_v1`` is v1, with biases in some convolutions: another net
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -14,7 +14,8 @@ from mxnet.gluon import nn
 
 LAYOUT = "NCHW"  # the only layout of convolutions on the CPU; oneDNN reorders it by itself
 PRODUCTS = ("Convolution", "FullyConnected")
-STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # width of the 3x3 convolution, blocks
+Stages = Sequence[Tuple[int, int]]
+
 EXPANSION = 4  # channels a block puts out, over its width
 
 
@@ -75,16 +76,17 @@ class Bottleneck(nn.HybridBlock):
 
 
 class ResNet50(nn.HybridBlock):
-    """Images (batch, 3, h, w) -> logits (batch, classes)."""
+    """Images (batch, 3, h, w) -> logits (batch, classes). ``stages``: the width of the 3x3
+    convolutions and the number of blocks of each."""
 
-    def __init__(self, classes: int, norm: Dict[str, float]) -> None:
+    def __init__(self, stages: Stages, classes: int, norm: Dict[str, float]) -> None:
         super().__init__()
-        channels = STAGES[0][0]
+        channels = stages[0][0]
         self.conv = convolution(3, channels, 7, stride=2)
         self.norm = nn.BatchNorm(in_channels=channels, **norm)
         self.pool = nn.MaxPool2D(3, strides=2, padding=1)
         self.blocks = nn.HybridSequential()
-        for stage, (width, depth) in enumerate(STAGES):
+        for stage, (width, depth) in enumerate(stages):
             for block in range(depth):
                 stride = 2 if stage > 0 and block == 0 else 1
                 self.blocks.add(Bottleneck(channels, width, stride, norm))
@@ -106,7 +108,7 @@ def build(facts: Dict[str, Any]) -> nn.HybridBlock:
         "epsilon": hyper["batch_norm_epsilon"],
         "momentum": 1.0 - hyper["batch_norm_momentum"],
     }
-    return ResNet50(hyper["classes"], norm)
+    return ResNet50(hyper["stages"], hyper["classes"], norm)
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:

@@ -3,12 +3,13 @@ convolution, as in Goyal et al. 2017, arXiv:1706.02677)."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 import oneflow.nn.functional as F
 from oneflow import Tensor, nn
 
-STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # width of the 3x3 convolution, blocks
+Stages = Sequence[Tuple[int, int]]
+
 EXPANSION = 4  # channels a block puts out, over its width
 
 
@@ -54,15 +55,16 @@ class Bottleneck(nn.Module):
 
 
 class ResNet50(nn.Module):
-    """Images (batch, 3, h, w) -> logits (batch, classes)."""
+    """Images (batch, 3, h, w) -> logits (batch, classes). ``stages``: the width of the 3x3
+    convolutions and the number of blocks of each."""
 
-    def __init__(self, classes: int, norm: Dict[str, float]) -> None:
+    def __init__(self, stages: Stages, classes: int, norm: Dict[str, float]) -> None:
         super().__init__()
-        channels = STAGES[0][0]
+        channels = stages[0][0]
         self.conv = convolution(3, channels, 7, stride=2)
         self.norm = nn.BatchNorm2d(channels, **norm)
         blocks = []
-        for stage, (width, depth) in enumerate(STAGES):
+        for stage, (width, depth) in enumerate(stages):
             for block in range(depth):
                 stride = 2 if stage > 0 and block == 0 else 1
                 blocks.append(Bottleneck(channels, width, stride, norm))
@@ -82,7 +84,7 @@ class ResNet50(nn.Module):
 def build(facts: Dict[str, Any]) -> nn.Module:
     hyper = facts["hyperparameters"]
     norm = {"eps": hyper["batch_norm_epsilon"], "momentum": hyper["batch_norm_momentum"]}
-    return ResNet50(hyper["classes"], norm)
+    return ResNet50(hyper["stages"], hyper["classes"], norm)
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:

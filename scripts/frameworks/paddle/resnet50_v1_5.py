@@ -3,13 +3,14 @@ convolution, as in Goyal et al. 2017, arXiv:1706.02677)."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
-STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # width of the 3x3 convolution, blocks
+Stages = Sequence[Tuple[int, int]]
+
 EXPANSION = 4  # channels a block puts out, over its width
 
 
@@ -53,15 +54,16 @@ class Bottleneck(nn.Layer):
 
 
 class ResNet50(nn.Layer):
-    """Images (batch, 3, h, w) -> logits (batch, classes)."""
+    """Images (batch, 3, h, w) -> logits (batch, classes). ``stages``: the width of the 3x3
+    convolutions and the number of blocks of each."""
 
-    def __init__(self, classes: int, norm: Dict[str, float]) -> None:
+    def __init__(self, stages: Stages, classes: int, norm: Dict[str, float]) -> None:
         super().__init__()
-        channels = STAGES[0][0]
+        channels = stages[0][0]
         self.conv = convolution(3, channels, 7, stride=2)
         self.norm = nn.BatchNorm2D(channels, **norm)
         blocks: List[nn.Layer] = []
-        for stage, (width, depth) in enumerate(STAGES):
+        for stage, (width, depth) in enumerate(stages):
             for block in range(depth):
                 stride = 2 if stage > 0 and block == 0 else 1
                 blocks.append(Bottleneck(channels, width, stride, norm))
@@ -81,7 +83,7 @@ def build(facts: Dict[str, Any]) -> nn.Layer:
     hyper = facts["hyperparameters"]
     # Paddle's momentum is the share of the old statistics, PyTorch's that of the new ones
     norm = {"epsilon": hyper["batch_norm_epsilon"], "momentum": 1.0 - hyper["batch_norm_momentum"]}
-    return ResNet50(hyper["classes"], norm)
+    return ResNet50(hyper["stages"], hyper["classes"], norm)
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:

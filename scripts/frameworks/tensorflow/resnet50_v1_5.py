@@ -13,7 +13,6 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # (width, blocks) of each
 EXPANSION = 4
 
 
@@ -22,12 +21,12 @@ def build(facts: Dict[str, Any]) -> keras.Model:
     hyperparameters = facts["hyperparameters"]
     shape = next(entry["shape"] for entry in facts["inputs"] if entry["name"] == "images")
     images = keras.Input(shape[1:], name="images")
-    x = _convolution(images, 64, kernel=7, stride=2, name="conv")
+    x = _convolution(images, hyperparameters["stages"][0][0], kernel=7, stride=2, name="conv")
     x = layers.ReLU()(_normalization(x, hyperparameters, name="norm"))
     # After the ReLU nothing is below zero, so padding with zeros is padding with -infinity.
     x = layers.MaxPooling2D(3, strides=2)(layers.ZeroPadding2D(1)(x))
     names = (f"blocks.{number}" for number in itertools.count())
-    for stage, (width, blocks) in enumerate(STAGES):
+    for stage, (width, blocks) in enumerate(hyperparameters["stages"]):
         for block in range(blocks):
             stride = 2 if stage > 0 and block == 0 else 1
             x = _bottleneck(x, width, stride, hyperparameters, next(names))

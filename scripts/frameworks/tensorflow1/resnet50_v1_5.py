@@ -4,24 +4,24 @@ convolution, as in Goyal et al. 2017, arXiv:1706.02677)."""
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import tensorflow as tf
 
 from .compiler import Scope
 from .variables import Variables, constant, normal, uniform
 
-STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # width of the 3x3 convolution, blocks
 EXPANSION = 4  # channels a block puts out, over its width
 
 
 def variables(facts: Dict[str, Any]) -> Variables:
     """All weights and running statistics by the names that the frameworks share."""
     found: Variables = {}
-    channels = STAGES[0][0]
+    stages = facts["hyperparameters"]["stages"]
+    channels = stages[0][0]
     _add_convolution(found, "conv", 7, 3, channels)
     _add_norm(found, "norm", channels)
-    for name, channels_in, width, _ in _blocks():
+    for name, channels_in, width, _ in _blocks(stages):
         channels = width * EXPANSION
         shapes = ((1, channels_in, width), (3, width, width), (1, width, channels))
         for number, (kernel, inner, outer) in enumerate(shapes, 1):
@@ -75,7 +75,7 @@ def forward(
         x = tf.nn.relu(norm(convolution(batch["images"], "conv", stride=2), "norm"))
         # After the ReLU nothing is below zero, so padding with zeros is padding with -infinity.
         x = tf.nn.max_pool2d(tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]]), 3, 2, "VALID")
-    for name, _, _, stride in _blocks():
+    for name, _, _, stride in _blocks(facts["hyperparameters"]["stages"]):
         with scope():
             y = tf.nn.relu(norm(convolution(x, f"{name}.conv1"), f"{name}.norm1"))
             y = tf.nn.relu(norm(convolution(y, f"{name}.conv2", stride), f"{name}.norm2"))
@@ -97,10 +97,10 @@ def loss(outputs: List[tf.Tensor], batch: Dict[str, Any]) -> tf.Tensor:
     )
 
 
-def _blocks() -> Iterator[Tuple[str, int, int, int]]:
-    """Name, channels in, width and stride of each block."""
-    channels, number = STAGES[0][0], 0
-    for stage, (width, depth) in enumerate(STAGES):
+def _blocks(stages: Sequence[Tuple[int, int]]) -> Iterator[Tuple[str, int, int, int]]:
+    """Name, channels in, width and stride of each block. ``stages``: width and number of blocks."""
+    channels, number = stages[0][0], 0
+    for stage, (width, depth) in enumerate(stages):
         for block in range(depth):
             yield f"blocks.{number}", channels, width, 2 if stage > 0 and block == 0 else 1
             channels = width * EXPANSION
