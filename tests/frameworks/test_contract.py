@@ -38,6 +38,7 @@ DEFINED = [
 SCHEMA = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
 
 STEPS = {"warmup_steps": 1, "timed_steps": 7}
+BATCH = 2  # per device, as in the comparisons
 SPLIT_STEPS = 3
 # The loss of a guess; it must be that of every model whose weights are drawn around zero.
 GUESS = {RESNET: math.log(1000), BERT: math.log(50) + math.log(2)}
@@ -151,11 +152,9 @@ class Runs:
         repeat: int,
         options: dict[str, object],
     ) -> Finished:
-        facts = SPECIAL[model]() if model in SPECIAL else learning(model)
-        options = dict(options)
-        if (model, mode) == (BERT, "train"):  # so that no run is needed for the parts alone
-            options["split_steps"] = SPLIT_STEPS
-        parameters = {key: options.pop(key) for key in ("split_steps",) if key in options}
+        facts = self.facts(model, mode)
+        # Of each BERT that is trained, so that no run is needed for the parts alone.
+        parameters = {"split_steps": SPLIT_STEPS} if (model, mode) == (BERT, "train") else {}
         bench = self.bench()
         written = bench.folder / "facts.json"
         written.write_text(json.dumps(facts))
@@ -163,6 +162,7 @@ class Runs:
             "framework": self.framework,
             "model": written,
             "kind": mode,
+            "batch_per_device": BATCH,
             "sequence_length": sequence_of(facts),
             "way": "venv",
             "prefix": Path(self.python).parents[1],
@@ -177,6 +177,18 @@ class Runs:
         bench.assert_nothing_left()
         parse(bench.output.read_bytes(), [finished.record["kind"]])  # the other side reads it too
         return finished
+
+    def facts(self, model: str, mode: str) -> dict[str, Any]:
+        """Inference is timed with the facts that it is compared with, for which a compiler's code
+        is there after one of both."""
+        if model in SPECIAL:
+            return SPECIAL[model]()
+        if mode == "inference":
+            compared: dict[str, Any] = json.loads(
+                (self.references[model] / "facts.json").read_text()
+            )
+            return compared
+        return learning(model)
 
     @property
     def kept(self) -> dict[str, str]:
@@ -280,7 +292,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     assert len(rank["warmup_step_seconds"]) == STEPS["warmup_steps"]
     assert len(rank["step_seconds"]) == STEPS["timed_steps"]
     assert 0 < sum(rank["step_seconds"]) <= record["window_seconds"]
-    assert record["samples"] == 4 * STEPS["timed_steps"]
+    assert record["samples"] == BATCH * STEPS["timed_steps"]
     throughput = record["metrics"]["throughput"]["value"]
     assert throughput == pytest.approx(record["samples"] / record["window_seconds"])
     assert rank["peak_host_memory_bytes"] > 50 << 20
@@ -331,7 +343,7 @@ def test_two_devices_train_together_on_different_data(runs: Runs) -> None:
     assert first["last_value"] < first["first_value"]
     assert not set(first["cores"]) & set(second["cores"])
     record = runs(BERT, devices_per_node=2).record
-    assert record["samples"] == 2 * 4 * STEPS["timed_steps"]
+    assert record["samples"] == 2 * BATCH * STEPS["timed_steps"]
 
 
 def test_amp_runs_in_a_half_precision_or_is_refused(runs: Runs) -> None:
