@@ -20,11 +20,11 @@ from framebench.records import record_sets
 from .conftest import SUITE, Project, make_project
 
 MOMENTS, PROJECTS = 50, 3
-MOST = 3  # moments of one call
-SECONDS = 2.0  # of the start of a call, and of its runs, in which something is killed
+MOST = 4  # moments of one call
+SECONDS = 1.5  # of the start of a call, and of its runs, in which something is killed
 LOOK = 0.1  # seconds between two looks at all processes, which cost more than what they wait for
-SUITE_OF_MANY = {**SUITE, "repeats": 10}
-RUNS = 2 * 10
+SUITE_OF_MANY = {**SUITE, "repeats": 8}
+RUNS = 2 * 8
 BEHAVIOUR = "sleep=0.05"
 WORDS = ("--until", "benchmark")  # the tables take their time, and are made anew each time
 
@@ -78,8 +78,9 @@ def wait_for_moment(
     return workflow.poll() is None
 
 
-def killed_call(project: Project, chance: random.Random, most: int) -> int:
-    """A call in which something is killed at up to ``most`` moments; at how many it was."""
+def killed_call(project: Project, chance: random.Random, most: int) -> tuple[int, str]:
+    """A call in which something is killed at up to ``most`` moments: at how many it was, and what
+    is wrong where it failed without that."""
     workflow = begin(project)
     moments = 0
     for _ in range(chance.randrange(most)):
@@ -88,8 +89,9 @@ def killed_call(project: Project, chance: random.Random, most: int) -> int:
     if wait_for_moment(project, workflow, chance):
         kill_call(project, workflow, chance)
         moments += 1
-    workflow.communicate(timeout=600)
-    return moments
+    output, _ = workflow.communicate(timeout=600)
+    failed = workflow.returncode and not moments
+    return moments, f"it failed by itself: {output}" if failed else ""
 
 
 def chain(project: Project, seed: int, moments: int) -> list[str]:
@@ -97,8 +99,10 @@ def chain(project: Project, seed: int, moments: int) -> list[str]:
     it ended."""
     chance = random.Random(seed)
     wrong, seen = [], dict[str, str]()
-    while moments > 0:
-        moments -= killed_call(project, chance, min(MOST, moments))
+    while moments > 0 and not wrong:
+        killed, problem = killed_call(project, chance, min(MOST, moments))
+        moments -= killed
+        wrong += [problem] if problem else []
         now = project.records()
         wrong += [f"{name} was changed" for name, text in seen.items() if now.get(name) != text]
         seen |= now
