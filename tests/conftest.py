@@ -12,21 +12,33 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
 
 
-#: Folders whose tests take longest: first, so that no process is left alone with them at the end.
-LONG = ("slurm", "frameworks", "workflow")
+#: Groups whose tests take longest, and folders: first, so that no process is left alone with them
+#: at the end.
+LONG_GROUPS = ("slurm", *(f"test_contract.py {name}" for name in ("pytorch", "jax", "tensorflow")))
+LONG_FOLDERS = ("slurm", "frameworks", "workflow")
+
+
+def group_of(item: pytest.Item) -> str:
+    """What is built once for several tests is built in one process: a group is the tests of a
+    file, or those of one framework in it, or all that use the cluster."""
+    if item.path.parent.name == "slurm":
+        return "slurm"
+    framework = item.callspec.params.get("framework") if hasattr(item, "callspec") else None
+    return f"{item.path.name} {Path(framework).name}" if framework else item.path.name
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is built once for several tests is built in one process: a group is the tests of a
-    file, or those of one framework in it, or all that use the cluster."""
-    items.sort(key=lambda item: [item.path.parent.name != name for name in LONG])
+    """The groups, in the order in which the processes take them."""
+
+    def order(item: pytest.Item) -> list[bool]:
+        return [group_of(item) != name for name in LONG_GROUPS] + [
+            item.path.parent.name != name for name in LONG_FOLDERS
+        ]
+
+    items.sort(key=order)
     for item in items:
-        framework = item.callspec.params.get("framework") if hasattr(item, "callspec") else None
-        group = f"{item.path.name} {Path(framework).name}" if framework else item.path.name
-        if item.path.parent.name == "slurm":
-            group = "slurm"
-        item.add_marker(pytest.mark.xdist_group(group))
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
 
 
 def build_environment(framework: str) -> str:

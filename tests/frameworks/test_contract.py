@@ -487,6 +487,7 @@ def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
 def test_dropout_acts_as_it_does_in_the_reference(runs: Runs) -> None:
     certificate = runs.certificate(BERT, dropout=True)
     assert certificate.passed, (certificate.reason, certificate.errors)
+    assert "dropout" in {quantity for quantity, _, _ in certificate.errors}
 
 
 def test_memory_that_runs_out_is_no_failure(runs: Runs) -> None:
