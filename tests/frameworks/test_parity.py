@@ -115,10 +115,6 @@ RESNET_MISTAKES = {
     "loss summed": [
         ("resnet50_v1_5.py", 'batch["labels"])', 'batch["labels"], reduction="sum")'),
     ],
-    "no activation behind the residual": [
-        ("resnet50_v1_5.py", "return F.relu(self.norm3(self.conv3(y)) + self.shortcut(x), "
-         "inplace=True)", "return self.norm3(self.conv3(y)) + self.shortcut(x)"),
-    ],
     "frozen batch normalisation": [
         ("adapter.py", ".to(self._device).train(train)", ".to(self._device).eval()"),
     ],
@@ -161,6 +157,19 @@ def test_finds_a_mistake(compare: Compare, model: str, mistake: str) -> None:
     certificate = compare(model, *planted)
     assert certificate.status == "ok", certificate.reason
     assert failed(certificate), f"{mistake}: not found by {certificate.errors}"
+
+
+def test_finds_a_missing_activation(compare: Compare, tmp_path: Path) -> None:
+    """Behind a residual it changes few values, of which only the whole ResNet-50 has enough."""
+    facts = facts_of(RESNET)
+    facts["inputs"][0]["shape"] = ["batch", 64, 64, 3]
+    compare.references = {RESNET: tmp_path / "reference"}
+    compute.write(facts, None, 0, compare.references[RESNET])
+    relu = "F.relu(self.norm3(self.conv3(y)) + self.shortcut(x), inplace=True)"
+    without = "self.norm3(self.conv3(y)) + self.shortcut(x)"
+    certificate = compare(RESNET, ("resnet50_v1_5.py", relu, without))
+    assert certificate.status == "ok", certificate.reason
+    assert failed(certificate), certificate.errors
 
 
 #: Mistakes by which the model has another number of parameters.
