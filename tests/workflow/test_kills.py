@@ -17,14 +17,13 @@ from pathlib import Path
 import pytest
 from framebench.records import record_sets
 
-from .conftest import SUITE, Project, make_project
+from .conftest import CASES, SUITE, Project, make_project
 
 MOMENTS, PROJECTS = 50, 3
 MOST = 4  # moments of one call
 SECONDS = 1.5  # of the start of a call, and of its runs, in which something is killed
 LOOK = 0.1  # seconds between two looks at all processes, which cost more than what they wait for
-SUITE_OF_MANY = {**SUITE, "repeats": 8}
-RUNS = 2 * 8
+REPEATS = 3  # more of each case when all are measured, so that there is a run to kill
 BEHAVIOUR = "sleep=0.05"
 WORDS = ("--until", "benchmark")  # the tables take their time, and are made anew each time
 
@@ -33,7 +32,6 @@ WORDS = ("--until", "benchmark")  # the tables take their time, and are made ane
 def projects(tmp_path: Path) -> Iterator[list[Project]]:
     made = [make_project(tmp_path / f"project {number}") for number in range(PROJECTS)]
     for project in made:
-        project.write_suite(SUITE_OF_MANY)
         (project.folder / "tmp").mkdir()
     yield made
     for project in made:
@@ -78,6 +76,13 @@ def wait_for_moment(
     return workflow.poll() is None
 
 
+def write_suite(project: Project, measured: int) -> int:
+    """The suite, in which some runs are not among those measured; how many runs it has."""
+    repeats = REPEATS * (measured // (REPEATS * CASES) + 1)
+    project.write_suite({**SUITE, "repeats": repeats})
+    return repeats * CASES
+
+
 def killed_call(project: Project, chance: random.Random, most: int) -> tuple[int, str]:
     """A call in which something is killed at up to ``most`` moments: at how many it was, and what
     is wrong where it failed without that."""
@@ -98,8 +103,9 @@ def chain(project: Project, seed: int, moments: int) -> list[str]:
     """What is wrong when a project was killed at so many moments, and called again each time that
     it ended."""
     chance = random.Random(seed)
-    wrong, seen = [], dict[str, str]()
+    wrong, seen, runs = [], dict[str, str](), 0
     while moments > 0 and not wrong:
+        runs = write_suite(project, len(seen))
         killed, problem = killed_call(project, chance, min(MOST, moments))
         moments -= killed
         wrong += [problem] if problem else []
@@ -112,8 +118,8 @@ def chain(project: Project, seed: int, moments: int) -> list[str]:
         wrong.append(f"the last call ended with {last.returncode}: {output}")
     now = project.records()
     wrong += [f"{name} was changed" for name, text in seen.items() if now.get(name) != text]
-    if len(now) != RUNS or any("retry" in name for name in now):
-        wrong.append(f"found {sorted(now)}, not one record of each of {RUNS} runs: {output}")
+    if len(now) != runs or any("retry" in name for name in now):
+        wrong.append(f"found {sorted(now)}, not one record of each of {runs} runs: {output}")
     found = record_sets.load(project.folder / "results" / "runs")
     wrong += [f"{one.origin}: {one.message}" for one in found.problems]
     for run in found.runs:
