@@ -357,6 +357,8 @@ def test_our_own_results_are_clean(results: Path, capsys: pytest.CaptureFixture[
         ("latency", "p50_ms", "0.00015", "percentiles"),
         ("latency", "mean_ms", "9999.0", "mean"),
         ("latency", "samples", "7", "repeats"),
+        ("efficiency", "tflops_per_device", "9.0", "figure"),
+        ("split", "reason", "forgotten", "text"),
     ],
 )
 def test_an_error_in_a_table_of_ours_is_found(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .audit import findings
+    from .records import parity, peaks
+    from .tables import cases
 
 FINGERPRINT = "fingerprint.txt"
 #: In ``tables``: the report for Snakemake's archive, in which there are no records to lead to.
@@ -135,9 +137,9 @@ def make_report(source: Path, results: Path) -> None:
     print the summary. The fingerprint is written last: it vouches for all the rest."""
     # pandas and Matplotlib take their time; other commands need neither.
     from .audit import published
-    from .records import parity, peaks, proofs
+    from .records import parity, peaks
     from .report import html_report, record_links
-    from .tables import case_tables, cases, efficiency, largest_batch, parity_table, split_table
+    from .tables import case_tables
 
     found = record_sets.load(source)
     certificates, of_parity = parity.load(certificates_of(source))
@@ -149,17 +151,7 @@ def make_report(source: Path, results: Path) -> None:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    models = catalog.load_catalog(PROJECT).models
-    grouped = cases.group(found.runs, proofs.Marks(certificates, models))
-    made = case_tables.build(grouped)
-    made["efficiency"] = efficiency.table(
-        grouped, peaks.Peaks(reached), models, efficiency.load_datasheets()
-    )
-    made["split"] = split_table.table(grouped)
-    if certificates:
-        made["parity"] = parity_table.table(parity.latest(certificates))
-    if searched:
-        made |= largest_batch.tables(searched)
+    grouped, made = tabulated(found, certificates, searched, reached)
     reference = (source if source.is_dir() else source.parent) / "published.csv"
     compared = None
     if reference.is_file():
@@ -182,6 +174,30 @@ def make_report(source: Path, results: Path) -> None:
     print(f"\ntables: {folder}\nreport: {page}")
     if hint := unproved_text(made["summary"]):
         print(hint)
+
+
+def tabulated(
+    record_set: record_sets.RecordSet,
+    certificates: Sequence[parity.Certificate],
+    searched: Sequence[searches.Result],
+    reached: Sequence[peaks.Peak],
+) -> tuple[cases.CaseResults, dict[str, pd.DataFrame]]:
+    """The cases of a set of records, judged once for all that is made of them, and all tables."""
+    from .records import parity, peaks, proofs
+    from .tables import case_tables, cases, efficiency, largest_batch, parity_table, split_table
+
+    models = catalog.load_catalog(PROJECT).models
+    grouped = cases.group(record_set.runs, proofs.Marks(certificates, models))
+    tables = case_tables.build(grouped)
+    tables["efficiency"] = efficiency.table(
+        grouped, peaks.Peaks(reached), models, efficiency.load_datasheets()
+    )
+    tables["split"] = split_table.table(grouped)
+    if certificates:
+        tables["parity"] = parity_table.table(parity.latest(certificates))
+    if searched:
+        tables |= largest_batch.tables(searched)
+    return grouped, tables
 
 
 def unproved_text(summary: pd.DataFrame) -> str:
@@ -261,25 +277,29 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     """The records at ``source``, and the tables beside them or, where ``report`` was told to write
     there, below ``results``."""
     from .audit import lint_results
-    from .records import parity, proofs
-    from .tables import cases
+    from .records import parity, peaks
 
     found = record_sets.load(source)
     if not found.runs and not found.problems:
         raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
     certificates, problems = parity.load(certificates_of(source))
-    marks = proofs.Marks(certificates, catalog.load_catalog(PROJECT).models)
-    grouped = cases.group(found.runs, marks)
     folders = (source.parent / "tables", results / "tables")
     stated = {folder: folder / FINGERPRINT for folder in folders}
     vouched = fingerprint(found, source)
     found = replace(found, problems=(*found.problems, *problems))
-    for folder, file in stated.items():
-        if file.is_file() and file.read_text().strip() == vouched:
-            return lint_results.check_results(found, grouped, str(source), folder)
-    if lint_results.holds_tables(folders[0]):
-        return lint_results.check_results(found, grouped, str(source), folders[0], stale=True)
-    return lint_results.check_results(found, grouped, str(source), None)
+    current = [
+        folder
+        for folder, file in stated.items()
+        if file.is_file() and file.read_text().strip() == vouched
+    ]
+    stale = not current and lint_results.holds_tables(folders[0])
+    if not current and not stale:
+        return lint_results.check_results(found, {}, str(source), None)
+    searched, _ = searches.load(source.parent / searches.FOLDER)
+    reached, _ = peaks.load(probes_of(source))
+    _, tables = tabulated(found, certificates, searched, reached)
+    folder = folders[0] if stale else current[0]
+    return lint_results.check_results(found, tables, str(source), folder, stale)
 
 
 def print_columns() -> None:

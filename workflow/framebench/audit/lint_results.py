@@ -18,8 +18,7 @@ import pandas as pd
 from ..cases.conditions import CASE, KEYS, NATIVE
 from ..records.record_sets import RecordSet, load_record
 from ..records.run import RecordsError, Run
-from ..tables import case_tables, scaling
-from ..tables.cases import CaseResults
+from ..tables import case_tables, columns, scaling
 from . import figures
 from .findings import Finding, Linted
 
@@ -43,10 +42,14 @@ Found = tuple[str, str, str, str, str, str]
 
 
 def check_results(
-    found: RecordSet, cases: CaseResults, source: str, made: Path | None, stale: bool = False
+    found: RecordSet,
+    recomputed: Mapping[str, pd.DataFrame],
+    source: str,
+    made: Path | None,
+    stale: bool = False,
 ) -> Linted:
     """All checks of a set of records, and of the tables in the folder ``made`` if there are any.
-    ``cases``: of these records; ``stale`` where the tables were made of others."""
+    ``recomputed``: the tables of these records; ``stale`` where those there were made of others."""
     findings: list[Found] = [
         ("records", one.origin, "record", "", "", one.message) for one in found.problems
     ]
@@ -58,7 +61,7 @@ def check_results(
         if stale:
             note = "made of other records than these: make them again with the target report"
             findings.append(("tables", str(made), "stale", "", "", note))
-        for name, frame in case_tables.build(cases).items():
+        for name, frame in recomputed.items():
             printed = read_table(made / f"{name}.csv")
             count += len(printed)
             findings += table_recomputes(name, printed, as_printed(frame))
@@ -214,4 +217,5 @@ def _check(column: str) -> str:
         return "communication"
     if column in case_tables.PERCENTILES:
         return "percentiles"
-    return {"mean_ms": "mean", "repeats": "repeats", "samples": "repeats"}.get(column, "text")
+    other = "text" if columns.COLUMNS[column].type == columns.TEXT else "figure"
+    return {"mean_ms": "mean", "repeats": "repeats", "samples": "repeats"}.get(column, other)
