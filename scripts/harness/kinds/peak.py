@@ -45,10 +45,11 @@ class Peak(Kind):
 
 def _tflops(rank: Mapping[str, Any]) -> float:
     """A product of two matrices of n rows takes n^3 multiplications and as many additions."""
-    return max(
+    rates = (
         2e-12 * block["size"] ** 3 * block["products"] / min(block["seconds"])
         for block in rank["matmuls"]
     )
+    return float(max(rates))
 
 
 def measure(adapter: Adapter, check: Callable[[str], Any]) -> List[Dict[str, Any]]:

@@ -28,7 +28,7 @@ def is_settled(seconds: Sequence[float]) -> bool:
     last, before = seconds[-count:], seconds[-2 * count : -count]
     middles = median(last), median(before)
     apart = [abs(s - m) for part, m in zip((last, before), middles) for s in part]
-    noise = 1.25 * (median(apart) / 0.6745) * (2 / count) ** 0.5
+    noise: float = 1.25 * (median(apart) / 0.6745) * (2 / count) ** 0.5
     return abs(middles[0] - middles[1]) <= max(TOLERANCE * middles[0], noise)
 
 

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from harness.adapter import Mismatch
 from harness.machine import interfaces
@@ -150,7 +150,8 @@ def _wait_for_calls(
                 )
             if time.monotonic() >= end:
                 raise Missing(f"{_who_answered(task, called)} within {_CALL_SECONDS:g} s")
-            readable, _, _ = select.select([listener, *callers, *proved], [], [], 0.5)
+            sources: List[Any] = [listener, *callers, *proved]
+            readable, _, _ = select.select(sources, [], [], 0.5)
             for link in [link for link in proved if link in readable]:
                 _introduce(link, proved, called)
             for caller in [one for one in callers if one in readable or one.is_late]:
@@ -161,8 +162,10 @@ def _wait_for_calls(
                 if len(callers) > _MOST_CALLERS:
                     callers.pop(0).close()
     finally:
-        for one in (*callers, *proved):
-            one.close()
+        for caller in callers:
+            caller.close()
+        for link in proved:
+            link.close()
 
 
 def _check_proof(
@@ -258,7 +261,7 @@ def check(task: Task, nodes: Sequence[Node]) -> None:
 
 
 #: What must be the same on all nodes.
-_COMPARED = {
+_COMPARED: Dict[str, Callable[[Dict[str, Any]], Any]] = {
     "Python": lambda told: told["python"],
     "packages": lambda told: told["packages"],
     "the processor": lambda told: told["hardware"]["cpu"],

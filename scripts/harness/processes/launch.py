@@ -238,7 +238,8 @@ def watch(
                     _stop(ranks, too_much)
             stopped = any(rank.stopped for rank in ranks)
             wait = 1.0 if stopped else min(deadline, grace_end, memory.next_look) - now
-            heard, _, _ = select.select([events, *links], [], [], max(0.0, wait))
+            sources: List[Any] = [events, *links]
+            heard, _, _ = select.select(sources, [], [], max(0.0, wait))
             with contextlib.suppress(BlockingIOError):
                 os.read(events, 4096)
             if links and links[0] in heard:

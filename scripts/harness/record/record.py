@@ -140,7 +140,12 @@ def checked(record: Dict[str, Any], schema: Dict[str, Any]) -> Dict[str, Any]:
         return record
     reason = shorten("the record would be invalid: " + "; ".join(wrong))
     metrics = {name: dict(metric, value=None) for name, metric in record["metrics"].items()}
-    nothing = {"ranks": [], "metrics": metrics, "samples": None, "window_seconds": None}
+    nothing: Dict[str, Any] = {
+        "ranks": [],
+        "metrics": metrics,
+        "samples": None,
+        "window_seconds": None,
+    }
     return dict(record, status="failed", reason=reason, **nothing)
 
 

@@ -43,7 +43,8 @@ def record_schema() -> Dict[str, Any]:
     except (OSError, ValueError) as error:
         path = os.path.normpath(RECORD_SCHEMA)
         raise SchemaError(f"cannot read the record's schema {path}: {error}") from error
-    return _without_references(schema, schema.pop("$defs", {}))
+    whole: Dict[str, Any] = _without_references(schema, schema.pop("$defs", {}))
+    return whole
 
 
 def _without_references(part: Any, definitions: Dict[str, Any]) -> Any:

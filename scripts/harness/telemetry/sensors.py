@@ -36,7 +36,7 @@ class _File:
 
     def text(self) -> str:
         """Raises OSError."""
-        parts = []
+        parts: List[bytes] = []
         offset = 0
         while True:
             part = os.pread(self._file, 65536, offset)
