@@ -1,7 +1,16 @@
-"""What a framework must bring: one subclass of :class:`Adapter` in its folder's ``adapter.py``.
+"""What a framework brings: one subclass of :class:`Adapter` in its folder's ``adapter.py``.
 
 An adapter says what differs between frameworks and nothing else. The loop, the clock, the
 statistics, the record, the launching and the error handling live in the harness.
+
+:class:`Adapter` is the core: it builds a model and runs steps. What more a framework can do, its
+adapter says by the capabilities that it derives from. Without one, what needs it is `unsupported`:
+
+- :class:`Operators`: which products run, in which dtype; every figure of a step needs the proof;
+- :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
+- :class:`Collectives`: several devices;
+- :class:`Matmul`: the peak of the device;
+- :class:`StepBreakdown`: where the time of a training step goes.
 
 The harness calls, in this order and in every rank of a run::
 
@@ -9,20 +18,40 @@ The harness calls, in this order and in every rank of a run::
     -> step() * warm-up -> compiled()
     -> synchronize(), step(), mark() * window, synchronize() -> read(..), weights_checksum(), ..
     -> parts() in training, where they are wanted
+    -> stop(), unless something failed before
 
-or, to find the peak of the device, ``start() -> product(..)`` and nothing else.
+or, to find the peak of the device, ``start() -> matmul(..)`` and nothing else.
 
-Standard library only; Python 3.7 to 3.13. Frameworks are imported inside :meth:`Adapter.start`.
+Standard library and numpy; Python 3.7 to 3.13. Frameworks are imported in :meth:`Adapter.start`.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
+import operator
+import sys
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, ClassVar, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from harness.parts import Part
+
+#: The axes that permute an array of a model into the layout that all frameworks share.
+Axes = Tuple[int, ...]
+SAME: Axes = ()
+CONVOLUTION_OIHW: Axes = (2, 3, 1, 0)  # (out, in, height, width) -> (height, width, in, out)
+DENSE_OI: Axes = (1, 0)  # (out, in) -> (in, out)
+
+#: What errors say when memory ran out, in any framework; compared without regard to case.
+OUT_OF_MEMORY = (
+    "out of memory",
+    "cannot allocate memory",
+    "bad_alloc",
+    "STATUS_ALLOC_FAILED",  # of cuBLAS and cuDNN
+)
 
 
 class Unsupported(Exception):
@@ -30,7 +59,7 @@ class Unsupported(Exception):
 
 
 class Mismatch(Exception):
-    """What ran is not what was asked: fp32 products under ``amp``, a compiler that fell back."""
+    """What ran is not what was asked: products in another precision, a compiler that fell back."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +73,7 @@ class Case:
     nodes: int
     devices_per_node: int
     batch_per_device: int
-    precision: str  # fp32, amp
+    precision: str  # a name of scripts/precisions
     compiler: str  # none, or a name from the framework's framework.json
     sequence_length: Optional[int]
 
@@ -70,9 +99,26 @@ class Place:
         return len(self.addresses)
 
 
+class Variable(NamedTuple):
+    """One array of the model: a tensor of the framework, which has a ``shape``, and the ``axes``
+    that permute it into the shared layout. Running statistics are not ``trainable``."""
+
+    tensor: Any
+    axes: Axes = SAME
+    trainable: bool = True
+
+
 class Product(NamedTuple):
+    """A matrix product or convolution that the model contains. ``dtype`` of its operands, as numpy
+    would name it (``float32``, ``bfloat16``, ``float16``)."""
+
+    dtype: str
+    multiply_adds: int = 0
+
+
+class MatrixProduct(NamedTuple):
     """A product of two matrices on the device. ``multiply`` enqueues it once more; ``dtype`` is
-    that of its result, as the framework names it (``float32``, ``bfloat16``, ``float16``)."""
+    that of its result."""
 
     multiply: Callable[[], Any]
     dtype: str
@@ -87,11 +133,19 @@ class Exchange(NamedTuple):
 
 
 class Adapter(ABC):
-    """One framework running one case in one rank.
+    """One framework running one case in one rank, which is a process of its own.
 
     ``facts`` is the model's entry in ``scripts/models/NAME.json`` (hyper-parameters, inputs,
     parameter count). Attributes ``case``, ``facts`` and ``place`` are there for subclasses.
     """
+
+    #: The framework's module, whose ``__version__`` is that of the framework.
+    MODULE: ClassVar[str]
+    #: Those of ``scripts/precisions`` that it can be set to; others are `unsupported`.
+    PRECISIONS: ClassVar[Sequence[str]]
+    #: What errors of this framework say when memory ran out, beside :data:`OUT_OF_MEMORY`: words of
+    #: their text or names of their types.
+    OUT_OF_MEMORY: ClassVar[Sequence[str]] = ()
 
     def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
         self.case = case
@@ -109,21 +163,45 @@ class Adapter(ABC):
         """Make the model, the optimizer and the step, and copy ``batch`` to the device.
 
         ``batch`` maps the names of ``facts["inputs"]`` to numpy arrays: images as float32
-        (batch, height, width, channels), everything else as int64. Each rank gets another batch."""
+        (batch, height, width, channels), everything else as int64. Each rank gets another batch
+        and starts with the same weights, drawn by ``place.seed``."""
 
     @abstractmethod
     def step(self) -> Any:
         """Enqueue one step. Training: zero gradients, forward, loss, backward, all-reduce,
         optimizer; returns a handle on the loss. Inference: forward; returns a handle on the
-        outputs. Must not wait for the device where the framework need not."""
-
-    @abstractmethod
-    def read(self, handle: Any) -> float:
-        """The number behind a handle of :meth:`step`: the loss, or the mean of all outputs."""
+        outputs. A handle is a sequence of tensors, unless :meth:`read` is overridden, and is read
+        before the next step or never. Must not wait for the device where the framework need not.
+        The first step compiles all that the others need."""
 
     @abstractmethod
     def synchronize(self) -> None:
         """Return when all work enqueued so far is complete."""
+
+    @abstractmethod
+    def settings(self) -> Dict[str, Any]:
+        """What is set and matters for speed (threads, memory layout, fused optimizer, dtype of
+        mixed precision, TF32, back-end of the process group): JSON values, for the record."""
+
+    @abstractmethod
+    def state(self) -> Dict[str, Variable]:
+        """Every trainable parameter of the model as built, and the running statistics of batch
+        normalisation, by the names in the model's module under ``scripts/reference``."""
+
+    @abstractmethod
+    def to_numpy(self, tensor: Any) -> Any:
+        """A tensor of the framework on the host, as float32 if it has fewer bits."""
+
+    def definition(self) -> Any:
+        """The module of the case's model in the framework's folder, ``NAME.py``. It may import the
+        framework at its top: call this behind the framework's own import."""
+        package = type(self).__module__.rpartition(".")[0]
+        return importlib.import_module(f"{package}.{self.case.model.replace('.', '_')}")
+
+    def read(self, handle: Any) -> float:
+        """The number behind a handle of :meth:`step`: the loss, or the mean of all outputs."""
+        arrays = [self.to_numpy(tensor) for tensor in handle]
+        return float(sum(a.sum(dtype="float64") for a in arrays) / sum(a.size for a in arrays))
 
     def mark(self) -> Any:
         """A moment: when the work enqueued so far was complete. Frameworks with device-side
@@ -135,95 +213,48 @@ class Adapter(ABC):
         """Seconds between consecutive marks (one fewer than ``marks``)."""
         return [later - earlier for earlier, later in zip(marks, marks[1:])]
 
-    @abstractmethod
     def version(self) -> str:
         """The framework's own version string, as imported."""
+        return str(sys.modules[self.MODULE].__version__)
 
-    @abstractmethod
     def device(self) -> str:
-        """Name of the device this rank computes on, e.g. ``cpu`` or ``cuda:0 NVIDIA H200``."""
+        """The device this rank computes on, e.g. ``cpu`` or ``cuda:0 NVIDIA H200``."""
+        if self.place.accelerator == "cpu":
+            return "cpu"
+        device = f"{self.place.accelerator}:{self.place.local_rank}"
+        return f"{device} {self.accelerator_name()}".rstrip()
 
-    @abstractmethod
-    def settings(self) -> Dict[str, Any]:
-        """What is set and matters for speed (threads, memory layout, fused optimizer, amp dtype,
-        TF32, back-end of the process group): JSON values, for the record."""
+    def accelerator_name(self) -> str:
+        """Product name of the accelerator; empty where the framework does not tell it."""
+        return ""
 
-    @abstractmethod
     def trainable_parameters(self) -> int:
         """Number of trainable parameters of the model as built."""
+        trainable = (variable for variable in self.state().values() if variable.trainable)
+        return sum(functools.reduce(operator.mul, _shape(variable), 1) for variable in trainable)
 
-    @abstractmethod
-    def product_dtypes(self) -> Dict[str, int]:
-        """How many matrix products and convolutions of a step, or of its forward pass alone, run
-        in which dtype (``float32``, ``bfloat16``, ``float16``), observed in the framework, not
-        assumed."""
+    def weights(self) -> Dict[str, Any]:
+        """Every trainable parameter as a float32 numpy copy, by its name and in the layout that
+        all frameworks share: convolutions (height, width, in, out), dense layers (in, out)."""
+        return {
+            name: _shared(self.to_numpy(variable.tensor), variable.axes)
+            for name, variable in self.state().items()
+            if variable.trainable
+        }
 
-    def compiled(self) -> Dict[str, Any]:
-        """After warm-up: proof that the compiler compiled (counts, for the record). Raises
-        :class:`Mismatch` where it fell back. ``{}`` for compiler ``none``."""
-        return {}
-
-    @abstractmethod
-    def all_reduce(self, value: float) -> float:
-        """Sum of ``value`` over all ranks, through the framework's own collectives."""
-
-    @abstractmethod
-    def exchange(self, array: Any) -> Exchange:
-        """An all-reduce of a numpy array of float32, one-dimensional, through the collectives
-        that the gradients take. Called before :meth:`build`, on several ranks alone."""
-
-    @abstractmethod
     def weights_checksum(self) -> float:
         """Sum of the absolute values of all trainable parameters, in float64. Ranks of one run
         must agree on it: their batches differ, so only a real all-reduce keeps them equal."""
+        return float(sum(abs(a.astype("float64")).sum() for a in self.weights().values()))
 
-    @abstractmethod
-    def load_weights(self, weights: Dict[str, Any]) -> None:
-        """Overwrite every trainable parameter, and the running statistics of batch normalisation,
-        with the float32 numpy arrays of ``weights``; called after :meth:`build`.
+    def all_reduce(self, value: float) -> float:
+        """Sum of ``value`` over all ranks; of one rank, its own."""
+        return value
 
-        Names and layouts are the same for all frameworks and stand in the model's module under
-        ``scripts/reference``: convolutions (height, width, in, out), dense layers (in, out).
-        Raises KeyError or ValueError where a name or a shape does not fit the model as built, in
-        either direction."""
-
-    @abstractmethod
-    def weights(self) -> Dict[str, Any]:
-        """Every trainable parameter as a float32 numpy copy, named and laid out as in
-        :meth:`load_weights`."""
-
-    @abstractmethod
-    def gradients(self) -> Dict[str, Any]:
-        """Gradient of the training step's loss in every trainable parameter, float32 numpy, named
-        and laid out as in :meth:`load_weights`: averaged over the ranks, loss scale removed, not
-        clipped, without the optimizer's weight decay. From the functions that :meth:`step` runs,
-        compiled where it is; weights and optimizer stay as they are."""
-
-    @abstractmethod
-    def outputs(self) -> List[Any]:
-        """The model's logits for the batch, float32 numpy, in the case's mode: in training with
-        the batch's own statistics and with dropout, in inference with neither. From the function
-        that :meth:`step` runs, compiled where it is; weights stay as they are."""
-
-    @abstractmethod
-    def forward_multiply_adds(self) -> int:
-        """Multiply-adds of all products and convolutions of one forward pass over this rank's
-        batch, counted by the framework or from its graph, not from the model's facts."""
-
-    @abstractmethod
-    def parts(self) -> List[Part]:
-        """What a training step consists of, in its order, from the functions that :meth:`step`
-        runs where the framework can be stopped between them (:func:`harness.parts.cut`), from
-        programs of their own where it cannot (:func:`harness.parts.nested`). These are compiled,
-        and have run once, when this returns. The last part updates the weights with gradients
-        that were averaged over the ranks."""
-
-    @abstractmethod
-    def product(self, left: Any, right: Any) -> Product:
-        """The product of two square float32 numpy arrays, copied to the device in the dtype that
-        products have under the case's precision; :meth:`build` was not called. Each product takes
-        the one before in the place of ``right``, so that none runs beside another, and
-        :meth:`synchronize` waits for the last."""
+    def compiled(self) -> Dict[str, Any]:
+        """After warm-up, where the case has a compiler: proof that it compiled (counts, for the
+        record). Raises :class:`Mismatch` where it fell back. ``{}``: there is no proof."""
+        return {}
 
     def reset_peak_device_memory(self) -> None:  # noqa: B027
         """Forget the peak so far (called between warm-up and window)."""
@@ -234,7 +265,177 @@ class Adapter(ABC):
 
     def out_of_memory(self, error: BaseException) -> bool:
         """Whether ``error`` is the framework's way to say that memory ran out."""
-        return isinstance(error, MemoryError)
+        text = f"{type(error).__name__}: {error}".lower()
+        words = (*OUT_OF_MEMORY, *self.OUT_OF_MEMORY)
+        return isinstance(error, MemoryError) or any(word.lower() in text for word in words)
 
     def stop(self) -> None:  # noqa: B027
         """Leave the process group."""
+
+
+class Capability(Adapter):
+    """What a framework may be able to do beyond running a step on one device."""
+
+    #: Why something that needs it cannot be measured; the framework's name stands before it.
+    LACKING: ClassVar[str]
+
+
+class Operators(Capability):
+    """The precision of what runs is observed in the framework, not assumed."""
+
+    LACKING = "does not tell its products: in which precision they run cannot be proved"
+
+    @abstractmethod
+    def products(self, forward_only: bool) -> List[Product]:
+        """All matrix products and convolutions of one forward pass over this rank's batch, with
+        their multiply-adds, counted by the framework or from its graph, not from the model's
+        facts. Unless ``forward_only``: with their dtypes as they run, whatever their multiply-adds,
+        and those of the backward pass too where the framework shows them."""
+
+    def product_dtypes(self) -> Dict[str, int]:
+        """How many products run in which dtype."""
+        return dict(Counter(product.dtype for product in self.products(forward_only=False)))
+
+    def forward_multiply_adds(self) -> int:
+        """Multiply-adds of one forward pass over this rank's batch."""
+        return sum(product.multiply_adds for product in self.products(forward_only=True))
+
+
+class Numerics(Capability):
+    """What a step computes, from weights that all frameworks share. It goes through the functions
+    that :meth:`step` runs, compiled where they are: of others it would prove nothing."""
+
+    LACKING = "gives no gradients and outputs to compare with the reference"
+
+    @abstractmethod
+    def assign(self, arrays: Dict[str, Any]) -> None:
+        """Overwrite the tensors of :meth:`state` with ``arrays``: float32 numpy arrays of the same
+        names and shapes, to be copied."""
+
+    @abstractmethod
+    def raw_gradients(self) -> Dict[str, Any]:
+        """Gradient of the training step's loss in every trainable parameter: tensors laid out as
+        those, averaged over the ranks, times :meth:`loss_scale`, not clipped, without the
+        optimizer's weight decay. Weights and optimizer stay as they are."""
+
+    @abstractmethod
+    def logits(self) -> Sequence[Any]:
+        """The model's outputs for the batch, as tensors, in the case's mode: in training with the
+        batch's own statistics and with dropout, in inference with neither. Weights stay as they
+        are."""
+
+    def loss_scale(self) -> float:
+        """What the last :meth:`raw_gradients` are multiplied by."""
+        return 1.0
+
+    def load_weights(self, weights: Dict[str, Any]) -> None:
+        """Overwrite the model's :meth:`state`, after :meth:`build`, with arrays named and laid out
+        as in :meth:`weights`. Raises KeyError or ValueError where a name or a shape does not fit
+        the model as built, in either direction."""
+        import numpy as np
+
+        state = self.state()
+        unknown = sorted(set(weights) - set(state))
+        if unknown:
+            raise KeyError(f"the model has no {unknown}")
+        arrays = {}
+        for name, variable in state.items():
+            array = weights[name]
+            if variable.axes:
+                array = array.transpose(np.argsort(variable.axes))
+            if array.shape != _shape(variable):
+                raise ValueError(f"{name} is {_shape(variable)}, not {array.shape}")
+            arrays[name] = np.array(array, np.float32, order="C")
+        self.assign(arrays)
+
+    def gradients(self) -> Dict[str, Any]:
+        """The gradients as float32 numpy arrays, named and laid out as in :meth:`weights`, without
+        the loss scale."""
+        gradients, state = self.raw_gradients(), self.state()
+        scale = self.loss_scale()
+        return {
+            name: _shared(self.to_numpy(tensor), state[name].axes) / scale
+            for name, tensor in gradients.items()
+        }
+
+    def outputs(self) -> List[Any]:
+        """The logits as numpy arrays."""
+        return [self.to_numpy(tensor) for tensor in self.logits()]
+
+
+class Collectives(Capability):
+    """Several ranks train together."""
+
+    LACKING = "brings no collectives: one device only"
+
+    @abstractmethod
+    def exchange(self, array: Any) -> Exchange:
+        """An all-reduce of a numpy array of float32, one-dimensional, through the collectives
+        that the gradients take. Called on several ranks alone, also before :meth:`build`."""
+
+    def all_reduce(self, value: float) -> float:
+        if self.place.world_size == 1:
+            return value
+        import numpy as np
+
+        exchange = self.exchange(np.array([value], np.float32))
+        exchange.run()
+        return float(exchange.result()[0])
+
+
+class Matmul(Capability):
+    """How fast the device multiplies, which the throughput of a model is held against."""
+
+    LACKING = "offers no product of two matrices, so that the peak of a device is not known"
+
+    @abstractmethod
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+        """The product of two square float32 numpy arrays, copied to the device in the dtype that
+        products have under the case's precision; :meth:`build` was not called. Each product takes
+        the one before in the place of ``right``, so that none runs beside another, and
+        :meth:`synchronize` waits for the last."""
+
+
+class StepBreakdown(Capability):
+    """The parts of a training step can be run one by one."""
+
+    LACKING = "does not take its training step apart"
+
+    @abstractmethod
+    def parts(self) -> List[Part]:
+        """What a training step consists of, in its order, from the functions that :meth:`step`
+        runs where the framework can be stopped between them (:func:`harness.parts.cut`), from
+        programs of their own where it cannot (:func:`harness.parts.nested`). The last part updates
+        the weights with gradients that were averaged over the ranks."""
+
+
+def require(adapter: Adapter, *capabilities: type) -> None:
+    """Raises :class:`Unsupported` where ``adapter`` lacks one of ``capabilities``, classes like
+    those above, or the precision of its case."""
+    case = adapter.case
+    if case.precision not in adapter.PRECISIONS:
+        known = ", ".join(adapter.PRECISIONS)
+        raise Unsupported(f"{case.framework} has no precision {case.precision} (it has: {known})")
+    for capability in capabilities:
+        if not isinstance(adapter, capability):
+            lacking = getattr(capability, "LACKING", f"brings no {capability.__name__}")
+            raise Unsupported(f"{case.framework} {lacking}")
+
+
+def require_visible(framework: str, devices: int, place: Place) -> None:
+    """Raises :class:`Unsupported` where the framework sees so few ``devices`` of the accelerator
+    that there is none for ``place``."""
+    if place.local_rank >= devices:
+        seen = f"{framework} sees {devices} {place.accelerator.upper()} devices"
+        raise Unsupported(f"{seen}, too few for local rank {place.local_rank}")
+
+
+def _shape(variable: Variable) -> Tuple[int, ...]:
+    return tuple(int(extent) for extent in variable.tensor.shape)
+
+
+def _shared(array: Any, axes: Axes) -> Any:
+    """A copy in the shared layout."""
+    import numpy as np
+
+    return np.array(array.transpose(axes) if axes else array, np.float32, order="C")

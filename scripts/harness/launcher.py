@@ -107,8 +107,9 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     where = environment.capture(request.way, setup.cores, installed, setup.common)
     where.update(software.fields(request, setup.common))
     if framework:
-        digest = computation.digest(framework.folder, task.subject.facts)
-        where["code"]["computation"] = digest
+        where["code"]["computation"] = computation.digest(
+            framework.folder, task.subject.facts, task.subject.case.precision
+        )
     if setup.lease and setup.lease.devices and request.accelerator == "cuda":
         hardware = where["hardware"]
         hardware["gpus"] = devices.among(hardware["gpus"], setup.lease.devices)

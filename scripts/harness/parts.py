@@ -24,18 +24,22 @@ def cut(
     """Of a framework that runs operation by operation: ``forward`` gives the loss to ``backward``,
     which leaves this rank's gradients; ``averaged`` does both with the all-reduce that overlaps
     them, None for a single rank."""
-    held: List[Any] = []
-    found = [
-        Part("forward", lambda: held.append(forward())),
-        Part("backward", lambda: backward(held.pop())),
+    loss: List[Any] = []
+    parts = [
+        Part("forward", lambda: loss.append(forward())),
+        Part("backward", lambda: backward(loss.pop())),
     ]
     if averaged is not None:
-        found.append(Part("all_reduce", averaged, ("forward", "backward")))
-    return [*found, Part("optimizer", update)]
+        parts.append(Part("all_reduce", averaged, ("forward", "backward")))
+    return [*parts, Part("optimizer", update)]
 
 
-def nested(functions: Dict[str, Callable[[], Any]]) -> List[Part]:
-    """Of a framework that runs a step as one program: programs of their own, in the order of the
-    step, that each end with the part of that name."""
+def nested(programs: Dict[str, Callable[[], Any]], step: Callable[[], Any]) -> List[Part]:
+    """Of a framework that runs a step as one program: ``programs`` of their own, in the order of
+    the step, that each end with the part of that name, and the whole ``step``, which ends with the
+    optimizer. Runs each program once, so that it is compiled when it is timed."""
+    for program in programs.values():
+        program()
+    functions = {**programs, "optimizer": step}
     names = list(functions)
     return [Part(name, functions[name], names[:n]) for n, name in enumerate(names)]

@@ -13,7 +13,7 @@ import time
 from typing import Any, Dict, List, Mapping, Optional
 
 from harness import kinds
-from harness.adapter import Adapter, Case, Place, Unsupported
+from harness.adapter import Adapter, Case, Collectives, Place, require
 from harness.kind import Context, Kind, Subject
 from harness.machine.cores import numa_nodes, parse_list
 from harness.measuring import preflight
@@ -53,15 +53,12 @@ def offer_to_the_kernel() -> None:
 
 def load_framework(kind: Kind, folder: str, subject: Subject, place: Place) -> Optional[Adapter]:
     """The adapter in ``folder``; None where the kind needs none. Raises Unsupported where it lacks
-    what the kind needs, and what importing it raises."""
+    what the kind, several ranks or the case's precision need, and what importing it raises."""
     if kind.needs is None:
         return None
-    adapter = load_adapter(folder)
-    if not issubclass(adapter, kind.needs):
-        raise Unsupported(
-            f"{subject.case.framework} brings no {kind.needs.__name__}, which {kind.name} needs"
-        )
-    return adapter(subject.case, subject.facts, place)
+    adapter = load_adapter(folder)(subject.case, subject.facts, place)
+    require(adapter, kind.needs, *([Collectives] if place.world_size > 1 else []))
+    return adapter
 
 
 def start_framework(context: Context) -> None:

@@ -1,6 +1,6 @@
 """What every adapter under ``scripts/frameworks`` must do with every model it defines, asked
 through the command line in the framework's own environment. Whoever adds a framework or a model
-adds nothing here.
+adds nothing here. A test of what an adapter is not capable of is skipped, and says what it lacks.
 
 A run costs seconds, most of them for the import, so the tests share runs: one is started when the
 first test asks for it.
@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from framebench.records import converters, parity, peaks, step_parts
 from framebench.records.record_files import parse
+from harness.adapter import Capability
 
 from ..bench import Bench, Finished
 from ..conftest import ROOT, build_environment
@@ -142,6 +143,7 @@ class Runs:
         key = (model, mode, before, repeat, *sorted(options.items()))
         if key not in self.done:
             self.done[key] = self._run(model, mode, before, repeat, options)
+        skip_without_capability(self.done[key].record["reason"])
         return self.done[key]
 
     def _run(
@@ -196,6 +198,7 @@ class Runs:
 
     def pair(self) -> list[dict[str, Any]]:
         """What each of two ranks answers after PARTS."""
+        self.ok(BERT, devices_per_node=2)
         if not self.after_parts:
             folder = self.bench().folder
             with ForkServer(self.framework.name, self.python, "", folder) as run:
@@ -227,6 +230,7 @@ class Runs:
         bench.assert_nothing_left()
         (found,), problems = parity.load(bench.output.parent)
         assert not problems
+        skip_without_capability(found.reason)
         return found
 
     def ok(self, model: str, mode: str = "train", **options: Any) -> list[dict[str, Any]]:
@@ -260,6 +264,11 @@ def runs(
         folder = tmp_path_factory.mktemp(framework.name)
         runs_of_all[framework] = Runs(framework, python, folder, references)
     return runs_of_all[framework]
+
+
+def skip_without_capability(reason: str) -> None:
+    if reason.endswith(tuple(capability.LACKING for capability in Capability.__subclasses__())):
+        pytest.skip(reason)
 
 
 def is_refused(record: dict[str, Any]) -> bool:
@@ -409,6 +418,7 @@ def test_amp_is_near_the_reference_or_is_refused(runs: Runs, model: str) -> None
 def split_of(rank: dict[str, Any]) -> step_parts.Split:
     split = step_parts.split_of(rank)
     assert split is not None
+    skip_without_capability(split.reason)
     return split
 
 

@@ -72,7 +72,7 @@ adapter._devices.probe = lambda dtype: {{}}
 adapter._dtype = adapter._devices.compute_dtype("{precision}", adapter._device)
 adapter.build(batch_of(adapter.facts))
 master = sorted({{str(a.dtype) for a in adapter._shared.parameters.values()}})
-outputs = adapter._jax.eval_shape(adapter._logits, *adapter._local())
+outputs = adapter._jax.eval_shape(adapter._logits, *adapter._local_arguments())
 logits = sorted({{str(output.dtype) for output in outputs}})
 answer(products=adapter.product_dtypes(), master=master, logits=logits,
        amp=adapter.settings()["amp_dtype"])
@@ -148,7 +148,7 @@ def test_dropout_differs_between_steps_and_ranks_and_repeats_with_the_seed(
 adapter = built(tiny_bert(dropout=0.5, learning_rate=0.0), compiler="jit")
 def losses(rank):
     place = Place(rank, rank, ["rank:0", "rank:1"], "cpu", 1, seed=7)
-    key = adapter._weights.initial(adapter._definition, adapter.facts, place)[-1]
+    key = adapter._steps.initial(adapter._definition, adapter.facts, place)[-1]
     adapter._own = adapter._own._replace(key=adapter._arrays.own(key))
     return [adapter.read(adapter.step()) for _ in range(3)]
 start = [adapter.read(adapter.step()) for _ in range(3)]
@@ -220,7 +220,7 @@ gradients = adapter.gradients()
 def sample(arrays):
     return [x for name in sorted(arrays) for x in np.asarray(arrays[name]).ravel()[:50].tolist()]
 # what op-by-op steps do with the gradients of a rank
-single = adapter._jax.jit(adapter._observed)(*adapter._local())[2]
+single = adapter._jax.jit(adapter._observed)(*adapter._local_arguments())[2]
 by_operation = adapter._ranks.average(single)
 answer(moved=float(np.sqrt(sum((array.astype("d") ** 2).sum() for array in moved))),
        gradients=sample(gradients), single=sample(single), by_operation=sample(by_operation),

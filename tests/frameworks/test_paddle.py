@@ -30,7 +30,7 @@ model = adapter._definition.build(adapter.facts)
 layers = dict(model.named_sublayers())
 convolutions = {n: m for n, m in layers.items() if isinstance(m, paddle.nn.Conv2D)}
 norms = [m for m in layers.values() if isinstance(m, paddle.nn.BatchNorm2D)]
-trainable = adapter._weights.trainable(model)
+trainable = [p for p in model.parameters() if not p.stop_gradient]
 answer(
     parameters=sum(int(p.size) for p in trainable),
     all=sum(int(p.size) for p in model.parameters()),
@@ -116,7 +116,7 @@ adapter.step()
 flat = np.concatenate([gradients[name].ravel() for name in sorted(gradients)])
 answer(gradients=flat.astype(float).tolist(), loss=loss, checksum=adapter.weights_checksum(),
        total=adapter.all_reduce(RANK + 1.0), group=adapter.settings()["process_group"],
-       compiled=adapter.compiled())
+       compiled=adapter.compiled() if "COMPILER" != "none" else {})
 adapter.stop()
 """
 

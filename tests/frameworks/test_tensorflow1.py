@@ -192,9 +192,10 @@ def test_amp_without_a_gpu_is_unsupported_for_tensorflows_reason(
     run: ForkServer, mode: str
 ) -> None:
     (found,) = run(f"""
+from harness.adapter import Product
 adapter = started(small_bert(), mode="{mode}", precision="amp")
 reason = raised(Unsupported, lambda: adapter.build(batch_of(adapter.facts)))
-rewritten = lambda: adapter._mixed_precision.require({{"float16": 19, "float32": 1}})
+rewritten = lambda: adapter._mixed_precision.require([Product("float16"), Product("float32")])
 answer(reason=reason, rewritten=raised(Unsupported, rewritten))
 """)
     assert "No (suitable) GPUs detected" in str(found["reason"])

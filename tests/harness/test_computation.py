@@ -37,19 +37,20 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     shutil.copytree(ROOT / "scripts" / "harness", tmp_path / "harness")
     monkeypatch.setattr(computation, "_HARNESS", str(tmp_path / "harness"))
     facts = facts_of(BERT)
-    found = [computation.digest(str(tmp_path / "pytorch"), facts)]
+    found = [computation.digest(str(tmp_path / "pytorch"), facts, "fp32")]
     for name in ("pytorch/steps.py", "pytorch/inner/new.py", "harness/measuring/window.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         with (tmp_path / name).open("a") as file:
             file.write("# another\n")
-        found.append(computation.digest(str(tmp_path / "pytorch"), facts))
+        found.append(computation.digest(str(tmp_path / "pytorch"), facts, "fp32"))
     facts["hyperparameters"]["layers"] = 11
-    found.append(computation.digest(str(tmp_path / "pytorch"), facts))
-    assert len(set(found)) == 5
+    found.append(computation.digest(str(tmp_path / "pytorch"), facts, "fp32"))
+    found.append(computation.digest(str(tmp_path / "pytorch"), facts, "amp"))
+    assert len(set(found)) == 6
     (tmp_path / "harness" / "nodes" / "agent.py").write_text("")  # computes nothing
     (tmp_path / "pytorch" / "__pycache__").mkdir(exist_ok=True)
     (tmp_path / "pytorch" / "__pycache__" / "steps.py").write_text("")
-    assert computation.digest(str(tmp_path / "pytorch"), facts) == found[-1]
+    assert computation.digest(str(tmp_path / "pytorch"), facts, "fp32") == found[-2]
 
 
 def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
@@ -57,6 +58,6 @@ def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
     from reference.compute import parity_facts
 
     facts = facts_of(BERT)
-    timed = computation.digest(str(PYTORCH), facts)
+    timed = computation.digest(str(PYTORCH), facts, "fp32")
     for dropout in (False, True):
-        assert computation.digest(str(PYTORCH), parity_facts(facts, dropout)) == timed
+        assert computation.digest(str(PYTORCH), parity_facts(facts, dropout), "fp32") == timed

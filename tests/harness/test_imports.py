@@ -18,6 +18,7 @@ ORDER = [
     # what a framework's adapter sees
     "parts",
     "adapter",
+    "precisions",
     # the machine, and what the processes of a run need
     "machine",
     "disk",

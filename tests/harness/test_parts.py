@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.adapter import Adapter, Case, Exchange, Mismatch, Place, Product
+from harness.adapter import Adapter, Case, Mismatch, Place, Variable
 from harness.machine import cores
 from harness.measuring import checks, synthetic, window
 from harness.messages import report
-from harness.parts import Part
 from harness.processes import launch, outcome
 from harness.record import record, schema
 
@@ -56,48 +55,17 @@ class Recorder(Adapter):
     def mark(self) -> Any:
         return self._note("mark", float(len(self.calls)))
 
-    def version(self) -> str:
-        return "1"
-
-    def device(self) -> str:
-        return "d"
-
     def settings(self) -> dict[str, Any]:
         return {}
 
-    def trainable_parameters(self) -> int:
-        return 0
-
-    def product_dtypes(self) -> dict[str, int]:
+    def state(self) -> dict[str, Variable]:
         return {}
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor
 
     def all_reduce(self, value: float) -> float:
         return self._note("all_reduce", value)
-
-    def exchange(self, array: object) -> Exchange:
-        raise NotImplementedError
-
-    def weights_checksum(self) -> float:
-        return 0.0
-
-    def load_weights(self, weights: dict[str, Any]) -> None: ...
-    def weights(self) -> dict[str, Any]:
-        return {}
-
-    def gradients(self) -> dict[str, Any]:
-        return {}
-
-    def outputs(self) -> list[Any]:
-        return []
-
-    def forward_multiply_adds(self) -> int:
-        return 0
-
-    def parts(self) -> list[Part]:
-        return []
-
-    def product(self, left: Any, right: Any) -> Product:
-        return Product(lambda: None, "float32")
 
     def reset_peak_device_memory(self) -> None:
         self._note("reset")
@@ -117,15 +85,15 @@ class Asynchronous(Recorder):
 
     def __init__(self, honest: bool, reading: float = 0.0) -> None:
         super().__init__()
-        self.device = ThreadPoolExecutor(1)
+        self.pool = ThreadPoolExecutor(1)
         self.honest, self.reading = honest, reading
 
     def step(self) -> Future[None]:
-        return self.device.submit(time.sleep, 0.04)
+        return self.pool.submit(time.sleep, 0.04)
 
     def synchronize(self) -> None:
         if self.honest:
-            self.device.submit(int).result()
+            self.pool.submit(int).result()
 
     def read(self, handle: Future[None]) -> float:
         handle.result()

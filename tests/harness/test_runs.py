@@ -126,7 +126,7 @@ def test_the_slowest_rank_counts(toy: Bench) -> None:
             "fp32_amp",
             {"precision": "amp"},
             "failed",
-            "amp without effect: 161 of 161 products ran in float32",
+            "amp, but 161 of 161 products ran in float32",
         ),
         ("", {"compiler": "fallback"}, "failed", "the compiler fell back"),
         ("lost_mark", {}, "failed", "5 steps gave 4 step times"),
@@ -214,7 +214,7 @@ def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) ->
 def test_the_peak_of_another_precision_than_asked_fails(toy: Bench) -> None:
     record = toy.run("fp32_amp", **PEAK, precision="amp").record
     assert record["status"] == "failed"
-    assert "amp without effect" in record["reason"]
+    assert "amp, but 1 of 1 products ran in float32" in record["reason"]
     assert record["metrics"]["peak"]["value"] is None
 
 

@@ -4,26 +4,36 @@ Optax, bfloat16 activations over float32 parameters for mixed precision, one pro
 
 from __future__ import annotations
 
-import importlib
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
-from harness.adapter import Adapter, Exchange, Product
+from harness.adapter import (
+    Collectives,
+    Exchange,
+    Matmul,
+    MatrixProduct,
+    Numerics,
+    Operators,
+    Product,
+    StepBreakdown,
+    Variable,
+)
 from harness.parts import Part, nested
 
-# The words of an error that means memory; JAX raises it as a RuntimeError.
-OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
 
+class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+    MODULE = "jax"
+    PRECISIONS = ("fp32", "amp")
+    OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)
 
-class JaxAdapter(Adapter):
     def start(self) -> None:
         import jax
 
         # all that imports JAX at its top: from here on it is there
-        from . import devices, optimizers, parallel, programs, steps, weights
+        from . import devices, optimizers, parallel, programs, steps
 
         self._jax: Any = jax
         self._devices, self._optimizers, self._parallel = devices, optimizers, parallel
-        self._programs, self._steps, self._weights = programs, steps, weights
+        self._programs, self._steps = programs, steps
 
         devices.configure(self.place)
         several = self.place.world_size > 1
@@ -35,15 +45,13 @@ class JaxAdapter(Adapter):
         self._shared: Any = ()
         self._own: Any = ()
         self._latest: Any = ()  # the result of the step that is still under way
-        # the interface of a model's module is that of resnet50_v1_5.py
-        name = self.case.model.replace(".", "_")
-        self._definition: Any = importlib.import_module(f".{name}", __package__)
+        self._definition: Any = self.definition()
 
     def build(self, batch: Dict[str, Any]) -> None:
         definition, parallel, steps = self._definition, self._parallel, self._steps
         train, compile_it = self.case.mode == "train", self.case.compiler == "jit"
         self._arrays = arrays = parallel.choose(self._device, self._ranks, train and compile_it)
-        parameters, statistics, key = self._weights.initial(definition, self.facts, self.place)
+        parameters, statistics, key = steps.initial(definition, self.facts, self.place)
         own = steps.Own(statistics, key)
         self._own, self._batch = arrays.own(own), arrays.own(_narrow(batch))
         hyper = self.facts["hyperparameters"]
@@ -82,17 +90,13 @@ class JaxAdapter(Adapter):
         return self._latest
 
     def read(self, handle: Any) -> float:
-        arrays = [array.astype("float64") for array in self._weights.copies(handle)]
-        return float(sum(array.sum() for array in arrays) / sum(array.size for array in arrays))
+        return super().read(self._jax.tree.leaves(handle))
 
     def synchronize(self) -> None:
         self._jax.block_until_ready((self._shared, self._own, self._latest))
 
-    def version(self) -> str:
-        return str(self._jax.__version__)
-
-    def device(self) -> str:
-        return str(self._devices.name_of(self._device, self.place))
+    def accelerator_name(self) -> str:
+        return str(self._device.device_kind)
 
     def settings(self) -> Dict[str, Any]:
         found = self._devices.settings(self._device)
@@ -104,26 +108,50 @@ class JaxAdapter(Adapter):
             found["state_donated"] = self.case.compiler == "jit"
         return found
 
-    def trainable_parameters(self) -> int:
-        return sum(array.size for array in self._shared.parameters.values())
+    def state(self) -> Dict[str, Variable]:
+        parameters, statistics = self._shared.parameters, self._own.statistics
+        kept = {
+            n: Variable(a, trainable=False) for n, a in self._parallel.local(statistics).items()
+        }
+        return {**{name: Variable(array) for name, array in parameters.items()}, **kept}
 
-    def product_dtypes(self) -> Dict[str, int]:
-        return dict(self._programs.product_dtypes(self._trace(self._observed)))
+    def to_numpy(self, tensor: Any) -> Any:
+        import numpy as np
 
-    def _trace(self, function: Any) -> Any:
-        """The operations of ``function(parameters, own, batch)`` on this rank's own arrays."""
-        return self._programs.trace(function, self._local())
+        # copied: a view would change with the next step, to which the memory is donated
+        array = np.array(self._parallel.local(tensor))
+        return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
-    def _local(self) -> Any:
+    def assign(self, arrays: Dict[str, Any]) -> None:
+        parameters = {name: arrays[name] for name in self._shared.parameters}
+        statistics = {name: arrays[name] for name in self._own.statistics}
+        self._shared = self._shared._replace(parameters=self._arrays.share(parameters))
+        self._own = self._own._replace(statistics=self._arrays.own(statistics))
+
+    def raw_gradients(self) -> Dict[str, Any]:
+        gradients = self._steps.gradients(self._differentiate)
+        run = self._ready(gradients, self._shared.parameters, self._parallel.SHARED)
+        return dict(run(self._shared.parameters, self._own, self._batch))
+
+    def logits(self) -> Sequence[Any]:
+        run, arguments = self._logits, self._local_arguments()
+        if self.case.compiler == "jit":
+            run = self._programs.compiled(run, arguments)
+        return tuple(run(*arguments))
+
+    def products(self, forward_only: bool) -> List[Product]:
+        function = self._logits if forward_only else self._observed
+        return list(self._programs.products(function, self._local_arguments()))
+
+    def _local_arguments(self) -> Any:
+        """What this rank alone computes with."""
         return self._parallel.local((self._shared.parameters, self._own, self._batch))
 
     def compiled(self) -> Dict[str, Any]:
-        if self.case.compiler == "none":
-            return {}
         return dict(self._programs.proof(self._step))
 
     def all_reduce(self, value: float) -> float:
-        return float(self._ranks.total(value)) if self._ranks else value
+        return float(self._ranks.total(value)) if self._ranks else value  # in float64
 
     def exchange(self, array: Any) -> Exchange:
         self._latest = self._jax.device_put(array, self._device)
@@ -131,55 +159,20 @@ class JaxAdapter(Adapter):
         def run() -> None:
             self._latest = self._ranks.sum(self._latest)
 
-        return Exchange(run, lambda: self._weights.copies([self._latest])[0])
-
-    def weights_checksum(self) -> float:
-        arrays = self._weights.copies(self._shared.parameters)
-        return float(sum(abs(array.astype("float64")).sum() for array in arrays))
-
-    def load_weights(self, weights: Dict[str, Any]) -> None:
-        parameters, statistics = self._weights.divided(
-            weights, self._shared.parameters, self._parallel.local(self._own.statistics)
-        )
-        self._shared = self._shared._replace(parameters=self._arrays.share(parameters))
-        self._own = self._own._replace(statistics=self._arrays.own(statistics))
-
-    def weights(self) -> Dict[str, Any]:
-        return dict(self._weights.named_copies(self._shared.parameters))
-
-    def gradients(self) -> Dict[str, Any]:
-        run = self._ready(
-            self._steps.gradients(self._differentiate),
-            self._shared.parameters,
-            self._parallel.SHARED,
-        )
-        gradients = run(self._shared.parameters, self._own, self._batch)
-        return dict(self._weights.named_copies(gradients))
-
-    def outputs(self) -> List[Any]:
-        run, arguments = self._logits, self._local()
-        if self.case.compiler == "jit":
-            run = self._programs.compiled(run, arguments)
-        copies = self._weights.copies(run(*arguments))
-        return [logits.astype("float32") for logits in copies]
-
-    def forward_multiply_adds(self) -> int:
-        return int(self._programs.multiply_adds(self._trace(self._logits)))
+        return Exchange(run, lambda: self.to_numpy(self._latest))
 
     def parts(self) -> List[Part]:
         steps, shared, own = self._steps, self._parallel.SHARED, self._parallel.OWN
-        functions = {
-            "forward": (self._logits, own),
-            "backward": (steps.gradients(steps.alone(self._observed, self._arrays)), own),
+        alone = steps.gradients(steps.alone(self._observed, self._arrays))
+        programs = {
+            "forward": self._program(self._logits, own),
+            "backward": self._program(alone, own),
         }
         if self._ranks:
-            functions["all_reduce"] = (steps.gradients(self._differentiate), shared)
-        found = {name: self._part(*function) for name, function in functions.items()}
-        for run in found.values():
-            run()
-        return nested({**found, "optimizer": self.step})
+            programs["all_reduce"] = self._program(steps.gradients(self._differentiate), shared)
+        return nested(programs, self.step)
 
-    def _part(self, function: Any, results: Any) -> Any:
+    def _program(self, function: Any, results: Any) -> Any:
         program = self._ready(function, self._shared.parameters, results)
 
         def run() -> None:
@@ -187,7 +180,7 @@ class JaxAdapter(Adapter):
 
         return run
 
-    def product(self, left: Any, right: Any) -> Product:
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
         jax = self._jax
         a, b = (jax.device_put(x.astype(self._dtype), self._device) for x in (left, right))
         run, self._latest = self._programs.compiled(jax.numpy.matmul, (a, b)), b
@@ -195,18 +188,12 @@ class JaxAdapter(Adapter):
         def multiply() -> None:
             self._latest = run(a, self._latest)
 
-        return Product(multiply, str(b.dtype))
+        return MatrixProduct(multiply, str(b.dtype))
 
     # JAX cannot forget a peak: the one it reports is that since the process started.
     def peak_device_memory(self) -> Optional[int]:
         found = self._device.memory_stats()  # None on a CPU
         return int(found["peak_bytes_in_use"]) if found else None
-
-    def out_of_memory(self, error: BaseException) -> bool:
-        if not isinstance(error, self._jax.errors.JaxRuntimeError):
-            return super().out_of_memory(error)
-        message = str(error).lower()
-        return any(words.lower() in message for words in OUT_OF_MEMORY)
 
     def stop(self) -> None:
         if self._ranks:

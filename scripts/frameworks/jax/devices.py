@@ -47,8 +47,6 @@ def compute_dtype(precision: str, device: jax.Device) -> Any:
     where XLA replaces products in bfloat16 by products in float32, as it does for CPUs."""
     if precision == "fp32":
         return jnp.float32
-    if precision != "amp":
-        raise Unsupported(f"no support for precision {precision}")
     widened = [name for name, dtypes in probe(jnp.bfloat16).items() if "float32" in dtypes]
     if widened:
         raise Unsupported(
@@ -76,12 +74,6 @@ def probe(dtype: Any) -> Dict[str, Any]:
     }
     found = {name: executed_dtypes(program) for name, program in programs.items()}
     return {name: sorted(dtypes) for name, dtypes in found.items() if dtypes}
-
-
-def name_of(device: jax.Device, place: Place) -> str:
-    if device.platform == "cpu":
-        return "cpu"
-    return f"cuda:{place.local_rank} {device.device_kind}"
 
 
 def settings(device: jax.Device) -> Dict[str, Any]:

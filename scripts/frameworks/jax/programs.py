@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from typing import Any, Callable, Dict, Iterator, Optional, Set, Tuple
 
 import jax
-from harness.adapter import Mismatch
+from harness.adapter import Mismatch, Product
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 # XLA's names for what executes a product; cuBLAS and cuDNN are called by custom-call
@@ -28,11 +27,6 @@ def compiled(
     results, as JAX's documentation recommends ("Buffer donation")."""
     traced = jax.jit(function, donate_argnums=donated).trace(*arguments)
     return traced.lower().compile(compiler_options=options)
-
-
-def trace(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> ClosedJaxpr:
-    """The operations of ``function``, which is not run."""
-    return jax.jit(function).trace(*arguments).jaxpr
 
 
 def proof(run: Callable[..., Any]) -> Dict[str, Any]:
@@ -67,36 +61,31 @@ def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
                     yield from _equations(inner)
 
 
-def _products(jaxpr: ClosedJaxpr) -> Iterator[JaxprEqn]:
-    names = ("dot_general", "conv_general_dilated")
-    return (eqn for eqn in _equations(jaxpr.jaxpr) if eqn.primitive.name in names)
+def products(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[Product]:
+    """Matrix products and convolutions of ``function``, which is not run. Multiply-adds are from
+    the shapes; a convolution's taps in the padding count, as in all such counts."""
+    for equation in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
+        if equation.primitive.name in ("dot_general", "conv_general_dilated"):
+            yield Product(_dtype(equation), _multiply_adds(equation))
 
 
-def product_dtypes(jaxpr: ClosedJaxpr) -> Dict[str, int]:
-    """Number of matrix products and convolutions by the dtype of their operands. Float32 counts
-    as such only where it asks for the highest precision: XLA takes TF32 for any other."""
-    counts: Counter[str] = Counter()
-    for product in _products(jaxpr):
-        dtypes = sorted({str(operand.aval.dtype) for operand in product.invars})
-        highest = (jax.lax.Precision.HIGHEST,) * 2
-        if dtypes == ["float32"] and product.params["precision"] != highest:
-            dtypes = [f"float32 with precision {product.params['precision']}"]
-        counts["*".join(dtypes)] += 1
-    return dict(counts)
+def _dtype(product: JaxprEqn) -> str:
+    """Of the operands. Float32 counts as such only where it asks for the highest precision: XLA
+    takes TF32 for any other."""
+    dtypes = sorted({str(operand.aval.dtype) for operand in product.invars})
+    highest = (jax.lax.Precision.HIGHEST,) * 2
+    if dtypes == ["float32"] and product.params["precision"] != highest:
+        return f"float32 with precision {product.params['precision']}"
+    return "*".join(dtypes)
 
 
-def multiply_adds(jaxpr: ClosedJaxpr) -> int:
-    """Multiply-adds of all matrix products and convolutions, from their shapes. A convolution's
-    taps in the padding count, as in all such counts."""
-    total = 0
-    for product in _products(jaxpr):
-        left, right = (operand.aval.shape for operand in product.invars)
-        (out,) = (result.aval.shape for result in product.outvars)
-        if product.primitive.name == "dot_general":
-            (contracted, _), _ = product.params["dimension_numbers"]
-            each = math.prod(left[axis] for axis in contracted)
-        else:
-            features = product.params["dimension_numbers"].rhs_spec[0]
-            each = math.prod(right) // right[features]
-        total += math.prod(out) * each
-    return total
+def _multiply_adds(product: JaxprEqn) -> int:
+    left, right = (operand.aval.shape for operand in product.invars)
+    (out,) = (result.aval.shape for result in product.outvars)
+    if product.primitive.name == "dot_general":
+        (contracted, _), _ = product.params["dimension_numbers"]
+        each = math.prod(left[axis] for axis in contracted)
+    else:
+        features = product.params["dimension_numbers"].rhs_spec[0]
+        each = math.prod(right) // right[features]
+    return math.prod(out) * each

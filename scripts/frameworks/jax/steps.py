@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import jax
+import numpy as np
 import optax
+from harness.adapter import Place
 from jax import Array
 
 from .layers import Arrays
@@ -22,6 +24,16 @@ class Shared(NamedTuple):
 class Own(NamedTuple):
     statistics: Arrays
     key: Array
+
+
+def initial(
+    definition: Any, facts: Dict[str, Any], place: Place
+) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray], np.ndarray]:
+    """Parameters and running statistics, the same in every rank, and the key of the rank's random
+    numbers, so that dropout differs between ranks."""
+    random = np.random.default_rng(place.seed)
+    key = np.asarray(jax.random.PRNGKey(place.seed + 1 + place.rank))
+    return definition.parameters(facts, random), definition.statistics(facts), key
 
 
 Forward = Callable[[Arrays, Own, Arrays], Tuple[Tuple[Array, ...], Own]]

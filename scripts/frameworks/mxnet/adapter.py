@@ -3,27 +3,37 @@ its AMP, fused optimizer kernels, the parameter server between ranks."""
 
 from __future__ import annotations
 
-import importlib
 import os
-from typing import TYPE_CHECKING, Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Tuple
 
-from harness.adapter import Adapter, Exchange, Product, Unsupported
+from harness.adapter import (
+    CONVOLUTION_OIHW,
+    DENSE_OI,
+    SAME,
+    Collectives,
+    Exchange,
+    Matmul,
+    MatrixProduct,
+    Numerics,
+    Operators,
+    Product,
+    StepBreakdown,
+    Unsupported,
+    Variable,
+)
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
     from .steps import Outputs
 
-# MXNet's words for memory that ran out: all its errors are of one type
-OUT_OF_MEMORY = (
-    "Failed to allocate CPU Memory",
-    "bad_alloc",
-    "out of memory",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUDNN_STATUS_ALLOC_FAILED",
-)
+ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the shared names
 
 
-class MXNetAdapter(Adapter):
+class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+    MODULE = "mxnet"
+    PRECISIONS = ("fp32", "amp")
+    OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
+
     def start(self) -> None:
         # OpenMP reads it once; also in MXNet's own threads, which no function reaches
         os.environ["OMP_NUM_THREADS"] = str(self.place.threads)
@@ -36,17 +46,15 @@ class MXNetAdapter(Adapter):
         import mxnet as mx
 
         # all that imports MXNet at its top: from here on it is there
-        from . import devices, optimizers, products, steps, weights
+        from . import devices, optimizers, products, steps
 
         self._mx: Any = mx
         self._devices, self._optimizers, self._products = devices, optimizers, products
-        self._steps, self._weights = steps, weights
+        self._steps = steps
 
         devices.put_messages_first()
         self._context = devices.take(self.place)
-        # the interface of a model's module is that of resnet50_v1_5.py
-        name = self.case.model.replace(".", "_")
-        self._definition: Any = importlib.import_module(f".{name}", __package__)
+        self._definition: Any = self.definition()
         self._dtype = devices.set_precision(
             self.case.precision, self._context, self._definition.PRODUCTS
         )
@@ -67,7 +75,9 @@ class MXNetAdapter(Adapter):
             self._step = self._forward
             return
         labels = self._arrays(definition.labels(batch))
-        found = [parameter.grad() for parameter in steps.trainable(self._model)]
+        gradients = [
+            p.grad() for p in self._model.collect_params().values() if p.grad_req != "null"
+        ]
         # kvstore=None: the group sums the gradients before they are clipped
         self._trainer = mx.gluon.Trainer(
             self._model.collect_params(), self._optimizers.from_facts(self.facts), kvstore=None
@@ -82,9 +92,9 @@ class MXNetAdapter(Adapter):
         self._differentiate = steps.gradients(
             self._evaluate,
             sum_over_ranks=self._group.sum_gradients if self._group else None,
-            found=found,
+            gradients=gradients,
         )
-        self._update = steps.updating(self._trainer, self.place.world_size, found)
+        self._update = steps.updating(self._trainer, self.place.world_size, gradients)
         self._step = steps.training(self._differentiate, self._update)
 
     def _arrays(self, arrays: Any) -> Any:
@@ -98,21 +108,8 @@ class MXNetAdapter(Adapter):
     def step(self) -> Outputs:
         return self._step()
 
-    def read(self, handle: Outputs) -> float:
-        arrays = [array.astype("float32").asnumpy() for array in handle]
-        total = sum(array.sum(dtype="float64") for array in arrays)
-        return float(total / sum(array.size for array in arrays))
-
     def synchronize(self) -> None:
         self._mx.nd.waitall()
-
-    def version(self) -> str:
-        return str(self._mx.__version__)
-
-    def device(self) -> str:
-        if self._context.device_type == "cpu":
-            return "cpu"
-        return f"cuda:{self._context.device_id}"  # MXNet does not tell the name
 
     def settings(self) -> Dict[str, Any]:
         found = self._devices.settings()
@@ -127,25 +124,51 @@ class MXNetAdapter(Adapter):
             found["loss_scaling"] = self._dtype == "float16"
         return found
 
-    def trainable_parameters(self) -> int:
-        return sum(p.data().size for p in self._steps.trainable(self._model))
+    def state(self) -> Dict[str, Variable]:
+        named = {}
+        for prefix, block in _blocks(self._model):
+            for own, parameter in block._reg_params.items():
+                dense = isinstance(block, self._mx.gluon.nn.Dense) and own == "weight"
+                convolution = len(parameter.shape) == 4
+                axes = DENSE_OI if dense else CONVOLUTION_OIHW if convolution else SAME
+                # one that is shared has the name of the block that made it, which comes later
+                named[parameter] = (prefix + ENDINGS.get(own, own), axes)
+        return {
+            name: Variable(parameter.data(), axes, parameter.grad_req != "null")
+            for parameter, (name, axes) in named.items()
+        }
 
-    def _products_of_a_pass(self) -> List[Any]:
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor.astype("float32", copy=False).asnumpy()
+
+    def assign(self, arrays: Dict[str, Any]) -> None:
+        for name, variable in self.state().items():
+            variable.tensor[:] = self._mx.nd.array(arrays[name], dtype="float32")
+        if self.case.compiler != "none":
+            # a fused graph keeps the weights of its first run, so MXNet must make a new one
+            self._model.hybridize(**self._hybridize)
+
+    def raw_gradients(self) -> Dict[str, Any]:
+        self._differentiate()
+        return {name: v.tensor.grad for name, v in self.state().items() if v.trainable}
+
+    def loss_scale(self) -> float:
+        return 1.0 / self._steps.gradient_scale(self._trainer, self.place.world_size)
+
+    def logits(self) -> Outputs:
+        if self.case.mode == "inference":
+            return self._forward()
+        with self._mx.autograd.record():
+            return self._forward()
+
+    def products(self, forward_only: bool) -> List[Product]:
         operators = self._definition.PRODUCTS
         if self.case.compiler != "none":
             return self._products.compiled(self._model, self._inputs, operators)
         train = self.case.mode == "train"
         return self._products.imperative(self._model, self._inputs, train, operators)
 
-    def product_dtypes(self) -> Dict[str, int]:
-        counts: Dict[str, int] = {}
-        for product in self._products_of_a_pass():
-            counts[product.dtype] = counts.get(product.dtype, 0) + 1
-        return counts
-
     def compiled(self) -> Dict[str, Any]:
-        if self.case.compiler == "none":
-            return {}
         return self._products.proof(self._model)
 
     def all_reduce(self, value: float) -> float:
@@ -153,36 +176,6 @@ class MXNetAdapter(Adapter):
 
     def exchange(self, array: Any) -> Exchange:
         return Exchange(*self._group.exchange(array, self._context))
-
-    def weights_checksum(self) -> float:
-        parameters = self._steps.trainable(self._model)
-        arrays = (parameter.data().asnumpy().astype("float64") for parameter in parameters)
-        return float(sum(abs(array).sum() for array in arrays))
-
-    def load_weights(self, weights: Dict[str, Any]) -> None:
-        self._weights.load(self._model, weights)
-        if self.case.compiler != "none":
-            # a fused graph keeps the weights of its first run, so MXNet must make a new one
-            self._model.hybridize(**self._hybridize)
-
-    def weights(self) -> Dict[str, Any]:
-        return self._weights.arrays(self._model)
-
-    def gradients(self) -> Dict[str, Any]:
-        self._differentiate()
-        scale = self._steps.gradient_scale(self._trainer, self.place.world_size)
-        return self._weights.gradients(self._model, scale)
-
-    def outputs(self) -> List[Any]:
-        if self.case.mode == "inference":
-            outputs = self._forward()
-        else:
-            with self._mx.autograd.record():
-                outputs = self._forward()
-        return [logits.astype("float32").asnumpy() for logits in outputs]
-
-    def forward_multiply_adds(self) -> int:
-        return sum(product.multiply_adds for product in self._products_of_a_pass())
 
     def parts(self) -> List[Part]:
         return cut(
@@ -192,7 +185,7 @@ class MXNetAdapter(Adapter):
             update=self._update,
         )
 
-    def product(self, left: Any, right: Any) -> Product:
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
         a, b = self._arrays((left, right))
         if self._dtype != "float32":
             dtype = self._devices.DTYPES[self._dtype]
@@ -203,13 +196,15 @@ class MXNetAdapter(Adapter):
             # not dot, which has no bfloat16
             b = self._mx.nd.FullyConnected(b, a, num_hidden=len(left), no_bias=True)
 
-        return Product(multiply, self._devices.name_of(b.dtype))
-
-    def out_of_memory(self, error: BaseException) -> bool:
-        if not isinstance(error, self._mx.MXNetError):
-            return super().out_of_memory(error)
-        return any(words in str(error) for words in OUT_OF_MEMORY)
+        return MatrixProduct(multiply, self._devices.name_of(b.dtype))
 
     def stop(self) -> None:
         if self._group:
             self._group.leave()
+
+
+def _blocks(block: Any, prefix: str = "") -> Iterator[Tuple[str, Any]]:
+    """``block`` and all that it consists of, with the beginning of their parameters' names."""
+    yield prefix, block
+    for name, child in block._children.items():
+        yield from _blocks(child, f"{prefix}{name}.")

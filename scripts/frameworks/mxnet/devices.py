@@ -7,7 +7,7 @@ from typing import Any, Dict, Sequence
 
 import mxnet as mx
 import numpy as np
-from harness.adapter import Place, Unsupported
+from harness.adapter import Place, Unsupported, require_visible
 from mxnet.contrib import amp
 
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # MXNet's own stand-in: numpy has none
@@ -33,15 +33,9 @@ def take(place: Place) -> mx.Context:
     """The device of ``place``. Raises :class:`Unsupported` where it is not there."""
     if place.accelerator == "cpu":
         return mx.cpu()
-    if place.accelerator != "cuda":
-        raise Unsupported(f"no support for accelerator {place.accelerator}")
     if not mx.runtime.Features().is_enabled("CUDA"):
         raise Unsupported(f"MXNet {mx.__version__} is a build without CUDA")
-    visible = mx.context.num_gpus()
-    if place.local_rank >= visible:
-        raise Unsupported(
-            f"MXNet sees {visible} CUDA devices, too few for local rank {place.local_rank}"
-        )
+    require_visible("MXNet", mx.context.num_gpus(), place)
     return mx.gpu(place.local_rank)
 
 
@@ -59,8 +53,6 @@ def set_precision(precision: str, device: mx.Context, products: Sequence[str]) -
     Raises :class:`Unsupported` where that are all of them."""
     if precision == "fp32":
         return "float32"
-    if precision != "amp":
-        raise Unsupported(f"no support for precision {precision}")
     # what MXNet's AMP has for each device: the other one is refused or ignored there
     dtype = "bfloat16" if device.device_type == "cpu" else "float16"
     reasons = {name: refusal(name, dtype, device) for name in products}

@@ -5,24 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import mxnet as mx
-from harness.adapter import Mismatch
+from harness.adapter import Mismatch, Product
 from mxnet import autograd
 
 from .devices import name_of
 
 Shape = Tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Product:
-    """One product as it ran: the dtype of its result, which is that of its operands."""
-
-    dtype: str
-    multiply_adds: int
 
 
 # what oneDNN's fusion makes of a product and the operators behind it
@@ -51,8 +42,8 @@ def multiply_adds(operator: str, operand: Shape, result: Shape, transposed: bool
 
 
 @contextlib.contextmanager
-def _watched(operators: Sequence[str], found: List[Product]) -> Iterator[None]:
-    """While it lasts, each call of ``operators`` in imperative mode is noted in ``found``."""
+def _watched(operators: Sequence[str], products: List[Product]) -> Iterator[None]:
+    """While it lasts, each call of ``operators`` in imperative mode is noted in ``products``."""
     originals = {name: getattr(mx.nd, name) for name in operators}
 
     def watching(name: str) -> Any:
@@ -61,7 +52,7 @@ def _watched(operators: Sequence[str], found: List[Product]) -> Iterator[None]:
             operand = arguments[telling(name)]
             transposed = bool(options.get("transpose_a"))
             size = multiply_adds(name, operand.shape, result.shape, transposed)
-            found.append(Product(name_of(result.dtype), size))
+            products.append(Product(name_of(result.dtype), size))
             return result
 
         return call
@@ -79,14 +70,14 @@ def imperative(model: Any, inputs: Sequence[Any], train: bool, operators: Sequen
     """The products of one forward pass, which leaves the running statistics as they were.
 
     A training step's pass is one in training mode: inference lays out the weights anew."""
-    found: List[Product] = []
+    products: List[Product] = []
     statistics = [p for p in model.collect_params().values() if p.grad_req == "null"]
     kept = [parameter.data().copy() for parameter in statistics]
-    with autograd.train_mode() if train else autograd.predict_mode(), _watched(operators, found):
+    with autograd.train_mode() if train else autograd.predict_mode(), _watched(operators, products):
         model(*inputs)
     for parameter, before in zip(statistics, kept):
         parameter.set_data(before)
-    return found
+    return products
 
 
 def compiled(model: Any, inputs: Sequence[Any], operators: Sequence[str]) -> List[Product]:
@@ -103,7 +94,7 @@ def compiled(model: Any, inputs: Sequence[Any], operators: Sequence[str]) -> Lis
     shapes = dict(zip(names, internals.infer_shape(**{n: a.shape for n, a in known.items()})[1]))
     dtypes = dict(zip(names, internals.infer_type(**{n: a.dtype for n, a in known.items()})[1]))
     nodes = json.loads(internals.tojson(remove_amp_cast=False))["nodes"]
-    found = []
+    products = []
     for node in nodes:
         operator = FUSED.get(node["op"], node["op"])
         if operator not in operators:
@@ -115,8 +106,8 @@ def compiled(model: Any, inputs: Sequence[Any], operators: Sequence[str]) -> Lis
             shapes[_output(node)],
             transposed=node.get("attrs", {}).get("transpose_a") in ("True", "1"),
         )
-        found.append(Product(name_of(dtypes[_output(node)]), size))
-    return found
+        products.append(Product(name_of(dtypes[_output(node)]), size))
+    return products
 
 
 def _output(node: Dict[str, Any]) -> str:

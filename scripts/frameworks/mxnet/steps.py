@@ -14,10 +14,6 @@ Outputs = Tuple[Any, ...]
 Step = Callable[[], Outputs]
 
 
-def trainable(model: Any) -> List[Any]:
-    return [p for p in model.collect_params().values() if p.grad_req != "null"]
-
-
 def inference(model: Any, inputs: Tuple[Any, ...]) -> Step:
     """The step that returns the logits."""
 
@@ -48,16 +44,16 @@ def evaluation(
 def gradients(
     evaluate: Callable[[], Tuple[Any, Any]],
     sum_over_ranks: Optional[Callable[[List[Any]], None]],
-    found: List[Any],
+    gradients: List[Any],
 ) -> Callable[[], Any]:
-    """The step until its update: it returns the loss and leaves in ``found``, the gradients'
-    arrays, their sum over all ranks. ``gradient_scale`` makes them the true ones."""
+    """The step until its update: it returns the loss and leaves in ``gradients``, their
+    arrays, the sum over all ranks. ``gradient_scale`` makes them the true ones."""
 
     def differentiate() -> Any:
         value, scaled = evaluate()
         scaled.backward()
         if sum_over_ranks is not None:
-            sum_over_ranks(found)
+            sum_over_ranks(gradients)
         return value
 
     return differentiate
@@ -69,12 +65,12 @@ def gradient_scale(trainer: Any, ranks: int) -> float:
     return trainer._scale / ranks
 
 
-def updating(trainer: Any, ranks: int, found: List[Any]) -> Callable[[], None]:
+def updating(trainer: Any, ranks: int, gradients: List[Any]) -> Callable[[], None]:
     """The step's last part."""
 
     def update() -> None:
         if isinstance(trainer.optimizer, AdamW):
-            trainer.optimizer.clip(found, gradient_scale(trainer, ranks))
+            trainer.optimizer.clip(gradients, gradient_scale(trainer, ranks))
         trainer.update(ranks)  # nothing, where a float16 gradient overflowed
 
     return update

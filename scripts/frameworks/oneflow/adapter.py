@@ -3,18 +3,31 @@ optimizer in it and, for several ranks, global tensors."""
 
 from __future__ import annotations
 
-import importlib
 import os
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
-from harness.adapter import Adapter, Exchange, Product
+from harness.adapter import (
+    CONVOLUTION_OIHW,
+    DENSE_OI,
+    SAME,
+    Collectives,
+    Exchange,
+    Matmul,
+    MatrixProduct,
+    Numerics,
+    Operators,
+    Product,
+    StepBreakdown,
+    Variable,
+)
 from harness.parts import Part, cut, nested
 
-# OneFlow's words for memory that ran out, where it is an exception; on a CPU it ends the process.
-OUT_OF_MEMORY = ("out of memory", "out_of_memory", "allocate failed", "CUBLAS_STATUS_ALLOC_FAILED")
 
+class OneFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+    MODULE = "oneflow"
+    PRECISIONS = ("fp32", "amp")
+    OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
 
-class OneFlowAdapter(Adapter):
     def start(self) -> None:
         # OneFlow reads these when it is imported.
         os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] = "0"
@@ -26,21 +39,18 @@ class OneFlowAdapter(Adapter):
         import oneflow
 
         # All that imports OneFlow at its top: from here on it is there.
-        from . import devices, eager, graphs, optimizers, precision, products, ranks, weights
+        from . import devices, eager, graphs, optimizers, precision, products, ranks
 
         self._oneflow: Any = oneflow
         self._eager, self._graphs, self._optimizers = eager, graphs, optimizers
-        self._products, self._ranks, self._weights = products, ranks, weights
-        self._devices = devices
+        self._products, self._ranks = products, ranks
         self._device = devices.take(self.place)
         self._train = self.case.mode == "train"
         self._graph_mode = self.case.compiler == "graph"
         self._amp = None
         if self.case.precision == "amp":
             self._amp = precision.amp_dtype(self._device, self._graph_mode, self._train)
-        # The interface of a model's module is that of resnet50_v1_5.py.
-        name = self.case.model.replace(".", "_")
-        self._definition: Any = importlib.import_module(f".{name}", __package__)
+        self._definition: Any = self.definition()
 
     def build(self, batch: Dict[str, Any]) -> None:
         oneflow, definition = self._oneflow, self._definition
@@ -123,10 +133,9 @@ class OneFlowAdapter(Adapter):
         return self._step()
 
     def read(self, handle: Any) -> float:
-        arrays = [self._weights.local(tensor).numpy().astype("float64") for tensor in handle]
-        if self._train:  # vectors of losses
-            return float(sum(array.mean() for array in arrays))
-        return float(sum(array.sum() for array in arrays) / sum(array.size for array in arrays))
+        if not self._train:
+            return super().read(handle)
+        return float(sum(self.to_numpy(losses).mean(dtype="float64") for losses in handle))
 
     def synchronize(self) -> None:
         # OneFlow's virtual machine runs behind Python on a CPU too. oneflow.cuda.synchronize()
@@ -135,11 +144,8 @@ class OneFlowAdapter(Adapter):
         if self._device.type == "cuda":
             self._oneflow.cuda.synchronize(self._device)
 
-    def version(self) -> str:
-        return str(self._oneflow.__version__)
-
-    def device(self) -> str:
-        return self._devices.name(self._device)
+    def accelerator_name(self) -> str:
+        return str(self._oneflow.cuda.get_device_name(self._device))
 
     def settings(self) -> Dict[str, Any]:
         several = self.place.world_size > 1
@@ -160,80 +166,64 @@ class OneFlowAdapter(Adapter):
             found["grad_scaler"] = self._graph_mode and self._amp is not None
         return found
 
-    def trainable_parameters(self) -> int:
-        return sum(p.numel() for p in self._model.parameters() if p.requires_grad)
+    def state(self) -> Dict[str, Variable]:
+        modules = self._model.named_modules()
+        dense = {f"{n}.weight" for n, m in modules if isinstance(m, self._oneflow.nn.Linear)}
 
-    def product_dtypes(self) -> Dict[str, int]:
+        def variable(name: str, tensor: Any) -> Variable:
+            axes = DENSE_OI if name in dense else CONVOLUTION_OIHW if tensor.dim() == 4 else SAME
+            return Variable(tensor, axes, tensor.requires_grad)
+
+        tensors = (*self._model.named_parameters(), *self._model.named_buffers())
+        named = {name: variable(name, tensor) for name, tensor in tensors}
+        return {n: v for n, v in named.items() if not n.endswith("num_batches_tracked")}
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return self._ranks.local(tensor.detach()).float().numpy()
+
+    def assign(self, arrays: Dict[str, Any]) -> None:
+        with self._oneflow.no_grad():
+            for name, variable in self.state().items():
+                own = self._ranks.local(variable.tensor)
+                own.copy_(self._oneflow.tensor(arrays[name], device=own.device))
+
+    def raw_gradients(self) -> Dict[str, Any]:
         if self._graph_mode:
-            done = self._products.compiled(self._graph, self.place.world_size)
+            gradients = self._compiled(self._graphs.Gradients)(self._batch)
         else:
-            done = self._watched()
-        return self._products.count(done)
+            self._differentiate()
+            gradients = [parameter.grad for parameter in self._model.parameters()]
+        return {name: g for (name, _), g in zip(self._model.named_parameters(), gradients)}
 
-    def _watched(self) -> Any:
+    def logits(self) -> Sequence[Any]:
+        if self._graph_mode:
+            return self._compiled(self._graphs.Forward)(self._batch)
+        with self._oneflow.no_grad():
+            return self._forward(self._model)
+
+    def products(self, forward_only: bool) -> List[Product]:
+        if self._graph_mode:
+            graph = self._compiled(self._graphs.Forward) if forward_only else self._graph
+            return self._products.compiled(graph, self.place.world_size)
         forward = self._model.forward  # without the hooks of DistributedDataParallel
         return self._products.watched(self._model, lambda: self._forward(forward))
 
     def compiled(self) -> Dict[str, Any]:
-        return self._graphs.proof(self._graph) if self._graph_mode else {}
-
-    def all_reduce(self, value: float) -> float:
-        return self._ranks.total(value, self._device) if self.place.world_size > 1 else value
+        return self._graphs.proof(self._graph)
 
     def exchange(self, array: Any) -> Exchange:
         tensor = self._oneflow.tensor(array, device=self._device)
-        return Exchange(lambda: self._ranks.sum_in_place(tensor), tensor.numpy)
-
-    def weights_checksum(self) -> float:
-        arrays = self._weights.arrays(self._model).values()
-        return float(sum(abs(array.astype("float64")).sum() for array in arrays))
-
-    def load_weights(self, weights: Dict[str, Any]) -> None:
-        self._weights.load(self._model, weights)
-
-    def weights(self) -> Dict[str, Any]:
-        return self._weights.arrays(self._model)
-
-    def gradients(self) -> Dict[str, Any]:
-        if self._graph_mode:
-            found = self._compiled(self._graphs.Gradients)(self._batch)
-        else:
-            self._differentiate()
-            found = [parameter.grad for parameter in self._model.parameters()]
-        return self._weights.gradients(self._model, found)
-
-    def outputs(self) -> List[Any]:
-        if self._graph_mode:
-            found = self._compiled(self._graphs.Forward)(self._batch)
-        else:
-            with self._oneflow.no_grad():
-                found = self._forward(self._model)
-        return [self._weights.local(logits).float().numpy() for logits in found]
-
-    def forward_multiply_adds(self) -> int:
-        if self._graph_mode:
-            graph = self._compiled(self._graphs.Forward)
-            done = self._products.compiled(graph, self.place.world_size)
-        else:
-            done = self._watched()
-        return self._products.multiply_adds(done)
+        return Exchange(lambda: self._oneflow.comm.all_reduce(tensor), tensor.numpy)
 
     def parts(self) -> List[Part]:
         several = self.place.world_size > 1
         if self._graph_mode:
             forward, gradients = map(self._compiled, (self._graphs.Forward, self._graphs.Gradients))
-            found = nested(
-                {
-                    "forward": lambda: forward(self._batch),
-                    "backward+all_reduce" if several else "backward": lambda: gradients(
-                        self._batch
-                    ),
-                    "optimizer": self._step,
-                }
-            )
-            for part in found:
-                part.run()
-            return found
+            programs = {
+                "forward": lambda: forward(self._batch),
+                "backward+all_reduce" if several else "backward": lambda: gradients(self._batch),
+            }
+            return nested(programs, self._step)
         # Buckets that were reduced once are not reduced again before DistributedDataParallel's
         # next forward pass: gradients of passes without it stay this rank's.
         return cut(
@@ -243,7 +233,7 @@ class OneFlowAdapter(Adapter):
             update=self._update,
         )
 
-    def product(self, left: Any, right: Any) -> Product:
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
         oneflow = self._oneflow
         dtype = self._amp or oneflow.float32
         a, b = (oneflow.tensor(x, dtype=dtype, device=self._device) for x in (left, right))
@@ -252,8 +242,4 @@ class OneFlowAdapter(Adapter):
             nonlocal b
             b = oneflow.matmul(a, b)
 
-        return Product(multiply, str(b.dtype).replace("oneflow.", ""))
-
-    def out_of_memory(self, error: BaseException) -> bool:
-        words = str(error)
-        return isinstance(error, MemoryError) or any(known in words for known in OUT_OF_MEMORY)
+        return MatrixProduct(multiply, str(b.dtype).replace("oneflow.", ""))

@@ -9,7 +9,7 @@ import oneflow
 import oneflow.nn.functional as F
 from oneflow import Tensor, nn
 
-from .products import Product
+from .products import Multiplication
 
 MASKED_SCORE = -10000.0  # the authors' value; it fits float16
 
@@ -52,8 +52,8 @@ class Attention(nn.Module):
         self.value = nn.Linear(hidden, hidden)
         self.output = nn.Linear(hidden, hidden)
         self.dropout = dropout(hyper["dropout"])  # of the attention probabilities
-        self.scores = Product(transpose_b=True)
-        self.context = Product()
+        self.scores = Multiplication(transpose_b=True)
+        self.context = Multiplication()
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         shape = (x.shape[0], x.shape[1], self.heads, self.head_size)
@@ -96,7 +96,7 @@ class BertPretraining(nn.Module):
         self.transform = nn.Linear(hidden, hidden)
         self.transform_norm = nn.LayerNorm(hidden, eps=hyper["layer_norm_epsilon"])
         # the decoder's weight is the token embedding, its bias is its own
-        self.decoder = Product(transpose_b=True)
+        self.decoder = Multiplication(transpose_b=True)
         self.decoder_bias = nn.Parameter(oneflow.zeros(hyper["vocabulary"]))
         self.pooler = nn.Linear(hidden, hidden)
         self.next_sentence = nn.Linear(hidden, 2)

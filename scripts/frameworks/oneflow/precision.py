@@ -4,7 +4,7 @@ nothing or only warns."""
 from __future__ import annotations
 
 import warnings
-from typing import Dict, Tuple
+from typing import Tuple
 
 import oneflow
 from harness.adapter import Unsupported
@@ -19,7 +19,7 @@ def amp_dtype(device: oneflow.device, graph: bool, train: bool) -> oneflow.dtype
     dtype = oneflow.float16
     eager, warning = _autocast(device, dtype)
     if graph:
-        if _enable_amp(device, dtype) == {"float32": 1}:
+        if _enable_amp(device, dtype) == "float32":
             raise Unsupported(
                 f"nn.Graph's enable_amp leaves products in float32; OneFlow warns: {warning}"
             )
@@ -53,8 +53,9 @@ class _Product(nn.Graph):
         return oneflow.matmul(a, b)
 
 
-def _enable_amp(device: oneflow.device, dtype: oneflow.dtype) -> Dict[str, int]:
-    """The product of a graph by its dtype."""
+def _enable_amp(device: oneflow.device, dtype: oneflow.dtype) -> str:
+    """The dtype of a product in a graph."""
     graph = _Product(dtype)
     graph(*_operands(device))
-    return products.count(products.compiled(graph, ranks=1))
+    (product,) = products.compiled(graph, ranks=1)
+    return product.dtype

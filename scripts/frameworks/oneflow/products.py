@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Tuple
+from typing import Any, Callable, List
 
 import oneflow
+from harness.adapter import Product
 from oneflow import Tensor, nn
 from oneflow.core.common import data_type_pb2
 
@@ -25,16 +25,7 @@ OPERATORS = {
 }
 
 
-class Done(NamedTuple):
-    """One product: its dtype, the shape it puts out, and the length of each sum behind one number
-    of it."""
-
-    dtype: str
-    shape: Tuple[int, ...]
-    summands: int
-
-
-class Product(nn.Module):
+class Multiplication(nn.Module):
     """A matrix product of two tensors as a module, so that it can be watched like the others."""
 
     def __init__(self, transpose_b: bool = False) -> None:
@@ -45,19 +36,10 @@ class Product(nn.Module):
         return oneflow._C.matmul(a, b, transpose_b=self.transpose_b)
 
 
-def count(products: Iterable[Done]) -> Dict[str, int]:
-    """Number of products by dtype."""
-    return dict(Counter(product.dtype for product in products))
-
-
-def multiply_adds(products: Iterable[Done]) -> int:
-    return sum(math.prod(product.shape) * product.summands for product in products)
-
-
-def watched(model: nn.Module, forward: Callable[[], Any]) -> List[Done]:
+def watched(model: nn.Module, forward: Callable[[], Any]) -> List[Product]:
     """The products of one ``forward()`` in eager mode, by what their modules put out. Buffers of
     ``model`` (running statistics) and the random state are left as they were."""
-    found: List[Done] = []
+    products: List[Product] = []
 
     def note(module: nn.Module, original: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
         output = original(*inputs)
@@ -66,10 +48,10 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[Done]:
         else:
             summands = inputs[0].shape[-1]
         dtype = str(output.dtype).replace("oneflow.", "")
-        found.append(Done(dtype, tuple(output.shape), summands))
+        products.append(Product(dtype, output.numel() * summands))
         return output
 
-    kinds = (nn.Conv2d, nn.Linear, Product)
+    kinds = (nn.Conv2d, nn.Linear, Multiplication)
     noted = [module for module in model.modules() if isinstance(module, kinds)]
     kept = [buffer.clone() for buffer in model.buffers()]
     state = oneflow.get_rng_state()
@@ -84,16 +66,16 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[Done]:
         for module in noted:
             del module.forward
     oneflow.set_rng_state(state)
-    return found
+    return products
 
 
-def compiled(graph: nn.Graph, ranks: int) -> List[Done]:
+def compiled(graph: nn.Graph, ranks: int) -> List[Product]:
     """The products in the job that OneFlow compiled from ``graph``.
 
-    A job has the tensors of all ``ranks`` in one, split along the batch; the shapes given here
-    are those of one rank. Shapes and summands hold for a graph without a backward pass."""
+    A job has the tensors of all ``ranks`` in one, split along the batch; multiply-adds
+    are those of one rank, and hold for a graph without a backward pass."""
     job = graph._compiled_graph_proto
-    found: List[Done] = []
+    products: List[Product] = []
     for operator in (entry.user_conf for entry in job.net.op):
         if operator.op_type_name not in OPERATORS:
             continue
@@ -108,8 +90,9 @@ def compiled(graph: nn.Graph, ranks: int) -> List[Done]:
         else:
             summands = 0  # of a convolution's backward pass
         dtype = data_type_pb2.DataType.Name(out.data_type)
-        found.append(Done(DTYPES.get(dtype, dtype), (rows // ranks, *others), summands))
-    return found
+        values = rows // ranks * math.prod(others)
+        products.append(Product(DTYPES.get(dtype, dtype), values * summands))
+    return products
 
 
 def _tensor(job: Any, name: str) -> Any:

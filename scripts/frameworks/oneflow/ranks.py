@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Dict
 
 import oneflow
 from oneflow import Tensor, nn
@@ -35,13 +35,6 @@ def join(batch: Dict[str, Tensor], device: oneflow.device) -> Dict[str, Tensor]:
     }
 
 
-def total(value: float, device: oneflow.device) -> float:
-    """Sum of ``value`` over all ranks."""
-    tensor: Any = oneflow.tensor([value], dtype=oneflow.float64, device=device)
-    sum_in_place(tensor)
-    return float(tensor.numpy()[0])
-
-
-def sum_in_place(tensor: Tensor) -> None:
-    """Replace each rank's tensor by the sum over all ranks."""
-    oneflow.comm.all_reduce(tensor)
+def local(tensor: Tensor) -> Tensor:
+    """This rank's part of a global tensor, in the same memory; another tensor as it is."""
+    return tensor.to_local() if tensor.is_global else tensor

@@ -3,22 +3,37 @@ mixed precision, DataParallel with one process for each device."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
-from harness.adapter import Adapter, Exchange, Product
+from harness.adapter import (
+    CONVOLUTION_OIHW,
+    SAME,
+    Collectives,
+    Exchange,
+    Matmul,
+    MatrixProduct,
+    Numerics,
+    Operators,
+    Product,
+    StepBreakdown,
+    Variable,
+)
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
     from .steps import Outputs
 
-# Paddle's word for memory that ran out, where it raises something else than MemoryError
-OUT_OF_MEMORY = "ResourceExhausted"
+# the end of the names that Paddle gives running statistics, in the shared names
+ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
-class PaddleAdapter(Adapter):
+class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+    MODULE = "paddle"
+    PRECISIONS = ("fp32", "amp")
+    OUT_OF_MEMORY = ("ResourceExhausted",)
+
     def start(self) -> None:
         # cuBLAS and cuDNN read it when they are loaded: Paddle has no flag of its own
         os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
@@ -28,11 +43,11 @@ class PaddleAdapter(Adapter):
             import paddle
 
         # all that imports Paddle at its top: from here on it is there
-        from . import compiler, devices, parallel, products, steps, weights
+        from . import compiler, devices, parallel, products, steps
 
         self._paddle: Any = paddle
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
-        self._products, self._steps, self._weights = products, steps, weights
+        self._products, self._steps = products, steps
 
         self._gpu = devices.take(self.place)
         self._amp = self.case.precision == "amp"
@@ -41,9 +56,7 @@ class PaddleAdapter(Adapter):
         compiler.require(self.case.compiler)
         if self._amp and not self._compiled:
             devices.require_amp(self._dtype)
-        # the interface of a model's module is that of resnet50_v1_5.py
-        name = self.case.model.replace(".", "_")
-        self._definition: Any = importlib.import_module(f".{name}", __package__)
+        self._definition: Any = self.definition()
         self._process_group = parallel.join(self.place) if self.place.world_size > 1 else None
 
     def build(self, batch: Dict[str, Any]) -> None:
@@ -99,14 +112,8 @@ class PaddleAdapter(Adapter):
         if self._gpu:
             self._paddle.device.synchronize()
 
-    def version(self) -> str:
-        return str(self._paddle.__version__)
-
-    def device(self) -> str:
-        if not self._gpu:
-            return "cpu"
-        name = self._paddle.device.cuda.get_device_name()
-        return f"cuda:{self.place.local_rank} {name}"
+    def accelerator_name(self) -> str:
+        return str(self._paddle.device.cuda.get_device_name())
 
     def settings(self) -> Dict[str, Any]:
         found = self._devices.settings(self.place, self._gpu)
@@ -118,46 +125,45 @@ class PaddleAdapter(Adapter):
             found["grad_scaler"] = self._scaler.is_enable()
         return found
 
-    def trainable_parameters(self) -> int:
-        return sum(int(tensor.size) for tensor in self._weights.trainable(self._model))
+    def state(self) -> Dict[str, Variable]:
+        # Paddle's parameters include the running statistics; its dense layers are (in, out)
+        def variable(tensor: Any) -> Variable:
+            axes = CONVOLUTION_OIHW if tensor.ndim == 4 else SAME
+            return Variable(tensor, axes, not tensor.stop_gradient)
 
-    def product_dtypes(self) -> Dict[str, int]:
-        if self._compiled:
-            return self._products.dtypes(self._compiler.trace(self._network, self._inputs))
+        parameters = self._model.named_parameters()
+        return {_shared_name(name): variable(tensor) for name, tensor in parameters}
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor.detach().astype("float32").numpy()
+
+    def assign(self, arrays: Dict[str, Any]) -> None:
+        for name, variable in self.state().items():
+            variable.tensor.set_value(arrays[name])
+
+    def raw_gradients(self) -> Dict[str, Any]:
+        self._differentiate()
+        return {name: v.tensor.grad for name, v in self.state().items() if v.trainable}
+
+    def loss_scale(self) -> float:
+        return float(self._scaler._scale) if self._scaler.is_enable() else 1.0
+
+    def logits(self) -> Outputs:
+        with self._paddle.set_grad_enabled(self.case.mode == "train"):
+            return self._forward(self._network)
+
+    def products(self, forward_only: bool) -> List[Product]:
+        if self._compiled or forward_only:  # what runs in the dynamic graph is seen without sizes
+            program = self._compiler.trace(self._network, self._inputs)
+            return self._products.in_program(program)
         return self._products.watch(self._model, lambda: self._forward(self._network))
 
     def compiled(self) -> Dict[str, Any]:
-        return self._compiler.proof(self._network, self.case.compiler) if self._compiled else {}
-
-    def all_reduce(self, value: float) -> float:
-        return self._parallel.total(value) if self._process_group else value
+        return self._compiler.proof(self._network, self.case.compiler)
 
     def exchange(self, array: Any) -> Exchange:
-        tensor = self._paddle.to_tensor(array)
-        return Exchange(lambda: self._parallel.sum_in_place(tensor), tensor.numpy)
-
-    def weights_checksum(self) -> float:
-        parameters = self._weights.trainable(self._model)
-        return sum(float(tensor.detach().abs().sum(dtype="float64")) for tensor in parameters)
-
-    def load_weights(self, weights: Dict[str, Any]) -> None:
-        self._weights.load(self._model, weights)
-
-    def weights(self) -> Dict[str, Any]:
-        return self._weights.arrays(self._model)
-
-    def gradients(self) -> Dict[str, Any]:
-        self._differentiate()
-        scale = float(self._scaler._scale) if self._scaler.is_enable() else 1.0
-        return self._weights.gradients(self._model, scale)
-
-    def outputs(self) -> List[Any]:
-        with self._paddle.set_grad_enabled(self.case.mode == "train"):
-            outputs = self._forward(self._network)
-        return [logits.detach().astype("float32").numpy() for logits in outputs]
-
-    def forward_multiply_adds(self) -> int:
-        return self._products.multiply_adds(self._compiler.trace(self._network, self._inputs))
+        tensor, all_reduce = self._paddle.to_tensor(array), self._paddle.distributed.all_reduce
+        return Exchange(lambda: all_reduce(tensor), tensor.numpy)
 
     def parts(self) -> List[Part]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
@@ -168,7 +174,7 @@ class PaddleAdapter(Adapter):
             update=self._update,
         )
 
-    def product(self, left: Any, right: Any) -> Product:
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
         paddle = self._paddle
         a, b = (paddle.to_tensor(array).astype(self._dtype) for array in (left, right))
 
@@ -176,7 +182,7 @@ class PaddleAdapter(Adapter):
             nonlocal b
             b = paddle.matmul(a, b)
 
-        return Product(multiply, b.dtype.name.lower())
+        return MatrixProduct(multiply, b.dtype.name.lower())
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:
@@ -185,9 +191,11 @@ class PaddleAdapter(Adapter):
     def peak_device_memory(self) -> Optional[int]:
         return self._paddle.device.cuda.max_memory_allocated() if self._gpu else None
 
-    def out_of_memory(self, error: BaseException) -> bool:
-        return super().out_of_memory(error) or OUT_OF_MEMORY in str(error)
-
     def stop(self) -> None:
         if self._process_group:
-            self._parallel.leave()
+            self._paddle.distributed.destroy_process_group()
+
+
+def _shared_name(name: str) -> str:
+    layer, _, ending = name.rpartition(".")
+    return f"{layer}.{ENDINGS[ending]}" if ending in ENDINGS else name

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Dict, Tuple
 
 import paddle
-from harness.adapter import Place, Unsupported
+from harness.adapter import Place, Unsupported, require_visible
 from paddle import Tensor, nn
 
 
@@ -19,15 +19,9 @@ def take(place: Place) -> bool:
     if place.accelerator == "cpu":
         paddle.set_device("cpu")
         return False
-    if place.accelerator != "cuda":
-        raise Unsupported(f"no support for accelerator {place.accelerator}")
     if not paddle.is_compiled_with_cuda():
         raise Unsupported(f"PaddlePaddle {paddle.__version__} is a build without CUDA")
-    visible = paddle.device.cuda.device_count()
-    if place.local_rank >= visible:
-        raise Unsupported(
-            f"PaddlePaddle sees {visible} CUDA devices, too few for local rank {place.local_rank}"
-        )
+    require_visible("PaddlePaddle", paddle.device.cuda.device_count(), place)
     os.environ.update(FLAGS_selected_gpus=str(place.local_rank))  # the process group reads it
     paddle.set_device(f"gpu:{place.local_rank}")
     return True
@@ -37,8 +31,6 @@ def product_dtype(precision: str, gpu: bool) -> str:
     """The dtype that products shall have: under ``amp`` bfloat16 wherever the device has it."""
     if precision == "fp32":
         return "float32"
-    if precision != "amp":
-        raise Unsupported(f"no support for precision {precision}")
     return "bfloat16" if not gpu or paddle.amp.is_bfloat16_supported() else "float16"
 
 

@@ -39,19 +39,3 @@ def wrap(model: nn.Layer) -> nn.Layer:
     """``model`` with its gradients averaged over all ranks during the backward pass. Starts all
     ranks with the weights of rank 0."""
     return paddle.DataParallel(model)
-
-
-def total(value: float) -> float:
-    """Sum of ``value`` over all ranks."""
-    tensor = paddle.to_tensor(value, dtype="float64")
-    sum_in_place(tensor)
-    return float(tensor)
-
-
-def sum_in_place(tensor: paddle.Tensor) -> None:
-    """Replace each rank's tensor by the sum over all ranks."""
-    paddle.distributed.all_reduce(tensor)
-
-
-def leave() -> None:
-    paddle.distributed.destroy_process_group()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-from collections import Counter
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any, Callable, Iterator, List
 
 import paddle
+from harness.adapter import Product
 from paddle import nn
 from paddle.amp import debugging
 
@@ -36,52 +36,40 @@ def _unchanged(model: nn.Layer) -> Iterator[None]:
     paddle.set_rng_state(state)
 
 
-def watch(model: nn.Layer, forward: Callable[[], Any]) -> Dict[str, int]:
-    """Products of one ``forward()`` in the dynamic graph by dtype, as Paddle's own statistics of
-    low precision count them."""
+def watch(model: nn.Layer, forward: Callable[[], Any]) -> List[Product]:
+    """Products of one ``forward()`` in the dynamic graph by dtype alone, as Paddle's own
+    statistics of low precision count them."""
     with _unchanged(model), contextlib.redirect_stdout(io.StringIO()):  # it prints a table
         debugging.enable_operator_stats_collection()
         forward()
         calls = paddle.base.core.get_low_precision_op_list()
         debugging.disable_operator_stats_collection()
-    dtypes: Counter[str] = Counter()
-    for name, products in WATCHED.items():
+    products: List[Product] = []
+    for name, each in WATCHED.items():
         counts = str(calls.get(name, "0,0,0,0")).split(",")
         for dtype, count in zip(COLUMNS, counts):
-            dtypes[dtype] += products * int(count)
-    return {dtype: count for dtype, count in dtypes.items() if count}
+            products += each * int(count) * [Product(dtype)]
+    return products
 
 
-def dtypes(program: Any) -> Dict[str, int]:
-    """Products of a program by the dtype of their operands."""
-    found: Counter[str] = Counter()
-    for operation in _products(program):
-        dtype = operation.operands_source()[0].dtype
-        found[str(dtype).rpartition(".")[2].lower()] += IN_PROGRAMS[operation.name()]
-    return dict(found)
-
-
-def multiply_adds(program: Any) -> int:
-    """Multiply-adds of the products of a program, from the shapes of their operands."""
-    return sum(_multiply_adds(operation) for operation in _products(program))
-
-
-def _products(program: Any) -> Iterator[Any]:
-    return (
-        operation for operation in program.global_block().ops if operation.name() in IN_PROGRAMS
-    )
+def in_program(program: Any) -> List[Product]:
+    """Products of a program by the dtype and the shapes of their operands."""
+    products: List[Product] = []
+    for operation in program.global_block().ops:
+        each = IN_PROGRAMS.get(operation.name())
+        if each:
+            dtype = str(operation.operands_source()[0].dtype).rpartition(".")[2].lower()
+            products += each * [Product(dtype, _multiply_adds(operation))]
+    return products
 
 
 def _multiply_adds(operation: Any) -> int:
+    """Of one product of ``operation``."""
     first, second = (tuple(value.shape) for value in operation.operands_source()[:2])
+    values = math.prod(tuple(operation.results()[0].shape))
     if operation.name() == "pd_op.conv2d":  # the filter is (out, in of a group, height, width)
-        return _outputs(operation) * math.prod(second[1:])
+        return values * math.prod(second[1:])
     if operation.name() == "pd_op.matmul":
-        return _outputs(operation) * first[-2 if operation.attrs()["transpose_x"] else -1]
+        return values * first[-2 if operation.attrs()["transpose_x"] else -1]
     # attention, (batch, sequence, heads, head size): queries by keys, probabilities by values
-    return 2 * math.prod(first) * second[1]
-
-
-def _outputs(operation: Any) -> int:
-    shape: Tuple[int, ...] = tuple(operation.results()[0].shape)
-    return math.prod(shape)
+    return math.prod(first) * second[1]

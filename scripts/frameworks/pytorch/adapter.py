@@ -3,36 +3,44 @@ optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
-from harness.adapter import Adapter, Exchange, Mismatch, Product
+from harness.adapter import (
+    CONVOLUTION_OIHW,
+    DENSE_OI,
+    SAME,
+    Collectives,
+    Exchange,
+    Matmul,
+    MatrixProduct,
+    Mismatch,
+    Numerics,
+    Operators,
+    Product,
+    StepBreakdown,
+    Variable,
+)
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
     from .steps import Outputs
 
-# PyTorch's words for memory that ran out, where the error is a plain RuntimeError
-OUT_OF_MEMORY = (
-    "out of memory",
-    "DefaultCPUAllocator: can't allocate memory",
-    "not enough memory",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUDNN_STATUS_ALLOC_FAILED",
-)
 
+class PyTorchAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+    MODULE = "torch"
+    PRECISIONS = ("fp32", "amp")
+    OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
 
-class PyTorchAdapter(Adapter):
     def start(self) -> None:
         import torch
 
         # all that imports PyTorch at its top: from here on it is there
-        from . import compiler, devices, parallel, products, steps, weights
+        from . import compiler, devices, parallel, products, steps
 
         self._torch: Any = torch
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
-        self._products, self._steps, self._weights = products, steps, weights
+        self._products, self._steps = products, steps
 
         torch.set_num_threads(self.place.threads)
         torch.set_num_interop_threads(1)
@@ -41,9 +49,7 @@ class PyTorchAdapter(Adapter):
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
             compiler.require(self._device)
-        # the interface of a model's module is that of resnet50_v1_5.py
-        name = self.case.model.replace(".", "_")
-        self._definition: Any = importlib.import_module(f".{name}", __package__)
+        self._definition: Any = self.definition()
         several = self.place.world_size > 1
         self._process_group = parallel.join(self._device, self.place) if several else None
 
@@ -121,13 +127,8 @@ class PyTorchAdapter(Adapter):
         milliseconds = [first.elapsed_time(second) for first, second in itertools.pairwise(marks)]
         return [value / 1000 for value in milliseconds]
 
-    def version(self) -> str:
-        return str(self._torch.__version__)
-
-    def device(self) -> str:
-        if not self._cuda:
-            return "cpu"
-        return f"{self._device} {self._torch.cuda.get_device_name(self._device)}"
+    def accelerator_name(self) -> str:
+        return str(self._torch.cuda.get_device_name(self._device))
 
     def settings(self) -> Dict[str, Any]:
         found = self._devices.settings(self._device)
@@ -140,47 +141,49 @@ class PyTorchAdapter(Adapter):
             found["data_parallel"] = self._parallel.OPTIONS if self._process_group else None
         return found
 
-    def trainable_parameters(self) -> int:
-        return sum(p.numel() for p in self._model.parameters() if p.requires_grad)
+    def state(self) -> Dict[str, Variable]:
+        modules = self._model.named_modules()
+        dense = {f"{name}.weight" for name, m in modules if isinstance(m, self._torch.nn.Linear)}
 
-    def product_dtypes(self) -> Dict[str, int]:
+        def variable(name: str, tensor: Any) -> Variable:
+            axes = DENSE_OI if name in dense else CONVOLUTION_OIHW if tensor.dim() == 4 else SAME
+            return Variable(tensor, axes, tensor.requires_grad)
+
+        tensors = (*self._model.named_parameters(), *self._model.named_buffers())
+        named = {name: variable(name, tensor) for name, tensor in tensors}
+        return {n: v for n, v in named.items() if not n.endswith("num_batches_tracked")}
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor.detach().float().cpu().numpy()
+
+    def assign(self, arrays: Dict[str, Any]) -> None:
+        with self._torch.no_grad():
+            for name, variable in self.state().items():
+                variable.tensor.copy_(self._torch.from_numpy(arrays[name]))
+
+    def raw_gradients(self) -> Dict[str, Any]:
+        self._differentiate()
+        return {name: parameter.grad for name, parameter in self._model.named_parameters()}
+
+    def loss_scale(self) -> float:
+        return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
+
+    def logits(self) -> Outputs:
+        with self._torch.set_grad_enabled(self.case.mode == "train"):  # what the step compiled
+            return self._forward(self._model)
+
+    def products(self, forward_only: bool) -> List[Product]:
         # Module.forward is eager whatever was compiled: the dispatcher sees single products
         eager = self._model.forward
-        return self._products.count(self._model, lambda: self._forward(eager), self._device)
+        return self._products.watch(self._model, lambda: self._forward(eager), self._device)
 
     def compiled(self) -> Dict[str, Any]:
-        return {} if self.case.compiler == "none" else self._compiler.proof()
-
-    def all_reduce(self, value: float) -> float:
-        return self._parallel.total(value, self._device) if self._process_group else value
+        return self._compiler.proof()
 
     def exchange(self, array: Any) -> Exchange:
         tensor = self._torch.from_numpy(array).to(self._device)
-        return Exchange(lambda: self._parallel.sum_in_place(tensor), lambda: tensor.cpu().numpy())
-
-    def weights_checksum(self) -> float:
-        parameters = [p.detach() for p in self._model.parameters() if p.requires_grad]
-        return sum(p.double().abs().sum() for p in parameters).item()
-
-    def load_weights(self, weights: Dict[str, Any]) -> None:
-        self._weights.load(self._model, weights)
-
-    def weights(self) -> Dict[str, Any]:
-        return self._weights.arrays(self._model)
-
-    def gradients(self) -> Dict[str, Any]:
-        self._differentiate()
-        scale = self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
-        return self._weights.gradients(self._model, scale)
-
-    def outputs(self) -> List[Any]:
-        with self._torch.set_grad_enabled(self.case.mode == "train"):  # what the step compiled
-            outputs = self._forward(self._model)
-        return [logits.detach().float().cpu().numpy() for logits in outputs]
-
-    def forward_multiply_adds(self) -> int:
-        eager = self._model.forward
-        return self._products.multiply_adds(self._model, lambda: self._forward(eager), self._device)
+        all_reduce = self._torch.distributed.all_reduce
+        return Exchange(lambda: all_reduce(tensor), lambda: self.to_numpy(tensor))
 
     def parts(self) -> List[Part]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
@@ -191,14 +194,14 @@ class PyTorchAdapter(Adapter):
             update=self._update,
         )
 
-    def product(self, left: Any, right: Any) -> Product:
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
         a, b = (self._torch.from_numpy(x).to(self._device, self._dtype) for x in (left, right))
 
         def multiply() -> None:
             nonlocal b
             b = a @ b
 
-        return Product(multiply, _name(b.dtype))
+        return MatrixProduct(multiply, _name(b.dtype))
 
     def reset_peak_device_memory(self) -> None:
         if self._cuda:
@@ -206,13 +209,6 @@ class PyTorchAdapter(Adapter):
 
     def peak_device_memory(self) -> Optional[int]:
         return self._torch.cuda.max_memory_allocated(self._device) if self._cuda else None
-
-    def out_of_memory(self, error: BaseException) -> bool:
-        if not isinstance(error, RuntimeError):
-            return super().out_of_memory(error)
-        return isinstance(error, self._torch.cuda.OutOfMemoryError) or any(
-            words in str(error) for words in OUT_OF_MEMORY
-        )
 
     def stop(self) -> None:
         if self._torch.distributed.is_initialized():

@@ -6,22 +6,16 @@ import re
 from typing import Any, Dict, Optional
 
 import torch
-from harness.adapter import Place, Unsupported
+from harness.adapter import Place, Unsupported, require_visible
 
 
 def take(place: Place) -> torch.device:
     """The device of ``place``, made current. Raises :class:`Unsupported` where it is not there."""
     if place.accelerator == "cpu":
         return torch.device("cpu")
-    if place.accelerator != "cuda":
-        raise Unsupported(f"no support for accelerator {place.accelerator}")
     if torch.version.cuda is None:
         raise Unsupported(f"PyTorch {torch.__version__} is a build without CUDA")
-    visible = torch.cuda.device_count()
-    if place.local_rank >= visible:
-        raise Unsupported(
-            f"PyTorch sees {visible} CUDA devices, too few for local rank {place.local_rank}"
-        )
+    require_visible("PyTorch", torch.cuda.device_count(), place)
     device = torch.device("cuda", place.local_rank)
     torch.cuda.set_device(device)
     torch.backends.cudnn.benchmark = True  # shapes never change: the search pays off
@@ -35,8 +29,6 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
     torch.backends.cudnn.allow_tf32 = False
     if precision == "fp32":
         return torch.float32
-    if precision != "amp":
-        raise Unsupported(f"no support for precision {precision}")
     # where no fused kernel takes dropout (CPU), attention is plain products, and without this
     # they would be done in float32
     torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)

@@ -57,15 +57,3 @@ def wrap(model: nn.Module, device: torch.device) -> nn.Module:
     """``model`` with its gradients averaged over all ranks during the backward pass."""
     device_ids = [device] if device.type == "cuda" else None
     return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **OPTIONS)
-
-
-def total(value: float, device: torch.device) -> float:
-    """Sum of ``value`` over all ranks."""
-    tensor = torch.tensor(value, dtype=torch.float64, device=device)
-    sum_in_place(tensor)
-    return tensor.item()
-
-
-def sum_in_place(tensor: torch.Tensor) -> None:
-    """Replace each rank's tensor by the sum over all ranks."""
-    torch.distributed.all_reduce(tensor)

@@ -1,15 +1,16 @@
-"""In which dtype the products and convolutions of a forward pass run: watched, not assumed."""
+"""In which dtype the products and convolutions of a forward pass run, and how large they are:
+watched, not assumed."""
 
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
+from harness.adapter import Product
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
+from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 
 # what F.linear, conv2d and matmul become once autocast has chosen the dtype
 ONE_PRODUCT = {
@@ -20,21 +21,23 @@ ONE_PRODUCT = {
 TWO_PRODUCTS = "_scaled_dot_product_"
 
 
+def _attention_flops(query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) -> int:
+    return int(sdpa_flop_count(query.shape, key.shape, value.shape))
+
+
 # the only fused attention that PyTorch's counter has no formula for
 CPU_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+FORMULAS = {**flop_registry, CPU_ATTENTION: _attention_flops}
 
 
-def _attention_flops(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
-    """Of the shapes (batch, heads, sequence, size)."""
-    return int(sdpa_flop_count(query, key, value))
-
-
-class ProductCounter(TorchDispatchMode):
-    """Counts the products that reach the kernels below it, by the dtype of their operands."""
+class ProductWatch(TorchDispatchMode):
+    """Notes the products that reach the kernels below it, by the dtype of their operands and by
+    PyTorch's own formulas for floating-point operations, two for each multiply-add; where it has
+    none, nothing is counted, which the comparison with the reference shows."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.dtypes: Counter[str] = Counter()
+        self.products: List[Product] = []
 
     def __torch_dispatch__(
         self,
@@ -43,13 +46,18 @@ class ProductCounter(TorchDispatchMode):
         args: Tuple[Any, ...] = (),
         kwargs: Dict[str, Any] | None = None,
     ) -> Any:
-        name = func.overloadpacket.__name__
-        products = 1 if name in ONE_PRODUCT else 2 if name.startswith(TWO_PRODUCTS) else 0
-        if products:
+        result = func(*args, **(kwargs or {}))
+        kernel = func.overloadpacket
+        name = kernel.__name__
+        count = 1 if name in ONE_PRODUCT else 2 if name.startswith(TWO_PRODUCTS) else 0
+        if count:
             # the first tensor stands for all: these kernels refuse operands of different dtypes
             operand = next(argument for argument in args if isinstance(argument, Tensor))
-            self.dtypes[str(operand.dtype).removeprefix("torch.")] += products
-        return func(*args, **(kwargs or {}))
+            dtype = str(operand.dtype).removeprefix("torch.")
+            formula = FORMULAS.get(kernel)
+            operations = formula(*args, **(kwargs or {}), out_val=result) if formula else 0
+            self.products += count * [Product(dtype, operations // 2 // count)]
+        return result
 
 
 @contextlib.contextmanager
@@ -62,22 +70,13 @@ def _unchanged(model: nn.Module, device: torch.device) -> Iterator[None]:
             buffer.copy_(before)
 
 
-def count(model: nn.Module, forward: Callable[[], Any], device: torch.device) -> Dict[str, int]:
-    """Products of one ``forward()`` by dtype.
+def watch(model: nn.Module, forward: Callable[[], Any], device: torch.device) -> List[Product]:
+    """Products of one ``forward()``.
 
     ``forward`` runs in the mode ``model`` is in: with dropout, attention may take another kernel
     than without. Without gradients, but not in inference mode, whose dispatch shows the composite
     operators and not what they become.
     """
-    with _unchanged(model, device), ProductCounter() as counter:
+    with _unchanged(model, device), ProductWatch() as watching:
         forward()
-    return dict(counter.dtypes)
-
-
-def multiply_adds(model: nn.Module, forward: Callable[[], Any], device: torch.device) -> int:
-    """Multiply-adds of one ``forward()`` by PyTorch's own counter of floating-point operations,
-    which counts products and convolutions alone, two for each."""
-    counter = FlopCounterMode(display=False, custom_mapping={CPU_ATTENTION: _attention_flops})
-    with _unchanged(model, device), counter:
-        forward()
-    return int(counter.get_total_flops()) // 2
+    return watching.products

@@ -4,19 +4,44 @@ mixed precision, MultiWorkerMirroredStrategy with one worker for each device, XL
 
 from __future__ import annotations
 
-import importlib
+import functools
 import json
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
-from harness.adapter import Adapter, Exchange, Mismatch, Product
+from harness.adapter import (
+    Collectives,
+    Exchange,
+    Matmul,
+    MatrixProduct,
+    Mismatch,
+    Numerics,
+    Operators,
+    Product,
+    StepBreakdown,
+    Variable,
+)
 from harness.parts import Part, nested
 
-# The words of an error that is not a ResourceExhaustedError but means memory.
-OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
+# The end of the path that Keras gives a weight, ``blocks.0.conv1/kernel`` say, in the shared names;
+# before it stand the names of the layers. The layer `decoder_bias` is named for its only weight.
+ENDINGS = {
+    "kernel": ".weight",
+    "embeddings": ".weight",
+    "bias": ".bias",
+    "gamma": ".weight",
+    "beta": ".bias",
+    "moving_mean": ".running_mean",
+    "moving_variance": ".running_var",
+    "value": "",
+}
 
 
-class TensorFlowAdapter(Adapter):
+class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+    MODULE = "tensorflow"
+    PRECISIONS = ("fp32", "amp")
+    OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
+
     def start(self) -> None:
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -28,11 +53,11 @@ class TensorFlowAdapter(Adapter):
         import tensorflow as tf
 
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import devices, graphs, optimizers, steps, weights
+        from . import devices, graphs, optimizers, steps
 
         self._tf: Any = tf
         self._devices, self._graphs, self._optimizers = devices, graphs, optimizers
-        self._steps, self._weights = steps, weights
+        self._steps = steps
         tf.get_logger().setLevel("ERROR")
         tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
@@ -43,9 +68,7 @@ class TensorFlowAdapter(Adapter):
         tf.keras.mixed_precision.set_global_policy(self._policy)
         self._strategy = devices.join(self.place)
         self._sum = steps.sum_over_ranks(self._strategy)
-        # The interface of a model's module is that of resnet50_v1_5.py.
-        name = self.case.model.replace(".", "_")
-        self._definition: Any = importlib.import_module(f".{name}", __package__)
+        self._definition: Any = self.definition()
 
     def build(self, batch: Dict[str, Any]) -> None:
         tf, definition, steps = self._tf, self._definition, self._steps
@@ -88,8 +111,7 @@ class TensorFlowAdapter(Adapter):
         return self._step(self._batch)
 
     def read(self, handle: Any) -> float:
-        arrays = [tensor.numpy().astype("float64") for tensor in self._tf.nest.flatten(handle)]
-        return float(sum(array.sum() for array in arrays) / sum(array.size for array in arrays))
+        return super().read(self._tf.nest.flatten(handle))
 
     def synchronize(self) -> None:
         # On the CPU a function returns when it is complete. Not test.experimental.sync_devices(),
@@ -98,13 +120,8 @@ class TensorFlowAdapter(Adapter):
             with self._tf.device(self._device_name):
                 self._tf.raw_ops.SyncDevice()
 
-    def version(self) -> str:
-        return str(self._tf.__version__)
-
-    def device(self) -> str:
-        if not self._gpu:
-            return "cpu"
-        return f"cuda:{self.place.local_rank} {self._devices.capability_and_name(self._gpu)[1]}"
+    def accelerator_name(self) -> str:
+        return str(self._devices.capability_and_name(self._gpu)[1])
 
     def settings(self) -> Dict[str, Any]:
         config = self._tf.config
@@ -130,15 +147,38 @@ class TensorFlowAdapter(Adapter):
             found["loss_scaling"] = self._policy == "mixed_float16"
         return found
 
-    def trainable_parameters(self) -> int:
-        return sum(variable.shape.num_elements() for variable in self._model.trainable_variables)
+    def state(self) -> Dict[str, Variable]:
+        # with the running statistics, without the state of dropout
+        weights = self._model.weights
+        return {
+            _shared_name(weight): Variable(weight, trainable=weight.trainable) for weight in weights
+        }
 
-    def product_dtypes(self) -> Dict[str, int]:
-        return self._graphs.product_dtypes(self._step)
+    def to_numpy(self, tensor: Any) -> Any:
+        array = tensor.numpy()
+        return array.astype("float32") if array.dtype.itemsize < 4 else array
+
+    def assign(self, arrays: Dict[str, Any]) -> None:
+        for name, variable in self.state().items():
+            variable.tensor.assign(arrays[name])
+
+    def raw_gradients(self) -> Dict[str, Any]:
+        names = map(_shared_name, self._model.trainable_variables)
+        return dict(zip(names, self._differentiate(self._batch)))
+
+    def loss_scale(self) -> float:
+        scaled = self._policy == "mixed_float16"
+        return float(self._optimizer.dynamic_scale.numpy()) if scaled else 1.0
+
+    def logits(self) -> Sequence[Any]:
+        return self._tf.nest.flatten(self._forward(self._batch))
+
+    def products(self, forward_only: bool) -> List[Product]:
+        if forward_only:
+            return self._graphs.sized_products(self._forward.get_concrete_function(self._batch))
+        return self._graphs.products(self._step)
 
     def compiled(self) -> Dict[str, Any]:
-        if self.case.compiler == "none":
-            return {}
         functions = self._graphs.xla_functions(self._step)
         if functions == 0:
             raise Mismatch("the step's graph has no function that XLA must compile")
@@ -155,39 +195,17 @@ class TensorFlowAdapter(Adapter):
 
         return Exchange(run, lambda: held[0].numpy())
 
-    def weights_checksum(self) -> float:
-        arrays = (variable.numpy() for variable in self._model.trainable_variables)
-        return float(sum(abs(array.astype("float64")).sum() for array in arrays))
-
-    def load_weights(self, weights: Dict[str, Any]) -> None:
-        self._weights.load(self._model, weights)
-
-    def weights(self) -> Dict[str, Any]:
-        return self._weights.arrays(self._model)
-
-    def gradients(self) -> Dict[str, Any]:
-        scale = 1.0
-        if self._policy == "mixed_float16":
-            scale = float(self._optimizer.dynamic_scale.numpy())
-        return self._weights.gradients(self._model, self._differentiate(self._batch), scale)
-
-    def outputs(self) -> List[Any]:
-        return [logits.numpy() for logits in self._tf.nest.flatten(self._forward(self._batch))]
-
-    def forward_multiply_adds(self) -> int:
-        return self._graphs.multiply_adds(self._forward.get_concrete_function(self._batch))
-
     def parts(self) -> List[Part]:
         functions = {"forward": self._forward, "backward": self._differentiate_alone}
         if self.place.world_size > 1:
             functions["all_reduce"] = self._differentiate
-        programs = [function.get_concrete_function(self._batch) for function in functions.values()]
-        for program in programs:
-            program(self._batch)
-        runs = (lambda program=program: program(self._batch) for program in programs)
-        return nested({**dict(zip(functions, runs)), "optimizer": self.step})
+        programs = {
+            name: functools.partial(function.get_concrete_function(self._batch), self._batch)
+            for name, function in functions.items()
+        }
+        return nested(programs, self.step)
 
-    def product(self, left: Any, right: Any) -> Product:
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
         tf = self._tf
         dtype = tf.keras.mixed_precision.global_policy().compute_dtype
         a, b = (tf.cast(tf.constant(array), dtype) for array in (left, right))
@@ -198,7 +216,7 @@ class TensorFlowAdapter(Adapter):
             nonlocal b
             b = run(a, b)
 
-        return Product(multiply, b.dtype.name)
+        return MatrixProduct(multiply, b.dtype.name)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:
@@ -209,8 +227,8 @@ class TensorFlowAdapter(Adapter):
             return None
         return int(self._tf.config.experimental.get_memory_info(self._device_name)["peak"])
 
-    def out_of_memory(self, error: BaseException) -> bool:
-        if isinstance(error, (MemoryError, self._tf.errors.ResourceExhaustedError)):
-            return True
-        message = str(error).lower()
-        return any(words.lower() in message for words in OUT_OF_MEMORY)
+
+def _shared_name(weight: Any) -> str:
+    """Raises KeyError for a weight that no layer of the models has."""
+    layers, _, ending = weight.path.rpartition("/")
+    return str(layers.replace("/", ".") + ENDINGS[ending])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional, Tuple
 
 import tensorflow as tf
-from harness.adapter import Place, Unsupported
+from harness.adapter import Place, require_visible
 
 
 def take(place: Place) -> Optional[tf.config.PhysicalDevice]:
@@ -14,10 +14,7 @@ def take(place: Place) -> Optional[tf.config.PhysicalDevice]:
     if place.accelerator == "cpu":
         tf.config.set_visible_devices([], "GPU")
         return None
-    if place.local_rank >= len(gpus):
-        raise Unsupported(
-            f"TensorFlow sees {len(gpus)} GPUs; local rank {place.local_rank} has none"
-        )
+    require_visible("TensorFlow", len(gpus), place)
     gpu = gpus[place.local_rank]
     tf.config.set_visible_devices(gpu, "GPU")
     # Without it the peak would be what TensorFlow reserved: nearly all of the GPU.
@@ -44,8 +41,6 @@ def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
     """Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it."""
     if precision == "fp32":
         return "float32"
-    if precision != "amp":
-        raise Unsupported(f"this adapter knows fp32 and amp, not {precision}")
     if gpu is None or capability_and_name(gpu)[0] >= (8, 0):
         return "mixed_bfloat16"
     return "mixed_float16"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any, Dict, Iterable
+from typing import Any, Iterable, List
 
 import tensorflow as tf
+from harness.adapter import Product
 
 PRODUCTS = frozenset(
     {
@@ -15,29 +15,29 @@ PRODUCTS = frozenset(
 )
 
 
-def product_dtypes(function: Any) -> Dict[str, int]:
-    """Number of matrix products and convolutions in each dtype, in a concrete function and all
-    that it calls."""
+def products(function: Any) -> List[Product]:
+    """Matrix products and convolutions in a concrete function and all that it calls, by their
+    dtypes alone."""
     graph = function.graph.as_graph_def()
     library = {entry.signature.name: entry.node_def for entry in graph.library.function}
-    counts: Counter[str] = Counter()
+    products: List[Product] = []
 
     def visit(nodes: Iterable[Any]) -> None:
         for node in nodes:
             if node.op in PRODUCTS:
-                counts[tf.as_dtype(node.attr["T"].type).name] += 1
+                products.append(Product(tf.as_dtype(node.attr["T"].type).name))
             for attribute in node.attr.values():
                 visit(library.get(attribute.func.name, ()))
 
     visit(graph.node)
-    return dict(counts)
+    return products
 
 
-def multiply_adds(function: Any) -> int:
-    """Multiply-adds of all matrix products and convolutions in the graph of a concrete function
-    of a forward pass, from the shapes in it."""
-    operations = function.graph.get_operations()
-    return sum(_multiply_adds(op) for op in operations if op.type in PRODUCTS)
+def sized_products(function: Any) -> List[Product]:
+    """Those in the graph of a concrete function of a forward pass, with their multiply-adds from
+    the shapes in it."""
+    operations = (op for op in function.graph.get_operations() if op.type in PRODUCTS)
+    return [Product(op.inputs[0].dtype.name, _multiply_adds(op)) for op in operations]
 
 
 def _multiply_adds(product: tf.Operation) -> int:

@@ -4,19 +4,29 @@ collective operations between one server for each rank, XLA by scopes."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import warnings
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
-from harness.adapter import Adapter, Exchange, Product
+from harness.adapter import (
+    Collectives,
+    Exchange,
+    Matmul,
+    MatrixProduct,
+    Numerics,
+    Operators,
+    Product,
+    StepBreakdown,
+    Variable,
+)
 from harness.parts import Part, nested
 
-# The words of an error that is not a ResourceExhaustedError but means memory.
-OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "cannot allocate memory")
 
+class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+    MODULE = "tensorflow"
+    PRECISIONS = ("fp32", "amp")
+    OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
 
-class TensorFlow1Adapter(Adapter):
     def start(self) -> None:
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -37,9 +47,7 @@ class TensorFlow1Adapter(Adapter):
         devices.take(self.place, self._config)
         compiler.configure(self.case.compiler, self._config)
         mixed_precision.configure(self.case.precision, self._config)
-        # The interface of a model's module is that of resnet50_v1_5.py.
-        name = self.case.model.replace(".", "_")
-        self._definition: Any = importlib.import_module(f".{name}", __package__)
+        self._definition: Any = self.definition()
         self._server = devices.join(self.place, self._config)
         self._sum = self._sum_over_ranks()
 
@@ -83,7 +91,7 @@ class TensorFlow1Adapter(Adapter):
         self._variables.load(resident, batch, self._run)
         self._step = self._first_step
         if self.case.precision == "amp":
-            self._mixed_precision.require(self.product_dtypes())
+            self._mixed_precision.require(self.products(forward_only=False))
 
     def _first_step(self) -> List[Any]:
         """As every step, and notes the nodes that are executed for it from then on: the session
@@ -96,20 +104,11 @@ class TensorFlow1Adapter(Adapter):
         values = self._step()
         return values[:1] if self.case.mode == "train" else values
 
-    def read(self, handle: Any) -> float:
-        total = sum(array.sum(dtype="float64") for array in handle)
-        return float(total / sum(array.size for array in handle))
-
     def synchronize(self) -> None:
         pass  # a session returns when all that it ran is complete
 
-    def version(self) -> str:
-        return str(self._tf.__version__)
-
-    def device(self) -> str:
-        if self.place.accelerator == "cpu":
-            return "cpu"
-        return f"cuda:{self.place.local_rank} {self._devices.product_name(self._config)}"
+    def accelerator_name(self) -> str:
+        return str(self._devices.product_name(self._config))
 
     def settings(self) -> Dict[str, Any]:
         train, several = self.case.mode == "train", self.place.world_size > 1
@@ -132,11 +131,32 @@ class TensorFlow1Adapter(Adapter):
             found["loss_scaling"] = self.case.precision == "amp"
         return found
 
-    def trainable_parameters(self) -> int:
-        variables = self._variables.trainable(self._model).values()
-        return sum(variable.shape.num_elements() for variable in variables)
+    def state(self) -> Dict[str, Variable]:
+        return {name: Variable(v, trainable=v.trainable) for name, v in self._model.items()}
 
-    def product_dtypes(self) -> Dict[str, int]:
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor  # a session returns numpy arrays
+
+    def weights(self) -> Dict[str, Any]:
+        # all in one run: for each set of them, the session optimizes the graph anew
+        return self._run.run(self._variables.trainable(self._model))
+
+    def assign(self, arrays: Dict[str, Any]) -> None:
+        self._variables.load(self._model, arrays, self._run)
+
+    def raw_gradients(self) -> Dict[str, Any]:
+        return self._evaluate()[1]
+
+    def logits(self) -> Sequence[Any]:
+        return self._evaluate()[0] if self.case.mode == "train" else self._step()
+
+    def _evaluate(self) -> Any:
+        """Logits and gradients together: XLA would compile anew for each alone."""
+        return self._run.run((self._logits, self._training.gradients))
+
+    def products(self, forward_only: bool) -> List[Product]:
+        if forward_only:
+            return self._graphs.sized_products(self._logits)
         train = self.case.mode == "train"
         # All products of a step, and nothing that it changes.
         tensors = self._training.gradients.values() if train else self._logits
@@ -145,10 +165,10 @@ class TensorFlow1Adapter(Adapter):
             _, nodes = self._graphs.run_and_observe(self._run, operations)
         else:
             nodes = self._graphs.optimized(self._config, operations)
-        return self._graphs.product_dtypes(nodes)
+        return self._graphs.products(nodes)
 
     def compiled(self) -> Dict[str, Any]:
-        return {} if self.case.compiler == "none" else self._compiler.proof(self._executed)
+        return self._compiler.proof(self._executed)
 
     def all_reduce(self, value: float) -> float:
         return float(self._sum(value))
@@ -167,42 +187,18 @@ class TensorFlow1Adapter(Adapter):
         run.run(held.initializer, {given: array})
         return Exchange(run.make_callable(update), run.make_callable(held.value()))
 
-    def weights_checksum(self) -> float:
-        return float(sum(abs(array.astype("float64")).sum() for array in self.weights().values()))
-
-    def load_weights(self, weights: Dict[str, Any]) -> None:
-        self._variables.load(self._model, weights, self._run)
-
-    def weights(self) -> Dict[str, Any]:
-        return self._run.run(self._variables.trainable(self._model))
-
-    def gradients(self) -> Dict[str, Any]:
-        return self._evaluate()[1]
-
-    def outputs(self) -> List[Any]:
-        return self._evaluate()[0] if self.case.mode == "train" else self._step()
-
-    def _evaluate(self) -> Any:
-        """Logits and gradients together: XLA would compile anew for each alone."""
-        return self._run.run((self._logits, self._training.gradients))
-
-    def forward_multiply_adds(self) -> int:
-        return self._graphs.multiply_adds(self._logits)
-
     def parts(self) -> List[Part]:
         tensors = {"forward": self._logits, "backward": self._training.local}
         if self.place.world_size > 1:
             tensors["all_reduce"] = list(self._training.gradients.values())
         # operations, for a session would copy tensors to Python
-        runs = {
+        programs = {
             name: self._run.make_callable([tensor.op for tensor in of])
             for name, of in tensors.items()
         }
-        for run in runs.values():
-            run()
-        return nested({**runs, "optimizer": self._step})
+        return nested(programs, self._step)
 
-    def product(self, left: Any, right: Any) -> Product:
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
         tf, graph = self._tf, self._tf.Graph()
         arrays = {"left": left, "right": right}
         if self.case.precision == "amp":
@@ -215,20 +211,14 @@ class TensorFlow1Adapter(Adapter):
             update = resident["right"].assign(product, read_value=False)
         session = self._session(graph)
         self._variables.load(resident, arrays, session)
-        return Product(session.make_callable(update), product.dtype.name)
+        return MatrixProduct(session.make_callable(update), product.dtype.name)
 
     def _require_amp(self, array: Any) -> None:
         with self._tf.Graph().as_default():
             operand = self._tf.placeholder("float32", array.shape)
             product = self._tf.matmul(operand, operand).op
             nodes = self._graphs.optimized(self._config, [product])
-        self._mixed_precision.require(self._graphs.product_dtypes(nodes))
-
-    def out_of_memory(self, error: BaseException) -> bool:
-        if isinstance(error, (MemoryError, self._tf.errors.ResourceExhaustedError)):
-            return True
-        message = str(error).lower()
-        return any(words.lower() in message for words in OUT_OF_MEMORY)
+        self._mixed_precision.require(self._graphs.products(nodes))
 
     def stop(self) -> None:
         # Not when Python has gone: then the server's destructor fails.

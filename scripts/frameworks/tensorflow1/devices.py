@@ -6,7 +6,7 @@ import re
 from typing import Callable, List, Optional
 
 import tensorflow as tf
-from harness.adapter import Place, Unsupported
+from harness.adapter import Place, Unsupported, require_visible
 from tensorflow.python import pywrap_tensorflow
 from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
@@ -24,15 +24,10 @@ def take(place: Place, config: tf.ConfigProto) -> None:
     if place.accelerator == "cpu":
         config.device_count["GPU"] = 0
         return
-    if place.accelerator != "cuda":
-        raise Unsupported(f"no support for accelerator {place.accelerator}")
     if not tf.test.is_built_with_cuda():
         raise Unsupported(f"TensorFlow {tf.__version__} is a build without CUDA")
     gpus = tf.config.experimental.list_physical_devices("GPU")
-    if place.local_rank >= len(gpus):
-        raise Unsupported(
-            f"TensorFlow sees {len(gpus)} GPUs; local rank {place.local_rank} has none"
-        )
+    require_visible("TensorFlow", len(gpus), place)
     config.gpu_options.visible_device_list = str(place.local_rank)
     # Without it the peak would be what TensorFlow reserved: nearly all of the GPU.
     config.gpu_options.allow_growth = True

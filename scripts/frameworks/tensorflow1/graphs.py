@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
+from typing import Any, Iterable, List, Sequence, Set, Tuple
 
 import tensorflow as tf
+from harness.adapter import Product
 from tensorflow.python.grappler import tf_optimizer
 
 CONVOLUTIONS = frozenset({"Conv2D", "_FusedConv2D"})
@@ -33,24 +33,26 @@ def optimized(config: tf.ConfigProto, operations: Iterable[tf.Operation]) -> Lis
     return list(tf_optimizer.OptimizeGraph(config, meta_graph).node)
 
 
-def product_dtypes(nodes: Iterable[Any]) -> Dict[str, int]:
-    """Number of matrix products and convolutions in each dtype."""
+def products(nodes: Iterable[Any]) -> List[Product]:
+    """Matrix products and convolutions by their dtypes alone."""
     dtypes = (node.attr["T"].type for node in nodes if node.op in PRODUCTS)
-    return dict(Counter(tf.as_dtype(dtype).name for dtype in dtypes))
+    return [Product(tf.as_dtype(dtype).name) for dtype in dtypes]
 
 
-def multiply_adds(outputs: Iterable[tf.Tensor]) -> int:
-    """Of all products and convolutions behind ``outputs``, by the shapes in the graph as built."""
-    total = 0
-    for operation in _behind(outputs):
-        if operation.type in CONVOLUTIONS:
-            height, width, inner, _ = operation.inputs[1].shape.as_list()
-            total += operation.outputs[0].shape.num_elements() * height * width * inner
-        elif operation.type in MATRIX_PRODUCTS:
-            transposed = "transpose_a" if operation.type == "MatMul" else "adj_x"
-            inner = operation.inputs[0].shape[-2 if operation.get_attr(transposed) else -1].value
-            total += operation.outputs[0].shape.num_elements() * inner
-    return total
+def sized_products(outputs: Iterable[tf.Tensor]) -> List[Product]:
+    """Those of a forward pass behind ``outputs``, with their multiply-adds by the shapes in the
+    graph as built."""
+    found = (op for op in _behind(outputs) if op.type in CONVOLUTIONS | MATRIX_PRODUCTS)
+    return [Product(op.inputs[0].dtype.name, _multiply_adds(op)) for op in found]
+
+
+def _multiply_adds(product: tf.Operation) -> int:
+    values = product.outputs[0].shape.num_elements()
+    if product.type in CONVOLUTIONS:
+        height, width, inner, _ = product.inputs[1].shape.as_list()
+        return values * height * width * inner
+    transposed = "transpose_a" if product.type == "MatMul" else "adj_x"
+    return values * product.inputs[0].shape[-2 if product.get_attr(transposed) else -1].value
 
 
 def _behind(outputs: Iterable[tf.Tensor]) -> Set[tf.Operation]:

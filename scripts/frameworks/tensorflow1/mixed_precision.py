@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Dict
+from typing import Iterable
 
 import tensorflow as tf
-from harness.adapter import Unsupported
+from harness.adapter import Product, Unsupported
 
 
 def configure(precision: str, config: tf.ConfigProto) -> None:
     """What ``tf.train.experimental.enable_mixed_precision_graph_rewrite`` does to every session:
     that function needs an optimizer, which inference has not."""
-    if precision not in ("fp32", "amp"):
-        raise Unsupported(f"no support for precision {precision}")
     rewriting = config.graph_options.rewrite_options
     rewriting.auto_mixed_precision = rewriting.ON if precision == "amp" else rewriting.OFF
 
@@ -22,9 +20,9 @@ def scaled(optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
     return tf.train.experimental.MixedPrecisionLossScaleOptimizer(optimizer, "dynamic")
 
 
-def require(products: Dict[str, int]) -> None:
-    """Raises :class:`Unsupported` where the rewrite left ``products``, by dtype, as they were."""
-    if not products.get("float16"):
+def require(products: Iterable[Product]) -> None:
+    """Raises :class:`Unsupported` where the rewrite left all ``products`` as they were."""
+    if not any(product.dtype == "float16" for product in products):
         raise Unsupported(
             "TensorFlow's graph rewrite left all products in float32: 'No (suitable) GPUs "
             "detected, skipping auto_mixed_precision graph optimizer' (it wants Tensor Cores)"

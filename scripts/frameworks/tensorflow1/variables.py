@@ -41,12 +41,6 @@ def resident(batch: Dict[str, Any]) -> Dict[str, tf.Variable]:
 
 
 def load(variables: Variables, arrays: Dict[str, Any], session: tf.Session) -> None:
-    """Raises KeyError and ValueError where ``arrays`` do not fit ``variables``."""
-    unknown = sorted(set(arrays) - set(variables))
-    if unknown:
-        raise KeyError(f"the model has no {unknown}")
+    """Arrays of the same names into ``variables``."""
     for name, variable in variables.items():
-        shape = tuple(variable.shape.as_list())
-        if arrays[name].shape != shape:
-            raise ValueError(f"{name} is {shape}, not {arrays[name].shape}")
         variable.load(arrays[name], session)

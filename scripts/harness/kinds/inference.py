@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict
 
+from harness.adapter import Operators
 from harness.kind import Context, Kind, Metric, Subject
 from harness.measuring import steps
 
@@ -11,6 +12,7 @@ from harness.measuring import steps
 class Inference(Kind):
     """Samples per second of a forward step."""
 
+    needs = Operators
     counts_steps = True
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:

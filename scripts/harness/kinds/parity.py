@@ -9,20 +9,15 @@ import json
 import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from harness.adapter import Adapter
+from harness import precisions
+from harness.adapter import Numerics
 from harness.kind import Context, Kind, Parameter, Subject, one_of
 from harness.measuring import model
-from harness.measuring.checks import check_same_weights
+from harness.measuring.checks import check_same_weights, compiler_proof
 
 STEPS = 5  # optimizer steps whose losses are compared
 
 MASKS = 8  # random masks of dropout that are averaged over
-
-#: A parameter's gradient is measured against at least this part of its share, by number of
-#: elements, of the norm of all gradients: one that is zero but for rounding (that of the keys'
-#: bias: softmax does not see it) has no relative error. In a half precision, rounding alone is a
-#: hundredth of the larger terms that a small gradient is the difference of.
-FLOOR = {"fp32": 0.05, "amp": 1.0}
 
 
 class Parity(Kind):
@@ -38,6 +33,8 @@ class Parity(Kind):
         ),
     )
 
+    needs = Numerics
+
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return str(parameters["mode"])
 
@@ -46,7 +43,7 @@ class Parity(Kind):
         reference = Comparison(context.subject.parameters["reference"])
         model.build(context, dict(reference.arrays(f"batch-{context.place.rank}")))
         fields["parity"] = compare(adapter, reference, context.report.enter)
-        fields["compiled"] = adapter.compiled()
+        fields["compiled"] = compiler_proof(adapter)
         fields["weights_checksum"] = adapter.weights_checksum()
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
@@ -94,7 +91,10 @@ def compare_arrays(
     quantity: str, actual: Mapping[str, Any], expected: Mapping[str, Any], floor: float
 ) -> List[Dict[str, Any]]:
     """The largest relative error of one array, and that of all together (``QUANTITY, total``).
-    ``floor``: see :data:`FLOOR`.
+    An array is measured against at least the part ``floor`` of its share, by number of elements, of
+    the norm of all: a gradient that is zero but for rounding (that of the keys' bias: softmax does
+    not see it) has no relative error. In a half precision, rounding alone is a hundredth of the
+    larger terms that a small gradient is the difference of.
     Raises KeyError where the names differ."""
     import numpy as np
 
@@ -119,7 +119,7 @@ def compare_arrays(
     return [_measured(quantity, worst, where), _measured(quantity + ", total", total)]
 
 
-def compare_outputs(adapter: Adapter, reference: Comparison) -> List[Dict[str, Any]]:
+def compare_outputs(adapter: Numerics, reference: Comparison) -> List[Dict[str, Any]]:
     expected = reference.arrays("outputs")
     rank = adapter.place.rank
     errors = [
@@ -130,7 +130,7 @@ def compare_outputs(adapter: Adapter, reference: Comparison) -> List[Dict[str, A
     return [_measured("outputs", error, where)]
 
 
-def compare_dropout(adapter: Adapter, reference: Comparison) -> List[Dict[str, Any]]:
+def compare_dropout(adapter: Numerics, reference: Comparison) -> List[Dict[str, Any]]:
     """How far the outputs with dropout are from those without (root mean square over several
     masks), against how far they should be."""
     expected = reference.arrays("outputs")[f"train-{adapter.place.rank}-0"]
@@ -139,10 +139,10 @@ def compare_dropout(adapter: Adapter, reference: Comparison) -> List[Dict[str, A
     return [_measured("dropout", abs(found / reference.expected["dropout_distance"] - 1))]
 
 
-def compare_training(adapter: Adapter, reference: Comparison) -> List[Dict[str, Any]]:
+def compare_training(adapter: Numerics, reference: Comparison) -> List[Dict[str, Any]]:
     """Losses over the optimizer's steps, and what the first of them changed."""
     weights = reference.arrays("weights")
-    floor = FLOOR[adapter.case.precision]
+    floor = precisions.load(adapter.case.precision).gradient_floor
     losses = []
     found: List[Dict[str, Any]] = []
     for step in range(STEPS + 1):
@@ -162,7 +162,7 @@ def compare_training(adapter: Adapter, reference: Comparison) -> List[Dict[str, 
 
 
 def compare(
-    adapter: Adapter, reference: Comparison, enter: Callable[[str], None]
+    adapter: Numerics, reference: Comparison, enter: Callable[[str], None]
 ) -> List[Dict[str, Any]]:
     """All that can be compared in this case; the adapter has just been built. ``enter`` is told
     what begins."""
@@ -184,7 +184,8 @@ def compare(
     if case.mode == "train":
         enter("gradients")
         gradients = reference.arrays(f"gradients-{place.world_size}")
-        found += compare_arrays("gradients", adapter.gradients(), gradients, FLOOR[case.precision])
+        floor = precisions.load(case.precision).gradient_floor
+        found += compare_arrays("gradients", adapter.gradients(), gradients, floor)
     if case.mode == "train" and place.world_size == 1:
         enter("training")
         found += compare_training(adapter, reference)

@@ -10,7 +10,7 @@ import math
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from harness.adapter import Adapter
+from harness.adapter import Adapter, Matmul
 from harness.kind import AXES, Context, Kind, Metric, Subject
 from harness.measuring.checks import check_cores, check_products
 
@@ -23,6 +23,8 @@ SECONDS = 3.0
 
 class Peak(Kind):
     """Floating-point operations per second of a product in the dtype of the case's precision."""
+
+    needs = Matmul
 
     @property
     def axes(self) -> Sequence[str]:
@@ -52,7 +54,7 @@ def _tflops(rank: Mapping[str, Any]) -> float:
     return float(max(rates))
 
 
-def measure(adapter: Adapter, check: Callable[[str], Any]) -> List[Dict[str, Any]]:
+def measure(adapter: Matmul, check: Callable[[str], Any]) -> List[Dict[str, Any]]:
     """Seconds of blocks of products for each size that was tried: ``{"size": rows of a matrix,
     "products": in a block, "seconds": of each block}``. ``check`` is told the dtype of each size's
     products before they are timed, and raises where it is not what was asked."""
@@ -67,7 +69,7 @@ def measure(adapter: Adapter, check: Callable[[str], Any]) -> List[Dict[str, Any
         # By eigenvalues of at most about one the chain keeps its size.
         first = (random.standard_normal((size, size)) / math.sqrt(size)).astype(np.float32)
         second = random.standard_normal((size, size)).astype(np.float32)
-        product = adapter.product(first, second)
+        product = adapter.matmul(first, second)
         check(product.dtype)
         _time(adapter, product.multiply, 1)  # compiles, and makes room for the result
         once = _time(adapter, product.multiply, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Sequence
 
+from harness.adapter import Operators
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
 from harness.measuring import split, steps
 from harness.measuring.checks import check_same_weights
@@ -21,6 +22,7 @@ class Train(Kind):
             default=0,
         ),
     )
+    needs = Operators
     counts_steps = True
 
     def mode(self, parameters: Mapping[str, Any]) -> str:

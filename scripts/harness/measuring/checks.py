@@ -6,6 +6,7 @@ import math
 import os
 from typing import Any, Dict, List, Mapping, Sequence
 
+from harness import precisions
 from harness.adapter import Adapter, Mismatch
 
 
@@ -25,20 +26,23 @@ def check_parameters(built: int, expected: int) -> int:
 
 
 def check_products(precision: str, products: Dict[str, int]) -> Dict[str, int]:
-    """The observed matrix products have the precision asked for: all float32 under fp32, at least
-    three of four a half precision under amp, which leaves some in float32 by the framework's own
-    rules."""
+    """As many of the observed matrix products as the precision wants have one of its dtypes."""
     total = sum(products.values())
     if total < 1:
         raise Mismatch("no matrix product was observed, so the precision is not proved")
-    single = products.get("float32", 0)
-    half = products.get("float16", 0) + products.get("bfloat16", 0)
-    if precision == "fp32" and single != total:
-        others = ", ".join(sorted(set(products) - {"float32"}))
-        raise Mismatch(f"fp32, but {total - single} of {total} products ran in {others}")
-    if precision == "amp" and half < 0.75 * total:
-        raise Mismatch(f"amp without effect: {single} of {total} products ran in float32")
+    asked = precisions.load(precision)
+    others = sorted(set(products) - set(asked.dtypes))
+    wrong = sum(products[dtype] for dtype in others)
+    if total - wrong < asked.share * total:
+        ran = f"{wrong} of {total} products ran in {', '.join(others)}"
+        raise Mismatch(f"{precision}, but {ran}")
     return products
+
+
+def compiler_proof(adapter: Adapter) -> Dict[str, Any]:
+    """What the adapter tells of the compiler's work, which did not fall back; nothing where none
+    was asked for."""
+    return {} if adapter.case.compiler == "none" else adapter.compiled()
 
 
 def check_value(value: float, mode: str, step: int) -> float:

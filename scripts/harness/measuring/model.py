@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
+from harness.adapter import Operators, require
 from harness.kind import Context
 from harness.measuring.checks import check_parameters, check_products
 
 
 def build(context: Context, batch: Dict[str, Any]) -> None:
     """Build the model with ``batch``. Raises what the adapter raises, Mismatch where its size or
-    the precision of its products is another."""
+    the precision of its products is another, Unsupported where that cannot be told."""
     adapter, subject, fields = context.adapter, context.subject, context.fields
+    require(adapter, Operators)
     context.phase("build", lambda: adapter.build(batch))
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())

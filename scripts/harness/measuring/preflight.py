@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List
 
-from harness.adapter import Adapter, Mismatch
+from harness.adapter import Collectives, Mismatch
 
 #: Bytes of float32: small enough to be told by its latency, and about a bucket of gradients.
 SIZES = (2**12, 2**24)
@@ -17,7 +17,7 @@ ROUNDS = 4
 _LARGEST = 127
 
 
-def check(adapter: Adapter) -> List[Dict[str, Any]]:
+def check(adapter: Collectives) -> List[Dict[str, Any]]:
     """``{"bytes": of an array, "seconds": of each all-reduce}`` for each size, as this rank sees
     it. Raises Mismatch where a sum is wrong."""
     import numpy as np

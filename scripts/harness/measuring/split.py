@@ -10,7 +10,7 @@ import signal
 import time
 from typing import Any, Dict, List
 
-from harness.adapter import Adapter
+from harness.adapter import StepBreakdown, require
 from harness.measuring.failure import describe
 from harness.messages.report import Report
 
@@ -20,7 +20,7 @@ SHARE = 0.1
 _LEAST_SECONDS = 60  # that it may take; else as long as the run took until then
 
 
-def measure(adapter: Adapter, steps: int, seconds: float) -> List[Dict[str, Any]]:
+def measure(adapter: StepBreakdown, steps: int, seconds: float) -> List[Dict[str, Any]]:
     """Seconds of each part in each of at most ``steps`` steps, at least one: ``{"part": name,
     "seconds": of each step, "contains": parts whose time is in them too}``. ``seconds``: what the
     run took until now. All ranks do the same number of steps."""
@@ -43,7 +43,7 @@ def measure(adapter: Adapter, steps: int, seconds: float) -> List[Dict[str, Any]
     return found
 
 
-def split_step(adapter: Adapter, steps: int, seconds: float, report: Report) -> None:
+def split_step(adapter: Any, steps: int, seconds: float, report: Report) -> None:
     """Time the parts of a step behind everything that counts: whatever goes wrong here says so in
     its own place, and a rank that hangs is ended by the kernel. ``seconds``: of the run so far."""
     report.fields["split"] = {"reason": "it was ended: it took too long", "parts": []}
@@ -51,6 +51,7 @@ def split_step(adapter: Adapter, steps: int, seconds: float, report: Report) -> 
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(max(_LEAST_SECONDS, int(seconds)))
     try:
+        require(adapter, StepBreakdown)
         entry = {"reason": "", "parts": measure(adapter, steps, seconds)}
     except Exception as error:
         entry = {"reason": describe(error, adapter)["reason"], "parts": []}

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from harness.adapter import Adapter
 from harness.kind import Context, Metric, Subject
 from harness.measuring import libraries, model, synthetic
-from harness.measuring.checks import check_cores, check_value
+from harness.measuring.checks import check_cores, check_value, compiler_proof
 from harness.measuring.settling import is_settled, settled_after
 from harness.measuring.window import Window, measure
 
@@ -104,7 +104,7 @@ def run(context: Context) -> None:
         lambda: warm_up(adapter, case.mode, subject.warmup_steps, subject.warmup_limit, fields),
         "warmup",
     )
-    fields["compiled"] = adapter.compiled()
+    fields["compiled"] = compiler_proof(adapter)
     fields["cores"] = check_cores(context.cores)
     context.report.enter("timed window")
     window = measure(adapter, subject.timed_steps, warmed.read_seconds)

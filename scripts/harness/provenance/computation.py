@@ -8,6 +8,8 @@ import json
 import os
 from typing import Any, Dict, Iterator, Mapping
 
+from harness import precisions
+
 _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 #: Of the harness: all that a rank imports for what is compared and for the comparison, and what
@@ -36,6 +38,7 @@ MODULES = (
     "messages/__init__",
     "messages/report",
     "parts",
+    "precisions",
     "processes/__init__",
     "processes/launch",
     "processes/parent_death",
@@ -43,10 +46,12 @@ MODULES = (
 )
 
 
-def digest(framework: str, facts: Mapping[str, Any]) -> str:
-    """SHA-256 (hex) over the folder of the adapter, the model's facts and MODULES. ``facts``: as
-    they are timed or as they are compared, which gives the same."""
-    found = hashlib.sha256(json.dumps(_compared(facts), sort_keys=True).encode())
+def digest(framework: str, facts: Mapping[str, Any], precision: str) -> str:
+    """SHA-256 (hex) over the folder of the adapter, the model's facts, what a rank knows of the
+    precision, and MODULES. ``facts``: as they are timed or as they are compared, which gives the
+    same."""
+    declared = precisions.load(precision) if precision in precisions.names() else precision
+    found = hashlib.sha256(json.dumps([_compared(facts), declared], sort_keys=True).encode())
     for name, path in [*_files(framework), *((name, _module(name)) for name in MODULES)]:
         with open(path, "rb") as file:
             content = file.read()

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from harness import kinds
+from harness import kinds, precisions
 from harness.kind import AXES, REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.measuring.settling import FEWEST
 from harness.processes.memory import DEFAULT, Limit, parse_limit
@@ -62,7 +62,7 @@ class Request:
 
 
 #: What a case is where nothing was said of it.
-_USUAL = {"precision": "fp32", "compiler": "none"}
+_USUAL = {"precision": precisions.default(), "compiler": "none"}
 #: What a case need not have, though its kind has it.
 _OPTIONAL = ("sequence_length",)
 
@@ -140,7 +140,9 @@ def _parser() -> argparse.ArgumentParser:
     case.add_argument("--nodes", type=_count, default=1)
     case.add_argument("--devices-per-node", type=_count, default=1)
     case.add_argument("--batch-per-device", type=_count, help="samples")
-    case.add_argument("--precision", help="fp32 (if not said) or amp")
+    case.add_argument(
+        "--precision", help=f"{', '.join(precisions.names())} (default: {precisions.default()})"
+    )
     case.add_argument("--compiler", help="none (if not said), native or a name")
     case.add_argument("--sequence-length", type=_count, help="tokens, for models with sequences")
     measuring = parser.add_argument_group("measuring")

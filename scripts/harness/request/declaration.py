@@ -7,12 +7,10 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from harness import kinds
+from harness import kinds, precisions
 from harness.adapter import Case
 from harness.kind import Kind, Subject
 from harness.request.command_line import Request
-
-PRECISIONS = ("amp", "fp32")  # those whose effect the rank can check
 
 
 class DeclarationError(Exception):
@@ -149,8 +147,8 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
     if case.compiler not in framework.compilers:
         known = ", ".join(framework.compilers)
         return f"{framework.name} has no compiler {case.compiler!r} (it has: {known})"
-    if case.precision not in PRECISIONS:
-        known = ", ".join(PRECISIONS)
+    if case.precision not in precisions.names():
+        known = ", ".join(precisions.names())
         return f"precision {case.precision!r} cannot be measured yet (known: {known})"
     if case.sequence_length is not None:
         shortest, longest = facts["sequence_lengths"]

@@ -14,7 +14,19 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.adapter import Adapter, Exchange, Mismatch, Product, Unsupported
+from harness.adapter import (
+    Collectives,
+    Exchange,
+    Matmul,
+    MatrixProduct,
+    Mismatch,
+    Numerics,
+    Operators,
+    Product,
+    StepBreakdown,
+    Unsupported,
+    Variable,
+)
 from harness.parts import Part, cut
 
 from . import toy
@@ -31,8 +43,10 @@ def behaviour() -> dict[str, float]:
 PEAK = 1e11  # floating-point operations per second of its products
 
 
-class ToyAdapter(Adapter):
+class ToyAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
     """Its device is a clock: a step is complete ``sleep`` seconds after the one before it."""
+
+    PRECISIONS = ("fp32", "amp")
 
     def start(self) -> None:
         self.does = behaviour()
@@ -160,10 +174,10 @@ class ToyAdapter(Adapter):
     def trainable_parameters(self) -> int:
         return 3 if "wrong_parameters" in self.does else len(self.line.weights)
 
-    def product_dtypes(self) -> dict[str, int]:
+    def products(self, forward_only: bool) -> list[Product]:
         if self.case.precision == "amp" and "fp32_amp" not in self.does:
-            return {"float32": 1, "bfloat16": 20}
-        return {"float32": 161}
+            return [Product("float32"), *20 * [Product("bfloat16")]]
+        return 161 * [Product("float32")]
 
     def compiled(self) -> dict[str, Any]:
         if self.case.compiler == "fallback":
@@ -186,20 +200,25 @@ class ToyAdapter(Adapter):
     def weights_checksum(self) -> float:
         return sum(abs(weight) for weight in self.line.weights)
 
-    def load_weights(self, weights: dict[str, Any]) -> None:
-        self.line.weights = [float(weights[name]) for name in ("slope", "offset")]
+    def state(self) -> dict[str, Variable]:
+        names = ("slope", "offset")
+        return {
+            n: Variable(self.to_numpy(w)) for n, w in zip(names, self.line.weights, strict=True)
+        }
 
-    def weights(self) -> dict[str, Any]:
-        return dict(zip(("slope", "offset"), self.line.weights, strict=True))
+    def to_numpy(self, tensor: Any) -> Any:
+        import numpy as np
 
-    def gradients(self) -> dict[str, Any]:
+        return np.asarray(tensor, float)
+
+    def assign(self, arrays: dict[str, Any]) -> None:
+        self.line.weights = [float(arrays[name]) for name in ("slope", "offset")]
+
+    def raw_gradients(self) -> dict[str, Any]:
         return dict(zip(("slope", "offset"), self._averaged(), strict=True))
 
-    def outputs(self) -> list[Any]:
+    def logits(self) -> list[Any]:
         return [self.line.forward()]
-
-    def forward_multiply_adds(self) -> int:
-        return len(self.line.points)
 
     def parts(self) -> list[Part]:
         """A quarter of ``sleep`` forward, half of it backward, a quarter for the update."""
@@ -224,14 +243,14 @@ class ToyAdapter(Adapter):
             update=lambda: takes(0.25),
         )
 
-    def product(self, left: Any, right: Any) -> Product:
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
         seconds = 2 * len(left) ** 3 / PEAK
 
         def multiply() -> None:
             self.done_at = max(self.done_at, time.perf_counter()) + seconds
 
         wrong = "fp32_amp" in self.does or self.case.precision == "fp32"
-        return Product(multiply, "float32" if wrong else "bfloat16")
+        return MatrixProduct(multiply, "float32" if wrong else "bfloat16")
 
     def mark_seconds(self, marks: list[Any]) -> list[float]:
         seconds = super().mark_seconds(marks)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, model_validator
 
-from . import values
+from . import precisions, values
 from .batch_search import Bounds
 from .catalog import Catalog
 from .fields import (
@@ -172,7 +172,11 @@ _Totals = Annotated[
     Values[Count] | Annotated[dict[ModelName, Values[Count]], Field(min_length=1)], _BATCHES
 ]
 _Mode = Annotated[Literal["train", "inference"], OneOf()]
-_Precision = Annotated[Literal["fp32", "amp"], OneOf()]
+if TYPE_CHECKING:
+    _PrecisionName = str
+else:
+    _PrecisionName = Literal[tuple(precisions.known())]
+_Precision = Annotated[_PrecisionName, OneOf()]
 
 
 class AxesKeys(Keys):
@@ -185,7 +189,7 @@ class AxesKeys(Keys):
     devices_per_node: Values[Count] = default([1])
     batch_per_device: _Batches | None = None
     batch_total: _Totals | None = None
-    precision: Values[_Precision] = default(["fp32"])
+    precision: Values[_Precision] = default([precisions.default()])
     compiler: Values[CompilerName] = default(["none"])
     sequence_length: Values[Count] = default([128])
 

@@ -7,8 +7,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..config import precisions
+from ..config.precisions import Precision
 from ..files import json_files
 from ..machine.identities import Identity
 from .record_files import (
@@ -20,54 +22,15 @@ from .record_files import (
 )
 from .run import MODES, Problem, cause
 
-if TYPE_CHECKING:
-    pass  # elsewhere where it is used: it takes longer to import than all of a plan
-
 KIND = "parity"
 
-#: The largest relative error that counts as the same, by precision and quantity.
-#:
-#: fp32 has a unit roundoff of 6e-8. Sums of thousands of terms in another order and some fifty
-#: layers leave errors of 1e-7 to 1e-6 in outputs and losses, and of up to 1e-4 in single gradients
-#: that are small differences of large terms; the bounds are ten times that. The change of a weight
-#: by one step is a difference of two float32 numbers that are a thousand times larger.
-#:
-#: amp rounds the operands of every product to 8 (bfloat16) or 11 (float16) significant bits, a
-#: relative error of up to 4e-3 each. Rounding errors are independent, so that those of some fifty
-#: layers in a row add up to sqrt(50) x 4e-3 = 3e-2 in the outputs; gradients have twice as many
-#: products behind them, and the losses after some steps are those of weights moved by such
-#: gradients.
-BOUNDS: dict[str, dict[str, float]] = {
-    "fp32": {
-        "outputs": 1e-4,
-        "loss": 1e-4,
-        "gradients": 1e-3,
-        "gradients, total": 1e-4,
-        "first update": 1e-2,
-        "first update, total": 1e-3,
-        "losses": 1e-4,
-    },
-    "amp": {
-        "outputs": 3e-2,
-        "loss": 1e-2,
-        "gradients": 0.3,
-        "gradients, total": 0.1,
-        "first update": 0.5,
-        "first update, total": 0.1,
-        "losses": 0.1,
-    },
-}
 #: Whatever the precision: counts are exact, and the outputs are moved by dropout as far as by the
 #: reference's, within what the randomness of one mask leaves open.
 EVERYWHERE = {
     "trainable parameters": 0.0,
     "multiply-adds": 0.0,
-    "products": 0.0,
     "dropout": 0.25,
 }
-#: A framework's amp leaves some products in float32 by its own rules (MXNet's those in attention):
-#: at most this part, as the harness allows.
-AMP_PRODUCTS = 0.25
 
 
 @dataclass(frozen=True)
@@ -126,10 +89,13 @@ class Certificate:
 
 
 def bound(precision: str, quantity: str) -> float:
-    """Raises KeyError for a quantity that has none."""
-    if quantity == "products" and precision == "amp":
-        return AMP_PRODUCTS
-    return {**EVERYWHERE, **BOUNDS[precision]}[quantity]
+    """The largest error that counts as the same. Raises KeyError for a quantity that has none."""
+    return _bounds(precisions.known()[precision])[quantity]
+
+
+def _bounds(precision: Precision) -> dict[str, float]:
+    """By quantity. Of its products, as many may have another dtype as the harness allows."""
+    return {**EVERYWHERE, "products": 1 - precision.share, **precision.bounds}
 
 
 def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
@@ -194,23 +160,20 @@ def _errors(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
     total = sum(products.values())
     if not total:
         raise ValueError("is an ok certificate whose first rank counted no products")
-    precision = record["case"]["precision"]
-    if precision not in BOUNDS:
-        raise ValueError(
-            f"is a certificate of precision {precision!r}; allowed: {', '.join(BOUNDS)}"
-        )
-    half = products.get("bfloat16", 0) + products.get("float16", 0)
-    wanted = half if precision == "amp" else products.get("float32", 0)
+    name, known = record["case"]["precision"], precisions.known()
+    if name not in known:
+        raise ValueError(f"is a certificate of precision {name!r}; allowed: {', '.join(known)}")
+    bounds = _bounds(known[name])
+    wanted = sum(count for dtype, count in products.items() if dtype in known[name].dtypes)
     counted = ", ".join(f"{number} {name}" for name, number in sorted(products.items()))
     yield "products", 1 - wanted / total, counted
     worst: dict[str, tuple[float, str]] = {}
     for rank in record["ranks"]:
         for found in rank.get("parity", ()):
-            known = {**EVERYWHERE, **BOUNDS[precision]}
-            if found["quantity"] not in known:
+            if found["quantity"] not in bounds:
                 raise ValueError(
                     f"compares {found['quantity']!r}, which has no bound; allowed: "
-                    f"{', '.join(known)}"
+                    f"{', '.join(bounds)}"
                 )
             error = math.inf if found["error"] is None else found["error"]
             if found["quantity"] not in worst or error > worst[found["quantity"]][0]:

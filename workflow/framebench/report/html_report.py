@@ -19,6 +19,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..comparison import compare
+from ..config import precisions
+from ..config.catalog import load_catalog
 from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN
 from ..records.facts import leaves
@@ -34,6 +36,7 @@ from .html_tables import Link, Table
 from .plots import Look, Plot
 from .record_links import Links, RecordLinks, to_record
 
+PROJECT = Path(__file__).parents[3]
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_SETUPS = 12
@@ -139,6 +142,8 @@ def render(
             status_words=panels.STATUS_WORDS,
             frameworks=[(name, look.variable(name)) for name in look.frameworks],
             models=sorted({run.case.model for run in runs}),
+            precisions=precisions.known().values(),
+            uncompiled=_uncompiled(runs),
             hardware=_machines(runs),
             machine=machine,
             compared_on=_compared_on(runs),
@@ -263,6 +268,13 @@ def _plots(
             for plot, run in panels.step_times(cases, look, load)
         ],
     }
+
+
+def _uncompiled(runs: Sequence[Run]) -> list[str]:
+    """What a framework does where no compiler is asked for."""
+    declared = load_catalog(PROJECT).frameworks
+    measured = sorted({run.case.framework for run in runs} & set(declared))
+    return [f"{declared[name]['title']}: {declared[name]['none_means']}" for name in measured]
 
 
 def _compared_on(runs: Sequence[Run]) -> list[str]:

@@ -15,6 +15,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from ..cases.conditions import KEYS
+from ..config import precisions
 from ..files.text import no_formula
 from ..files.whole_files import write_whole
 from ..statistics import descriptive, intervals, shape
@@ -42,7 +43,7 @@ SUMMARY_COLUMNS = (
 #: Of the interval that :func:`intervals.repeats_for_width` tells the repeats for: from end to end,
 #: as a part of the median.
 WIDTH = 0.01
-# A row for every case with precision amp.
+# A row for every case of a precision that is compared with another.
 AMP_SPEEDUP_COLUMNS = (
     *(key for key in KEYS if key != "precision"),
     "throughput_fp32",
@@ -91,7 +92,8 @@ def build(cases: CaseResults) -> dict[str, pd.DataFrame]:
        how many repeats an interval of WIDTH takes; what is odd about them.
     3. weak_scaling, strong_scaling: its median / the median of 1n1g with the same other keys, or
        with the same total batch instead of the same batch per device.
-    4. amp_speedup, compiler_speedup: its median / that of fp32, or of compiler none.
+    4. amp_speedup, compiler_speedup: its median / that of the baseline of its precision,
+       or of compiler none.
     5. Each ratio with its interval.
     6. latency: mean and percentiles over the steps of all ok repeats of an inference case.
     7. A figure has the marks of all runs behind it: a ratio those of both cases.
@@ -102,7 +104,11 @@ def build(cases: CaseResults) -> dict[str, pd.DataFrame]:
         "strong_scaling": frame(scaling.STRONG_COLUMNS, scaling.strong(cases)),
         "amp_speedup": frame(
             AMP_SPEEDUP_COLUMNS,
-            (_amp_row(r, cases) for r in cases.values() if r.case.precision == "amp"),
+            (
+                _amp_row(result, cases, baseline)
+                for result in cases.values()
+                if (baseline := precisions.baseline(result.case.precision))
+            ),
         ),
         "compiler_speedup": frame(
             COMPILER_SPEEDUP_COLUMNS,
@@ -167,9 +173,9 @@ def _summary_row(result: CaseResult) -> list[Any]:
     ]
 
 
-def _amp_row(result: CaseResult, cases: CaseResults) -> list[Any]:
-    base = cases.get(result.key.at(precision="fp32"))
-    figures = ratio(result, base, "fp32", f" at batch {result.case.batch_per_device}")
+def _amp_row(result: CaseResult, cases: CaseResults, baseline: str) -> list[Any]:
+    base = cases.get(result.key.at(precision=baseline))
+    figures = ratio(result, base, baseline, f" at batch {result.case.batch_per_device}")
     keys = [value for key, value in zip(KEYS, result.key.cells, strict=True) if key != "precision"]
     throughputs = [base and base.throughput, result.throughput]
     return [*keys, *throughputs, result.unit, *figures, marks_of(result, base)]

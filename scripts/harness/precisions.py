@@ -1,0 +1,48 @@
+"""The precisions that can be asked for: one file each in ``scripts/precisions``.
+
+A file says, beside its name and title, in which ``dtypes`` at least which ``share`` of a step's
+products and convolutions must run, which other precision is the ``baseline`` of its speed-up (null:
+none, it is one itself), and how near to the reference its results must be, with the ``reason``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, List, NamedTuple, Sequence
+
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "precisions")
+
+
+class Precision(NamedTuple):
+    """What a rank needs to know of one. ``gradient_floor``: a parameter's gradient is measured
+    against at least this part of its share of the norm of all, see :mod:`harness.parity`."""
+
+    name: str
+    dtypes: Sequence[str]
+    share: float
+    gradient_floor: float
+
+
+def names() -> List[str]:
+    """Of all precisions, sorted."""
+    return sorted(name[: -len(".json")] for name in os.listdir(FOLDER) if name.endswith(".json"))
+
+
+def default() -> str:
+    """The one that needs no other to be compared with."""
+    return next(name for name in names() if _read(name)["baseline"] is None)
+
+
+def load(name: str) -> Precision:
+    """Raises OSError where there is none of this name."""
+    declared = _read(name)
+    products = declared["products"]
+    floor = declared["parity"]["gradient_floor"]
+    return Precision(name, tuple(products["dtypes"]), products["share"], floor)
+
+
+def _read(name: str) -> Dict[str, Any]:
+    with open(os.path.join(FOLDER, f"{name}.json"), encoding="utf-8") as file:
+        declared: Dict[str, Any] = json.load(file)
+    return declared

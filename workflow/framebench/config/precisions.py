@@ -1,0 +1,58 @@
+"""The precisions that can be measured: a file each in ``scripts/precisions``, which the harness
+reads too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[3] / "scripts" / "precisions"
+
+
+@dataclass(frozen=True)
+class Precision:
+    """``dtypes``: of at least the ``share`` of a step's products. ``baseline``: the precision that
+    its speed-up is against, None for one that is itself a baseline. ``bounds``: the largest
+    relative error that counts as the same computation, by quantity of the comparison."""
+
+    name: str
+    title: str
+    baseline: str | None
+    dtypes: frozenset[str]
+    share: float
+    bounds: Mapping[str, float]
+
+
+@cache
+def known() -> Mapping[str, Precision]:
+    """All of them by name, baselines first."""
+    declared = [_precision(json.loads(path.read_text())) for path in FOLDER.glob("*.json")]
+    ordered = sorted(declared, key=lambda one: (one.baseline is not None, one.name))
+    return {one.name: one for one in ordered}
+
+
+def default() -> str:
+    """The one that a suite need not name: it needs no other to be compared with."""
+    return next(name for name, precision in known().items() if precision.baseline is None)
+
+
+def baseline(name: object) -> str | None:
+    """What the speed-up of a precision is against; None for a baseline and an unknown one."""
+    precision = known().get(str(name))
+    return precision.baseline if precision else None
+
+
+def _precision(declared: Mapping[str, Any]) -> Precision:
+    products = declared["products"]
+    return Precision(
+        name=declared["name"],
+        title=declared["title"],
+        baseline=declared["baseline"],
+        dtypes=frozenset(products["dtypes"]),
+        share=products["share"],
+        bounds=declared["parity"]["bounds"],
+    )
