@@ -50,7 +50,7 @@ def build_environment(framework: str) -> str:
     marker = ROOT / ".venvs" / file.name / MARKER
     command = [sys.executable, str(ROOT / "workflow" / "framebench"), "environment"]
     # Not twice, though tests run in several processes.
-    subprocess.run([*command, "--file", str(file.path), "--marker", str(marker)], check=True)
+    subprocess.run([*command, "--file", str(file.path)], check=True)
     return str(marker.parent / "bin" / "python")
 
 

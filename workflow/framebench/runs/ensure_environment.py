@@ -1,5 +1,5 @@
-"""``framebench environment --file F --marker M [-- COMMAND ..]``: a venv, built where it is missing
-or damaged; then the command in the place of this process.
+"""``framebench environment --file F [--marker M] [-- COMMAND ..]``: a venv, built where it is
+missing or damaged; then the command in the place of this process.
 
 So a run brings its environment to the node that it is on: whichever run is the first there builds
 it, the others find it.
@@ -18,12 +18,16 @@ from ..environments import children, soundness
 from ..files import locks
 from .attempts import PARENT_VARIABLE, end_with_parent, run
 
+PROJECT = Path(__file__).parents[3]
+
 
 def main(arguments: list[str]) -> int:
     """The exit status: 1 with one clear message on stderr where there is no environment."""
     parser = argparse.ArgumentParser(prog="framebench environment", description=__doc__)
     parser.add_argument("--file", type=Path, required=True, help="envs/NAME.yaml")
-    parser.add_argument("--marker", type=Path, required=True, help="file that says it is built")
+    parser.add_argument(
+        "--marker", type=Path, help="file that says it is built (default: in the project's .venvs)"
+    )
     parser.add_argument(
         "--start-nodes",
         metavar="COMMAND",
@@ -36,10 +40,11 @@ def main(arguments: list[str]) -> int:
     end_with_parent()
     shown = _divert(given.log) if given.log else None
     status = 0
+    marker = given.marker or _usual_marker(given.file)
     if given.start_nodes:
-        status = _build_on_nodes(given.start_nodes, given.file, given.marker)
-    elif not soundness.is_sound(given.marker):
-        status = _build(given.file, given.marker)
+        status = _build_on_nodes(given.start_nodes, given.file, marker)
+    elif not soundness.is_sound(marker):
+        status = _build(given.file, marker)
     if status and shown is not None:
         os.write(shown, given.log.read_bytes())
     if status:
@@ -47,6 +52,18 @@ def main(arguments: list[str]) -> int:
     if command:
         os.execvp(command[0], command)
     return 0
+
+
+def _usual_marker(file: Path) -> Path:
+    """Where the workflow has the environment of ``file`` if nothing else is configured. Exits with
+    a message where the file cannot be read."""
+    from ..config.validation import ConfigError
+    from ..environments import venvs
+
+    try:
+        return PROJECT / ".venvs" / venvs.read_environment_file(file).name / venvs.MARKER
+    except ConfigError as error:
+        sys.exit(f"framebench: {error}")
 
 
 def _divert(log: Path) -> int:

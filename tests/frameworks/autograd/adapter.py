@@ -1,0 +1,90 @@
+"""Autograd, which differentiates numpy code: an adapter with no more than it takes to train and to
+be compared with the reference, which needs no framework but this one. It has no way to several
+devices, and is asked neither for its peak nor for the parts of a step."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from harness.adapter import Numerics, Operators, Product, Variable
+
+
+class AutogradAdapter(Operators, Numerics):
+    PRECISIONS = ("fp32",)
+
+    def start(self) -> None:
+        import autograd
+        import autograd.numpy as np
+        from reference import optimizers, weights
+
+        self._np, self._differentiation = np, autograd.value_and_grad
+        self._optimizers, self._draw = optimizers, weights.draw
+        self._definition = self.definition()
+        matmul = np.matmul
+        np.matmul = lambda x, y: matmul(x.astype("float32"), y.astype("float32"))
+
+    def build(self, batch: dict[str, Any]) -> None:
+        self._batch, self._hyper = batch, self.facts["hyperparameters"]
+        drawn = self._definition.parameters(self.facts)
+        self._weights = self._draw(drawn, self.place.seed)
+        self._trained = [name for name, one in drawn.items() if one.trained]
+        self._optimizer = self._optimizers.OPTIMIZERS[self._hyper["optimizer"]](self._hyper)
+        self._differentiate = self._differentiation(self._loss)
+
+    def _forward(self, weights: dict[str, Any]) -> list[Any]:
+        train = self.case.mode == "train"
+        return self._definition.forward(weights, self._batch, self._hyper, train)
+
+    def _loss(self, trained: dict[str, Any]) -> Any:
+        return self._definition.loss(self._forward({**self._weights, **trained}), self._batch)
+
+    def _evaluate(self) -> tuple[Any, dict[str, Any]]:
+        return self._differentiate({name: self._weights[name] for name in self._trained})
+
+    def step(self) -> list[Any]:
+        if self.case.mode == "inference":
+            return self.logits()
+        loss, gradients = self._evaluate()
+        if "clip_global_norm" in self._hyper:
+            limit = self._hyper["clip_global_norm"]
+            gradients = self._optimizers.clip_by_global_norm(gradients, limit)
+        self._optimizer.step(self._weights, gradients)
+        return [loss]
+
+    def synchronize(self) -> None:
+        pass  # numpy returns when it is done
+
+    def version(self) -> str:
+        return version("autograd")
+
+    def settings(self) -> dict[str, Any]:
+        return {"numpy": version("numpy")}
+
+    def state(self) -> dict[str, Variable]:
+        return {n: Variable(a, trainable=n in self._trained) for n, a in self._weights.items()}
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor
+
+    def assign(self, arrays: dict[str, Any]) -> None:
+        self._weights.update(arrays)
+
+    def raw_gradients(self) -> dict[str, Any]:
+        return self._evaluate()[1]
+
+    def logits(self) -> list[Any]:
+        return self._forward(self._weights)
+
+    def products(self, forward_only: bool) -> list[Product]:
+        matmul, products = self._np.matmul, []
+
+        def watched(x: Any, y: Any) -> Any:
+            result = matmul(x, y)
+            products.append(Product(str(result.dtype), result.size * x.shape[-1]))
+            return result
+
+        self._np.matmul = watched
+        self.logits()
+        self._np.matmul = matmul
+        return products

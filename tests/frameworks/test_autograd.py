@@ -1,0 +1,81 @@
+"""An adapter that brings little is measured where that is enough, and says elsewhere what it lacks:
+Autograd's, which docs/adding-a-framework.md shows for an example."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.records import parity
+
+from ..bench import Bench
+from ..conftest import ROOT
+from .models import BERT, MODELS, SEQUENCE, facts_of, sequence_of, small
+
+PEAK: dict[str, object] = {"kind": "peak", "batch_per_device": None, "compiler": None}
+AUTOGRAD = ROOT / "tests" / "frameworks" / "autograd"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def run(bench: Bench, **options: object) -> Any:
+    model = bench.folder / "facts.json"
+    model.write_text(json.dumps(small(BERT)))
+    given = {"framework": AUTOGRAD, "model": model, "sequence_length": SEQUENCE, **options}
+    return bench.run("", **given).record
+
+
+@pytest.mark.parametrize("mode", ["train", "inference"])
+def test_the_core_and_the_operators_are_enough_to_be_timed(bench: Bench, mode: str) -> None:
+    record = run(bench, kind=mode)
+    assert record["status"] == "ok", record["reason"]
+    (rank,) = record["ranks"]
+    assert rank["trainable_parameters"] == small(BERT)["trainable_parameters"]
+    assert set(rank["products"]) == {"float32"}
+    assert rank["device"] == "cpu"
+    assert rank["compiled"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"devices_per_node": 2}, "autograd brings no collectives: one device only"),
+        ({"precision": "amp"}, "autograd has no precision amp (it has: fp32)"),
+        (PEAK, "autograd offers no product of two matrices"),
+    ],
+)
+def test_what_needs_more_is_unsupported(
+    bench: Bench, options: dict[str, object], reason: str
+) -> None:
+    record = run(bench, **options)
+    assert record["status"] == "unsupported"
+    assert reason in record["reason"]
+
+
+def test_a_step_that_cannot_be_taken_apart_is_timed_all_the_same(bench: Bench) -> None:
+    record = run(bench, parameters={"split_steps": 1})
+    assert record["status"] == "ok", record["reason"]
+    assert record["ranks"][0]["split"] == {
+        "reason": "autograd does not take its training step apart",
+        "parts": [],
+    }
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_it_is_the_same_computation(bench: Bench, references: dict[str, Path], model: str) -> None:
+    bench.run(
+        framework=AUTOGRAD,
+        model=references[model] / "facts.json",
+        batch_per_device=facts_of(model)["parity"]["batch_per_device"],
+        sequence_length=sequence_of(facts_of(model)),
+        kind="parity",
+        parameters={"mode": "train", "reference": references[model]},
+    )
+    (certificate,), problems = parity.load(bench.output.parent)
+    assert not problems
+    assert certificate.passed, (certificate.reason, certificate.errors)
