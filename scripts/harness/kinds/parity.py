@@ -10,7 +10,7 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness import precisions
-from harness.adapter import Numerics
+from harness.adapter import Numerics, Operators
 from harness.kind import Context, Kind, Parameter, Subject, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_proof
@@ -18,6 +18,10 @@ from harness.measuring.checks import check_same_weights, compiler_proof
 STEPS = 5  # optimizer steps whose losses are compared
 
 MASKS = 8  # random masks of dropout that are averaged over
+
+
+class Compared(Operators, Numerics):
+    """An adapter as a comparison sees it."""
 
 
 class Parity(Kind):
@@ -119,7 +123,7 @@ def compare_arrays(
     return [_measured(quantity, worst, where), _measured(quantity + ", total", total)]
 
 
-def compare_outputs(adapter: Numerics, reference: Comparison) -> List[Dict[str, Any]]:
+def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     expected = reference.arrays("outputs")
     rank = adapter.place.rank
     errors = [
@@ -130,7 +134,7 @@ def compare_outputs(adapter: Numerics, reference: Comparison) -> List[Dict[str, 
     return [_measured("outputs", error, where)]
 
 
-def compare_dropout(adapter: Numerics, reference: Comparison) -> List[Dict[str, Any]]:
+def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     """How far the outputs with dropout are from those without (root mean square over several
     masks), against how far they should be."""
     expected = reference.arrays("outputs")[f"train-{adapter.place.rank}-0"]
@@ -139,7 +143,7 @@ def compare_dropout(adapter: Numerics, reference: Comparison) -> List[Dict[str, 
     return [_measured("dropout", abs(found / reference.expected["dropout_distance"] - 1))]
 
 
-def compare_training(adapter: Numerics, reference: Comparison) -> List[Dict[str, Any]]:
+def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     """Losses over the optimizer's steps, and what the first of them changed."""
     weights = reference.arrays("weights")
     floor = precisions.load(adapter.case.precision).gradient_floor
@@ -162,7 +166,7 @@ def compare_training(adapter: Numerics, reference: Comparison) -> List[Dict[str,
 
 
 def compare(
-    adapter: Numerics, reference: Comparison, enter: Callable[[str], None]
+    adapter: Compared, reference: Comparison, enter: Callable[[str], None]
 ) -> List[Dict[str, Any]]:
     """All that can be compared in this case; the adapter has just been built. ``enter`` is told
     what begins."""
