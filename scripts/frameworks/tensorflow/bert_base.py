@@ -1,7 +1,7 @@
 """BERT-base pre-training (Devlin et al., 2018, arXiv:1810.04805): masked words and next sentence.
 
 The vocabulary is projected at the masked positions alone, as in the authors' own code. What has
-weights has a name, which is theirs in ``weights.py``.
+weights has a name, which is theirs in ``adapter.py``.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class TiedDecoder(layers.Layer):
     """The masked words' logits: the decoder is the token embedding, with a bias of its own."""
 
     def __init__(self, hyperparameters: Dict[str, Any], token: layers.Embedding) -> None:
-        # Named for its bias, the only weight it owns: see `weights.py`.
+        # Named for its bias, the only weight it owns: see `adapter.py`.
         super().__init__(name="decoder_bias")
         self.token = token
         self.bias = self.add_weight(

@@ -1,7 +1,7 @@
 """ResNet-50 v1.5 (He et al., 2016, arXiv:1512.03385; the stride of 2 moved to the 3x3 convolution).
 
 ``keras.applications.ResNet50`` is v1, with convolution biases: another network. What has weights
-has a name, which is theirs in ``weights.py``.
+has a name, which is theirs in ``adapter.py``.
 """
 
 from __future__ import annotations
