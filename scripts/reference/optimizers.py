@@ -51,4 +51,4 @@ class AdamW:
             weights[name] = weights[name] - self.rate * (change + self.decay * weights[name])
 
 
-OPTIMIZERS = {"sgd": SGD, "adamw": AdamW}
+OPTIMIZERS: dict[str, Any] = {"sgd": SGD, "adamw": AdamW}

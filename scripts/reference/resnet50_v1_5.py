@@ -24,7 +24,8 @@ EXPANSION = 4
 def blocks(hyper: dict[str, Any]) -> list[tuple[str, int, int, int, bool]]:
     """Name, channels in, width, stride, and whether the shortcut is projected, of each block.
     ``stages``: width of the 3x3 convolutions, number of blocks."""
-    found, channels = [], hyper["stages"][0][0]
+    found: list[tuple[str, int, int, int, bool]] = []
+    channels = hyper["stages"][0][0]
     for stage, (width, depth) in enumerate(hyper["stages"]):
         for block in range(depth):
             stride = 2 if stage > 0 and block == 0 else 1

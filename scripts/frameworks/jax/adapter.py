@@ -40,7 +40,7 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         if several:
             parallel.join(self.place)
         self._device = devices.take(self.place)
-        self._ranks = parallel.Ranks() if several else None
+        self._ranks: Any = parallel.Ranks() if several else None
         self._dtype = devices.compute_dtype(self.case.precision, self._device)
         self._shared: Any = ()
         self._own: Any = ()

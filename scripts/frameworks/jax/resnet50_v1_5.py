@@ -74,8 +74,8 @@ def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, 
         drawn[f"{norm}.weight"] = np.ones(channels_out, np.float32)
         drawn[f"{norm}.bias"] = np.zeros(channels_out, np.float32)
     features, classes = hyper["stages"][-1][0] * EXPANSION, hyper["classes"]
-    for kind, shape in (("weight", (features, classes)), ("bias", (classes,))):
-        uniform = random.uniform(-1.0, 1.0, shape) / features**0.5
+    for kind, size in (("weight", (features, classes)), ("bias", (classes,))):
+        uniform = random.uniform(-1.0, 1.0, size) / features**0.5
         drawn[f"classifier.{kind}"] = uniform.astype(np.float32)
     return drawn
 

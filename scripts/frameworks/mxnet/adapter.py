@@ -59,7 +59,7 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             self.case.precision, self._context, self._definition.PRODUCTS
         )
         self._hybridize = devices.hybridize(self.case.mode, self._context, self._dtype)
-        self._group = parameter_server.Group(self.place, children) if several else None
+        self._group: Any = parameter_server.Group(self.place, children) if several else None
 
     def build(self, batch: Dict[str, Any]) -> None:
         mx, definition, steps = self._mx, self._definition, self._steps

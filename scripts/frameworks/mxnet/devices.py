@@ -70,7 +70,7 @@ def refusal(operator: str, dtype: str, device: mx.Context) -> str:
     """Why MXNet cannot compute ``operator``, a product, in ``dtype`` on ``device``, in its own
     words, found by trying; empty where it can."""
     shapes = {"Convolution": (1, 8, 3, 3), "FullyConnected": (8, 8), "batch_dot": (1, 8, 8)}
-    options = {
+    options: Dict[str, Dict[str, Any]] = {
         "Convolution": {"num_filter": 1, "kernel": (3, 3), "no_bias": True},
         "FullyConnected": {"num_hidden": 8, "no_bias": True},
         "batch_dot": {},

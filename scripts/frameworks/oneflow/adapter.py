@@ -4,7 +4,7 @@ optimizer in it and, for several ranks, global tensors."""
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Tuple
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
@@ -103,7 +103,7 @@ class OneFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             self._graph = self._compiled(self._graphs.Forward)
         self._step = lambda: self._graph(self._batch)
 
-    def _graph_parts(self) -> Any:
+    def _graph_parts(self) -> Tuple[Any, Any, Any]:
         return self._definition, self._model, self._amp
 
     def _compiled(self, kind: Any) -> Any:

@@ -56,7 +56,7 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[Product]:
     kept = [buffer.clone() for buffer in model.buffers()]
     state = oneflow.get_rng_state()
     for module in noted:  # no hooks: OneFlow 0.9.0 cannot remove them again
-        module.forward = functools.partial(note, module, module.forward)
+        module.forward = functools.partial(note, module, module.forward)  # type: ignore[method-assign]
     try:
         with oneflow.no_grad():
             forward()

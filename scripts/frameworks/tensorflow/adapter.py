@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from harness.adapter import (
     Collectives,
@@ -199,7 +199,7 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
         functions = {"forward": self._forward, "backward": self._differentiate_alone}
         if self.place.world_size > 1:
             functions["all_reduce"] = self._differentiate
-        programs = {
+        programs: Dict[str, Callable[[], Any]] = {
             name: functools.partial(function.get_concrete_function(self._batch), self._batch)
             for name, function in functions.items()
         }

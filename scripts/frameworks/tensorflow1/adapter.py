@@ -89,7 +89,7 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         self._run = self._session(graph)
         self._run.run(initialize)
         self._variables.load(resident, batch, self._run)
-        self._step = self._first_step
+        self._step: Any = self._first_step
         if self.case.precision == "amp":
             self._mixed_precision.require(self.products(forward_only=False))
 
