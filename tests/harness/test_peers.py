@@ -23,7 +23,7 @@ from framebench.records.disturbance import disturbed
 from framebench.records.run import Run
 from framebench.tables import cases
 from harness import kinds, launcher, rank
-from harness.adapter import Mismatch, Place
+from harness.adapter import Mismatch, Operators, Place, Product
 from harness.kind import Context, Subject
 from harness.measuring import checks, synthetic
 from harness.measuring.loading import load_adapter
@@ -45,9 +45,11 @@ from .test_sensors import GPU, VARIABLES
 from .test_watcher import sample, summary
 
 
-class Clocked(Recorder):
+class Clocked(Operators, Recorder):
     """Its steps take the seconds they are told, on a clock that nothing else moves. The wall clock
     is put back by an hour after 60 steps."""
+
+    PRECISIONS = ("fp32",)
 
     def __init__(self, seconds: Sequence[float], batch: int) -> None:
         super().__init__()
@@ -64,8 +66,11 @@ class Clocked(Recorder):
     def mark(self) -> Any:
         return self.now
 
-    def product_dtypes(self) -> dict[str, int]:
-        return {"float32": 1}
+    def version(self) -> str:
+        return "1"
+
+    def products(self, forward_only: bool) -> list[Product]:
+        return [Product("float32")]
 
 
 @dataclass
