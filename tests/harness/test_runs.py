@@ -279,10 +279,13 @@ def test_parts_that_fail_do_not_cost_the_run(toy: Bench) -> None:
 def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> None:
     script = f"""
 import sys, time
-sys.path.insert(0, {str(ROOT / "scripts")!r})
+sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "scripts")!r}]
+from harness.adapter import StepBreakdown
 from harness.measuring import split
 from harness.messages import report
-class Hanging:
+from tests.harness.test_parts import Recorder
+class Hanging(StepBreakdown, Recorder):
+    PRECISIONS = ("fp32",)
     def parts(self):
         time.sleep(600)
 split._LEAST_SECONDS = 1
