@@ -409,6 +409,20 @@ class StepBreakdown(Capability):
         the weights with gradients that were averaged over the ranks."""
 
 
+def state_of_modules(model: Any, dense: type) -> Dict[str, Variable]:
+    """:meth:`Adapter.state` of a model whose modules name and lay out their arrays as PyTorch's do;
+    ``dense``: the class of its dense layers."""
+    layers = model.named_modules()
+    matrices = {f"{name}.weight" for name, layer in layers if isinstance(layer, dense)}
+
+    def variable(name: str, tensor: Any) -> Variable:
+        axes = DENSE_OI if name in matrices else CONVOLUTION_OIHW if tensor.dim() == 4 else SAME
+        return Variable(tensor, axes, tensor.requires_grad)
+
+    named = (*model.named_parameters(), *model.named_buffers())
+    return {n: variable(n, t) for n, t in named if not n.endswith("num_batches_tracked")}
+
+
 def require(adapter: Adapter, *capabilities: type) -> None:
     """Raises :class:`Unsupported` where ``adapter`` lacks one of ``capabilities``, classes like
     those above, or the precision of its case."""

@@ -7,9 +7,6 @@ import os
 from typing import Any, Dict, List, Sequence, Tuple
 
 from harness.adapter import (
-    CONVOLUTION_OIHW,
-    DENSE_OI,
-    SAME,
     Collectives,
     Exchange,
     Matmul,
@@ -19,6 +16,7 @@ from harness.adapter import (
     Product,
     StepBreakdown,
     Variable,
+    state_of_modules,
 )
 from harness.parts import Part, cut, nested
 
@@ -167,16 +165,7 @@ class OneFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         return found
 
     def state(self) -> Dict[str, Variable]:
-        modules = self._model.named_modules()
-        dense = {f"{n}.weight" for n, m in modules if isinstance(m, self._oneflow.nn.Linear)}
-
-        def variable(name: str, tensor: Any) -> Variable:
-            axes = DENSE_OI if name in dense else CONVOLUTION_OIHW if tensor.dim() == 4 else SAME
-            return Variable(tensor, axes, tensor.requires_grad)
-
-        tensors = (*self._model.named_parameters(), *self._model.named_buffers())
-        named = {name: variable(name, tensor) for name, tensor in tensors}
-        return {n: v for n, v in named.items() if not n.endswith("num_batches_tracked")}
+        return state_of_modules(self._model, self._oneflow.nn.Linear)
 
     def to_numpy(self, tensor: Any) -> Any:
         return self._ranks.local(tensor.detach()).float().numpy()

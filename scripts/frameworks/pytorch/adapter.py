@@ -7,9 +7,6 @@ import itertools
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from harness.adapter import (
-    CONVOLUTION_OIHW,
-    DENSE_OI,
-    SAME,
     Collectives,
     Exchange,
     Matmul,
@@ -20,6 +17,7 @@ from harness.adapter import (
     Product,
     StepBreakdown,
     Variable,
+    state_of_modules,
 )
 from harness.parts import Part, cut
 
@@ -142,16 +140,7 @@ class PyTorchAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         return found
 
     def state(self) -> Dict[str, Variable]:
-        modules = self._model.named_modules()
-        dense = {f"{name}.weight" for name, m in modules if isinstance(m, self._torch.nn.Linear)}
-
-        def variable(name: str, tensor: Any) -> Variable:
-            axes = DENSE_OI if name in dense else CONVOLUTION_OIHW if tensor.dim() == 4 else SAME
-            return Variable(tensor, axes, tensor.requires_grad)
-
-        tensors = (*self._model.named_parameters(), *self._model.named_buffers())
-        named = {name: variable(name, tensor) for name, tensor in tensors}
-        return {n: v for n, v in named.items() if not n.endswith("num_batches_tracked")}
+        return state_of_modules(self._model, self._torch.nn.Linear)
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor.detach().float().cpu().numpy()
