@@ -14,7 +14,7 @@ from harness.adapter import Adapter, Matmul
 from harness.kind import AXES, Context, Kind, Metric, Subject
 from harness.measuring.checks import check_cores, check_products
 
-SIZES = (512, 1024, 2048, 4096, 8192)
+SIZES = (256, 512, 1024, 2048, 4096, 8192)
 BLOCKS = 3  # of products that are timed together; the fastest counts, for disturbances only slow
 BLOCK_SECONDS = 0.1  # at least, so that neither the clock nor the waiting for the device counts
 #: A size is tried if what it will take, by the size before it, fits into what is left of this.
