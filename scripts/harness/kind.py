@@ -51,7 +51,10 @@ def at_least(fewest: int) -> Callable[[str], int]:
     """The type of a whole number that is not below ``fewest``."""
 
     def read(text: str) -> int:
-        value = int(text)
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError(f"must be a whole number of {fewest} or more") from None
         if value < fewest:
             raise ValueError(f"must be {fewest} or more")
         return value

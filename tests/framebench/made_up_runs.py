@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pandas as pd
-from framebench.cases.conditions import CASE, CONDITIONS, Case, Conditions
-from framebench.records.run import Run
+from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Case, Conditions
+from framebench.records.run import Metric, Run
 from framebench.tables import case_tables, cases
 
 _CASE = Case(
@@ -36,8 +36,7 @@ def run(throughput: float | None = 100.0, **changes: Any) -> Run:
         attempt=0,
         status="failed" if throughput is None else "ok",
         reason="broke" if throughput is None else "",
-        throughput=throughput,
-        unit="images/s",
+        metrics=(Metric(THROUGHPUT, throughput, "images/s"),),
         step_seconds=(),
         wall_seconds=None,
         origin="",
@@ -53,14 +52,26 @@ def changed(one: Run, **changes: Any) -> Run:
     # The environment of a run is a digest; the label of one is made of it.
     labels = {*CONDITIONS} - {"machine", "environment"}
     conditions = {name: changes.pop(name) for name in labels if name in changes}
+    figure = {"value": "throughput", "unit": "unit"}
+    metric = {name: changes.pop(key) for name, key in figure.items() if key in changes}
     if "machine_label" in changes:
         conditions["machine"] = changes.pop("machine_label")
     return replace(
         one,
         case=replace(one.case, **case),
         conditions=replace(one.conditions, **conditions),
+        metrics=(one.metrics[0]._replace(**metric),),
         **changes,
     )
+
+
+def measured(kind: str, metrics: Iterable[Metric], **parameters: Any) -> Run:
+    """A run of another kind than steps, which needs no framework."""
+    case = replace(
+        _CASE, framework="", framework_version="", model="", mode=kind, precision="", compiler="",
+        batch_per_device=0, parameters=tuple(sorted(parameters.items())),
+    )  # fmt: skip
+    return replace(run(), case=case, conditions=Conditions("cpu"), metrics=tuple(metrics))
 
 
 def repeats(*throughputs: float | None, **changes: Any) -> list[Run]:

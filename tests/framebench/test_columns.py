@@ -11,6 +11,7 @@ from framebench.tables import (
     columns,
     efficiency,
     largest_batch,
+    measured,
     parity_table,
     scaling,
     split_table,
@@ -31,6 +32,8 @@ TABLES = (
     parity_table.COLUMNS,
     largest_batch.LARGEST_COLUMNS,
     largest_batch.ATTEMPT_COLUMNS,
+    measured.AXES,
+    measured.FIGURES,
     published.COMPARED_COLUMNS,
     findings.COLUMNS,
 )

@@ -20,7 +20,7 @@ from framebench.tables import markdown
 from framebench.tables.cases import group
 
 from .made_up_records import record_of
-from .made_up_runs import repeats
+from .made_up_runs import changed, repeats
 from .test_tables import row
 
 SEVEN = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
@@ -198,7 +198,7 @@ def drifting(after: float, factor: float = 1.0, **changes: Any) -> list[Run]:
 
 def with_own_noise(runs: list[Run]) -> list[Run]:
     return [
-        replace(one, throughput=(one.throughput or 0) * (1 + noise))
+        changed(one, throughput=(one.throughput or 0) * (1 + noise))
         for one, noise in zip(runs, OWN, strict=True)
     ]
 
@@ -219,7 +219,7 @@ def test_pairs_show_what_the_drift_hides_from_two_sets() -> None:
 
 def test_pairs_of_which_one_side_has_no_figure_drop_out() -> None:
     base, candidate = drifting(0), with_own_noise(drifting(8, 0.97))
-    candidate[3] = replace(candidate[3], status="failed", reason="broke", throughput=None)
+    candidate[3] = changed(candidate[3], status="failed", reason="broke", throughput=None)
     found = row(compared(base, candidate))
     assert (found["verdict"], found["pairs"]) == ("slower", 11)
     assert (found["base_repeats"], found["candidate_repeats"]) == (12, 11)

@@ -34,6 +34,7 @@ ORDER = [
     "start_rank",
     # a run, from the command line to its record
     "request",
+    "describe",
     "provenance",
     "record",
     "nodes",

@@ -55,16 +55,18 @@ def test_a_kind_from_another_folder_needs_no_framework(toy: Bench, devices: int)
     assert {tuple(rank["phases"]) for rank in record["ranks"]} == {("fill_seconds",)}
 
 
-def test_a_kind_without_tables_is_named_and_stops_nothing(toy: Bench) -> None:
+def test_its_record_is_a_run_like_any_other(toy: Bench) -> None:
     toy.run("", **COPY)
     other = Bench(toy.folder, toy.python, toy.marker)
     toy.output.rename(toy.output.with_name("copy.json"))
     assert other.run("").record["status"] == "ok"
     found = record_sets.load(toy.output.parent)
-    assert [run.case.mode for run in found.runs] == ["train"]
-    (problem,) = found.problems
-    assert problem.origin == "copy.json"
-    assert "is of kind 'memory_copy', which has no table here" in problem.message
+    assert not found.problems
+    copy, step = found.runs
+    assert (copy.case.mode, step.case.mode) == ("memory_copy", "train")
+    assert [metric.name for metric in copy.metrics] == ["bandwidth", "longest_copy"]
+    assert copy.case.parameters == (("copies", 10), ("size", 2**20))
+    assert (copy.case.framework, copy.case.batch_per_device) == ("", 0)
 
 
 BROKEN = """

@@ -182,12 +182,22 @@ def tabulated(
     searched: Sequence[searches.Result],
     reached: Sequence[peaks.Peak],
 ) -> tuple[cases.CaseResults, dict[str, pd.DataFrame]]:
-    """The cases of a set of records, judged once for all that is made of them, and all tables."""
+    """The cases of a set of records that time steps, judged once for all that is made of them, and
+    all tables, those of other kinds of measurement too."""
     from .records import parity, peaks, proofs
-    from .tables import case_tables, cases, efficiency, largest_batch, parity_table, split_table
+    from .tables import (
+        case_tables,
+        cases,
+        efficiency,
+        largest_batch,
+        measured,
+        parity_table,
+        split_table,
+    )
 
     models = catalog.load_catalog(PROJECT).models
-    grouped = cases.group(record_set.runs, proofs.Marks(certificates, models))
+    everything = cases.group(record_set.runs, proofs.Marks(certificates, models))
+    grouped = {key: result for key, result in everything.items() if key.case.is_step}
     tables = case_tables.build(grouped)
     tables["efficiency"] = efficiency.table(
         grouped, peaks.Peaks(reached), models, efficiency.load_datasheets()
@@ -197,7 +207,7 @@ def tabulated(
         tables["parity"] = parity_table.table(parity.latest(certificates))
     if searched:
         tables |= largest_batch.tables(searched)
-    return grouped, tables
+    return grouped, tables | measured.tables(everything)
 
 
 def unproved_text(summary: pd.DataFrame) -> str:

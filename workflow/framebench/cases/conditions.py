@@ -13,11 +13,18 @@ from typing import Any, NamedTuple
 
 #: The input pipeline of whoever does not say of another.
 NATIVE = "native"
+#: The metric of steps.
+THROUGHPUT = "throughput"
+#: The kinds of measurement that time steps of a model.
+MODES = ("train", "inference")
+#: Of a kind of measurement: name and value of each, in the order of the names.
+Parameters = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What was asked for. ``batch_per_device`` is in samples."""
+    """What was asked for. ``mode``: the kind of measurement; what that does not have is "" or 0.
+    ``batch_per_device`` is in samples; ``parameters``: of the kind, () for steps."""
 
     framework: str
     framework_version: str
@@ -29,6 +36,12 @@ class Case:
     nodes: int
     devices_per_node: int
     batch_per_device: int
+    parameters: Parameters = ()
+
+    @property
+    def is_step(self) -> bool:
+        """Whether steps of a model are timed."""
+        return self.mode in MODES
 
     @property
     def devices(self) -> int:
@@ -71,7 +84,8 @@ class Conditions:
         return tuple((value not in (None, NATIVE), value) for value in _CONDITIONS_OF(self))
 
 
-CASE = tuple(field.name for field in fields(Case))
+#: Those that every table has a column for.
+CASE = tuple(field.name for field in fields(Case) if field.name != "parameters")
 CONDITIONS = tuple(field.name for field in fields(Conditions))
 #: The columns that say what the figures of a row are of.
 KEYS = (*CASE, *CONDITIONS)
@@ -80,11 +94,13 @@ _CASE_OF, _CONDITIONS_OF = attrgetter(*CASE), attrgetter(*CONDITIONS)
 
 
 class Key(NamedTuple):
-    """What the repeats of a case have in common. Images/s and sentences/s have no common median."""
+    """What the figures of a case's repeats have in common: images/s and sentences/s have no common
+    median."""
 
     case: Case
     conditions: Conditions
     unit: str
+    metric: str = THROUGHPUT
 
     @property
     def cells(self) -> tuple[Any, ...]:
@@ -112,6 +128,8 @@ class Key(NamedTuple):
             case.batch_per_device,
             case.nodes,
             case.devices_per_node,
+            tuple((name, str(type(value)), value) for name, value in case.parameters),
+            self.metric,
             self.unit,
         )
 

@@ -12,20 +12,26 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..config.catalog import Catalog
+from ..config.kinds import Measurement
 from ..config.settings import Settings
 from ..config.suite import AXES, BATCHES, Axes, Suite
 from ..config.validation import ConfigError
 from ..machine.local import Machine
+from .conditions import MODES, Parameters
 from .names import topology_of
 
+#: In the place of a framework or model that there is none of.
+NONE = "none"
 #: The batch of a case whose largest one is still to be found.
 MAX = "max"
 
 
 class Case(NamedTuple):
-    """One point of the matrix. ``batch_per_device`` in samples, MAX, or TOTAL/DEVICES where a
-    total batch has no whole number for each of them; ``sequence_length`` in tokens, None for a
-    model without sequences; ``variant``: of an A/B test, "" where there is none."""
+    """One point of the matrix. ``mode``: the kind of measurement; what that does not have of a case
+    is "" or 0. ``batch_per_device`` in samples, MAX, or TOTAL/DEVICES where a total batch has no
+    whole number for each of them; ``sequence_length`` in tokens, None for a model without
+    sequences; ``variant``: of an A/B test, "" where there is none; ``parameters``: of the kind, in
+    the order of their names, () for steps."""
 
     framework: str
     model: str
@@ -37,6 +43,12 @@ class Case(NamedTuple):
     compiler: str
     sequence_length: int | None
     variant: str = ""
+    parameters: Parameters = ()
+
+    @property
+    def is_step(self) -> bool:
+        """Whether steps of a model are timed."""
+        return self.mode in MODES
 
     @property
     def topology(self) -> str:
@@ -61,7 +73,9 @@ class Case(NamedTuple):
 
     def __str__(self) -> str:
         words = [self.framework, self.model, self.mode, self.precision, self.compiler]
-        words += [self.topology, f"batch {self.batch_per_device}"]
+        words = [*filter(None, words), self.topology]
+        words += [f"batch {self.batch_per_device}"] if self.batch_per_device else []
+        words += [f"{name} {value}" for name, value in self.parameters]
         words += [f"(total {self.batch_total})"] if self.devices > 1 and self.batch_total else []
         words += [f"seq {self.sequence_length}"] if self.sequence_length else []
         words += [f"variant {self.variant}"] if self.variant else []
@@ -125,11 +139,13 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
 def cases(suite: Suite, catalog: Catalog) -> list[Case]:
     """All cases of a suite in a stable order, each once: the axes, and the axes with each include
     block's values put in, less what an exclude pattern matches."""
-    blocks = [suite.axes, *(_replaced(suite.axes, block) for block in suite.include)]
+    axes = [suite.axes] if suite.axes else []
+    blocks = [*axes, *(_replaced(suite.axes or {}, block) for block in suite.include)]
+    of_steps = (case for block in blocks for case in _product(suite, block, catalog))
+    of_kinds = (case for one in suite.measurements.values() for case in _measured(one, catalog))
     found = dict.fromkeys(
         case._replace(variant=variant)
-        for block in blocks
-        for case in _product(suite, block, catalog)
+        for case in itertools.chain(of_steps, of_kinds)
         for variant in suite.variants or [""]
     )
     for number, pattern in enumerate(suite.exclude):
@@ -147,8 +163,10 @@ def cases(suite: Suite, catalog: Catalog) -> list[Case]:
 
 
 def narrow(found: list[Case], settings: Settings) -> list[Case]:
-    """The cases of the frameworks and models that the configuration asks for."""
-    kept = [c for c in found if c.framework in settings.frameworks and c.model in settings.models]
+    """The cases of the frameworks and models that the configuration asks for, and those that have
+    none."""
+    frameworks, models = {*settings.frameworks, ""}, {*settings.models, ""}
+    kept = [c for c in found if c.framework in frameworks and c.model in models]
     if not kept:
         raise ConfigError(
             f"config: frameworks={','.join(settings.frameworks)} models="
@@ -192,9 +210,14 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
     """Folder of a case's records, relative to ``results/runs``. The name ends in a digest of
     everything that decides what is measured (steps, accelerator, cores, seed, environment), so
     that a changed setting is another folder and no earlier result is taken for it."""
-    # Without a variant as before there were any.
-    text = json.dumps([case if case.variant else case[:-1], request], sort_keys=True)
+    # Without a variant and without parameters as before there were any.
+    deciding = [*case] if case.parameters else [*case[:-1]] if case.variant else [*case[:-2]]
+    text = json.dumps([deciding, request], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    if not case.is_step:
+        words = [case.mode, case.precision, case.compiler, case.topology, case.variant]
+        folders = f"{case.framework or NONE}/{case.model or NONE}"
+        return f"{folders}/{'-'.join(filter(None, words))}-{digest}"
     sequence = f"-s{case.sequence_length}" if case.sequence_length else ""
     variant = f"-{case.variant}" if case.variant else ""
     return (
@@ -240,6 +263,21 @@ def _of_model(
         name = catalog.native_compiler(framework) if compiler == "native" else compiler
         size = _each(batch, int(nodes) * int(devices)) if axis == "batch_total" else batch
         yield Case(framework, model, mode, int(nodes), int(devices), size, precision, name, length)
+
+
+def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
+    """All cases of a kind of measurement. A model without sequences has none of a length."""
+    without: dict[str, Any] = {"batch_per_device": 0, "sequence_length": None, "mode": one.kind}
+    axes = {axis: one.axes.get(axis, [without.get(axis, "")]) for axis in Case._fields[:-2]}
+    parameters = {name: one.parameters[name].values for name in sorted(one.parameters)}
+    for values in itertools.product(*axes.values()):
+        case = Case(*values)
+        if case.model and not catalog.models[case.model]["sequence_lengths"]:
+            case = case._replace(sequence_length=None)
+        if case.compiler == "native":
+            case = case._replace(compiler=catalog.native_compiler(case.framework))
+        for chosen in itertools.product(*parameters.values()):
+            yield case._replace(parameters=tuple(zip(parameters, chosen, strict=True)))
 
 
 def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:

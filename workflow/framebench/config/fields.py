@@ -43,10 +43,11 @@ MILLION = 1_000_000
 @dataclass(frozen=True)
 class Context:
     """What a configuration is checked against. ``deployment``: what ``--sdm`` asks for, ""
-    where it is not given."""
+    where it is not given; ``kinds``: a folder of further kinds of measurement."""
 
     catalog: Catalog
     deployment: str = ""
+    kinds: Path | None = None
 
 
 class Keys(BaseModel):
@@ -61,6 +62,8 @@ class Keys(BaseModel):
     @classmethod
     def _known(cls, data: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
         """Says of an unknown key which there are, beside what is wrong with the others."""
+        if cls.model_config["extra"] == "allow":
+            return check(data)
         keys = list(cls.model_fields)
         unknown = [key for key in data if key not in keys] if isinstance(data, Mapping) else []
         if not unknown:

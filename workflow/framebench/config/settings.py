@@ -31,6 +31,7 @@ from .fields import (
     Share,
     Side,
     Switch,
+    Text,
     Whole,
     default,
     each_once,
@@ -49,7 +50,7 @@ FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_b
 
 
 def _suite(name: str, info: ValidationInfo[Context]) -> Suite:
-    return load_suite(name, info.context.catalog)
+    return load_suite(name, info.context.catalog, info.data.get("kinds"))
 
 
 def _results(folder: Path) -> Path:
@@ -73,6 +74,7 @@ _Statuses = Annotated[
 class Configuration(Keys):
     """The keys of the configuration."""
 
+    kinds: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
     suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     results: Annotated[Folder, AfterValidator(_results)] = default("results")
     records: Records | None = None

@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    model_validator,
+)
 
-from . import precisions, values
+from . import kinds, precisions, values
 from .batch_search import Bounds
 from .catalog import Catalog
 from .fields import (
@@ -29,6 +36,7 @@ from .fields import (
     default,
     validated,
 )
+from .kinds import Measurement
 from .provided import Interpreter
 from .repeats import AUTO, Repeats
 from .validation import MissingKey, NotAllowed, show
@@ -206,6 +214,43 @@ class AxesKeys(Keys):
 AXES = tuple(AxesKeys.model_fields)
 
 
+class _MeasurementKeys(AxesKeys):
+    """Axes, and the parameters of a kind, which it declares itself."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+_Scalar = str | int | float | bool
+_PARAMETER = "a text, a number, true or false, or a list of these"
+
+
+def _measurements(
+    written: dict[str, _MeasurementKeys], info: ValidationInfo[Context]
+) -> dict[str, Measurement]:
+    axes = info.data.get("axes")
+    usual = dict(AxesKeys.model_validate({}, context=info.context)) if axes is None else axes
+    found = {}
+    for kind, keys in written.items():
+        chosen = {axis: value for axis, value in _named(keys).items() if axis in AXES}
+        try:
+            texts = {name: _texts(name, value) for name, value in (keys.model_extra or {}).items()}
+            found[kind] = kinds.measurement(
+                kind, chosen, usual, texts, info.context.catalog, info.context.kinds
+            )
+        except NotAllowed as error:
+            key = ".".join(filter(None, (kind, error.key)))
+            raise NotAllowed(error.allowed, error.shown or "nothing", key) from None
+    return found
+
+
+def _texts(name: str, written: Any) -> list[str]:
+    """Values of a parameter as the harness takes them."""
+    values = written if isinstance(written, list) else [written]
+    if not values or not all(isinstance(value, _Scalar) for value in values):
+        raise NotAllowed(_PARAMETER, show(written), name)
+    return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+
+
 class _Pattern(Keys):
     """What the cases have in common that are left out."""
 
@@ -227,8 +272,12 @@ def _all_axes(axes: AxesKeys) -> Axes:
     return {axis: chosen for axis, chosen in axes if chosen is not None}
 
 
+def _named(block: AxesKeys | _Pattern) -> Axes:
+    return {axis: chosen for axis, chosen in block if axis in block.model_fields_set}
+
+
 def _named_axes(block: AxesKeys | _Pattern) -> Axes:
-    named = {axis: chosen for axis, chosen in block if axis in block.model_fields_set}
+    named = _named(block)
     if not named:
         raise NotAllowed("at least 1 axis")
     for axis, chosen in named.items():
@@ -257,9 +306,20 @@ class SuiteFile(Keys):
         Allowed("a mapping from name to nothing, or to environments, interpreters and variables"),
     ] = default({})
     largest_batch: Annotated[Bounds, ReadAs(_BoundsKeys, _bounds)] = default({})
-    axes: Annotated[Axes, ReadAs(AxesKeys, _all_axes)]
+    axes: Annotated[Axes, ReadAs(AxesKeys, _all_axes)] | None = None
     include: list[Annotated[Axes, ReadAs(AxesKeys, _named_axes)]] = default([])
     exclude: list[Annotated[Axes, ReadAs(_Pattern, _named_axes)]] = default([])
+    measurements: Annotated[
+        dict[str, Measurement], ReadAs(dict[str, _MeasurementKeys], _measurements)
+    ] = default({})
+
+    @model_validator(mode="after")
+    def _something(self) -> SuiteFile:
+        if self.axes is None and not self.measurements:
+            raise MissingKey("axes", "measurements")
+        if self.axes is None and self.include:
+            raise MissingKey("axes", "no include")
+        return self
 
 
 class Suite(SuiteFile):
@@ -284,9 +344,10 @@ class Suite(SuiteFile):
         return self.steps.timed
 
 
-def load_suite(name: str, catalog: Catalog) -> Suite:
-    """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file. Raises
-    :class:`NotAllowed` where there is none, ConfigError for what is wrong with it."""
+def load_suite(name: str, catalog: Catalog, kinds: Path | None = None) -> Suite:
+    """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file.
+    ``kinds``: a folder of further kinds of measurement. Raises :class:`NotAllowed` where there is
+    no such suite, ConfigError for what is wrong with it."""
     folder = catalog.root / "config" / "suites"
     by_path = name.endswith((".yaml", ".yml"))
     path = values.path(name if by_path else str(folder / f"{name}.yaml"))
@@ -294,5 +355,5 @@ def load_suite(name: str, catalog: Catalog) -> Suite:
         known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
         raise NotAllowed(f"{known}, or the path of a YAML file", show(name))
     shown = path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path
-    checked = validated(SuiteFile, read_yaml(path), Context(catalog), str(shown))
+    checked = validated(SuiteFile, read_yaml(path), Context(catalog, kinds=kinds), str(shown))
     return Suite.model_construct(path=shown, **dict(checked))

@@ -75,6 +75,14 @@ def folder(text: str) -> Path:
     return named
 
 
+def existing_folder(text: str) -> Path:
+    """The path of a folder. Raises :class:`NotAllowed` for what is none."""
+    named = path(text)
+    if not named.is_dir():
+        raise NotAllowed("the path of a folder that exists")
+    return named
+
+
 def environment_file(text: str) -> Path:
     """The path of a file. Raises :class:`NotAllowed` for what is none."""
     named = path(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -58,6 +60,11 @@ def from_file(file: EnvironmentFile, settings: Settings) -> Software:
     return Software("venv", (f"{folder}/bin/python",), file.digest, file=file, folder=folder)
 
 
+def of_driver() -> Software:
+    """The driver's own Python, for kinds of measurement that need no framework."""
+    return Software("interpreter", (sys.executable,), f"Python {platform.python_version()}")
+
+
 def from_interpreter(path: str) -> Software:
     """An existing Python, known by its path."""
     return Software("interpreter", (path,), path)
@@ -101,7 +108,8 @@ def check_interpreters(known: Mapping[str, Software], settings: Settings) -> Non
     those ``known`` by their names that are none."""
     faults = []
     for name, one in known.items():
-        fault = interpreter_fault(one.python[0]) if one.way == "interpreter" else ""
+        provided = name and one.way == "interpreter"
+        fault = interpreter_fault(one.python[0]) if provided else ""
         framework, _, variant = name.partition("@")
         key = f"{SOURCE}: interpreters.{framework}"
         if variant:
@@ -115,6 +123,8 @@ def check_interpreters(known: Mapping[str, Software], settings: Settings) -> Non
 def _software(name: str, settings: Settings, catalog: Catalog, accelerator: str) -> Software | None:
     """None where nothing was provided that must be."""
     framework, _, variant = name.partition("@")
+    if not framework:
+        return of_driver()
     own = settings.suite.variants.get(variant)
     if own and framework in own.interpreters:
         return from_interpreter(own.interpreters[framework])

@@ -66,6 +66,8 @@ def of_runs(
 
 
 def _guess(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float:
+    if not case.is_step:
+        return START_SECONDS
     operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
     if case.mode == "train":
         operations *= 3  # the backward pass costs about two forward passes

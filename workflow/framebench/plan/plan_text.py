@@ -24,10 +24,12 @@ def describe(plan: Plan, description: str = "") -> str:
     warmup = f"{suite.warmup_steps}{limit}"
     width = suite.repeats.width
     until = f" (as many as make the interval {width:.1%} wide)" if width else ""
+    steps = f", each {warmup} warm-up and {suite.timed_steps} timed steps"
+    if not any(case.is_step for case in plan.cases):
+        steps = ""
     lines = [
         f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
-        f"  {len(cases)} cases x {suite.repeats} repeats{until} = {len(plan.runs)} runs, each "
-        f"{warmup} warm-up and {suite.timed_steps} timed steps",
+        f"  {len(cases)} cases x {suite.repeats} repeats{until} = {len(plan.runs)} runs{steps}",
         f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}",
         *_side_by_side(plan),
         f"  to do: {len(plan.pending)} runs, about {duration(remaining(plan))} "
@@ -130,7 +132,8 @@ def _at_most(plan: Plan) -> list[str]:
 
 def _provided(plan: Plan) -> list[str]:
     """What is not made from a file of ours."""
-    return [f"  {name}: {one}" for name, one in sorted(plan.software.items()) if not one.file]
+    provided = sorted(plan.software.items())
+    return [f"  {name}: {one}" for name, one in provided if name and not one.file]
 
 
 def _table(header: list[str], rows: Iterable[list[str]]) -> list[str]:

@@ -125,6 +125,7 @@ def make_plan(
     requests = {
         case: {
             **request(software(case, settings.suite), settings, place, runs_in),
+            **_steps(case, settings.suite),
             **({"variables": own} if (own := variables(case, settings.suite)) else {}),
         }
         for case in cases
@@ -194,7 +195,7 @@ def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
 
 def software(case: Case, suite: Suite) -> str:
     """The name of what a case runs in: its framework, or ``FRAMEWORK@VARIANT`` where the variant
-    brings an environment or an interpreter of its own."""
+    brings an environment or an interpreter of its own; "" for the driver's own Python."""
     variant = suite.variants.get(case.variant)
     own = variant and case.framework in {**variant.environments, **variant.interpreters}
     return f"{case.framework}@{case.variant}" if own else case.framework
@@ -231,15 +232,24 @@ def request(
 
 
 def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
-    """The part of a request that stands in a record's settings and in the conditions of its run."""
-    suite = settings.suite
+    """The part of a request that stands in a record's settings and in the conditions of its run,
+    but for the numbers of steps."""
     return {
         "accelerator": place.accelerator,
         "cores_per_device": place.cores_per_device,
+        **({"side_by_side": True} if settings.side_by_side else {}),
+    }
+
+
+def _steps(case: Case, suite: Suite) -> dict[str, Any]:
+    """The numbers of steps of a case, as the settings of its record have them; {} for a kind of
+    measurement that counts none."""
+    if not case.is_step and not suite.measurements[case.mode].counts_steps:
+        return {}
+    return {
         "warmup_steps": suite.warmup_steps,
         **({"warmup_limit": suite.warmup_limit} if suite.warmup_limit else {}),
         "timed_steps": suite.timed_steps,
-        **({"side_by_side": True} if settings.side_by_side else {}),
     }
 
 
@@ -278,7 +288,10 @@ def _as_asked(
     wanted = {
         folder: (
             _asked(case),
-            conditions.of_settings({**measuring, "variant": case.variant}, case.sequence_length),
+            conditions.of_settings(
+                {**measuring, **_steps(case, settings.suite), "variant": case.variant},
+                case.sequence_length,
+            ),
         )
         for case, folder in folders.items()
     }

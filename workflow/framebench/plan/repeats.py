@@ -28,9 +28,11 @@ def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
     if any(run.status != "ok" for run in ordered):
         return max(count, ordered[-1].repeat)
     while count < repeats.at_most and len(ordered) >= count:
-        values = [run.throughput for run in ordered[:count] if run.throughput is not None]
+        values = [run.figure for run in ordered[:count] if run.figure is not None]
         interval = intervals.median_interval(values)
-        if interval and interval[1] - interval[0] <= repeats.width * descriptive.median(values):
+        if interval and interval[1] - interval[0] <= repeats.width * abs(
+            descriptive.median(values)
+        ):
             break
         needed = intervals.repeats_for_width(values, repeats.width) or 0
         count = min(repeats.at_most, max(2 * count, needed))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..cases.conditions import MODES
 from ..config import precisions
 from ..config.precisions import Precision
 from ..files import json_files
@@ -20,7 +21,7 @@ from .record_files import (
     read,
     variables_of,
 )
-from .run import MODES, Problem, cause
+from .run import Problem, cause
 
 KIND = "parity"
 
@@ -104,7 +105,7 @@ def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
     files, problems = json_files.below(folder)
     for path in files:
         try:
-            certificate = _certificate(read(path, [KIND]))
+            certificate = _certificate(read(path, KIND))
         except (OSError, ValueError) as error:
             problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
             continue

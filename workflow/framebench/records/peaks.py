@@ -75,7 +75,7 @@ def load(folder: Path) -> tuple[list[Peak], list[Problem]]:
     files, problems = json_files.below(folder)
     for path in files:
         try:
-            found.append(_peak(read(path, [KIND])))
+            found.append(_peak(read(path, KIND)))
         except (OSError, ValueError) as error:
             problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
     return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]

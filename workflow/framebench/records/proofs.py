@@ -31,8 +31,9 @@ class Marks:
     def doubt(self, run: Run) -> Doubt | None:
         """``parity`` where a comparison of what ``run`` computed failed, else ``unproved`` unless
         all that it takes has passed: on one device; in training also on several, where it had
-        several, and with dropout, where the model has it. None of runs of others."""
-        if run.case.source != "framebench":
+        several, and with dropout, where the model has it. None of runs of others, and of other
+        kinds than steps: what ran there is checked by the kind itself."""
+        if run.case.source != "framebench" or not run.case.is_step:
             return None
         several = run.case.mode == "train" and run.case.devices > 1
         key = (_subject(run), run.environment, run.variables, run.computation, run.machine, several)

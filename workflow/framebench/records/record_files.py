@@ -16,17 +16,15 @@ from typing import Any
 
 import fastjsonschema
 
-from ..cases.conditions import Case, of_settings
+from ..cases.conditions import MODES, THROUGHPUT, Case, of_settings
 from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
 from . import by_node, converters, doubts
 from .communication import all_reduce_of
-from .run import NO_REASON, Problem, Run, cause
+from .run import NO_REASON, Metric, Problem, Run, cause
 from .step_parts import split_of
 
-#: The kinds of measurement that the tables are of.
-RUNS = ("train", "inference")
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 # Of an environment: more than packages, what they are built on.
 _PROVIDED = ("image", "image_digest", "modules")
@@ -76,15 +74,15 @@ def _latest(attempts: list[Run]) -> list[Run]:
     return kept
 
 
-def read(path: Path, kinds: Sequence[str] = RUNS) -> dict[str, Any]:
-    """The record of one of these ``kinds`` at ``path``. Raises OSError where it cannot be read,
-    ValueError where it is none."""
-    return parse(json_files.content_of(path), kinds)
+def read(path: Path, kind: str = "") -> dict[str, Any]:
+    """The record at ``path``, of this ``kind`` or, without one, of any that has a metric. Raises
+    OSError where it cannot be read, ValueError where it is none."""
+    return parse(json_files.content_of(path), kind)
 
 
-def parse(content: bytes, kinds: Sequence[str] = RUNS) -> dict[str, Any]:
-    """A record of one of these ``kinds`` from its bytes, of whichever format it is. Raises
-    ValueError with what is wrong and where."""
+def parse(content: bytes, kind: str = "") -> dict[str, Any]:
+    """The same from its bytes, of whichever format it is. Raises ValueError with what is wrong and
+    where."""
     record = converters.current(json_files.decode(content))
     form = record.get("format") if isinstance(record, dict) else None
     if form != converters.FORMAT:
@@ -97,21 +95,26 @@ def parse(content: bytes, kinds: Sequence[str] = RUNS) -> dict[str, Any]:
         shown = _shortened(repr(error.value))
         message = _shortened(str(error.message), 300)
         raise ValueError(f"breaks the record schema: {message}; found {shown}") from error
-    if record["kind"] not in kinds:
-        shown = _shortened(repr(record["kind"]))
-        wanted = ", ".join(kinds)
-        raise ValueError(f"is of kind {shown}, which has no table here; allowed: {wanted}")
+    shown = _shortened(repr(record["kind"]))
+    if kind and record["kind"] != kind:
+        raise ValueError(f"is of kind {shown}; allowed here: {kind}")
+    if not kind and not record["metrics"]:
+        raise ValueError(f"is of kind {shown}, which has no metric; allowed: one that has")
     _check_case(record)
     return dict(record)
 
 
 def _check_case(record: Mapping[str, Any]) -> None:
-    """Raises ValueError where something is null that a kind with a framework has. What else a kind
-    does not have, its readers do not ask for."""
-    needed = ["framework", "model", "precision"]
-    needed += ["batch_per_device", "compiler"] if record["kind"] in RUNS else []
+    """Raises ValueError where something is null that steps of a model have, or another kind that
+    the project's own readers ask for."""
+    needed: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    if record["kind"] in MODES:
+        needed = ("framework", "model", "precision", "batch_per_device", "compiler")
+        steps = ("warmup_steps", "timed_steps")
+    elif record["kind"] in ("parity", "peak"):
+        needed = ("framework", "model", "precision")
     missing = [key for key in needed if record["case"][key] is None]
-    steps = ("warmup_steps", "timed_steps") if record["kind"] in RUNS else ()
     missing += [key for key in steps if key not in record["settings"]]
     if missing:
         raise ValueError(f"is of kind {record['kind']!r}, but has no {', '.join(missing)}")
@@ -134,30 +137,31 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     repeat, attempt = repeat_and_attempt(file.stem) or (record["repeat"], 0)
     if repeat != record["repeat"]:
         raise ValueError(f"is named as repeat {repeat}, but holds repeat {record['repeat']}")
-    is_ok = record["status"] == "ok"
+    is_ok, is_step = record["status"] == "ok", record["kind"] in MODES
     slowest = _slowest(record["ranks"])
     steps = _steps_of(slowest)
     hardware = hardware_label(environment["hardware"])
     return Run(
         case=Case(
-            framework=case["framework"],
+            framework=case["framework"] or "",
             framework_version=record["framework_version"],
             source=record["source"],
-            model=case["model"],
+            model=case["model"] or "",
             mode=record["kind"],
-            precision=case["precision"],
-            compiler=case["compiler"],
+            precision=case["precision"] or "",
+            compiler=case["compiler"] or "",
             nodes=int(case["nodes"]),
             devices_per_node=int(case["devices_per_node"]),
-            batch_per_device=int(case["batch_per_device"]),
+            batch_per_device=int(case["batch_per_device"] or 0),
+            # Those of steps are how often something is timed besides.
+            parameters=() if is_step else tuple(sorted(record["parameters"].items())),
         ),
         conditions=of_settings(record["settings"], case["sequence_length"]),
         repeat=int(record["repeat"]),
         attempt=attempt,
         status=record["status"],
         reason="" if is_ok else record["reason"].strip() or NO_REASON,
-        throughput=_checked_throughput(record) if is_ok else None,
-        unit=_throughput(record)["unit"],
+        metrics=_throughput(record) if is_step else _metrics(record),
         step_seconds=steps,
         wall_seconds=float(record["wall_seconds"]),
         origin=origin,
@@ -192,13 +196,15 @@ def _most(ranks: Sequence[Mapping[str, Any]], field: str) -> int | None:
 
 
 def _joules_per_sample(record: Mapping[str, Any]) -> float | None:
-    """Of all sources that were read (processors, memory, GPUs) together; None without any."""
+    """Of all sources that were read (processors, memory, GPUs) together; None without any, or
+    without samples."""
     known = []
     for _, watch in by_node.found(record, "watch"):
         joules = [float(value) for value in watch["energy_joules"].values() if value is not None]
         known += [sum(joules)] if joules else []
     # Of some nodes alone it would not be that of the samples of all.
-    return sum(known) / record["samples"] if len(known) == record["case"]["nodes"] else None
+    complete = record["samples"] and len(known) == record["case"]["nodes"]
+    return sum(known) / record["samples"] if complete else None
 
 
 def variables_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -220,18 +226,26 @@ def computation_of(record: Mapping[str, Any]) -> str:
     return str(record["environment"]["code"].get("computation", ""))
 
 
-def _throughput(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The metric of that name. Raises ValueError for a record without it."""
-    metric = record["metrics"].get("throughput")
-    if metric is None:
-        raise ValueError(f"is of kind {record['kind']!r}, but has no metric 'throughput'")
-    return dict(metric)
+def _metrics(record: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """Those of any kind. Raises ValueError where one of an ok record is no number."""
+    found = tuple(
+        Metric(name, one["value"], one["unit"], one["better"])
+        for name, one in record["metrics"].items()
+    )
+    for name, value, _, _ in found if record["status"] == "ok" else ():
+        if value is None or not math.isfinite(value):
+            raise ValueError(f"is ok, but its {name} is {value}; allowed: a number")
+    return found
 
 
-def _checked_throughput(record: Mapping[str, Any]) -> float:
-    """Samples/s of an ok record, which must be samples / window and nothing else."""
-    value = _throughput(record)["value"]
-    samples, window = record["samples"], record["window_seconds"]
+def _throughput(record: Mapping[str, Any]) -> tuple[Metric]:
+    """Samples/s of steps, of an ok record samples / window and nothing else."""
+    if THROUGHPUT not in record["metrics"]:
+        raise ValueError(f"is of kind {record['kind']!r}, but has no metric {THROUGHPUT!r}")
+    metric = record["metrics"][THROUGHPUT]
+    value, samples, window = metric["value"], record["samples"], record["window_seconds"]
+    if record["status"] != "ok":
+        return (Metric(THROUGHPUT, None, metric["unit"]),)
     if value is None or not (value > 0 and math.isfinite(value)):
         raise ValueError(f"is ok, but its throughput is {value}; allowed: a number above 0")
     if not (samples and window):
@@ -241,7 +255,7 @@ def _checked_throughput(record: Mapping[str, Any]) -> float:
             f"states a throughput of {value}, but {samples} samples in {window} s are "
             f"{samples / window}"
         )
-    return float(value)
+    return (Metric(THROUGHPUT, float(value), metric["unit"]),)
 
 
 def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

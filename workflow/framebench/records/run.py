@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..cases.conditions import Case, Conditions, Key
+from ..cases.conditions import THROUGHPUT, Case, Conditions, Key
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
@@ -14,12 +14,20 @@ from .communication import AllReduce
 from .step_parts import Split
 
 STATUSES = ("ok", "oom", "unsupported", "timeout", "failed")
-MODES = ("train", "inference")
 NO_REASON = "no reason given"
 
 
 class RecordsError(ValueError):
     """The given path cannot be read as a set of records at all; the message says why."""
+
+
+class Metric(NamedTuple):
+    """A figure of a run. ``value`` is None unless the run is ok; ``better``: higher or lower."""
+
+    name: str
+    value: float | None
+    unit: str
+    better: str = "higher"
 
 
 class Doubt(NamedTuple):
@@ -33,9 +41,9 @@ class Doubt(NamedTuple):
 class Run:
     """One repeat of one case, measured by us or imported.
 
-    `throughput` is in `unit` (global samples/s), None unless `status` is "ok"; `step_seconds` are
-    the timed steps of the slowest rank, whose number is `slowest_rank`, () and None for imported
-    runs; `attempt` is 0 for the first.
+    `metrics` has at least one, the kind's principal one first: of steps throughput (global
+    samples/s). `step_seconds` are the timed steps of the slowest rank, whose number is
+    `slowest_rank`, () and None for imported runs; `attempt` is 0 for the first.
     `origin` is the record's path below the set's root, or "runs.csv:LINE". `hardware` (a label)
     and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
     not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
@@ -56,8 +64,7 @@ class Run:
     attempt: int
     status: str
     reason: str
-    throughput: float | None
-    unit: str
+    metrics: tuple[Metric, ...]
     step_seconds: tuple[float, ...]
     wall_seconds: float | None
     origin: str
@@ -78,9 +85,35 @@ class Run:
     computation: str = ""
 
     @property
+    def keys(self) -> tuple[Key, ...]:
+        """Of each metric, what the repeats of its case have in common."""
+        case, conditions = self.case, self.conditions
+        return tuple(Key(case, conditions, one.unit, one.name) for one in self.metrics)
+
+    @property
     def key(self) -> Key:
-        """What the repeats of its case have in common."""
-        return Key(self.case, self.conditions, self.unit)
+        """That of the principal metric."""
+        first = self.metrics[0]
+        return Key(self.case, self.conditions, first.unit, first.name)
+
+    @property
+    def figure(self) -> float | None:
+        """The value of the principal metric."""
+        return self.metrics[0].value
+
+    @property
+    def unit(self) -> str:
+        """Of the principal metric."""
+        return self.metrics[0].unit
+
+    def value(self, metric: str) -> float | None:
+        """That of a metric of this name; None where there is none."""
+        return next((one.value for one in self.metrics if one.name == metric), None)
+
+    @property
+    def throughput(self) -> float | None:
+        """In ``unit``; None unless the run is ok, and of other kinds than steps."""
+        return self.value(THROUGHPUT)
 
 
 def order(run: Run) -> tuple[Any, ...]:

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..cases.conditions import NATIVE, Case, Conditions
+from ..cases.conditions import MODES, NATIVE, THROUGHPUT, Case, Conditions
 from ..files import json_files
 from ..files.text import printable
-from .run import MODES, NO_REASON, STATUSES, Problem, RecordsError, Run, cause, order
+from .run import NO_REASON, STATUSES, Metric, Problem, RecordsError, Run, cause, order
 
 COLUMNS = (
     "framework",
@@ -116,8 +116,7 @@ def _run_of_row(header: Sequence[str], cells: Sequence[str], origin: str) -> Run
         attempt=0,
         status=status,
         reason="" if status == "ok" else row.get("reason", "") or NO_REASON,
-        throughput=_throughput(row, status),
-        unit=_text(row, "unit"),
+        metrics=(Metric(THROUGHPUT, _throughput(row, status), _text(row, "unit")),),
         step_seconds=(),
         wall_seconds=None,
         origin=origin,

@@ -58,7 +58,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
         found.setdefault(one._replace(arm=""), one)
 
     for case in plan.cases:
-        if "parity" not in catalog.models[case.model]:
+        if not case.is_step or "parity" not in catalog.models[case.model]:
             continue
         one = Comparison(
             case.framework,
@@ -152,7 +152,7 @@ def free_name(plan: Plan, where: str, name: str, kind: str) -> str:
 
 def _status(path: Path, kind: str, here: Identity) -> str:
     try:
-        record = read(path, [kind])
+        record = read(path, kind)
     except (OSError, ValueError):
         return ""
     return str(record["status"]) if is_here(machine_of(record), here) else ""

@@ -92,18 +92,22 @@ def attempts(plan: Plan, name: str, framebench: list[str]) -> list[str]:
 def arguments(plan: Plan, run: PlannedRun) -> list[str]:
     """What to measure, as arguments of the harness."""
     suite = plan.settings.suite
+    steps = {
+        "warmup-steps": suite.warmup_steps,
+        "warmup-limit": suite.warmup_limit,
+        "timed-steps": suite.timed_steps,
+    }
+    counts_steps = run.case.is_step or suite.measurements[run.case.mode].counts_steps
     measured = words(
         {
             **_case(plan, run.case),
-            "warmup-steps": suite.warmup_steps,
-            "warmup-limit": suite.warmup_limit,
-            "timed-steps": suite.timed_steps,
+            **(steps if counts_steps else {}),
             "repeat": run.repeat,
             **common(plan, run.seconds),
         }
     )
     split = {"split_steps": SPLIT_STEPS} if run.case.mode == "train" and run.repeat == 1 else {}
-    return measured + of_kind(split) + _variables(plan, run.case)
+    return measured + of_kind({**split, **dict(run.case.parameters)}) + _variables(plan, run.case)
 
 
 def run_limit(plan: Plan, seconds: float) -> float:
@@ -135,13 +139,14 @@ def search_arguments(plan: Plan, search: Search) -> list[str]:
 def _case(plan: Plan, case: Case) -> dict[str, object]:
     return {
         "kind": case.mode,
-        "framework": f"{plan.scripts}/frameworks/{case.framework}",
-        "model": f"{plan.scripts}/models/{case.model}.json",
+        "kinds": None if case.is_step else plan.settings.kinds,
+        "framework": f"{plan.scripts}/frameworks/{case.framework}" if case.framework else None,
+        "model": f"{plan.scripts}/models/{case.model}.json" if case.model else None,
         "nodes": case.nodes,
         "devices-per-node": case.devices_per_node,
-        "batch-per-device": case.batch_per_device,
-        "precision": case.precision,
-        "compiler": case.compiler,
+        "batch-per-device": case.batch_per_device or None,
+        "precision": case.precision or None,
+        "compiler": case.compiler or None,
         "sequence-length": case.sequence_length,
         "start-nodes": START_NODES if case.nodes > 1 else None,
         "variant": case.variant or None,

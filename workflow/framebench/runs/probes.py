@@ -32,7 +32,7 @@ class Probe(NamedTuple):
 def wanted(plan: Plan) -> list[Probe]:
     """One for each framework and precision of the plan."""
     found: dict[tuple[str, str], Probe] = {}
-    for case in plan.cases:
+    for case in filter(lambda case: case.is_step, plan.cases):
         probe = Probe(case.framework, case.precision, case.model, case.sequence_length)
         found.setdefault((case.framework, case.precision), probe)
     return list(found.values())

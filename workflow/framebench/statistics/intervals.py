@@ -68,15 +68,15 @@ def repeats_for_width(
     values: Sequence[float], width: float, confidence: float = CONFIDENCE
 ) -> int | None:
     """About how many repeats make the interval of the median ``width`` (a part of the median, from
-    end to end) wide or narrower; None for fewer than two values.
+    end to end) wide or narrower; None for fewer than two values, and for a median of 0.
 
     The width falls with the square root of the number: that of the present interval is taken, and
     where there is none, what it would be for normal values of this standard deviation, whose median
     has a variance of pi/2 s^2/n (David & Nagaraja)."""
-    if len(values) < 2:
+    middle = abs(float(np.median(values))) if len(values) > 1 else 0.0
+    if not middle:
         return None
     fewest = repeats_for_interval(confidence)
-    middle = float(np.median(values))
     interval = median_interval(values, confidence)
     if interval is not None:
         now = (interval[1] - interval[0]) / middle

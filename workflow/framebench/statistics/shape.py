@@ -23,10 +23,10 @@ DRAWS = 50_000
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """(maximum - minimum) / median, as DLPerf's noise is given; None for fewer than two values."""
-    if len(values) < 2:
-        return None
-    return float((max(values) - min(values)) / np.median(values))
+    """(maximum - minimum) / median, as DLPerf's noise is given; None for fewer than two values, and
+    for a median of 0."""
+    middle = abs(float(np.median(values))) if len(values) > 1 else 0.0
+    return (max(values) - min(values)) / middle if middle else None
 
 
 def outliers(values: Sequence[float]) -> list[int]:
@@ -40,7 +40,7 @@ def outliers(values: Sequence[float]) -> list[int]:
     numbers = np.asarray(values, dtype=float)
     middle = float(np.median(numbers))
     apart = np.abs(numbers - middle)
-    limit = max(_farthest(len(numbers)) * float(np.median(apart)), RELEVANT * middle)
+    limit = max(_farthest(len(numbers)) * float(np.median(apart)), RELEVANT * abs(middle))
     return [int(place) for place in np.flatnonzero(apart > limit)]
 
 
@@ -58,8 +58,8 @@ def modes(values: Sequence[float]) -> tuple[list[float], list[float]] | None:
     ordered = np.sort(np.asarray(values, dtype=float))
     left, cut = _least_left(ordered[None, :])
     lower, upper = ordered[: int(cut[0])], ordered[int(cut[0]) :]
-    apart = float(np.median(upper) - np.median(lower)) / float(np.median(ordered))
-    if apart < RELEVANT or float(left[0]) >= _least(len(ordered)):
+    apart = float(np.median(upper) - np.median(lower))
+    if apart < RELEVANT * abs(float(np.median(ordered))) or float(left[0]) >= _least(len(ordered)):
         return None
     return lower.tolist(), upper.tolist()
 

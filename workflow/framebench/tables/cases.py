@@ -50,6 +50,11 @@ class CaseResult:
         return self.key.unit
 
     @property
+    def better(self) -> str:
+        """higher or lower."""
+        return next(one.better for one in self.runs[0].metrics if one.name == self.key.metric)
+
+    @property
     def ok(self) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if run.status == "ok")
 
@@ -63,7 +68,8 @@ def group(runs: Sequence[Run], marks: Marks | None) -> CaseResults:
     proof, None where that is not asked."""
     groups: dict[Key, list[Run]] = defaultdict(list)
     for run in sorted(runs, key=order):
-        groups[run.key].append(run)
+        for key in run.keys:
+            groups[key].append(run)
     return {key: _judged(key, tuple(some), marks) for key, some in groups.items()}
 
 
@@ -74,7 +80,7 @@ def marks_of(*cases: CaseResult | None) -> str:
 
 def _judged(key: Key, runs: tuple[Run, ...], marks: Marks | None) -> CaseResult:
     ok = [run for run in runs if run.status == "ok"]
-    values = tuple(run.throughput for run in ok if run.throughput is not None)
+    values = tuple(value for run in ok if (value := run.value(key.metric)) is not None)
     failures = [run for run in runs if run.status != "ok"]
     if values:
         reason = ""
@@ -105,7 +111,7 @@ def _trust(values: Sequence[float], middle: float, interval: intervals.Interval 
     if interval is None:
         return {"few"}
     low, high = interval
-    return {"noisy"} if high - low > NOISY * middle or shape.modes(values) else set()
+    return {"noisy"} if high - low > NOISY * abs(middle) or shape.modes(values) else set()
 
 
 def _found(runs: Sequence[Run]) -> Iterator[str]:
@@ -137,7 +143,8 @@ def _shaped(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:
     """Outliers and modes; ``repeats``: the number of each value's."""
     middle = descriptive.median(values)
     for place in shape.outliers(values):
-        yield f"repeat {repeats[place]} stands apart: {values[place] / middle - 1:+.1%}"
+        by = f": {values[place] / middle - 1:+.1%}" if middle else ""
+        yield f"repeat {repeats[place]} stands apart{by}"
     if both := shape.modes(values):
         lower, upper = (f"{len(part)} near {descriptive.median(part):.4g}" for part in both)
         yield f"two modes: {lower} and {upper}"

@@ -28,11 +28,12 @@ class Column:
     unit: str = ""
 
 
-def frame(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
-    """A frame whose columns have the types declared here, whether it has rows or not. Raises
-    KeyError for a name that is not declared."""
-    table = pd.DataFrame(list(rows), columns=list(names), dtype=object)
-    return table.astype({name: COLUMNS[name].type for name in names})
+def frame(columns: Sequence[str | Column], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
+    """A frame whose columns have the types declared here, or with the column itself, whether it has
+    rows or not. Raises KeyError for a name that is not declared."""
+    declared = [COLUMNS[column] if isinstance(column, str) else column for column in columns]
+    table = pd.DataFrame(list(rows), columns=[one.name for one in declared], dtype=object)
+    return table.astype({one.name: one.type for one in declared})
 
 
 def markdown_text() -> str:
@@ -118,7 +119,7 @@ _DECLARED = [
     Column("repeats", WHOLE, "repeats behind the figure; without one, those that were tried"),
     Column("repeats_needed", COUNT, "repeats that an interval 1 % wide would take"),
     # Throughput.
-    Column("unit", TEXT, "of the throughput"),
+    Column("unit", TEXT, "of the throughput, or of the metric"),
     Column("throughput_median", NUMBER, "median over repeats, of all devices together", _RATE),
     Column("throughput_min", NUMBER, "slowest repeat", _RATE),
     Column("throughput_max", NUMBER, "fastest repeat", _RATE),
@@ -128,6 +129,14 @@ _DECLARED = [
     Column("throughput_amp", NUMBER, "median in mixed precision", _RATE),
     Column("throughput_none", NUMBER, "median of the same case without a compiler", _RATE),
     Column("throughput_compiled", NUMBER, "median with the compiler", _RATE),
+    # Metrics of any kind of measurement.
+    Column("metric", TEXT, "what is measured"),
+    Column("median", NUMBER, "median over repeats, in `unit`"),
+    Column("minimum", NUMBER, "least of a repeat"),
+    Column("maximum", NUMBER, "most of a repeat"),
+    *_interval("median", "the median"),
+    Column("spread", NUMBER, "(maximum - minimum) / median"),
+    Column("better", TEXT, "`higher` or `lower`"),
     # Ratios.
     Column("devices", WHOLE, "nodes x devices per node"),
     Column("total_batch", WHOLE, "batch of all devices together", "samples"),

@@ -1,0 +1,59 @@
+"""What a kind of measurement declares, as JSON has it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from harness import kinds
+from harness.kind import REQUIRED, Kind, Parameter
+
+#: By parameter.
+Texts = Mapping[str, Sequence[str]]
+
+
+def describe(asked: Mapping[str, Texts], folder: Optional[str] = None) -> Dict[str, Any]:
+    """For each kind ``{"axes": what of a case it has, "framework": whether it needs one,
+    "counts_steps", "parameters": {name: {"unit", "help", "values"}}, "faults"}``, whose values are
+    those that the texts stand for, or the default; ``faults`` are ``{"key": parameter, "found":
+    text, "allowed": words}``. For one that is none, ``{"known": [names of those there are]}``."""
+    return {name: _described(name, texts, folder) for name, texts in asked.items()}
+
+
+def _described(name: str, texts: Texts, folder: Optional[str]) -> Dict[str, Any]:
+    try:
+        kind = kinds.load(name, folder)
+    except kinds.UnknownKind:
+        return {"known": kinds.names(folder)}
+    declared = {parameter.name: parameter for parameter in kind.parameters}
+    allowed = ", ".join([*kind.axes, *declared])
+    faults = [
+        {"key": unknown, "found": "an unknown key", "allowed": allowed}
+        for unknown in texts
+        if unknown not in declared
+    ]
+    parameters = {}
+    for parameter in kind.parameters:
+        values = _values(parameter, texts.get(parameter.name), faults)
+        about = {"unit": parameter.unit, "help": parameter.help}
+        parameters[parameter.name] = {**about, "values": values}
+    return {**_facts(kind), "parameters": parameters, "faults": faults}
+
+
+def _facts(kind: Kind) -> Dict[str, Any]:
+    framework = kind.needs is not None
+    return {"axes": [*kind.axes], "framework": framework, "counts_steps": kind.counts_steps}
+
+
+def _values(parameter: Parameter, texts: Optional[Sequence[str]], faults: Any) -> Sequence[Any]:
+    if texts is None and parameter.default is REQUIRED:
+        faults.append({"key": parameter.name, "found": "nothing", "allowed": parameter.help})
+        return []
+    if texts is None:
+        return [parameter.default]
+    values = []
+    for text in texts:
+        try:
+            values.append(parameter.type(text))
+        except ValueError as error:
+            faults.append({"key": parameter.name, "found": repr(text), "allowed": str(error)})
+    return values

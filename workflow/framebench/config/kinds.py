@@ -1,0 +1,94 @@
+"""What a suite measures besides steps: kinds of measurement, with the values of their parameters.
+
+What a kind has is declared once, in its module, which the harness reads: it is asked in a process
+of its own, so that the driver imports nothing of what measures.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .catalog import Catalog
+from .validation import NotAllowed, NotAmong, show
+
+#: Kinds that a suite has in another way, and which.
+OTHERWISE = {
+    "train": "axes.mode",
+    "inference": "axes.mode",
+    "parity": "the target parity",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One that a kind declares; ``values``: those to measure with, as they stand in records."""
+
+    unit: str
+    explanation: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What is measured of one kind. ``axes``: the values of what it has of a case;
+    ``needs_framework``: it runs in one, else in Python alone."""
+
+    kind: str
+    axes: Mapping[str, list[Any]]
+    needs_framework: bool
+    counts_steps: bool
+    parameters: Mapping[str, Parameter]
+
+
+def measurement(
+    kind: str,
+    chosen: Mapping[str, list[Any]],
+    usual: Mapping[str, list[Any]],
+    texts: Mapping[str, list[str]],
+    catalog: Catalog,
+    folder: Path | None,
+) -> Measurement:
+    """What the harness says of a kind, which may be one of ``folder``. ``chosen``: values of axes,
+    ``usual``: of those that are not chosen; ``texts``: of parameters. Raises :class:`NotAllowed`
+    where the kind does not have these, or where one is missing."""
+    if kind in OTHERWISE:
+        raise NotAllowed(f"other kinds; this one is measured by {OTHERWISE[kind]}", show(kind))
+    about = _asked(kind, texts, catalog.root, folder)
+    if "known" in about:
+        raise NotAmong(kind, [name for name in about["known"] if name not in OTHERWISE])
+    for fault in about["faults"]:
+        raise NotAllowed(fault["allowed"], fault["found"], fault["key"])
+    for axis in chosen:
+        if axis not in about["axes"]:
+            allowed = ", ".join([*about["axes"], *about["parameters"]])
+            raise NotAllowed(allowed, f"an axis that {kind} does not have", axis)
+    axes = {axis: {**usual, **chosen}.get(axis, []) for axis in about["axes"]}
+    for axis, values in axes.items():
+        if not values or not isinstance(values, list) or "max" in values:
+            raise NotAllowed("a list of values, as the suite's axes have none for this", key=axis)
+    parameters = {
+        name: Parameter(one["unit"], one["help"], tuple(dict.fromkeys(one["values"])))
+        for name, one in about["parameters"].items()
+    }
+    return Measurement(kind, axes, about["framework"], about["counts_steps"], parameters)
+
+
+def _asked(
+    kind: str, texts: Mapping[str, list[str]], root: Path, folder: Path | None
+) -> dict[str, Any]:
+    command = [sys.executable, str(root / "scripts" / "harness" / "describe.py")]
+    command += [str(folder)] if folder else []
+    asked = subprocess.run(
+        command, input=json.dumps({kind: texts}), capture_output=True, text=True, check=False
+    )
+    if asked.returncode:
+        why = asked.stderr.strip().splitlines()[-1:]
+        raise NotAllowed("a kind whose module can be read", f"{kind}: {' '.join(why)}")
+    told: dict[str, Any] = json.loads(asked.stdout)[kind]
+    return told
