@@ -9,6 +9,7 @@ import io
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -99,29 +100,38 @@ def _rows(text: str) -> list[dict[str, str]]:
 
 
 def record_agrees(run: Run) -> Iterator[Found]:
-    """Samples are batch x devices x steps; the window is the slowest rank's, and no shorter than
-    its steps. That the throughput is samples / window is a condition of being a record."""
+    """There are as many ranks as devices; the window is the slowest rank's; of steps, samples are
+    batch x devices x steps, and the window is no shorter than its steps. That the throughput is
+    samples / window is a condition of being a record."""
     if run.record is None or run.status != "ok":
         return
     record = load_record(run.record)
-    batch, devices = run.case.batch_per_device, run.case.devices
-    steps, ranks = record["settings"]["timed_steps"], record["ranks"]
-    samples = batch * devices * steps
-
-    def differs(check: str, printed: Any, recomputed: Any, note: str) -> Found:
-        return "records", run.origin, check, f"{printed:.10g}", f"{recomputed:.10g}", note
-
+    devices, ranks = run.case.devices, record["ranks"]
+    differs = partial(_differs, run)
     if len(ranks) != devices:
         yield differs("devices", len(ranks), devices, "ranks of so many devices")
+    windows = [rank["window_seconds"] for rank in ranks if rank.get("window_seconds")]
+    window = record["window_seconds"]
+    if windows and not math.isclose(window or 0.0, max(windows), rel_tol=RELATIVE_ERROR):
+        note = "seconds of the window, which is that of the slowest rank"
+        yield differs("throughput", window or 0.0, max(windows), note)
+    if run.case.is_step:
+        yield from _steps_agree(run, record)
+
+
+def _differs(run: Run, check: str, printed: float, recomputed: float, note: str) -> Found:
+    return "records", run.origin, check, f"{printed:.10g}", f"{recomputed:.10g}", note
+
+
+def _steps_agree(run: Run, record: Mapping[str, Any]) -> Iterator[Found]:
+    differs = partial(_differs, run)
+    batch, devices = run.case.batch_per_device, run.case.devices
+    steps, window = record["settings"]["timed_steps"], record["window_seconds"]
+    samples = batch * devices * steps
     if record["samples"] != samples:
         note = f"samples of {batch} x {devices} devices x {steps} steps"
         yield differs("throughput", record["samples"], samples, note)
-    windows = [rank["window_seconds"] for rank in ranks if rank.get("window_seconds")]
-    window = record["window_seconds"]
-    if windows and not math.isclose(window, max(windows), rel_tol=RELATIVE_ERROR):
-        note = "seconds of the window, which is that of the slowest rank"
-        yield differs("throughput", window, max(windows), note)
-    for rank in ranks:
+    for rank in record["ranks"]:
         seconds = rank.get("step_seconds", [])
         if seconds and len(seconds) != steps:
             yield differs("steps", len(seconds), steps, f"step times of rank {rank['rank']}")
@@ -186,8 +196,15 @@ def table_recomputes(
 def _by_case(rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
     cases: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        cases[tuple(row.get(key, "") for key in (*KEYS, "unit"))].append(row)
+        cases[tuple(row.get(key, "") for key in _keys(row))].append(row)
     return cases
+
+
+def _keys(row: Row) -> Sequence[str]:
+    """The columns that say what the figures of a row are of. Kinds of measurement bring their own;
+    they stand before the figures."""
+    names = list(row)
+    return names[: names.index("median")] if "median" in names else (*KEYS, "unit")
 
 
 def _cell_agrees(
@@ -217,5 +234,6 @@ def _check(column: str) -> str:
         return "communication"
     if column in case_tables.PERCENTILES:
         return "percentiles"
-    other = "text" if columns.COLUMNS[column].type == columns.TEXT else "figure"
+    known = columns.COLUMNS.get(column)
+    other = "text" if known and known.type == columns.TEXT else "figure"
     return {"mean_ms": "mean", "repeats": "repeats", "samples": "repeats"}.get(column, other)
