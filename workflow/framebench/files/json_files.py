@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .problem import Problem, cause
-from .text import printable
+from .text import is_plain_json, printable
 
 #: A record of 1,000 steps on 512 ranks has 20 MiB.
 LARGEST_FILE = 128 * 2**20
@@ -121,16 +121,35 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"holds the number {name}, which JSON does not have")
 
 
+def _bounded_float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError("holds a number that is too large; allowed: up to 1.7e308")
+    return value
+
+
+def _bounded_integer(digits: str) -> int:
+    # Python refuses to read thousands of them.
+    value = int(digits) if len(digits) <= 30 else LARGEST_INTEGER + 1
+    if abs(value) > LARGEST_INTEGER:
+        shown = digits if len(digits) <= 30 else f"{digits[:20]}.. ({len(digits)} digits)"
+        raise ValueError(f"holds the integer {shown}; allowed: up to {LARGEST_INTEGER}")
+    return value
+
+
 # Made once: json.loads with an argument makes another decoder for each file, which takes longer
 # than to read one.
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_DECODER = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_bounded_float, parse_int=_bounded_integer
+)
 
 
 def decode(content: bytes) -> Any:
     """The value of a JSON text, with all text in it fit to be shown. Raises ValueError with what is
     wrong: no JSON, more than DEEPEST levels, or a number that nothing here could hold."""
     try:
-        value = _DECODER.decode(content.decode("utf-8"))
+        text = content.decode("utf-8")
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(
             f"is no complete JSON (line {error.lineno}, column {error.colno}: {error.msg}); "
@@ -140,27 +159,29 @@ def decode(content: bytes) -> Any:
         raise ValueError(f"is no UTF-8 text (byte {error.start})") from error
     except RecursionError as error:
         raise ValueError(f"is nested too deeply; allowed: {DEEPEST} levels") from error
-    return _bounded(value, DEEPEST)
+    _check_depth(value)
+    # Most files have plain text alone, and to look at each word of thousands takes seconds.
+    return value if is_plain_json(text) else _printable(value)
 
 
-def _bounded(value: Any, levels: int) -> Any:
+def _check_depth(value: Any) -> None:
+    containers = [[value]]
+    for _ in range(DEEPEST + 1):
+        containers = [
+            one
+            for container in containers
+            for one in (container.values() if type(container) is dict else container)
+            if type(one) is dict or type(one) is list
+        ]
+        if not containers:
+            return
+    raise ValueError(f"is nested too deeply; allowed: {DEEPEST} levels")
+
+
+def _printable(value: Any) -> Any:
+    """``value`` with all text in it fit to be shown."""
     if isinstance(value, str):
         return printable(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError("holds a number that is too large; allowed: up to 1.7e308")
-    elif isinstance(value, int):
-        if abs(value) > LARGEST_INTEGER:
-            shown = str(value)
-            shown = shown if len(shown) <= 30 else f"{shown[:20]}.. ({len(shown)} digits)"
-            raise ValueError(f"holds the integer {shown}; allowed: up to {LARGEST_INTEGER}")
-    elif isinstance(value, (list, dict)):
-        if not levels:
-            raise ValueError(f"is nested too deeply; allowed: {DEEPEST} levels")
-        if isinstance(value, dict):
-            return {printable(k): _bounded(one, levels - 1) for k, one in value.items()}
-        # Long lists are of step times.
-        if set(map(type, value)) == {float} and all(map(math.isfinite, value)):
-            return value
-        return [_bounded(one, levels - 1) for one in value]
-    return value
+    if isinstance(value, dict):
+        return {printable(key): _printable(one) for key, one in value.items()}
+    return [_printable(one) for one in value] if isinstance(value, list) else value

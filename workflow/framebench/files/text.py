@@ -25,6 +25,12 @@ def printable(text: str) -> str:
     return text if text.isprintable() else _UNFIT.sub(_escape, text)
 
 
+def is_plain_json(text: str) -> bool:
+    """Whether a JSON text is sure to hold none that is unfit to be shown: only a JSON text's escapes
+    can hold other control characters than DEL."""
+    return text.isascii() and "\\" not in text and "\x7f" not in text
+
+
 def _escape(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
