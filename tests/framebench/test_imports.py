@@ -88,9 +88,16 @@ def test_what_runs_beside_a_benchmark_needs_no_library(module: str) -> None:
     subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
 
 
-def test_a_plan_does_not_import_what_only_tables_need() -> None:
-    slow = "{'pandas', 'scipy', 'jsonschema'}"
-    code = f"import sys, framebench.driver; print(*{slow} & {{*sys.modules}})"
+@pytest.mark.parametrize(
+    ("imported", "slow"),
+    [
+        ("driver", {"numpy", "pandas", "scipy", "jsonschema"}),  # a plan, and the look at what is
+        ("report.html_report", {"scipy"}),
+        ("tables.case_tables", {"matplotlib", "scipy"}),
+    ],
+)
+def test_nothing_imports_what_only_others_need(imported: str, slow: set[str]) -> None:
+    code = f"import sys, framebench.{imported}; print(*{slow} & {{*sys.modules}})"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=WORKFLOW, capture_output=True, text=True, check=True
     )

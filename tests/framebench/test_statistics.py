@@ -7,6 +7,8 @@ import math
 import numpy as np
 import pytest
 from framebench.statistics import descriptive
+from framebench.statistics.ranks import average_ranks
+from scipy import stats
 
 
 def test_median_of_an_odd_number_is_the_middle_value() -> None:
@@ -80,3 +82,10 @@ def test_percentile_is_a_value_that_occurred_and_rises() -> None:
 def test_a_percentile_is_asked_for_as_a_fraction(fraction: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         descriptive.percentile([1.0], fraction)
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 100])
+def test_ranks_are_those_of_scipy_with_ties_and_without(count: int) -> None:
+    random = np.random.default_rng(count)
+    for values in (random.normal(size=count), random.integers(0, 5, size=count) / 10):
+        assert average_ranks(values).tolist() == stats.rankdata(values).tolist()

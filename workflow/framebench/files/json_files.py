@@ -165,7 +165,7 @@ def decode(content: bytes) -> Any:
 
 
 def _check_depth(value: Any) -> None:
-    containers = [[value]]
+    containers: list[Any] = [[value]]
     for _ in range(DEEPEST + 1):
         containers = [
             one

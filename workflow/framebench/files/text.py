@@ -26,8 +26,8 @@ def printable(text: str) -> str:
 
 
 def is_plain_json(text: str) -> bool:
-    """Whether a JSON text is sure to hold none that is unfit to be shown: only a JSON text's escapes
-    can hold other control characters than DEL."""
+    """Whether a JSON text is sure to hold no text that is unfit to be shown. Of what is ASCII that
+    is DEL, and what stands as an escape: control characters may not stand there themselves."""
     return text.isascii() and "\\" not in text and "\x7f" not in text
 
 

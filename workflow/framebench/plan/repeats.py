@@ -23,7 +23,7 @@ def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
     count = repeats.at_least
     if repeats.width is None:
         return count
-    from ..statistics import intervals  # here: scipy takes longer to import than all else of a plan
+    from ..statistics import intervals  # here: most plans need no numpy
 
     if any(run.status != "ok" for run in ordered):
         return max(count, ordered[-1].repeat)

@@ -16,9 +16,9 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
-from scipy import stats
 
 CONFIDENCE = 0.95
 
@@ -83,7 +83,7 @@ def repeats_for_width(
     else:
         deviation = float(np.std(values, ddof=1))
         error = deviation * math.sqrt(math.pi / 2 / len(values))
-        now = 2 * float(stats.norm.ppf((1 + confidence) / 2)) * error / middle
+        now = 2 * NormalDist().inv_cdf((1 + confidence) / 2) * error / middle
     return max(fewest, math.ceil(len(values) * (now / width) ** 2))
 
 
@@ -124,6 +124,8 @@ def repeats_for_comparison(confidence: float = CONFIDENCE) -> int:
 def rank_test(base: Sequence[float], candidate: Sequence[float]) -> float:
     """Two-sided p-value of the rank sum test (Wilcoxon; Mann and Whitney): that values of one
     distribution fall into the two sets with ranks as uneven as these. Exact without ties."""
+    from scipy import stats  # here: it takes seconds to import, and only a comparison needs it
+
     ties = len({*base, *candidate}) < len(base) + len(candidate)
     method = "asymptotic" if ties else "exact"
     return float(stats.mannwhitneyu(base, candidate, method=method).pvalue)
@@ -132,6 +134,8 @@ def rank_test(base: Sequence[float], candidate: Sequence[float]) -> float:
 def adjusted(p_values: Sequence[float]) -> list[float]:
     """The p-values adjusted so that, of all differences called at a level, at most that part is
     false on average (Benjamini & Hochberg; independent or positively dependent tests)."""
+    from scipy import stats  # as in rank_test
+
     if not p_values:
         return []
     return [float(p) for p in stats.false_discovery_control(p_values, method="bh")]

@@ -25,9 +25,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
 from .intervals import CONFIDENCE, Interval
+from .ranks import average_ranks
 
 
 def estimate(ratios: Sequence[float]) -> float:
@@ -57,7 +57,7 @@ def p_value(ratios: Sequence[float]) -> float:
     sign (Pratt)."""
     logarithms = np.log(ratios).round(12)  # ties but for an error of rounding are ties
     # Ranks of ties are halves: twice of them are whole.
-    ranks = np.rint(2 * stats.rankdata(np.abs(logarithms))).astype(int)
+    ranks = np.rint(2 * average_ranks(np.abs(logarithms))).astype(int)
     above, under = (int(ranks[side].sum()) for side in (logarithms > 0, logarithms < 0))
     below = _at_most(tuple(sorted(int(rank) for rank in ranks[logarithms != 0])))
     return min(1.0, 2 * float(below[min(above, under)]))

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import stats
+
+from .ranks import average_ranks
 
 #: A window with a change is unsteady where the change is this sure and at least this large, as a
 #: part of the step time: with many steps, every change becomes sure, however small.
@@ -72,7 +73,7 @@ def change_point(seconds: Sequence[float]) -> Change | None:
         return None
     values = np.asarray(seconds, dtype=float)
     before = np.arange(1, count)
-    statistic = 2 * np.cumsum(stats.rankdata(values))[:-1] - before * (count + 1)
+    statistic = 2 * np.cumsum(average_ranks(values))[:-1] - before * (count + 1)
     cut = int(np.argmax(np.abs(statistic))) + 1
     factor = float(np.median(values[cut:]) / np.median(values[:cut]))
     p_value = _p_value(float(np.abs(statistic[cut - 1])), count, _autocorrelation(values))
@@ -142,7 +143,7 @@ def _autocorrelation(values: np.ndarray) -> float:
     Reinsel); from their ranks, because of stalls. Less half its standard error, which is
     sqrt(2 / count) where nothing hangs together: else half of such windows would seem to.
     """
-    ranks = stats.rankdata(np.diff(values))
+    ranks = average_ranks(np.diff(values))
     ranks -= ranks.mean()
     total = float(ranks @ ranks)
     found = 1 + 2 * float(ranks[1:] @ ranks[:-1]) / total if total else 0.0
