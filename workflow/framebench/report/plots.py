@@ -81,7 +81,8 @@ def number(value: float) -> str:
 
 def _decimals(values: Sequence[float]) -> int:
     """Decimals that show four digits of the largest value; the same for a whole column."""
-    return max(0, 3 - math.floor(math.log10(max(values, default=1.0))))
+    largest = max(map(abs, values), default=0.0) or 1.0
+    return max(0, 3 - math.floor(math.log10(largest)))
 
 
 def strips(
@@ -166,7 +167,7 @@ def limits(values: Sequence[float], reference: float | None) -> tuple[float, flo
     """Ends of a linear axis: from 0, or, for what is measured from ``reference``, around that and
     all values, so that a difference of a few percent is seen."""
     if reference is None:
-        return 0.0, 1.04 * max(values)
+        return min(0.0, 1.04 * min(values)), max(0.0, 1.04 * max(values)) or 1.0
     low, high = min(*values, reference), max(*values, reference)
     margin = max(0.06 * (high - low), 0.01)
     return low - margin, high + margin

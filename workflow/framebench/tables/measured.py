@@ -1,15 +1,18 @@
-"""A table for each kind of measurement besides steps: a row for each metric of each case."""
+"""Other kinds of measurement than steps: a table for each, with a row for each metric of each case,
+and their figures in words."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import CONDITIONS
+from ..cases.conditions import CONDITIONS, Case
+from ..cases.names import topology_of
 from ..statistics import shape
+from . import condition_words
 from .cases import CaseResult, CaseResults, marks_of
 from .columns import COLUMNS, NUMBER, TEXT, WHOLE, Column, frame
 
@@ -19,6 +22,60 @@ AXES = ("framework", "framework_version", "source", "model", "precision", "compi
 #: At the end.
 FIGURES = ("metric", "median", "unit", "minimum", "maximum", "median_ci_low", "median_ci_high",
             "spread", "better", "repeats", "status", "reason", "remarks", "marks")  # fmt: skip
+
+
+#: What a case runs in that needs no framework.
+NO_FRAMEWORK = "no framework"
+PRINTED_ROWS = 50
+
+
+def runs_in(case: Case) -> str:
+    """The framework that a case runs in, in words."""
+    return case.framework or NO_FRAMEWORK
+
+
+def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
+    """Names for cases of one kind: in what they run, on how many devices, and what else of a case,
+    its parameters and conditions tells them apart."""
+    words = [_words(result) for result in results]
+    apart = {name for name in words[0] if len({one.get(name) for one in words}) > 1}
+
+    def label(result: CaseResult) -> str:
+        own = {name: word for name, word in _words(result).items() if word and name in apart}
+        return ", ".join([runs_in(result.case), topology_of(result.case), *own.values()])
+
+    return label
+
+
+def _words(result: CaseResult) -> dict[str, str]:
+    case, conditions = result.case, result.conditions
+    axes = {axis: getattr(case, axis) for axis in ("framework_version", "model", "precision")}
+    axes["compiler"] = "" if case.compiler == "none" else case.compiler
+    axes["batch"] = f"batch {case.batch_per_device}" if case.batch_per_device else ""
+    own = {f"parameter {name}": f"{name} {_text(value)}" for name, value in case.parameters}
+    others = {name: condition_words.short(name, getattr(conditions, name)) for name in CONDITIONS}
+    return {**axes, **own, **others}
+
+
+def summary_text(cases: CaseResults) -> str:
+    """All such cases for a terminal, numbers rounded for reading; "" without any."""
+    results = [result for result in cases.values() if not result.case.is_step]
+    kinds: dict[str, list[CaseResult]] = defaultdict(list)
+    for result in results:
+        kinds[result.case.mode].append(result)
+    lines = []
+    for result in results[:PRINTED_ROWS]:
+        label = labels(kinds[result.case.mode])(result)
+        if result.throughput is None:
+            figure, note = f"{result.status:>12}", result.reason
+        else:
+            figure = f"{result.throughput:12.5g} {result.unit:<8}"
+            note = f"of {len(result.values)} {marks_of(result)}"
+        name = f"{result.case.mode} {result.key.metric}"
+        lines.append(f"{name:<28} {label:<34} {figure} {note}".rstrip())
+    if len(results) > PRINTED_ROWS:
+        lines.append(f".. and {len(results) - PRINTED_ROWS} more in the tables")
+    return "\n".join(lines)
 
 
 def tables(cases: CaseResults) -> dict[str, pd.DataFrame]:

@@ -1,0 +1,60 @@
+"""Another kind of measurement than steps, from a folder outside the project, of which no file is
+changed: from a suite through runs into a table and the report."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from framebench import cli
+
+from ..conftest import ROOT
+from .conftest import Project
+from .test_workflow import rows
+
+COPY = {
+    "repeats": 2,
+    "measurements": {"memory_copy": {"size": [1000, 100_000], "devices_per_node": [1, 2]}},
+}
+
+
+def test_a_kind_from_elsewhere_gets_its_table(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kinds = tmp_path / "kinds"
+    shutil.copytree(ROOT / "tests" / "kinds", kinds)
+    project.write_suite(COPY)
+    done = project.all(f"kinds={kinds}")
+    assert done.returncode == 0, done.stdout
+    records = project.parsed()
+    assert [record["status"] for record in records] == ["ok"] * 8, done.stdout
+    assert {record["kind"] for record in records} == {"memory_copy"}
+
+    results = project.folder / "results"
+    table = rows(results / "tables" / "memory_copy.csv")
+    assert {(row["size"], row["devices_per_node"], row["metric"]) for row in table} == {
+        (size, devices, metric)
+        for size in ("1000", "100000")
+        for devices in ("1", "2")
+        for metric in ("bandwidth", "longest_copy")
+    }
+    for row in table:
+        values = [
+            record["metrics"][row["metric"]]["value"]
+            for record in records
+            if str(record["parameters"]["size"]) == row["size"]
+            and str(record["case"]["devices_per_node"]) == row["devices_per_node"]
+        ]
+        assert len(values) == 2
+        assert float(row["median"]) == pytest.approx(sum(values) / 2)
+    assert rows(results / "tables" / "summary.csv") == []
+    page = (results / "report.html").read_text()
+    assert 'id="memory_copy"' in page, "a section of the report"
+    assert "100000" in page
+    assert "bandwidth" in done.stdout, "the terminal says what came out"
+
+    again = project.all(f"kinds={kinds}")
+    assert "Nothing to be done" in again.stdout, again.stdout
+    words = ["--sources", str(results / "runs"), "--results", str(results)]
+    assert cli.main(["lint", *words]) == 0, capsys.readouterr().out
