@@ -260,7 +260,7 @@ def _of_model(
         block["compiler"],
         lengths,
     ):
-        name = catalog.native_compiler(framework) if compiler == "native" else compiler
+        name = catalog.compiler(framework, compiler)
         size = _each(batch, int(nodes) * int(devices)) if axis == "batch_total" else batch
         yield Case(framework, model, mode, int(nodes), int(devices), size, precision, name, length)
 
@@ -274,8 +274,8 @@ def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
         case = Case(*values)
         if case.model and not catalog.models[case.model]["sequence_lengths"]:
             case = case._replace(sequence_length=None)
-        if case.compiler == "native":
-            case = case._replace(compiler=catalog.native_compiler(case.framework))
+        if case.compiler:
+            case = case._replace(compiler=catalog.compiler(case.framework, case.compiler))
         for chosen in itertools.product(*parameters.values()):
             yield case._replace(parameters=tuple(zip(parameters, chosen, strict=True)))
 
@@ -313,8 +313,8 @@ def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:
         if axis not in pattern:
             continue
         values = pattern[axis]
-        if axis == "compiler" and "native" in values:
-            values = [*values, catalog.native_compiler(case.framework)]
+        if axis == "compiler" and case.framework:
+            values = [*values, *(catalog.compiler(case.framework, word) for word in values)]
         if getattr(case, axis) not in values:
             return False
     return True

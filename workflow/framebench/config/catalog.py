@@ -11,6 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .validation import ConfigError
+
+#: What a framework.json has.
+KEYS = ("name", "title", "package", "compilers", "native_compiler", "none_means")
+#: What a suite may say instead of a compiler's name, and the key of framework.json that has it.
+WORDS = {"native": "native_compiler", "usual": "trained_with"}
+
 
 @dataclass(frozen=True)
 class Catalog:
@@ -19,16 +26,21 @@ class Catalog:
     root: Path
     frameworks: dict[str, dict[str, Any]]
     models: dict[str, dict[str, Any]]
+    unfinished: dict[str, str]
+    """What is missing of further frameworks, by the name of their folder."""
 
     @cached_property
     def compilers(self) -> list[str]:
         named = {name for facts in self.frameworks.values() for name in facts["compilers"]}
-        return ["none", "native", *sorted(named - {"none"})]
+        return ["none", *WORDS, *sorted(named - {"none"})]
 
-    def native_compiler(self, framework: str) -> str:
-        """The framework's own compiler; ``native`` itself where it has none, so that the run
-        says so."""
-        return self.frameworks[framework]["native_compiler"] or "native"
+    def compiler(self, framework: str, word: str) -> str:
+        """The name of the compiler that one of WORDS, or a name, stands for; ``native`` itself
+        where the framework has none, so that the run says so."""
+        if word not in WORDS:
+            return word
+        declared = self.frameworks[framework].get(WORDS[word])
+        return str(declared or {"native": "native", "usual": "none"}[word])
 
     def environment_file(self, framework: str, accelerator: str) -> Path:
         """``envs/FRAMEWORK.yaml`` for CPUs, ``envs/FRAMEWORK-cuda.yaml`` for CUDA. Where that is
@@ -40,17 +52,37 @@ class Catalog:
 
 def load_catalog(root: Path) -> Catalog:
     """Read every ``scripts/frameworks/*/framework.json`` and ``scripts/models/*.json`` of a
-    project."""
-    frameworks = [
-        json.loads(path.read_text())
-        for path in sorted(root.glob("scripts/frameworks/*/framework.json"))
-    ]
+    project. Raises :class:`ConfigError` for a framework.json that is none."""
+    folders = [path for path in sorted(root.glob("scripts/frameworks/[!_.]*")) if path.is_dir()]
+    missing = {folder.name: _missing(folder) for folder in folders}
+    frameworks = {name: _framework(root, name) for name, file in missing.items() if not file}
     models = [json.loads(path.read_text()) for path in sorted(root.glob("scripts/models/*.json"))]
     return Catalog(
         root,
-        {facts["name"]: facts for facts in frameworks},
+        frameworks,
         {facts["name"]: facts for facts in models},
+        {name: file for name, file in missing.items() if file},
     )
+
+
+def _missing(folder: Path) -> str:
+    """The first file that a framework needs and does not have; "" where it is whole."""
+    files = ("framework.json", "adapter.py")
+    return next((file for file in files if not (folder / file).is_file()), "")
+
+
+def _framework(root: Path, name: str) -> dict[str, Any]:
+    shown = f"scripts/frameworks/{name}/framework.json"
+    try:
+        facts = json.loads((root / shown).read_text())
+    except ValueError as error:
+        raise ConfigError(f"{shown}: is no JSON: {error}") from None
+    lacking = [key for key in KEYS if not isinstance(facts, dict) or key not in facts]
+    if lacking:
+        raise ConfigError(f"{shown}: key {lacking[0]} is missing; it needs {', '.join(KEYS)}")
+    if facts["name"] != name:
+        raise ConfigError(f"{shown}: name: found {facts['name']!r}; allowed: {name}, its folder's")
+    return dict(facts)
 
 
 def forward_multiply_adds(facts: dict[str, Any], sequence_length: int | None) -> float:

@@ -204,7 +204,12 @@ def in_catalog(kind: str) -> BeforeValidator:
     ``compilers``."""
 
     def check(value: Any, info: ValidationInfo[Context]) -> Any:
-        return _among(value, list(getattr(info.context.catalog, kind)))
+        catalog = info.context.catalog
+        if kind == "frameworks" and isinstance(value, str) and value in catalog.unfinished:
+            missing = f"scripts/frameworks/{value}/{catalog.unfinished[value]}"
+            allowed = ", ".join(catalog.frameworks)
+            raise NotAllowed(allowed, f"{value!r}, which has no {missing} yet")
+        return _among(value, list(getattr(catalog, kind)))
 
     return BeforeValidator(check)
 

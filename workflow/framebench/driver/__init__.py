@@ -36,8 +36,8 @@ class Driver:
     def __init__(self, workflow: Any, config: Mapping[str, Any], checkpoints: Any) -> None:
         self.snakemake = Snakemake(workflow)
         asked = Call.of(self.snakemake)
-        known = catalog.load_catalog(PROJECT)
         try:
+            known = catalog.load_catalog(PROJECT)
             settings = _settings(config, known, self.snakemake)
         except ConfigError as error:
             refuse(error)
