@@ -599,6 +599,13 @@ def test_node_local_from_the_command_line(switch: str, tmp_path: Path) -> None:
     assert given.node_local == (switch != "false")
 
 
+def test_a_variable_that_may_be_a_secret_is_refused(tmp_path: Path) -> None:
+    """It would stand on command lines and in records, which others read."""
+    with pytest.raises(ConfigError) as error:
+        settings(tmp_path, {**SUITE, "variants": {"a": {"variables": {"HF_TOKEN": "x"}}, "b": {}}})
+    assert "variants.a.variables: found HF_TOKEN, which may be a secret" in str(error.value)
+
+
 def test_variables_that_the_harness_sets_are_all_refused(tmp_path: Path) -> None:
     of_harness = launch.place_variables(0, 0, ["host:1"], "run", [0])
     assert {*of_harness, "TMPDIR"} == set(OF_RANKS)

@@ -114,6 +114,13 @@ def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
     assert record["environment"]["variables"]["PYTHONPATH"] == path
 
 
+def test_a_secret_is_no_variable_of_a_run(toy: Bench) -> None:
+    done = toy.run("", "--variable", "HF_TOKEN=hidden")
+    assert done.status == 2
+    assert "--variable HF_TOKEN: it may be a secret" in done.stderr
+    assert not toy.output.exists()
+
+
 def test_what_is_recorded_of_the_machine(toy: Bench) -> None:
     variables = {"NCCL_DEBUG": "WARN", "TF_TOKEN_host": "secret", "TF_VAR_x": "secret"}
     done = toy.run("", variables=variables)

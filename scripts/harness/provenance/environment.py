@@ -13,14 +13,13 @@ from harness.machine.control_groups import cpu_limit, memory_limit
 from harness.machine.hardware import hardware
 from harness.machine.sources import file_line, file_text
 from harness.provenance.code import code
+from harness.request.secret import is_secret
 
 _RELEVANT = re.compile(
     r"^(OMP|MKL|KMP|GOMP|OPENBLAS|BLIS|NUMEXPR|CUDA|CUDNN|CUBLAS|NVIDIA|NCCL|GLOO|UCX|TF|XLA|"
     r"TORCH|TORCHINDUCTOR|PYTORCH|JAX|FLAGS|MXNET|ONEFLOW|ONEDNN|DNNL|MALLOC|SLURM_CPU|TRITON)_"
     r"|^(TORCHDYNAMO|LD_PRELOAD|LD_LIBRARY_PATH|PYTHONPATH|PYTHONNOUSERSITE|PYTHONHASHSEED)"
 )
-# TF_VAR_ and TF_CLI_ are Terraform's, not TensorFlow's.
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|^TF_(VAR|CLI)_", re.IGNORECASE)
 
 
 def system() -> Dict[str, Any]:
@@ -42,7 +41,7 @@ def variables(environment: Mapping[str, str]) -> Dict[str, str]:
     return {
         name: value
         for name, value in sorted(environment.items())
-        if _RELEVANT.search(name) and not _SECRET.search(name)
+        if _RELEVANT.search(name) and not is_secret(name)
     }
 
 

@@ -12,6 +12,7 @@ from harness import kinds, precisions
 from harness.kind import AXES, REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.measuring.settling import FEWEST
 from harness.processes.memory import DEFAULT, Limit, parse_limit
+from harness.request.secret import is_secret
 
 #: Options whose value is a path; those of what a run leaves.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix")
@@ -249,6 +250,12 @@ def parse(arguments: Sequence[str]) -> Request:
     parsed["pins"] = tuple(parsed["pins"])
     parsed["variables"] = tuple(parsed["variables"])
     parsed["modules"] = tuple(parsed["modules"])
+    for name, _ in parsed["variables"]:
+        if is_secret(name):
+            parser.error(
+                f"--variable {name}: it may be a secret, and a command line and a record are read "
+                "by others; export it to the run instead"
+            )
     limit = parsed["warmup_limit"]
     fewest = max(FEWEST, parsed["warmup_steps"])
     if limit is not None and limit < fewest:

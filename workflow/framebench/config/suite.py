@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -56,6 +57,8 @@ OF_RANKS = (
     "FRAMEBENCH_CORES",
     "FRAMEBENCH_RUN",
 )
+#: Names of variables that may hold a secret.
+SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|^TF_(VAR|CLI)_", re.IGNORECASE)
 #: The values of each axis of a block.
 Axes = dict[str, Any]
 
@@ -141,6 +144,12 @@ def _variables(variables: dict[str, str]) -> dict[str, str]:
         if name in OF_RANKS:
             raise NotAllowed(
                 f"all but {', '.join(OF_RANKS)}", f"{name}, which the harness sets for each rank"
+            )
+        if SECRET.search(name):
+            raise NotAllowed(
+                "what others may read in command lines and records; a secret is exported to "
+                "Snakemake instead",
+                f"{name}, which may be a secret",
             )
     return variables
 
