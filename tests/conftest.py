@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
+
+# What tests start keeps what it compiles, whatever was asked of who tests: hundreds of processes
+# import the same modules, and most of a short call's time would be compiling them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 #: Groups whose tests take longest, and folders: first, so that no process is left alone with them

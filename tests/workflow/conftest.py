@@ -123,10 +123,13 @@ class Project:
 def make_project(folder: Path) -> Project:
     """A project in a new folder whose only suite is the toy's."""
     folder.mkdir()
+    # Compiled modules too, so that they need not be compiled in each project; but not those that
+    # another process is writing, which have another name when they are read.
+    ignored = shutil.ignore_patterns("*.pyc.*")
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
-            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, folder / part, ignore=ignored)
         else:
             shutil.copy(source, folder / part)
     toy = ROOT / "tests" / "frameworks" / "toy"
