@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,23 @@ def group_of(item: pytest.Item) -> str:
         return "slurm"
     framework = item.callspec.params.get("framework") if hasattr(item, "callspec") else None
     return f"{item.path.name} {Path(framework).name}" if framework else item.path.name
+
+
+#: Of the frameworks that compile: what one process has compiled all others of a test session find.
+CACHES = ("JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
+COMPILING = {
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes that all import PyTorch
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):  # started by a process that has done so
+        return
+    folder = Path(tempfile.mkdtemp(prefix="framebench-compiled-"))
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ.update(COMPILING, **{name: str(folder / name) for name in CACHES})
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the mark

@@ -318,7 +318,7 @@ def test_cut_digits_are_told_from_wrong_ones(printed: str, value: float, cut: bo
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    runs = write_records(folder / "runs", frameworks=("pytorch", "tensorflow"))
+    runs = write_records(folder / "runs", frameworks=("pytorch",))
     for name in ("truncated.json", "foreign.json"):
         (runs / name).unlink()
     assert cli.main(["report", "--records", str(runs), "--results", str(folder)]) == 0

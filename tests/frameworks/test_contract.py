@@ -26,7 +26,7 @@ from harness.adapter import Capability
 from ..bench import Bench, Finished
 from ..conftest import ROOT, build_environment
 from ..processes import take_own_core
-from .fork_server import ForkServer
+from .fork_server import ForkServer, compiling_quickly
 from .models import BERT, MODELS, RESNET, facts_of, sequence_of, small
 
 FRAMEWORKS = sorted(path.parent for path in ROOT.glob("scripts/frameworks/*/framework.json"))
@@ -40,6 +40,7 @@ SCHEMA = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
 
 STEPS = {"warmup_steps": 1, "timed_steps": 7}
 BATCH = 2  # per device, as in the comparisons
+DEFAULTS = {"compiler": "none", "precision": "fp32", "devices_per_node": 1}
 SPLIT_STEPS = 3
 # The loss of a guess; it must be that of every model whose weights are drawn around zero.
 GUESS = {RESNET: math.log(1000), BERT: math.log(50) + math.log(2)}
@@ -69,14 +70,6 @@ answer(before=before, after=adapter.weights_checksum(), listening=listening())
 adapter.stop()
 """
 HALVES = {"bfloat16", "float16"}
-# Of the frameworks that compile: what one run has compiled the next one of the same tests finds,
-# which halves their time.
-KEPT = {
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes that all import PyTorch
-}
-CACHES = ("JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 LOOPBACK = "127.0.0.1"
 
 
@@ -140,7 +133,7 @@ class Runs:
         **options: object,
     ) -> Finished:
         """The run of these options, `repeat` telling those apart that have the same."""
-        key = (model, mode, before, repeat, *sorted(options.items()))
+        key = (model, mode, before, repeat, *sorted((DEFAULTS | options).items()))
         if key not in self.done:
             self.done[key] = self._run(model, mode, before, repeat, options)
         skip_without_capability(self.done[key].record["reason"])
@@ -170,14 +163,21 @@ class Runs:
             "prefix": Path(self.python).parents[1],
             "repeat": repeat,
             **STEPS,
+            **DEFAULTS,
             **options,
             "parameters": parameters,
         }
-        first = prepare(given, before)
-        finished = bench.run("", before=first, variables=self.kept, **given)
+        finished = self.finished(bench, given, before)
+        parse(bench.output.read_bytes(), finished.record["kind"])  # the other side reads it too
+        return finished
+
+    def finished(
+        self, bench: Bench, given: dict[str, object], before: Callable[[], None] | None = None
+    ) -> Finished:
+        variables = compiling_quickly(self.framework.name)
+        finished = bench.run("", before=prepare(given, before), variables=variables, **given)
         assert finished.status == 0, finished.stderr
         bench.assert_nothing_left()
-        parse(bench.output.read_bytes(), [finished.record["kind"]])  # the other side reads it too
         return finished
 
     def facts(self, model: str, mode: str) -> dict[str, Any]:
@@ -191,10 +191,6 @@ class Runs:
             )
             return compared
         return learning(model)
-
-    @property
-    def kept(self) -> dict[str, str]:
-        return {**KEPT, **{name: str(self.folder / "programs" / name) for name in CACHES}}
 
     def pair(self) -> list[dict[str, Any]]:
         """What each of two ranks answers after PARTS."""
@@ -225,9 +221,7 @@ class Runs:
             "parameters": {"mode": mode, "reference": reference},
             **options,
         }
-        finished = bench.run("", before=prepare(given), variables=self.kept, **given)
-        assert finished.status == 0, finished.stderr
-        bench.assert_nothing_left()
+        self.finished(bench, given)
         (found,), problems = parity.load(bench.output.parent)
         assert not problems
         skip_without_capability(found.reason)
