@@ -22,6 +22,7 @@ from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
 from . import by_node, converters, doubts
 from .communication import all_reduce_of
+from .phases import phases_of
 from .run import NO_REASON, Metric, Problem, Run, cause
 from .step_parts import split_of
 
@@ -173,6 +174,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         peak_host_memory=_most(record["ranks"], "peak_host_memory_bytes") if is_ok else None,
         joules_per_sample=_joules_per_sample(record) if is_ok else None,
         split=split_of(slowest) if is_ok else None,
+        phases=phases_of(record, slowest) if is_ok else None,
         all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
         started=_moment(record["started"]),
         machine=machine_of(record),

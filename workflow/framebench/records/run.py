@@ -11,6 +11,7 @@ from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
 from .communication import AllReduce
+from .phases import Phases
 from .step_parts import Split
 
 STATUSES = ("ok", "oom", "unsupported", "timeout", "failed")
@@ -50,6 +51,7 @@ class Run:
     are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
     all its samples; `split` is that of the slowest rank, None where none was asked for;
     `all_reduce` is None where none was timed.
+    `phases`: where its wall time went, None where its record does not tell.
     `machine`: what tells the machine from others, of several nodes the first.
     `variables` are those that an A/B test gives the ranks and those that change a framework's
     arithmetic, by name; `computation` is a digest of the code that computed it, "" where that is
@@ -77,6 +79,7 @@ class Run:
     joules_per_sample: float | None = None
     split: Split | None = None
     all_reduce: AllReduce | None = None
+    phases: Phases | None = None
     largest: bool = False
     started: float | None = None
     machine: Identity = UNKNOWN
