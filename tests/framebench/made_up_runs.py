@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Case, Conditions
 from framebench.records.run import Metric, Run
-from framebench.tables import case_tables, cases
+from framebench.tables import frames, grouping, markdown, registry
+from framebench.tables.table import Inputs
 
 _CASE = Case(
     framework="pytorch",
@@ -80,4 +82,14 @@ def repeats(*throughputs: float | None, **changes: Any) -> list[Run]:
 
 def build(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     """The tables of runs, without marks for what has no proof."""
-    return case_tables.build(cases.group(list(runs), None))
+    return frames.named(frames.build(Inputs(grouping.group(list(runs), None))))
+
+
+def in_markdown(name: str, rows: pd.DataFrame) -> str:
+    """The file of a table of records."""
+    return markdown.render(registry.known()[name], rows)
+
+
+def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
+    """The files of tables of records, by name."""
+    frames.write({registry.known()[name]: rows for name, rows in tables.items()}, folder)

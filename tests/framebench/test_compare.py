@@ -15,9 +15,8 @@ import pytest
 from framebench import cli
 from framebench.comparison import compare, gate
 from framebench.records.run import Run
-from framebench.report import html_tables
-from framebench.tables import markdown
-from framebench.tables.cases import group
+from framebench.tables import view
+from framebench.tables.grouping import group
 
 from .made_up_records import record_of
 from .made_up_runs import changed, repeats
@@ -44,7 +43,7 @@ def suite(random: np.random.Generator, factors: dict[int, float]) -> list[Run]:
 
 
 def test_a_column_for_everything() -> None:
-    assert tuple(compared([], []).columns) == compare.COLUMNS
+    assert tuple(compared([], []).columns) == compare.TABLE.names
     frame = compared(scaled(1.0), scaled(1.0))
     assert list(frame.dtypes) == list(compared([], []).dtypes)
 
@@ -121,7 +120,7 @@ def test_an_interval_that_shows_more_than_its_adjusted_verdict_is_explained() ->
     assert one["ratio_ci_high"] < 1
     assert one["verdict"] == "no difference shown"
     assert "Intervals without 1 of 1 of 40 cases are no verdict" in compare.summary_text(frame)
-    assert "not adjusted" in markdown.EXPLANATIONS["compare"]
+    assert "not adjusted" in compare.TABLE.explanation
 
 
 def test_what_is_too_noisy_is_not_called_equal() -> None:
@@ -254,9 +253,9 @@ def test_of_many_cases_one_difference_is_still_found_with_few_repeats() -> None:
 def test_the_page_says_the_order_once_and_only_where_it_is_known() -> None:
     base = drifting(0) + drifting(20, batch_per_device=64)
     known = compared(base, drifting(8) + drifting(28, batch_per_device=64))
-    assert ("order", "interleaved") in html_tables.of_frame("compare", "", known).shared
+    assert ("order", "interleaved") in view.of(compare.TABLE, known).shared
     unknown = [replace(one, started=None) for one in base]
-    table = html_tables.of_frame("compare", "", compared(unknown, unknown))
+    table = view.of(compare.TABLE, compared(unknown, unknown))
     assert "order" not in {name for name, _ in [*table.shared, *table.columns]}
 
 
@@ -405,7 +404,7 @@ def test_sets_that_were_measured_in_pairs_are_compared_so(
     table = pd.read_csv(tmp_path / "out" / "tables" / "compare.csv")
     assert (table["pairs"].tolist(), table["verdict"].tolist()) == ([7], ["slower"])
     assert "one after the other" not in (tmp_path / "out" / "compare.html").read_text()
-    assert "| Pairs |" in (tmp_path / "out" / "tables" / "compare.md").read_text()
+    assert "| pairs |" in (tmp_path / "out" / "tables" / "compare.md").read_text()
 
 
 def test_a_set_without_records_is_refused(tmp_path: Path) -> None:

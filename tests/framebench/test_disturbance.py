@@ -20,11 +20,11 @@ from framebench.records import disturbance, record_sets
 from framebench.records.disturbance import disturbed
 from framebench.records.run import Doubt
 from framebench.runs import attempts
-from framebench.tables import markdown
+from framebench.tables import words
 
 from ..processes import wait_for
 from .made_up_records import record_of
-from .made_up_runs import build, repeats
+from .made_up_runs import build, in_markdown, repeats
 from .test_config import CATALOG, SUITE, settings
 from .test_tables import row
 
@@ -190,9 +190,9 @@ def test_a_disturbed_repeat_marks_the_figure() -> None:
     runs[3] = replace(runs[3], doubts=(Doubt(disturbance.MARK, "others were there"),))
     summary = build(runs)["summary"]
     assert row(summary)["marks"] == "disturbed"
-    text = markdown.render("summary", summary)
+    text = in_markdown("summary", summary)
     assert "100.00 *disturbed*" in text
-    assert f"*disturbed*: {markdown.MARKS['disturbed']}" in text
+    assert f"*disturbed*: {words.MARKS['disturbed']}" in text
 
 
 def plans(tmp_path: Path, most: int) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from framebench.config.batch_search import Bounds, Tried, next_batch, outcome, simulate
 from framebench.machine.local import Machine
@@ -15,7 +16,9 @@ from framebench.plan.planning import Plan, make_plan, with_found
 from framebench.records import searches
 from framebench.report import memory_curves
 from framebench.report.plots import Look
-from framebench.tables import largest_batch
+from framebench.tables import frames
+from framebench.tables.declared import largest_batch
+from framebench.tables.table import Inputs
 
 from .test_config import CATALOG, changed, settings
 
@@ -184,17 +187,22 @@ def test_a_pattern_excludes_max(tmp_path: Path) -> None:
     assert [case.batch_per_device for case in plan_of(tmp_path, by_model).cases] == ["max"]
 
 
+def filled(results: list[searches.Result]) -> dict[str, pd.DataFrame]:
+    inputs = Inputs({}, searches=results)
+    return {one.name: frames.frame(one, one.rows(inputs)) for one in largest_batch.TABLES}
+
+
 def test_tables_and_curves_of_results(tmp_path: Path) -> None:
     save(tmp_path, plan_of(tmp_path))
     results, problems = searches.load(tmp_path / "results" / "largest_batch")
     assert (len(results), problems) == (2, [])
-    made = largest_batch.tables(results)
+    made = filled(results)
     largest, attempts = made["largest_batch"], made["largest_batch_attempts"]
     assert largest["largest_batch"].tolist() == [24, 24]
     assert largest["host_memory_gib"].tolist() == [3.0, 3.0]
     assert attempts["batch_per_device"].tolist() == [8, 16, 32, 24] * 2
     assert attempts["host_memory_gib"].isna().tolist() == [False, False, True, False] * 2
-    empty = largest_batch.tables([])
+    empty = filled([])
     assert all(empty[name].dtypes.equals(made[name].dtypes) for name in made)
     (panel,) = memory_curves.panels(attempts, Look(["pytorch"]))
     assert panel.title == "Memory by batch: resnet50_v1.5, train"

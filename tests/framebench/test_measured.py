@@ -16,7 +16,9 @@ from framebench.config.catalog import load_catalog
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.records.run import Metric, Run
-from framebench.tables import cases, markdown, measured
+from framebench.tables import frames, markdown, measured
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs, Table
 
 from ..conftest import ROOT
 from .made_up_runs import measured as of_kind
@@ -119,8 +121,13 @@ def copies(*bandwidths: float, **parameters: Any) -> list[Run]:
     ]
 
 
+def filled(*runs: Run) -> tuple[Table, pd.DataFrame]:
+    (table,) = measured.tables(group(list(runs), None))
+    return table, frames.frame(table, table.rows(Inputs({})))
+
+
 def table_of(*runs: Run) -> pd.DataFrame:
-    return measured.tables(cases.group(list(runs), None))["memory_copy"]
+    return filled(*runs)[1]
 
 
 def test_a_row_for_each_metric_of_each_case() -> None:
@@ -160,7 +167,7 @@ def test_a_parameter_does_not_take_the_place_of_a_column() -> None:
 
 
 def test_what_is_the_same_everywhere_has_no_column_in_markdown() -> None:
-    text = markdown.render("memory_copy", table_of(*copies(1.0, size=10), *copies(2.0, size=20)))
+    text = markdown.render(*filled(*copies(1.0, size=10), *copies(2.0, size=20)))
     header = next(line for line in text.splitlines() if line.startswith("| "))
     assert "size" in header
     assert "accelerator" not in header

@@ -22,9 +22,8 @@ from framebench.plan.planning import Plan, make_plan
 from framebench.records import record_sets
 from framebench.records.run import Run
 from framebench.statistics import descriptive, intervals
-from framebench.tables import markdown
 
-from .made_up_runs import build, repeats, run
+from .made_up_runs import build, in_markdown, repeats, run
 from .test_config import CATALOG, ROOT, SUITE, changed, settings
 from .test_disturbance import as_suite_asks
 from .test_records import ROW, failed, messages, metrics, record, save, save_csv
@@ -77,7 +76,7 @@ def test_a_missing_1n1g_makes_no_speedup(base: list[Run], default: float, reason
     found = row(made, devices=8)
     assert math.isnan(found["speedup"])
     assert found["reason"] == reason
-    assert f"]: {reason}" in markdown.render("weak_scaling", made)
+    assert f"]: {reason}" in in_markdown("weak_scaling", made)
 
 
 def test_results_with_and_without_xla_do_not_overwrite_each_other(tmp_path: Path) -> None:
@@ -162,7 +161,7 @@ def test_throughput_stands_beside_every_ratio() -> None:
     for name, (one, most, _) in BERT_AMP.items():
         runs += [run(one, framework=name), run(most, framework=name, nodes=4, devices_per_node=8)]
     made = build(runs)["weak_scaling"]
-    text = markdown.render("weak_scaling", made)
+    text = in_markdown("weak_scaling", made)
     for name, (_, most, speedup) in BERT_AMP.items():
         found = row(made, framework=name, devices=32)
         assert f"{found['speedup']:.2f}" == speedup
@@ -215,7 +214,7 @@ def test_the_spread_stands_beside_the_median() -> None:
     assert found["throughput_spread"] == pytest.approx(0.179)
     assert (found["throughput_min"], found["throughput_max"]) == (91.0, 108.9)
     assert found["marks"] == "noisy"
-    assert "100.00 *noisy*" in markdown.render("summary", summary)
+    assert "100.00 *noisy*" in in_markdown("summary", summary)
 
 
 # ---- SuperBench ---------------------------------------------------------------------------------
@@ -418,7 +417,7 @@ def test_a_window_that_is_not_steady_is_marked(tmp_path: Path) -> None:
     assert found["throughput_median"] == pytest.approx(peers)
     assert found["marks"] == "unsteady"
     assert "from step 41 of 100 on" in found["remarks"]
-    assert f"{peers:.2f} *unsteady*" in markdown.render("summary", summary)
+    assert f"{peers:.2f} *unsteady*" in in_markdown("summary", summary)
 
 
 def test_the_figures_of_the_peers_are_those_that_they_published() -> None:

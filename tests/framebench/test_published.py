@@ -15,8 +15,9 @@ from framebench.audit.published import CELL, compare_published
 from framebench.cases.names import topology_of
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError, Run
-from framebench.tables import case_tables
-from framebench.tables.cases import CaseResults, group
+from framebench.tables import frames
+from framebench.tables.grouping import group
+from framebench.tables.results import CaseResults
 
 from .made_up_runs import build
 
@@ -216,7 +217,7 @@ def test_runs_do_not_tell_other_quantities(results: CaseResults, tmp_path: Path)
 
 
 def test_the_comparison_is_written_with_its_counts(compared: pd.DataFrame, tmp_path: Path) -> None:
-    case_tables.write({"published": compared}, tmp_path)
+    frames.write({published.TABLE: compared}, tmp_path)
     text = (tmp_path / "published.md").read_text()
     assert "393 printed cells; 30 with runs, of which 28 agree and 2 differ; 363 without" in text
     assert len(rows(tmp_path / "published.csv")) == 393

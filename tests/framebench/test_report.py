@@ -15,14 +15,16 @@ from urllib.parse import unquote
 
 import pandas as pd
 import pytest
+from framebench.audit import published
 from framebench.records import record_sets
 from framebench.report import html_report, html_tables, panels, plots, scaling_curves
-from framebench.report.html_tables import DASH
 from framebench.report.plots import Look
-from framebench.report.record_links import Links
+from framebench.report.record_links import Link, Links
 from framebench.report.svg import FONT
-from framebench.tables import case_tables
-from framebench.tables.cases import group
+from framebench.tables import frames, registry, view
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+from framebench.tables.view import DASH
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -39,7 +41,8 @@ def make(source: Path, target: Path, published: pd.DataFrame | None = None) -> s
     """Write the report of ``source`` to ``target`` and return its text."""
     found = record_sets.load(source)
     grouped = group(found.runs, None)
-    html_report.write(found, grouped, case_tables.build(grouped), target, "A report", published)
+    inputs = Inputs(grouped)
+    html_report.write(found, inputs, frames.build(inputs), target, "A report", published)
     return target.read_text()
 
 
@@ -53,12 +56,15 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def published_cells() -> pd.DataFrame:
     """Cells as compare_published returns them: one that agrees, one that does not, one unknown."""
     rows = [
-        ("a", "line 1", "throughput", 11.5, 11.5, 0.05, True, ""),
-        ("a", "line 2", "speedup", 2.18, 3.23, 0.005, False, "divided by the wrong row"),
-        ("a", "line 3", "speedup", 3.9, None, 0.05, None, "no runs for this cell"),
+        ("a", "line 1", "throughput", "11.5", 11.5, 0.05, True, ""),
+        ("a", "line 2", "speedup", "2.18", 3.23, 0.005, False, "divided by the wrong row"),
+        ("a", "line 3", "speedup", "3.9", None, 0.05, None, "no runs for this cell"),
     ]
-    columns = ["table", "place", "quantity", "printed", "recomputed", "half_unit", "agrees", "note"]
-    return pd.DataFrame(rows, columns=columns)
+    names = ["table", "place", "quantity", "printed", "recomputed", "half_unit", "agrees", "note"]
+    cells = [dict(zip(names, row, strict=True)) for row in rows]
+    return frames.frame(
+        published.TABLE, ([cell.get(name, "") for name in published.TABLE.names] for cell in cells)
+    )
 
 
 def test_the_same_case_in_another_unit_is_another_case() -> None:
@@ -68,9 +74,9 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
         ["images/s", "images/s"],
         ["tokens/s"],
     ]
-    links = Links(cases, lambda one, text: html_tables.Link(text, one.unit, ""))
-    for row in build(runs)["summary"].to_dict("records"):
-        ((_, found),) = links.case({str(key): value for key, value in row.items()})
+    links = Links(cases, lambda one, text: Link(text, one.unit, ""))
+    for row in view.records(build(runs)["summary"]):
+        ((_, found),) = links.behind(registry.known()["summary"], row)
         assert {link.href for link in found} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
     assert "Throughput of 2 cases" in plot.description
@@ -238,7 +244,7 @@ def test_missing_numbers_are_dashes_with_their_reason_in_words(
             assert reason
         else:
             assert float(median.split()[0]) > 0
-    for table in ("weak_scaling", "amp_speedup", "compiler_speedup"):
+    for table in ("weak_scaling", "precision_speedup", "compiler_speedup"):
         pairs = list(
             zip(browser.column(table, "speed-up"), browser.column(table, "reason"), strict=True)
         )
@@ -311,7 +317,7 @@ def test_frameworks_stand_side_by_side_on_a_machine_that_is_named(tmp_path: Path
     text = make(source, tmp_path / "r.html")
     sections = re.findall(r'<section id="([\w-]+)">(.*?)</section>', text, re.DOTALL)
     told = {name for name, content in sections if HOLDS in content}
-    assert told >= {"throughput", "weak-scaling", "amp", "compiler", "latency"}
+    assert told >= {"throughput", "weak-scaling", "precisions", "compilers", "latency"}
     assert all("Measured on Example CPU, 16 GiB." in c for n, c in sections if n in told)
     assert "<dt>x/lib_blas.so</dt><dd>Haswell</dd>" in text
     assert "<dt>x/libgomp.so</dt><dd>does not tell</dd>" in text
@@ -380,11 +386,12 @@ def test_depends_on_the_records_alone(tmp_path: Path) -> None:
         "import sys; from pathlib import Path\n"
         "from framebench.records.record_sets import load\n"
         "from framebench.report.html_report import write\n"
-        "from framebench.tables.case_tables import build\n"
-        "from framebench.tables.cases import group\n"
+        "from framebench.tables.frames import build\n"
+        "from framebench.tables.grouping import group\n"
+        "from framebench.tables.table import Inputs\n"
         "found = load(Path(sys.argv[1]))\n"
-        "grouped = group(found.runs, None)\n"
-        "write(found, grouped, build(grouped), Path(sys.argv[2]), 'A report')"
+        "inputs = Inputs(group(found.runs, None))\n"
+        "write(found, inputs, build(inputs), Path(sys.argv[2]), 'A report')"
     )
     subprocess.run(
         [sys.executable, "-c", program, str(source), str(tmp_path / "second.html")],

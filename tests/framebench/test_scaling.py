@@ -14,14 +14,16 @@ from framebench import cli
 from framebench.records import record_sets
 from framebench.records.communication import AllReduce
 from framebench.records.run import Run
-from framebench.report import html_report, html_tables, scaling_curves
+from framebench.report import html_report, scaling_curves
 from framebench.report.plots import Look, Plot
-from framebench.tables import case_tables, markdown, scaling
-from framebench.tables.cases import group
+from framebench.tables import frames, registry, view
+from framebench.tables.declared import scaling
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
 
 from ..conftest import ROOT
 from .made_up_records import write_records
-from .made_up_runs import build, repeats, run
+from .made_up_runs import build, in_markdown, repeats, run
 from .test_tables import row
 
 VALUES = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
@@ -90,7 +92,7 @@ def test_a_series_without_1n1g_says_which_is_missing() -> None:
     assert set(found["reason"]) == {"no 1n1g run with total batch 64"}
     assert found["speedup"].isna().all()
     assert found["efficiency"].isna().all()
-    text = markdown.render("strong_scaling", found)
+    text = in_markdown("strong_scaling", found)
     assert "]: no 1n1g run with total batch 64" in text
 
 
@@ -162,12 +164,12 @@ def test_imported_runs_tell_nothing_of_communication() -> None:
 def test_tables_say_which_kind_they_are() -> None:
     runs = [on(1, 64, 100.0), on(2, 64, 150.0)]
     made = build(runs)
-    text = markdown.render("strong_scaling", made["strong_scaling"])
+    text = in_markdown("strong_scaling", made["strong_scaling"])
     assert "# Strong scaling: the same total batch\n" in text
     assert "## resnet50_v1.5, train, fp32, total bsz=64 (images/s)" in text
     assert "| 1 | 2 | 150.00 (1.50) *few* |" in text
-    assert "| bsz | Total bsz |" in text
-    weak = markdown.render("weak_scaling", made["weak_scaling"])
+    assert "| batch per device | total batch |" in text
+    weak = in_markdown("weak_scaling", made["weak_scaling"])
     assert "# Weak scaling: the same batch per device\n" in weak
     assert "total bsz" not in weak.lower()
 
@@ -219,8 +221,8 @@ def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
 
 
 def rendered(record_set: record_sets.RecordSet, folder: Path) -> str:
-    grouped = group(record_set.runs, None)
-    return html_report.render(record_set, grouped, case_tables.build(grouped), folder, "A report")
+    inputs = Inputs(group(record_set.runs, None))
+    return html_report.render(record_set, inputs, frames.build(inputs), folder, "A report")
 
 
 def test_the_report_has_both_kinds(tmp_path: Path) -> None:
@@ -232,7 +234,7 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
         for name in ("weak-scaling", "strong-scaling")
     }
     for name, kind in (("weak-scaling", "weak_scaling"), ("strong-scaling", "strong_scaling")):
-        assert f"<h2>{scaling.KINDS[kind].title}</h2>" in sections[name]
+        assert f">{scaling.KINDS[kind].title}</h3>" in sections[name]
         assert "<figure" in sections[name]
         assert scaling.COMMUNICATION_EXPLANATION in sections[name]
         assert '<span class="why">one device</span>' in sections[name]
@@ -245,10 +247,10 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
 
 def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
     made = build([on(1, 64), on(2, 64), on(2, 128), on(4, 128)])["strong_scaling"]
-    shown = html_tables.of_frame("strong_scaling", "", made)
+    shown = view.of(registry.known()["strong_scaling"], made)
     titles = [title for title, _ in shown.columns]
     place = titles.index("interval %")
-    notes = {cells[titles.index("total batch")].text: cells[place].note for cells, _ in shown.rows
+    notes = {cells[titles.index("total batch")].text: cells[place].why for cells in shown.cells
              if cells[titles.index("devices")].text != "1n1g"}  # fmt: skip
     assert notes == {"64": "needs 4 repeats", "128": ""}
 
@@ -291,9 +293,9 @@ def test_the_share_is_the_median_over_repeats_of_seconds_by_median_steps() -> No
         assert found["communication_estimate"] == pytest.approx(0.3)
         assert found["all_reduce_gbytes_per_second"] == 2.0
         assert made[made["devices"] == 1][[*scaling.COMMUNICATION]].isna().all(axis=None)
-        text = markdown.render(name, made)
-        assert "| 30.0 % | 2.00 |" in text
-        assert "| Communication, estimated |" in text
+        text = in_markdown(name, made)
+        assert "| 30.0 | 2.00 |" in text
+        assert "| communication, estimated % |" in text
         assert "neither an upper nor a lower bound" in text
         assert "most" not in text, "a run lost five times what the estimate said"
         assert scaling.COMMUNICATION_EXPLANATION in text
@@ -311,15 +313,15 @@ def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:
     ]
     made = build(runs)["weak_scaling"]
     assert made["communication_estimate"].notna().sum() == 1
-    text = markdown.render("weak_scaling", made)
+    text = in_markdown("weak_scaling", made)
     for words in ("one device", "not timed", "inference"):
         assert f"]: {words}\n" in text
-    shown = html_tables.of_frame("weak_scaling", "", made)
+    shown = view.of(registry.known()["weak_scaling"], made)
     titles = [title for title, _ in shown.columns]
     place = titles.index("communication, estimated %")
-    notes = {cells[titles.index("framework")].text: cells[place].note for cells, _ in shown.rows
+    notes = {cells[titles.index("framework")].text: cells[place].why for cells in shown.cells
              if cells[titles.index("mode")].text == "train"
              and cells[titles.index("devices")].text != "1n1g"}  # fmt: skip
     assert notes == {"pytorch": "", "jax": "not timed", "mxnet": ""}
-    imported = markdown.render("weak_scaling", build([on(1, 64), on(2, 64)])["weak_scaling"])
+    imported = in_markdown("weak_scaling", build([on(1, 64), on(2, 64)])["weak_scaling"])
     assert "Communication" not in imported, "a column of which nothing is known"

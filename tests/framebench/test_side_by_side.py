@@ -23,10 +23,9 @@ from framebench.plan.side_by_side import Job, Room, duration, of_first_round
 from framebench.records import record_sets, searches
 from framebench.records.disturbance import disturbed
 from framebench.runs import certify, commands, probes
-from framebench.tables import markdown
 from harness.devices import devices, lease
 
-from .made_up_runs import build, repeats
+from .made_up_runs import build, in_markdown, repeats
 from .test_config import CATALOG, SUITE, changed, settings
 from .test_disturbance import GPU, as_suite_asks, save, watch
 from .test_tables import row
@@ -251,10 +250,10 @@ def test_side_by_side_and_alone_share_neither_row_nor_ratio() -> None:
     two = row(built["weak_scaling"], devices=2)
     assert math.isnan(two["speedup"])
     assert two["reason"] == "no 1n1g run"
-    text = markdown.render("summary", built["summary"])
+    text = in_markdown("summary", built["summary"])
     assert "*side by side*: other runs had the rest of the machine" in text
     alone = build(repeats(100.0, 101.0))["summary"]
-    assert "side by side" not in markdown.render("summary", alone)
+    assert "side by side" not in in_markdown("summary", alone)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.records.step_parts import Split, split_of
-from framebench.tables import markdown, split_table
-from framebench.tables.cases import group
+from framebench.tables import frames
+from framebench.tables.declared.step_breakdown import DATA, SPLIT
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
 
-from .made_up_runs import run
+from .made_up_runs import in_markdown, run
 from .test_tables import only
 
 
@@ -39,7 +41,7 @@ def split(*parts: dict[str, Any], reason: str = "") -> Split:
 
 
 def table(*runs: Any) -> pd.DataFrame:
-    return split_table.table(group(runs, None))
+    return frames.frame(SPLIT, SPLIT.rows(Inputs(group(runs, None))))
 
 
 def test_a_part_is_a_median_less_what_it_contains() -> None:
@@ -120,14 +122,13 @@ def test_without_a_split_there_is_a_reason(changes: dict[str, Any], reason: str)
 def test_inference_has_no_row() -> None:
     empty = table(run(2.0, mode="inference"))
     assert len(empty) == 0
-    assert tuple(empty.columns) == split_table.COLUMNS
+    assert tuple(empty.columns) == SPLIT.names
     assert list(empty.dtypes) == list(table(run(2.0)).dtypes)
 
 
 def test_markdown_shows_milliseconds_shares_and_how() -> None:
     runs = [run(2.0, step_seconds=(1.0,), split=split(*CUT)), run(2.0, batch_per_device=64)]
-    text = markdown.render("split", table(*runs))
-    assert (
-        "| 1000.0 | 300.0 (27 %) | 500.0 (45 %) | 200.0 (18 %) | 100.0 (9 %) | 1.10 *few* [" in text
-    )
+    text = in_markdown("split", table(*runs))
+    parts = "300.0 (27) | 500.0 (45) | 200.0 (18) | 100.0 (9)"
+    assert f"| 1000.0 | {DATA} | {parts} | 1.10 *few* [" in text
     assert "no split in these records" in text

@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 from framebench.files import whole_files
 from framebench.records.run import Doubt, Run
-from framebench.tables import case_tables, markdown, scaling
-from framebench.tables.cases import group
+from framebench.tables import frames, registry
+from framebench.tables.grouping import group
 
-from .made_up_runs import build, repeats, run
+from .made_up_runs import build, in_markdown, repeats, run, write
 
 
 def only(table: pd.DataFrame) -> dict[str, Any]:
@@ -37,19 +37,13 @@ def row(table: pd.DataFrame, **keys: Any) -> dict[str, Any]:
 
 def test_columns_are_those_of_the_interface_even_without_runs() -> None:
     empty, full = build([]), build([run()])
-    expected = {
-        "summary": case_tables.SUMMARY_COLUMNS,
-        "weak_scaling": scaling.WEAK_COLUMNS,
-        "strong_scaling": scaling.STRONG_COLUMNS,
-        "amp_speedup": case_tables.AMP_SPEEDUP_COLUMNS,
-        "compiler_speedup": case_tables.COMPILER_SPEEDUP_COLUMNS,
-        "latency": case_tables.LATENCY_COLUMNS,
-    }
-    for name, columns in expected.items():
-        assert tuple(empty[name].columns) == tuple(full[name].columns) == columns
+    for name, table in registry.known().items():
+        if not table.always:
+            continue
+        assert tuple(empty[name].columns) == tuple(full[name].columns) == table.names
         assert list(empty[name].dtypes) == list(full[name].dtypes), name
     assert (
-        ",".join(case_tables.SUMMARY_COLUMNS)
+        ",".join(registry.known()["summary"].names)
         == "framework,framework_version,source,model,mode,precision,compiler,nodes,"
         "devices_per_node,batch_per_device,accelerator,cores_per_device,side_by_side,sequence_length,"
         "warmup_steps,warmup_limit,timed_steps,arm,input,source_variant,machine,environment,"
@@ -79,7 +73,7 @@ def test_what_is_odd_about_repeats_is_said() -> None:
     both = only(build(repeats(*steady, *(value - 4 for value in steady)))["summary"])
     assert both["remarks"] == "two modes: 6 near 96 and 6 near 100"
     assert both["marks"] == "noisy"
-    assert "two modes: 6 near 96" in markdown.render(
+    assert "two modes: 6 near 96" in in_markdown(
         "summary", build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
     )
     doubted = [
@@ -227,13 +221,13 @@ def test_amp_is_compared_with_fp32_of_the_same_batch_only() -> None:
         run(30.0, precision="amp", batch_per_device=96),
         run(None, batch_per_device=96, status="oom", reason="too big"),
     ]
-    amp = build(runs)["amp_speedup"]
+    amp = build(runs)["precision_speedup"]
     both = row(amp, batch_per_device=32)
-    assert (both["throughput_fp32"], both["throughput_amp"], both["speedup"]) == (10.0, 25.0, 2.5)
+    assert (both["throughput_baseline"], both["throughput"], both["speedup"]) == (10.0, 25.0, 2.5)
     alone = row(amp, batch_per_device=64)
     assert math.isnan(alone["speedup"])
-    assert math.isnan(alone["throughput_fp32"])
-    assert (alone["throughput_amp"], alone["reason"]) == (40.0, "no fp32 run at batch 64")
+    assert math.isnan(alone["throughput_baseline"])
+    assert (alone["throughput"], alone["reason"]) == (40.0, "no fp32 run at batch 64")
     assert row(amp, batch_per_device=96)["reason"] == "fp32 is oom: too big"
 
 
@@ -246,7 +240,7 @@ def test_a_compiler_is_compared_with_none_at_the_same_precision() -> None:
     ]
     compiled = build(runs)["compiler_speedup"]
     found = row(compiled, compiler="inductor")
-    assert (found["throughput_none"], found["throughput_compiled"]) == (10.0, 12.0)
+    assert (found["throughput_baseline"], found["throughput"]) == (10.0, 12.0)
     assert found["speedup"] == 1.2
     assert row(compiled, compiler="xla")["reason"] == "unsupported: not built in"
     assert len(compiled) == 2
@@ -319,26 +313,16 @@ def test_the_order_of_runs_does_not_matter(tmp_path: Path) -> None:
         runs = some_runs()
         random.Random(seed).shuffle(runs)
         folder = tmp_path / str(seed)
-        case_tables.write(build(runs), folder)
+        write(build(runs), folder)
         written.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert all(files == written[0] for files in written)
-    assert set(written[0]) == {
-        f"{name}.{kind}"
-        for name in (
-            "summary",
-            "weak_scaling",
-            "strong_scaling",
-            "amp_speedup",
-            "compiler_speedup",
-            "latency",
-        )
-        for kind in ("csv", "md")
-    }
+    always = [table.name for table in registry.known().values() if table.always]
+    assert set(written[0]) == {f"{name}.{kind}" for name in always for kind in ("csv", "md")}
 
 
 def test_csv_keeps_every_digit_and_leaves_missing_cells_empty(tmp_path: Path) -> None:
     made = build(some_runs())
-    case_tables.write(made, tmp_path)
+    write(made, tmp_path)
     for name, table in made.items():
         text = (tmp_path / f"{name}.csv").read_bytes()
         assert b"\r" not in text
@@ -351,12 +335,12 @@ def test_csv_keeps_every_digit_and_leaves_missing_cells_empty(tmp_path: Path) ->
 
 def test_markdown_says_in_words_what_is_missing() -> None:
     made = build(some_runs())
-    text = markdown.render("summary", made["summary"])
+    text = in_markdown("summary", made["summary"])
     assert "All rows: source framebench, accelerator cpu, warm-up steps 1, timed steps 2." in text
     assert "| abcdef |" in text, "only what differs stands in the rows"
     assert "- failed [" in text
     assert r"a \"quoted\" \| piped reason, with &lt;b>".replace('\\"', '"') in text
-    assert "takes at least 6 successful repeats" in text
+    assert "needs 6 repeats" in text
     assert "nan" not in text.lower()
 
 
@@ -367,7 +351,7 @@ def test_weak_scaling_reads_like_dlperfs_table() -> None:
         run(12411.97, nodes=4, devices_per_node=8),
         run(322.0, framework="tensorflow", devices_per_node=8),
     ]
-    text = markdown.render("weak_scaling", build(runs)["weak_scaling"])
+    text = in_markdown("weak_scaling", build(runs)["weak_scaling"])
     assert "## resnet50_v1.5, train, fp32, bsz=32 (images/s)" in text
     assert "| node num | device num | pytorch 2.8.0 | tensorflow 2.8.0 |" in text
     assert "| 1 | 1 | 397.64 (1.00) *few* | not run |" in text
@@ -386,16 +370,16 @@ def test_weak_scaling_reads_like_dlperfs_table() -> None:
 )
 def test_a_reason_makes_no_markup(reason: str, shown: str) -> None:
     failed = run(None, status="failed", reason=reason)
-    lines = markdown.render("summary", build([failed])["summary"]).splitlines()
+    lines = in_markdown("summary", build([failed])["summary"]).splitlines()
     assert shown in lines
     heading = run(None, status="failed", model="![](x)")
-    assert "## !\\[\\](x), train" in markdown.render("summary", build([heading])["summary"])
+    assert "## !\\[\\](x), train" in in_markdown("summary", build([heading])["summary"])
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
     reasons = ["=1+1", "@x", "+x", "-x", "\tx", "- done", "-", "-2.5", "+3e4", "a=b"]
     frame = pd.DataFrame({"reason": reasons, "ratio": [-1.5] * len(reasons)})
-    case_tables.write({"any": frame}, tmp_path)
+    (tmp_path / "any.csv").write_text(frames.csv_text(frame))
     cells = pd.read_csv(tmp_path / "any.csv", dtype=str)
     expected = [f"'{text}" for text in reasons[:6]] + reasons[6:]
     assert list(cells["reason"]) == expected
@@ -415,13 +399,13 @@ def test_files_have_the_access_that_the_umask_leaves(tmp_path: Path) -> None:
 
 def test_every_table_renders_without_rows_too() -> None:
     for name, table in build([]).items():
-        assert "There is no such case" in markdown.render(name, table)
+        assert "There is no such case" in in_markdown(name, table)
 
 
 def test_a_failed_write_leaves_the_old_table_and_no_scrap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case_tables.write(build([run(1.0)]), tmp_path)
+    write(build([run(1.0)]), tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     def full_disk(descriptor: int) -> None:
@@ -429,11 +413,11 @@ def test_a_failed_write_leaves_the_old_table_and_no_scrap(
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        case_tables.write(build([run(2.0)]), tmp_path)
+        write(build([run(2.0)]), tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_target_that_cannot_be_written_is_an_os_error(tmp_path: Path) -> None:
     (tmp_path / "tables").write_text("a file where the folder should be")
     with pytest.raises(OSError, match="tables"):
-        case_tables.write(build([run()]), tmp_path / "tables")
+        write(build([run()]), tmp_path / "tables")

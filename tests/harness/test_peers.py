@@ -21,7 +21,7 @@ import pytest
 from framebench.records import record_sets
 from framebench.records.disturbance import disturbed
 from framebench.records.run import Run
-from framebench.tables import cases
+from framebench.tables import grouping
 from harness import kinds, launcher, rank
 from harness.adapter import Mismatch, Operators, Place, Product
 from harness.kind import Context, Subject
@@ -431,4 +431,4 @@ def test_a_warm_up_that_was_too_short_is_marked_and_can_be_longer(lab: Lab) -> N
     settled = lab.run(steps, 20, 100, limit=200)
     assert settled.throughput == pytest.approx(10.0, rel=0.01)
     assert not settled.doubts
-    assert not cases.doubts_of(settled)
+    assert not grouping.doubts_of(settled)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from .audit import findings
     from .records import parity, peaks
-    from .tables import cases
+    from .tables.results import CaseResults
+    from .tables.table import Inputs, Table
 
 FINGERPRINT = "fingerprint.txt"
 #: In ``tables``: the report for Snakemake's archive, in which there are no records to lead to.
@@ -103,11 +104,11 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
     from .comparison import compare
     from .records import parity, proofs
     from .report import html_report
-    from .tables import case_tables, cases
+    from .tables import frames, grouping
 
     models = catalog.load_catalog(PROJECT).models
 
-    def grouped(source: Source) -> cases.CaseResults:
+    def grouped(source: Source) -> CaseResults:
         found = record_sets.load(source.path)
         certificates, problems = parity.load(certificates_of(source.path))
         for problem in (*found.problems, *problems):
@@ -115,11 +116,11 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
         if not found.runs:
             raise record_sets.RecordsError(f"{source}: holds no record of a run")
         runs = record_sets.of_arm(found, source.variant) if source.variant else found.runs
-        return cases.group(runs, proofs.Marks(certificates, models))
+        return grouping.group(runs, proofs.Marks(certificates, models))
 
     threshold = fail_on or compare.THRESHOLD
     frame = compare.compare(grouped(base), grouped(candidate), threshold)
-    case_tables.write({"compare": frame}, results / "tables")
+    frames.write({compare.TABLE: frame}, results / "tables")
     page = results / "compare.html"
     html_report.write_comparison(frame, page, str(base), str(candidate), threshold)
     print(compare.summary_text(frame))
@@ -139,7 +140,7 @@ def make_report(source: Path, results: Path) -> None:
     from .audit import published
     from .records import parity, peaks
     from .report import html_report, record_links
-    from .tables import case_tables
+    from .tables import frames, registry
 
     found = record_sets.load(source)
     certificates, of_parity = parity.load(certificates_of(source))
@@ -151,17 +152,17 @@ def make_report(source: Path, results: Path) -> None:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    grouped, made = tabulated(found, certificates, searched, reached)
+    inputs, tables = tabulated(found, certificates, searched, reached)
     reference = (source if source.is_dir() else source.parent) / "published.csv"
     compared = None
     if reference.is_file():
-        compared = published.compare_published(grouped, reference)
+        compared = published.compare_published(inputs.cases, reference)
     folder, page = results / "tables", results / "report.html"
-    everything = made if compared is None else {**made, "published": compared}
+    everything = tables if compared is None else {**tables, published.TABLE: compared}
     # All is made before anything is written: what fails leaves the former tables and report.
-    files = case_tables.files(everything, folder)
+    files = frames.files(everything, folder)
     files[page] = html_report.render(
-        replace(found, problems=problems), grouped, made, page.parent, "Framebench report",
+        replace(found, problems=problems), inputs, tables, page.parent, "Framebench report",
         compared, interrupted,
     )  # fmt: skip
     files[folder / ARCHIVED] = record_links.named(files[page])
@@ -170,9 +171,10 @@ def make_report(source: Path, results: Path) -> None:
     for path, text in files.items():
         write_whole(path, text)
     write_whole(vouching, fingerprint(found, source) + "\n")
-    print(summary_text(made["summary"]))
+    summary = tables[registry.known()["summary"]]
+    print(summary_text(summary))
     print(f"\ntables: {folder}\nreport: {page}")
-    if hint := unproved_text(made["summary"]):
+    if hint := unproved_text(summary):
         print(hint)
 
 
@@ -181,33 +183,24 @@ def tabulated(
     certificates: Sequence[parity.Certificate],
     searched: Sequence[searches.Result],
     reached: Sequence[peaks.Peak],
-) -> tuple[cases.CaseResults, dict[str, pd.DataFrame]]:
-    """The cases of a set of records that time steps, judged once for all that is made of them, and
-    all tables, those of other kinds of measurement too."""
-    from .records import parity, peaks, proofs
-    from .tables import (
-        case_tables,
-        cases,
-        efficiency,
-        largest_batch,
-        measured,
-        parity_table,
-        split_table,
-    )
+) -> tuple[Inputs, dict[Table, pd.DataFrame]]:
+    """The cases of a set of records, judged once for all that is made of them, and all tables."""
+    from .records import peaks, proofs
+    from .tables import datasheets, frames, grouping
+    from .tables.table import Inputs
 
     models = catalog.load_catalog(PROJECT).models
-    everything = cases.group(record_set.runs, proofs.Marks(certificates, models))
-    grouped = {key: result for key, result in everything.items() if key.case.is_step}
-    tables = case_tables.build(grouped)
-    tables["efficiency"] = efficiency.table(
-        grouped, peaks.Peaks(reached), models, efficiency.load_datasheets()
+    cases = grouping.group(record_set.runs, proofs.Marks(certificates, models))
+    inputs = Inputs(
+        cases={key: result for key, result in cases.items() if key.case.is_step},
+        certificates=certificates,
+        peaks=peaks.Peaks(reached),
+        searches=searched,
+        models=models,
+        datasheets=datasheets.load_datasheets(),
+        others={key: result for key, result in cases.items() if not key.case.is_step},
     )
-    tables["split"] = split_table.table(grouped)
-    if certificates:
-        tables["parity"] = parity_table.table(parity.latest(certificates))
-    if searched:
-        tables |= largest_batch.tables(searched)
-    return grouped, tables | measured.tables(everything)
+    return inputs, frames.build(inputs)
 
 
 def unproved_text(summary: pd.DataFrame) -> str:
@@ -248,16 +241,19 @@ def make_parity(source: Path, results: Path) -> None:
     """Write and print the certificates; tables and report too, where something was measured.
     Raises :class:`Disagreement` behind all that, where a certificate failed."""
     from .records import parity
-    from .tables import case_tables, parity_table
+    from .tables import frames
+    from .tables.declared.parity import PARITY, summary_text
+    from .tables.table import Inputs
 
     found, problems = parity.load(certificates_of(source))
     certificates = parity.latest(found)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    case_tables.write({"parity": parity_table.table(certificates)}, results / "tables")
+    rows = PARITY.rows(Inputs({}, certificates))
+    frames.write({PARITY: frames.frame(PARITY, rows)}, results / "tables")
     if source.is_dir() and record_sets.load(source).runs:
         make_report(source, results)
-    print(parity_table.summary_text(certificates))
+    print(summary_text(certificates))
     print(f"certificates: {results / 'tables' / 'parity.csv'}")
     failed = sum(certificate.passed is False for certificate in certificates)
     if failed:
@@ -268,14 +264,14 @@ def make_lint(sources: Sequence[Path], results: Path) -> None:
     """Write ``tables/lint.csv`` below ``results`` and print what was found. Raises :class:`Faulty`
     behind all that where results of our own have a finding; errors of others are theirs."""
     from .audit import findings, lint
-    from .tables import case_tables
+    from .tables import frames
 
     linted = []
     for source in sources:
         folders = lint.folders(source)
         linted += [lint.check_folder(folder) for folder in folders] or [lint_own(source, results)]
     folder = results / "tables"
-    case_tables.write({"lint": findings.frame(linted)}, folder)
+    frames.write({findings.TABLE: findings.frame(linted)}, folder)
     print(findings.summary_text(linted))
     print(f"\ntable: {folder / 'lint.csv'}")
     faulty = sum(len(one.findings) for one in linted if one.ours)
@@ -314,9 +310,12 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
 
 def print_columns() -> None:
     """Print the page docs/columns.md."""
-    from .tables import columns
+    from .audit import findings, published
+    from .comparison import compare
+    from .tables import columns_page, registry
 
-    print(columns.markdown_text(), end="")
+    others = (compare.TABLE, published.TABLE, findings.TABLE)
+    print(columns_page.text([*registry.known().values(), *others]), end="")
 
 
 def summary_text(summary: pd.DataFrame) -> str:

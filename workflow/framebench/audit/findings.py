@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, replace
 
 import pandas as pd
+
+from ..tables import frames
+from ..tables.columns import COLUMNS, PRINTED, TEXT, Column, shared
+from ..tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,28 @@ class Linted:
     findings: tuple[Finding, ...]
 
 
-COLUMNS = tuple(field.name for field in fields(Finding))
+#: Of the fields of a finding.
+TABLE = Table(
+    name="lint",
+    title="Figures that contradict others",
+    explanation="A figure is wrong where no number that would be printed so follows from the "
+    "others.",
+    columns=(
+        Column("source", TEXT, "the folder that was checked", hoisted=True),
+        Column("table", TEXT, "the table that a figure is printed in"),
+        Column("row", TEXT, "where a finding is"),
+        Column("check", TEXT, "what was checked"),
+        Column("printed", TEXT, "the figure as it is printed", form=PRINTED),
+        replace(COLUMNS["recomputed"], type=TEXT, form=PRINTED),
+        *shared("note"),
+    ),
+    empty="Nothing was found.",
+)
 
 
 def frame(sources: Sequence[Linted]) -> pd.DataFrame:
-    """A row for every finding: COLUMNS, all of them text."""
-    rows = [astuple(finding) for source in sources for finding in source.findings]
-    return pd.DataFrame(rows, columns=list(COLUMNS), dtype="str")
+    """A row for every finding, all text."""
+    return frames.frame(TABLE, (astuple(one) for source in sources for one in source.findings))
 
 
 def summary_text(sources: Sequence[Linted]) -> str:

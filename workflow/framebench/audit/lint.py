@@ -14,7 +14,8 @@ from pathlib import Path
 
 from ..records import record_sets
 from ..statistics.intervals import Interval
-from ..tables.cases import CaseResults, group
+from ..tables.grouping import group
+from ..tables.results import CaseResults
 from . import figures
 from .findings import Finding, Linted
 from .printed import (

@@ -16,10 +16,11 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import CASE, KEYS, NATIVE
+from ..cases.conditions import CASE, NATIVE
 from ..records.record_sets import RecordSet, load_record
 from ..records.run import RecordsError, Run
-from ..tables import case_tables, columns, scaling
+from ..tables import frames, registry
+from ..tables.table import Table
 from . import figures
 from .findings import Finding, Linted
 
@@ -33,7 +34,6 @@ SHORTER = 0.5
 GAPS_SHOWN = 20
 #: A record states a figure and what it follows from, written from the same floats.
 RELATIVE_ERROR = 1e-6
-RATIOS = ("speedup", "efficiency")
 #: What a condition has that nobody asked for, as a CSV has it.
 _UNTOLD = ("", "False", NATIVE)
 
@@ -44,7 +44,7 @@ Found = tuple[str, str, str, str, str, str]
 
 def check_results(
     found: RecordSet,
-    recomputed: Mapping[str, pd.DataFrame],
+    recomputed: Mapping[Table, pd.DataFrame],
     source: str,
     made: Path | None,
     stale: bool = False,
@@ -62,17 +62,17 @@ def check_results(
         if stale:
             note = "made of other records than these: make them again with the target report"
             findings.append(("tables", str(made), "stale", "", "", note))
-        for name, frame in recomputed.items():
-            printed = read_table(made / f"{name}.csv")
+        for table, frame in recomputed.items():
+            printed = read_table(made / f"{table.name}.csv")
             count += len(printed)
-            findings += table_recomputes(name, printed, as_printed(frame))
+            findings += table_recomputes(table, printed, as_printed(frame))
     named = tuple(Finding(source, *one) for one in findings)
     return Linted(source, True, count, "records and rows", named)
 
 
 def holds_tables(folder: Path) -> bool:
     """Whether any of the tables that are made of records is there."""
-    return any((folder / f"{name}.csv").is_file() for name in case_tables.build({}))
+    return any((folder / f"{name}.csv").is_file() for name in registry.known())
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
@@ -88,7 +88,7 @@ def read_table(path: Path) -> list[dict[str, str]]:
 
 def as_printed(frame: pd.DataFrame) -> list[dict[str, str]]:
     """The rows of a frame with the text that its CSV has."""
-    return _rows(case_tables.csv_text(frame))
+    return _rows(frames.csv_text(frame))
 
 
 def _rows(text: str) -> list[dict[str, str]]:
@@ -178,37 +178,30 @@ _asked = attrgetter(*(key for key in CASE if key != "framework_version"))
 
 
 def table_recomputes(
-    name: str, printed: Sequence[Row], recomputed: Sequence[Row]
+    table: Table, printed: Sequence[Row], recomputed: Sequence[Row]
 ) -> Iterator[Found]:
     """Every cell of a table follows from the records, and every case of the records is in it."""
-    there, wanted = _by_case(printed), _by_case(recomputed)
+    there, wanted = _by_case(table, printed), _by_case(table, recomputed)
     for case in [*wanted, *(case for case in there if case not in wanted)]:
         rows, others = there.get(case, []), wanted.get(case, [])
         label = " ".join(value for value in case if value not in _UNTOLD)
         if len(rows) != len(others):
             note = "rows of this case in the table, and by the records"
-            yield name, label, "rows", str(len(rows)), str(len(others)), note
+            yield table.name, label, "rows", str(len(rows)), str(len(others)), note
         for row, other in zip(rows, others, strict=False):
             for column in [*other, *(column for column in row if column not in other)]:
-                yield from _cell_agrees(name, label, column, row.get(column), other)
+                yield from _cell_agrees(table, label, column, row.get(column), other)
 
 
-def _by_case(rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
+def _by_case(table: Table, rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
     cases: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        cases[tuple(row.get(key, "") for key in _keys(row))].append(row)
+        cases[tuple(row.get(key, "") for key in table.keys)].append(row)
     return cases
 
 
-def _keys(row: Row) -> Sequence[str]:
-    """The columns that say what the figures of a row are of. Kinds of measurement bring their own;
-    they stand before the figures."""
-    names = list(row)
-    return names[: names.index("median")] if "median" in names else (*KEYS, "unit")
-
-
 def _cell_agrees(
-    name: str, label: str, column: str, printed: str | None, other: Row
+    table: Table, label: str, column: str, printed: str | None, other: Row
 ) -> Iterator[Found]:
     recomputed = other.get(column)
     if printed == recomputed:
@@ -216,24 +209,12 @@ def _cell_agrees(
     place = f"{label}: {column}"
     if printed is None or recomputed is None:
         note = "a column that the table lacks" if printed is None else "a column of no such table"
-        yield name, place, "columns", "", "", note
-    elif figures.half_unit(printed) is None or figures.half_unit(recomputed) is None:
-        lost = column.startswith(RATIOS) and not recomputed
+        yield table.name, place, "columns", "", "", note
+        return
+    check = table.by_name[column].checked_as
+    if figures.half_unit(printed) is None or figures.half_unit(recomputed) is None:
+        lost = check == "ratio" and not recomputed
         note = other["reason"] if lost else "the records give another"
-        yield name, place, "baseline" if lost else _check(column), printed, recomputed, note
+        yield table.name, place, "baseline" if lost else check, printed, recomputed, note
     elif figures.apart(figures.stands_for(printed), (float(recomputed), float(recomputed))):
-        yield name, place, _check(column), printed, recomputed, "the records give another"
-
-
-def _check(column: str) -> str:
-    if column.startswith(RATIOS):
-        return "ratio"
-    if column.startswith("throughput"):
-        return "throughput"
-    if column in scaling.COMMUNICATION:
-        return "communication"
-    if column in case_tables.PERCENTILES:
-        return "percentiles"
-    known = columns.COLUMNS.get(column)
-    other = "text" if known and known.type == columns.TEXT else "figure"
-    return {"mean_ms": "mean", "repeats": "repeats", "samples": "repeats"}.get(column, other)
+        yield table.name, place, check, printed, recomputed, "the records give another"

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,36 +23,52 @@ from ..files import json_files
 from ..files.text import printable
 from ..records.run import RecordsError
 from ..records.tidy_csv import LARGEST_COUNT
-from ..tables.cases import CaseResults
-from ..tables.scaling import WEAK_COLUMNS, weak
+from ..tables import frames
+from ..tables.columns import (
+    AGREES,
+    COLUMNS,
+    NUMBER,
+    PLAIN,
+    PRINTED,
+    TEXT,
+    YES_NO_OR_NEITHER,
+    Column,
+    shared,
+)
+from ..tables.columns import Row as Values
+from ..tables.declared.scaling import WEAK, weak
+from ..tables.results import CaseResults
+from ..tables.table import Overview, Table
 from .figures import ROUNDING, half_unit
 from .printed import KEYS, key_of
 
 CELL = ("table", "place", "column", "quantity")
-PUBLISHED_COLUMNS = (
-    "table",
-    "place",
-    "column",
-    "framework",
-    "framework_version",
-    "source",
-    "model",
-    "mode",
-    "precision",
-    "compiler",
-    "input_pipeline",
-    "variant",
-    "nodes",
-    "devices_per_node",
-    "batch_per_device",
-    "quantity",
-    "printed",
-    "unit",
-    "repeats",
+
+
+def _as_printed(*names: str) -> tuple[Column, ...]:
+    """The columns of a case, whose values are the text that is printed."""
+    return tuple(replace(COLUMNS[name], type=TEXT, form=PLAIN) for name in names)
+
+
+PUBLISHED = (
+    Column("table", TEXT, "the table that a figure is printed in"),
+    Column("place", TEXT, "its row there"),
+    Column("column", TEXT, "its column there"),
+    *_as_printed(
+        "framework", "framework_version", "source", "model", "mode", "precision", "compiler"
+    ),
+    Column("input_pipeline", TEXT, "`input` as it is printed"),
+    Column("variant", TEXT, "`source_variant` as it is printed"),
+    *_as_printed("nodes"),
+    replace(COLUMNS["devices_per_node"], type=TEXT),
+    *_as_printed("batch_per_device", "quantity"),
+    Column("printed", TEXT, "the figure as it is printed", form=PRINTED),
+    *_as_printed("unit"),
+    Column("repeats", TEXT, "repeats as they are stated"),
 )
+PUBLISHED_COLUMNS = tuple(column.name for column in PUBLISHED)
 CAUSE_COLUMNS = (*CELL, "cause")
 CAUSES_NAME = "causes.csv"
-COMPARED_COLUMNS = (*PUBLISHED_COLUMNS, "recomputed", "half_unit", "agrees", "note")
 UNEXPLAINED = "unexplained"
 # The quantities that runs give, and the columns of the table of all cases that hold them.
 FROM_RUNS = {"throughput": "throughput_median", "speedup": "speedup"}
@@ -86,9 +104,58 @@ _ORDER = ("framework", "framework_version", "source", "model", "mode", "precisio
 Row = Mapping[str, str]
 
 
+def _ranked(rows: Sequence[Values]) -> Iterator[list[Any]]:
+    """What differs first, then what agrees, then what has no runs."""
+    order = {False: 0, True: 1, None: 2}
+    for row in sorted(rows, key=lambda row: order[row["agrees"]]):
+        yield [row[column.name] for column in _SHOWN]
+
+
+def _counted(rows: Sequence[Values]) -> Iterator[str]:
+    agrees = Counter(row["agrees"] for row in rows)
+    yield (
+        f"{len(rows)} printed cells; {agrees[True] + agrees[False]} with runs, of which "
+        f"{agrees[True]} agree and {agrees[False]} differ; {agrees[None]} without runs."
+    )
+    reasons = Counter(row["note"] for row in rows if row["agrees"] is None)
+    if reasons:
+        yield "Without runs: " + "; ".join(f"{count}: {why}" for why, count in reasons.items())
+
+
+_HALF_UNIT = Column("half_unit", NUMBER, "half a unit of the last printed digit")
+_COMPARED = (
+    *shared("recomputed"),
+    _HALF_UNIT,
+    Column(
+        "agrees",
+        YES_NO_OR_NEITHER,
+        "whether the two differ by no more than half a unit",
+        form=AGREES,
+    ),
+    *shared("note"),
+)
+#: What names a cell and what became of it.
+_SHOWN = tuple(
+    column
+    for column in (*PUBLISHED, *_COMPARED)
+    if column.name
+    in {"place", "column", "framework", "nodes", "devices_per_node", "quantity", "printed",
+        "recomputed", "agrees", "note"}
+)  # fmt: skip
+TABLE = Table(
+    name="published",
+    title="Published figures, recomputed from their runs",
+    explanation="A figure agrees if it lies within half a unit of the last printed digit of what "
+    "the runs give. Those that differ stand first; published.csv has the other keys of each.",
+    columns=(*PUBLISHED, *_COMPARED),
+    heading="Published figures",
+    overview=Overview(_SHOWN, _ranked),
+    lead=_counted,
+)
+
+
 def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
-    """Every published cell against what the runs of its case give: COMPARED_COLUMNS, in the order
-    printed.
+    """Every published cell against what the runs of its case give, in the order printed.
 
     `recomputed` is not rounded; `half_unit` is half a unit of the last printed digit; `agrees` is
     True, False, or missing where there is nothing to compare. `note` is the cause of a difference
@@ -97,12 +164,10 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     """
     cells = read_cells(published_csv)
     causes = read_causes(published_csv.parent)
-    figures = (dict(zip(WEAK_COLUMNS, row, strict=True)) for row in weak(cases))
+    figures = (dict(zip(WEAK.names, row, strict=True)) for row in weak(cases))
     known = {key_of(key): row for key, row in zip(cases, figures, strict=True)}
     rows = [_compared(cell, known, causes) for cell in cells]
-    table = pd.DataFrame(rows, columns=list(COMPARED_COLUMNS), dtype=object)
-    types = {"recomputed": "float64", "half_unit": "float64", "agrees": "boolean"}
-    return table.astype({name: types.get(name, "str") for name in COMPARED_COLUMNS})
+    return frames.frame(TABLE, rows)
 
 
 def read_cells(published_csv: Path) -> list[dict[str, str]]:

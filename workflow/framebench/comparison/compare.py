@@ -24,35 +24,31 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import KEYS, Key
+from ..cases.conditions import Key
 from ..cases.names import columns_with_size
 from ..records.facts import leaves
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
 from ..statistics import descriptive, intervals, signed_rank
-from ..tables import condition_words
-from ..tables.cases import CaseResult, CaseResults, marks_of
-from ..tables.columns import frame as frame_of
+from ..tables import condition_words, frames
+from ..tables.columns import (
+    CASE_COLUMNS,
+    NUMBER,
+    P_VALUE,
+    RATE,
+    TEXT,
+    THOUSANDTHS,
+    VERDICT,
+    WHOLE,
+    Column,
+    interval,
+    shared,
+    why_no_ratio_interval,
+)
+from ..tables.results import CaseResult, CaseResults, marks_of
+from ..tables.table import Table
 from . import pairs
 
-COLUMNS = (
-    *KEYS,
-    "base_median",
-    "candidate_median",
-    "unit",
-    "ratio",
-    "ratio_ci_low",
-    "ratio_ci_high",
-    "p_adjusted",
-    "verdict",
-    "base_repeats",
-    "candidate_repeats",
-    "pairs",
-    "order",
-    "reason",
-    "differences",
-    "marks",
-)
 LEVEL = 0.05  # of all differences called, this part is false on average
 THRESHOLD = 0.05  # a difference that must be excluded before none is said to be shown
 FASTER, SLOWER = "faster", "slower"
@@ -60,6 +56,41 @@ NO_DIFFERENCE, CANNOT_TELL = "no difference shown", "cannot tell"
 
 #: The parts of a record's environment in which two sets may differ.
 ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
+
+
+TABLE = Table(
+    name="compare",
+    title="Comparison",
+    explanation="Candidate over base: the ratio, its 95 % interval, the p-value adjusted for the "
+    "number of cases, and the verdict. Of pairs, runs close in time, from the signed ranks of "
+    "their ratios; else the ratio of the medians and a rank sum test. No difference is shown where "
+    "the interval excludes every one above the threshold. An interval is that of one case, not "
+    "adjusted: it may exclude 1 where the verdict, which is, shows no difference.",
+    columns=(
+        *CASE_COLUMNS,
+        Column("base_median", NUMBER, "median throughput of the base", RATE),
+        Column("candidate_median", NUMBER, "median throughput of the candidate", RATE),
+        *shared("unit"),
+        Column("ratio", NUMBER, "candidate over base", form=THOUSANDTHS, marked=True),
+        *interval("ratio", "the ratio", form=THOUSANDTHS, why=why_no_ratio_interval("ratio")),
+        Column("p_adjusted", NUMBER, "p-value, adjusted for the number of cases", form=P_VALUE),
+        Column(
+            "verdict",
+            TEXT,
+            "`faster`, `slower`, `no difference shown` or `cannot tell`",
+            form=VERDICT,
+        ),
+        Column("base_repeats", WHOLE, "ok repeats of the base"),
+        Column("candidate_repeats", WHOLE, "ok repeats of the candidate"),
+        Column("pairs", WHOLE, "pairs that were compared; 0 where each side was a set"),
+        Column("order", TEXT, "in which both sides were measured", hoisted=True),
+        *shared("reason"),
+        Column("differences", TEXT, "what besides is not the same on both sides", note=True),
+        *shared("marks"),
+    ),
+    empty="Neither set has a case.",
+    sectioned=True,
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +125,7 @@ class Estimate:
 def compare(
     base: CaseResults, candidate: CaseResults, threshold: float = THRESHOLD
 ) -> pd.DataFrame:
-    """A row for every case of either set, COLUMNS; nothing is rounded. ``threshold``: a part.
+    """A row for every case of either set; nothing is rounded. ``threshold``: a part.
 
     ``framework_version`` is the base's; another one of the candidate's is among the
     ``differences``. ``pairs`` is 0 where each side was looked at as a set."""
@@ -107,7 +138,7 @@ def compare(
         _row(matched, one, adjusted.get(id(one)), threshold)
         for matched, one in zip(cases, found, strict=True)
     ]
-    return frame_of(COLUMNS, rows)
+    return frames.frame(TABLE, rows)
 
 
 def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:

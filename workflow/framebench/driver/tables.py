@@ -12,21 +12,11 @@ from ..config import values
 from ..plan import plan_text, targets
 from ..records import interruptions, searches
 from ..runs import allocations, probes, slurm
+from ..tables import registry
 from .call import Call, checked, refuse
 from .internals import Wildcards, for_rules
 from .work import Work
 
-#: The tables that there always are: name, group and title in Snakemake's own report.
-TABLES = (
-    ("summary", "Results", "Every case"),
-    ("latency", "Results", "Step times"),
-    ("weak_scaling", "Scaling", "Weak scaling"),
-    ("strong_scaling", "Scaling", "Strong scaling"),
-    ("amp_speedup", "Speed-ups", "Mixed precision"),
-    ("compiler_speedup", "Speed-ups", "Compilers"),
-    ("efficiency", "Where the time goes", "Efficiency"),
-    ("split", "Where the time goes", "Parts of a step"),
-)
 #: What lies beside the records and is read with them.
 NEIGHBOURS = ("parity", "probes", searches.FOLDER, interruptions.FILE)
 
@@ -38,7 +28,12 @@ class Tables:
     def __init__(self, work: Work, call: Call) -> None:
         self._work = work
         self.records = f"{work.results}/runs"
-        self.files = [(f"{work.results}/tables/{name}.csv", *words) for name, *words in TABLES]
+        #: The tables that there always are: file, group and title in Snakemake's own report.
+        self.files = [
+            (f"{work.results}/tables/{table.name}.csv", table.group, table.title)
+            for table in registry.known().values()
+            if table.always
+        ]
         self.report = f"{work.results}/report.html"
         self.archived = f"{work.results}/tables/{ARCHIVED}"
         self.fingerprint = f"{work.results}/tables/{FINGERPRINT}"

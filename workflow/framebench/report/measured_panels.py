@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from ..tables import measured
-from ..tables.cases import CaseResult, CaseResults
+from ..tables.results import CaseResult, CaseResults
 from . import plots
 from .plots import Look, Plot, Row
 

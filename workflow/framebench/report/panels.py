@@ -15,7 +15,7 @@ import pandas as pd
 from ..cases.names import topology_of
 from ..records.run import RecordsError, Run
 from ..statistics import descriptive
-from ..tables.cases import CaseResult, CaseResults
+from ..tables.results import CaseResult, CaseResults
 from . import plots
 from .plots import Look, Plot, Row
 from .selection import (

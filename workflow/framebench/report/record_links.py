@@ -5,41 +5,55 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..cases.conditions import KEYS
 from ..records.run import Run
-from ..tables.cases import CaseResults
-from . import html_tables
-from .html_tables import Link
+from ..tables.columns import Row
+from ..tables.results import CaseResults
+from ..tables.table import Table
 
+
+@dataclass(frozen=True)
+class Link:
+    """To a record; ``label`` says for a screen reader which one ``text`` means."""
+
+    text: str
+    href: str
+    label: str
+
+
+#: What the records of a row are, and links to them.
 RecordLinks = Sequence[tuple[str, Sequence[Link]]]
-
 
 _LINK = re.compile(r'<a href="(?!#|https?:)([^"]*)"([^>]*)>(.*?)</a>', re.DOTALL)
 
 
 class Links:
-    """Record links of a row, for each kind of table."""
+    """Links to the records behind a row."""
 
     def __init__(self, cases: CaseResults, link: Callable[[Run, str], Link]) -> None:
-        self.cases: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
+        self._runs: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
         for key, result in cases.items():  # not all tables have a column for the unit
-            self.cases[key.cells] += result.runs
-        self.link = link
+            self._runs[key.cells] += result.runs
+        self._link = link
 
-    def case(self, row: Mapping[str, Any], label: str = "", **other: Any) -> RecordLinks:
-        found = self.cases.get(html_tables.key_of(row, **other), ())
-        runs = [run for run in found if run.unit == row.get("unit", run.unit)]
-        return [(label, numbered(runs, self.link))] if runs else []
-
-    def amp(self, row: Mapping[str, Any]) -> RecordLinks:
-        return [link for p in ("fp32", "amp") for link in self.case(row, p, precision=p)]
-
-    def compiler(self, row: Mapping[str, Any]) -> RecordLinks:
-        return [link for c in ("none", row["compiler"]) for link in self.case(row, c, compiler=c)]
+    def behind(self, table: Table, row: Row) -> RecordLinks:
+        """``row``: one of a table of cases."""
+        if table.runs:
+            return [("", numbered(table.runs(row), self._link))]
+        links = []
+        for label, fields in table.behind(row):
+            case = {**row, **fields}
+            runs = self._runs.get(tuple(case[key] for key in KEYS), ())
+            same = [run for run in runs if run.unit == row.get("unit", run.unit)]
+            if same:
+                links.append((label, numbered(same, self._link)))
+        return links
 
 
 def to_record(root: Path, folder: Path, run: Run, text: str) -> Link:

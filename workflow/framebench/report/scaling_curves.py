@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from ..cases.conditions import CONDITIONS
-from ..tables.scaling import Kind
+from ..tables.declared.scaling import Kind
 from .plots import DASHES, ROW, WIDTH, Look, Plot
 from .selection import (
     is_known,

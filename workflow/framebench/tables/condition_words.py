@@ -13,20 +13,6 @@ from ..cases.conditions import CONDITIONS, NATIVE
 #: By column, as pandas gives them.
 Row = Mapping[Any, Any]
 
-TITLES = {
-    "accelerator": "accelerator",
-    "cores_per_device": "cores per device",
-    "side_by_side": "side by side",
-    "sequence_length": "sequence length",
-    "warmup_steps": "warm-up steps",
-    "warmup_limit": "warm-up limit",
-    "timed_steps": "timed steps",
-    "arm": "arm",
-    "input": "input",
-    "source_variant": "variant",
-    "machine": "machine",
-    "environment": "environment",
-}
 #: For the label of a line in a plot, where there is no room for a title.
 _SHORT: dict[str, Callable[[Any], str]] = {
     "cores_per_device": lambda count: f"{count} core{'s' if count != 1 else ''}",
@@ -62,13 +48,6 @@ def telling(rows: Sequence[Row]) -> Callable[[Row], str]:
     """For one of ``rows``, the conditions in which they differ; "" where it has the usual ones."""
     apart = differing(rows)
     return lambda row: ", ".join(filter(None, (short(name, row[name]) for name in apart)))
-
-
-def shared(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Title and text of the conditions that all ``rows`` have in common, without the usual."""
-    apart = set(differing(rows))
-    common = ((name, text(rows[0][name])) for name in _columns(rows) if name not in apart)
-    return [(TITLES[name], value) for name, value in common if value]
 
 
 def _columns(rows: Sequence[Row]) -> Iterable[str]:

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
-
-import pandas as pd
+from collections.abc import Iterable, Sequence
 
 MISSING = "-"
-
-Row = dict[str, Any]
-Cell = Callable[[Row], str]
 
 
 class Footnotes:
@@ -40,18 +34,8 @@ def grid(header: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
     ]
 
 
-def marked(row: Row) -> str:
-    """The marks of a row's figure, to stand behind it in its cell."""
-    return "".join(f" *{mark}*" for mark in row.get("marks", "").split())
-
-
 def escape(text: str) -> str:
     """Any text in one cell of one line, with no link, image or code in it: reasons come from
     foreign programs."""
     plain = re.sub(r"([\\`*\[\]|])", r"\\\1", " ".join(text.split()))
     return plain.replace("&", "&amp;").replace("<", "&lt;")
-
-
-def number(value: float, digits: int = 2) -> str:
-    """Rounded for reading; "-" where there is none."""
-    return MISSING if pd.isna(value) else f"{value:.{digits}f}"

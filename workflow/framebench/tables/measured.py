@@ -1,5 +1,6 @@
 """Other kinds of measurement than steps: a table for each, with a row for each metric of each case,
-and their figures in words."""
+and their figures in words. The columns of a table follow from its cases: which axes the kind has,
+and which parameters."""
 
 from __future__ import annotations
 
@@ -7,23 +8,49 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
 from ..cases.conditions import CONDITIONS, Case
 from ..cases.names import topology_of
-from ..statistics import shape
 from . import condition_words
-from .cases import CaseResult, CaseResults, marks_of
-from .columns import COLUMNS, NUMBER, TEXT, WHOLE, Column, frame
+from .columns import (
+    COLUMNS,
+    NUMBER,
+    PERCENT,
+    TEXT,
+    WHOLE,
+    Column,
+    Form,
+    interval,
+    shared,
+    why_no_interval,
+    why_no_spread,
+)
+from .results import CaseResult, CaseResults, marks_of
+from .table import Table
 
 #: Of a case, as far as a kind has it; behind them stand its parameters and the conditions.
 AXES = ("framework", "framework_version", "source", "model", "precision", "compiler", "nodes",
          "devices_per_node", "batch_per_device")  # fmt: skip
-#: At the end.
-FIGURES = ("metric", "median", "unit", "minimum", "maximum", "median_ci_low", "median_ci_high",
-            "spread", "better", "repeats", "status", "reason", "remarks", "marks")  # fmt: skip
-
-
+#: Metrics of a table may be of any unit.
+_FOUR_DIGITS = Form(spec=".4g")
+METRIC = Column("metric", TEXT, "what is measured")
+FIGURES = (
+    Column(
+        "median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True
+    ),
+    *shared("unit"),
+    Column(
+        "minimum", NUMBER, "least of a repeat", title="min \N{EN DASH} max", form=_FOUR_DIGITS,
+        to="maximum",
+    ),
+    Column("maximum", NUMBER, "most of a repeat"),
+    *interval("median", "the median", form=_FOUR_DIGITS, why=why_no_interval),
+    Column(
+        "spread", NUMBER, "(maximum - minimum) / median", title="spread %", form=PERCENT,
+        why=why_no_spread,
+    ),
+    Column("better", TEXT, "`higher` or `lower`"),
+    *shared("repeats", "status", "reason", "remarks", "marks"),
+)  # fmt: skip
 #: What a case runs in that needs no framework.
 NO_FRAMEWORK = "no framework"
 PRINTED_ROWS = 50
@@ -78,26 +105,39 @@ def summary_text(cases: CaseResults) -> str:
     return "\n".join(lines)
 
 
-def tables(cases: CaseResults) -> dict[str, pd.DataFrame]:
-    """By the name of the kind."""
+def tables(cases: CaseResults) -> list[Table]:
+    """In the order of the kinds' names."""
     kinds: dict[str, list[CaseResult]] = defaultdict(list)
     for result in cases.values():
         if not result.case.is_step:
             kinds[result.case.mode].append(result)
-    return {kind: _table(results) for kind, results in sorted(kinds.items())}
+    return [_table(kind, results) for kind, results in sorted(kinds.items())]
 
 
-def _table(results: Sequence[CaseResult]) -> pd.DataFrame:
+def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     axes = [axis for axis in AXES if any(getattr(result.case, axis) for result in results)]
     parameters = _parameters(results)
     # A name that has a meaning of its own in the tables keeps it.
-    names = {name: f"parameter_{name}" if name in COLUMNS else name for name in parameters}
+    taken = {*COLUMNS, METRIC.name, *(column.name for column in FIGURES)}
     own = [
-        Column(names[name], type_, "parameter of the kind") for name, type_ in parameters.items()
+        Column(f"parameter_{name}" if name in taken else name, type_, "parameter of the kind")
+        for name, type_ in parameters.items()
     ]
-    columns = [*(COLUMNS[axis] for axis in axes), *own,
-               *(COLUMNS[name] for name in (*CONDITIONS, *FIGURES))]  # fmt: skip
-    return frame(columns, (_row(result, axes, parameters) for result in results))
+    keys = (*shared(*axes), *own, *shared(*CONDITIONS), METRIC)
+    names = tuple(column.name for column in keys)
+    by_key = {_keys_of(result, axes, parameters): result for result in results}
+    title = kind.replace("_", " ")
+    return Table(
+        name=kind,
+        title=title[:1].upper() + title[1:],
+        explanation="A row for each metric of each case: the median over repeats, its extremes, "
+        "and a distribution-free 95 % interval of the median.",
+        columns=(*keys, *FIGURES),
+        rows=lambda inputs: ([*cells, *_row(result)] for cells, result in by_key.items()),
+        keys=names,
+        group="Other measurements",
+        runs=lambda row: by_key[tuple(row[name] for name in names)].runs,
+    )
 
 
 def _parameters(results: Sequence[CaseResult]) -> dict[str, str]:
@@ -106,7 +146,7 @@ def _parameters(results: Sequence[CaseResult]) -> dict[str, str]:
     for result in results:
         for name, value in result.case.parameters:
             values[name].append(value)
-    return {name: _type(found, len(results)) for name, found in values.items()}
+    return {name: _type(some, len(results)) for name, some in values.items()}
 
 
 def _type(values: Sequence[Any], rows: int) -> str:
@@ -116,15 +156,28 @@ def _type(values: Sequence[Any], rows: int) -> str:
     return WHOLE if whole else NUMBER
 
 
-def _row(result: CaseResult, axes: Sequence[str], parameters: Mapping[str, str]) -> list[Any]:
+def _keys_of(
+    result: CaseResult, axes: Sequence[str], parameters: Mapping[str, str]
+) -> tuple[Any, ...]:
+    """The cells that say what the figures of a row are of."""
     own = dict(result.case.parameters)
-    low, high = result.interval or (None, None)
-    return [
+    return (
         *(getattr(result.case, axis) for axis in axes),
-        *(_text(own.get(name)) if type_ == TEXT else own.get(name)
-          for name, type_ in parameters.items()),
+        *(
+            _text(own.get(name)) if type_ == TEXT else own.get(name)
+            for name, type_ in parameters.items()
+        ),
         *(getattr(result.conditions, name) for name in CONDITIONS),
         result.key.metric,
+    )
+
+
+def _row(result: CaseResult) -> list[Any]:
+    """The cells behind them: FIGURES."""
+    from ..statistics import shape  # numpy takes its time, and a plan makes no rows
+
+    low, high = result.interval or (None, None)
+    return [
         result.throughput,
         result.unit,
         min(result.values, default=None),
@@ -138,7 +191,7 @@ def _row(result: CaseResult, axes: Sequence[str], parameters: Mapping[str, str])
         result.reason,
         "; ".join(result.remarks),
         marks_of(result),
-    ]  # fmt: skip
+    ]
 
 
 def _text(value: Any) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..statistics import intervals
-from .cases import CaseResult
+from .results import CaseResult
 
 COLUMNS = ("speedup", "speedup_ci_low", "speedup_ci_high", "reason")
 
@@ -19,8 +18,10 @@ def ratio(result: CaseResult, base: CaseResult | None, name: str, at: str = "") 
         return [None, None, None, f"no {name} run{at}"]
     if base.throughput is None:
         return [None, None, None, f"{name} is {base.status}: {base.reason}"]
-    found = result.throughput / base.throughput
+    value = result.throughput / base.throughput
     if base is result:
-        return [found, found, found, ""]
+        return [value, value, value, ""]
+    from ..statistics import intervals  # scipy takes its time, and a plan makes no rows
+
     low, high = intervals.ratio_interval(base.values, result.values) or (None, None)
-    return [found, low, high, ""]
+    return [value, low, high, ""]

@@ -1,16 +1,15 @@
-"""Runs grouped into cases: all repeats of one point of the matrix, what became of them, and whether
-the figures they give can be trusted."""
+"""Runs grouped into cases, and whether the figures of their repeats can be trusted."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from ..cases.conditions import Case, Conditions, Key
+from ..cases.conditions import Key
 from ..records.proofs import Marks
 from ..records.run import Doubt, Run, order
 from ..statistics import descriptive, intervals, shape, steady
+from .results import CaseResult, CaseResults
 
 #: A median is noisy whose interval is wider than this part of it, from end to end. Without an
 #: interval nothing is said: the range of two repeats is wide or narrow by chance.
@@ -21,48 +20,6 @@ _TELLING = ("oom", "unsupported", "timeout", "failed")
 _WORDS = {"oom": "out of memory", "unsupported": "unsupported", "timeout": "timed out"}
 
 
-@dataclass(frozen=True)
-class CaseResult:
-    """All repeats of one case. ``values`` are the throughputs of its ok repeats, ``throughput``
-    their median, ``interval`` that of the median; None where there is none. ``remarks`` say in
-    words what is odd about the repeats."""
-
-    key: Key
-    runs: tuple[Run, ...]
-    status: str
-    reason: str
-    values: tuple[float, ...]
-    throughput: float | None
-    interval: intervals.Interval | None
-    marks: frozenset[str]
-    remarks: tuple[str, ...]
-
-    @property
-    def case(self) -> Case:
-        return self.key.case
-
-    @property
-    def conditions(self) -> Conditions:
-        return self.key.conditions
-
-    @property
-    def unit(self) -> str:
-        return self.key.unit
-
-    @property
-    def better(self) -> str:
-        """higher or lower."""
-        return next(one.better for one in self.runs[0].metrics if one.name == self.key.metric)
-
-    @property
-    def ok(self) -> tuple[Run, ...]:
-        return tuple(run for run in self.runs if run.status == "ok")
-
-
-#: All that tables, checks and report are made of: runs are grouped and judged once for them.
-CaseResults = Mapping[Key, CaseResult]
-
-
 def group(runs: Sequence[Run], marks: Marks | None) -> CaseResults:
     """The cases of any runs in any order, in the order of their runs. ``marks``: of what has no
     proof, None where that is not asked."""
@@ -71,11 +28,6 @@ def group(runs: Sequence[Run], marks: Marks | None) -> CaseResults:
         for key in run.keys:
             groups[key].append(run)
     return {key: _judged(key, tuple(some), marks) for key, some in groups.items()}
-
-
-def marks_of(*cases: CaseResult | None) -> str:
-    """All marks of these cases, each once."""
-    return " ".join(sorted(frozenset().union(*(case.marks for case in cases if case))))
 
 
 def _judged(key: Key, runs: tuple[Run, ...], marks: Marks | None) -> CaseResult:

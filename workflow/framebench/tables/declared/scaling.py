@@ -5,33 +5,29 @@ with the same batch for all of them together. The two are never mixed in a table
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..cases.conditions import KEYS, Key
-from ..statistics import descriptive
-from .cases import CaseResult, CaseResults, marks_of
-from .ratios import ratio
-
-COMMUNICATION = ("communication_estimate", "all_reduce_gbytes_per_second")
-_FIGURES = (
-    "throughput_median",
-    "unit",
-    "speedup",
-    "speedup_ci_low",
-    "speedup_ci_high",
-    "efficiency",
-    "efficiency_ci_low",
-    "efficiency_ci_high",
-    *COMMUNICATION,
-    "reason",
-    "marks",
+from ...cases.conditions import Key
+from ...statistics import descriptive
+from ..columns import (
+    CASE_COLUMNS,
+    NUMBER,
+    PERCENT,
+    WHOLE,
+    Column,
+    Row,
+    interval,
+    shared,
+    why_no_ratio_interval,
 )
-# A row for every case of the summary.
-WEAK_COLUMNS = (*KEYS, "devices", *_FIGURES)
-# A row for every case that shares its total batch with other numbers of devices.
-STRONG_COLUMNS = (*KEYS, "devices", "total_batch", *_FIGURES)
+from ..ratios import ratio
+from ..results import CaseResult, CaseResults, marks_of
+from ..table import Pivot, Table
+
+Rows = Callable[[CaseResults], Iterator[list[Any]]]
+COMMUNICATION = ("communication_estimate", "all_reduce_gbytes_per_second")
 
 
 @dataclass(frozen=True)
@@ -41,12 +37,17 @@ class Kind:
     name: str
     same: str
     batch: str
-    explanation: str
 
     @property
     def title(self) -> str:
         return f"{self.name}: {self.same}"
 
+
+#: By the name of the table.
+KINDS = {
+    "weak_scaling": Kind("Weak scaling", "the same batch per device", "batch_per_device"),
+    "strong_scaling": Kind("Strong scaling", "the same total batch", "total_batch"),
+}
 
 COMMUNICATION_EXPLANATION = (
     "Communication is an estimate of the part of a step that exchanging the gradients would take "
@@ -57,40 +58,18 @@ COMMUNICATION_EXPLANATION = (
     "messages. One device, and inference, have none. All-reduce GB/s are the bytes of the larger "
     "array over its seconds (algorithm bandwidth, not bus bandwidth)."
 )
-_EFFICIENCY = (
-    "Efficiency is that ratio over the number of devices. Ratios come from unrounded medians."
-)
-#: By the name of the table.
-KINDS = {
-    "weak_scaling": Kind(
-        "Weak scaling",
-        "the same batch per device",
-        "batch_per_device",
-        "Throughput, and its ratio to one device (1n1g) at the same batch per device: the total "
-        f"batch grows with the devices. {_EFFICIENCY}",
-    ),
-    "strong_scaling": Kind(
-        "Strong scaling",
-        "the same total batch",
-        "total_batch",
-        "Throughput, and its ratio to one device (1n1g) at the same total batch, of which each "
-        f"device has the less the more there are. {_EFFICIENCY} Listed are cases whose total "
-        "batch was run on several numbers of devices: with 1n1g among them or, to say that it is "
-        "missing, where one of them has no 1n1g at its batch per device either (total batches that "
-        "a weak series repeats are chance).",
-    ),
-}
 
 
 def weak(cases: CaseResults) -> Iterator[list[Any]]:
-    """WEAK_COLUMNS of every case: relative to 1n1g with the same batch per device."""
+    """A row for every case: relative to 1n1g with the same batch per device."""
     for result in cases.values():
         base = cases.get(result.key.at(nodes=1, devices_per_node=1))
         yield _row(result, base, [result.case.devices], "")
 
 
 def strong(cases: CaseResults) -> Iterator[list[Any]]:
-    """STRONG_COLUMNS: relative to 1n1g with the same total batch.
+    """A row for every case that shares its total batch with other numbers of devices: relative to
+    1n1g with that total batch.
 
     1. Cases that 1n1g with their total batch would be the baseline of are a group.
     2. A group is a series if its cases have different numbers of devices.
@@ -152,8 +131,99 @@ def _communication(result: CaseResult) -> list[float | None]:
     return [descriptive.median(values) if values else None for values in (shares, rates)]
 
 
-def why_none(row: Mapping[str, Any]) -> str:
-    """Why a row of these tables has no figure of COMMUNICATION."""
+def _why_no_communication(row: Row) -> str:
+    if row["throughput_median"] is None:
+        return ""
     if row["devices"] == 1:
         return "one device"
     return "not timed" if row["mode"] == "train" else "inference"
+
+
+_FIGURES = (
+    *shared("throughput_median", "unit", "speedup", "speedup_ci_low", "speedup_ci_high"),
+    Column(
+        "efficiency",
+        NUMBER,
+        "speed-up over the number of devices",
+        title="efficiency %",
+        form=PERCENT,
+        check="ratio",
+    ),
+    *interval(
+        "efficiency",
+        "the efficiency",
+        title="interval %",
+        form=PERCENT,
+        why=why_no_ratio_interval("efficiency"),
+        check="ratio",
+    ),
+    Column(
+        "communication_estimate",
+        NUMBER,
+        "part of a step that all gradients would take alone",
+        title="communication, estimated %",
+        form=PERCENT,
+        optional=True,
+        why=_why_no_communication,
+        about=COMMUNICATION_EXPLANATION,
+        check="communication",
+    ),
+    Column(
+        "all_reduce_gbytes_per_second",
+        NUMBER,
+        "bytes of the larger array over time",
+        "GB/s",
+        title="all-reduce GB/s",
+        optional=True,
+        why=_why_no_communication,
+        about=COMMUNICATION_EXPLANATION,
+        check="communication",
+    ),
+    *shared("reason", "marks"),
+)
+_EFFICIENCY = (
+    "Efficiency is that ratio over the number of devices. Ratios come from unrounded medians."
+)
+
+
+def _table(
+    name: str, explanation: str, columns: Sequence[Column], heading: str, rows: Rows
+) -> Table:
+    kind = KINDS[name]
+    return Table(
+        name=name,
+        title=kind.title,
+        explanation=explanation,
+        columns=tuple(columns),
+        rows=lambda inputs: rows(inputs.cases),
+        group="Scaling",
+        heading=kind.name,
+        always=True,
+        sectioned=True,
+        pivot=Pivot(kind.batch, heading),
+    )
+
+
+_TOTAL_BATCH = Column(
+    "total_batch", WHOLE, "batch of all devices together", "samples", hoisted=True
+)
+WEAK = _table(
+    "weak_scaling",
+    "Throughput, and its ratio to one device (1n1g) at the same batch per device: the total batch "
+    f"grows with the devices. {_EFFICIENCY}",
+    (*CASE_COLUMNS, *shared("devices"), *_FIGURES),
+    "bsz",
+    weak,
+)
+STRONG = _table(
+    "strong_scaling",
+    "Throughput, and its ratio to one device (1n1g) at the same total batch, of which each device "
+    f"has the less the more there are. {_EFFICIENCY} Listed are cases whose total batch was run on "
+    "several numbers of devices: with 1n1g among them or, to say that it is missing, where one of "
+    "them has no 1n1g at its batch per device either (total batches that a weak series repeats are "
+    "chance).",
+    (*CASE_COLUMNS, *shared("devices"), _TOTAL_BATCH, *_FIGURES),
+    "total bsz",
+    strong,
+)
+TABLES = (WEAK, STRONG)

@@ -1,0 +1,51 @@
+"""The page docs/columns.md: what the columns of every table mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import fill
+
+from . import measured
+from .columns import COLUMNS, COUNT, NUMBER, TEXT, WHOLE, YES_NO, YES_NO_OR_NEITHER, Column
+from .table import Table
+
+_TYPES = {
+    TEXT: "text",
+    WHOLE: "whole number",
+    COUNT: "whole number",
+    NUMBER: "number",
+    YES_NO: "yes or no",
+    YES_NO_OR_NEITHER: "yes or no",
+}
+
+
+def text(tables: Sequence[Table]) -> str:
+    """The page. Columns that several tables share stand first, those of a table for each other kind
+    of measurement last."""
+    lines = [
+        "# Columns of the tables",
+        "",
+        "What stands in `results/tables/*.csv`. A missing number is an empty cell, and `reason` or",
+        "`note` says why. `published.csv` and `lint.csv` hold case and conditions as they are",
+        "printed. This page is made: `python workflow/framebench columns > docs/columns.md`.",
+        "",
+        "## Of several tables",
+        "",
+        *_rows(COLUMNS.values()),
+    ]
+    explained = set(COLUMNS)
+    for table in tables:
+        own = [column for column in table.columns if column.name not in explained]
+        explained.update(column.name for column in own)
+        if own:
+            lines += ["", f"## {table.name}", "", fill(table.explanation, 100), "", *_rows(own)]
+    figures = [column for column in measured.FIGURES if column.name not in COLUMNS]
+    lines += ["", "## Of each other kind of measurement", "", *_rows([measured.METRIC, *figures])]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(columns: Iterable[Column]) -> Iterator[str]:
+    yield "| column | type | unit | meaning |"
+    yield "|---|---|---|---|"
+    for one in columns:
+        yield f"| {one.name} | {_TYPES[one.type]} | {one.unit} | {one.explanation} |"

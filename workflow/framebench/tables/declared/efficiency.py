@@ -1,0 +1,168 @@
+"""What a case makes of its device: operations per second against a peak, energy, memory.
+
+Model FLOPs: the multiply-adds of the model's forward pass, two operations each, three times that
+for a training step, whose backward pass has two products for each of the forward pass. What a
+framework computes again, or besides products, does not count (PaLM, Chowdhery et al. 2022,
+appendix B: model FLOPs utilization).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...config.catalog import forward_multiply_adds
+from ...records.peaks import Peaks
+from ...records.run import Run
+from ...statistics import descriptive
+from ..columns import (
+    CASE_COLUMNS,
+    COUNT,
+    GIBIBYTES,
+    NUMBER,
+    PERCENT,
+    TEXT,
+    THREE_DIGITS,
+    Column,
+    shared,
+)
+from ..datasheets import Datasheet, datasheet_tflops
+from ..results import CaseResult, marks_of
+from ..table import Inputs, Table
+
+
+def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """Model FLOPs of one sample in the run's mode; None where the model is not known, or how long
+    its sequences were. ``models``: facts by name."""
+    facts = models.get(run.case.model)
+    if facts is None:
+        return None
+    length = run.conditions.sequence_length
+    if facts["sequence_lengths"] and length is None:
+        return None
+    passes = 3 if run.case.mode == "train" else 1
+    return 2.0 * passes * forward_multiply_adds(dict(facts), length)
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for every case.
+
+    1. tflops_per_device: median throughput x model FLOPs of a sample / devices.
+    2. mfu: that / the highest peak that any framework reached in products on such a device.
+    3. Energy: the median over repeats of joules / samples, over all devices; memory: the most that
+       any rank of any repeat took.
+    """
+    for result in inputs.cases.values():
+        yield _row(result, inputs.peaks, inputs.models, inputs.datasheets)
+
+
+def _row(
+    result: CaseResult,
+    peaks: Peaks,
+    models: Mapping[str, Mapping[str, Any]],
+    datasheets: Sequence[Datasheet],
+) -> list[Any]:
+    run = result.runs[0]  # all are of one model, precision and kind of device
+    operations = operations_per_sample(run, models)
+    peak = peaks.of(run)
+    achieved = None
+    if result.throughput is not None and operations is not None:
+        achieved = result.throughput * operations / run.case.devices / 1e12
+    energies = [r.joules_per_sample for r in result.ok if r.joules_per_sample is not None]
+    return [
+        *result.key.cells,
+        result.throughput,
+        result.unit,
+        achieved,
+        peak and peak.tflops,
+        peak.by if peak else "",
+        datasheet_tflops(datasheets, run),
+        achieved / peak.tflops if achieved is not None and peak and peak.tflops else None,
+        descriptive.median(energies) if energies else None,
+        max((r.peak_device_memory for r in result.ok if r.peak_device_memory), default=None),
+        max((r.peak_host_memory for r in result.ok if r.peak_host_memory), default=None),
+        marks_of(result),
+        _reason(result, operations is not None, peak is not None),
+    ]
+
+
+def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str:
+    """Why there is no utilisation; empty where there is one."""
+    if result.throughput is None:
+        return f"{result.status}: {result.reason}"
+    if not operations_known:
+        return "the operations of this model, or of this sequence length, are not known"
+    if not peak_known:
+        return f"no probe of such a device in {result.case.precision}"
+    return ""
+
+
+def _tflops(name: str, meaning: str, title: str, **shown: Any) -> Column:
+    return Column(name, NUMBER, meaning, "TFLOP/s", title=title, form=THREE_DIGITS, **shown)
+
+
+EFFICIENCY = Table(
+    name="efficiency",
+    title="Efficiency",
+    explanation="TFLOP/s of one device: throughput times the operations of the model, which are "
+    "two for each multiply-add of its forward pass, three times that in training, and nothing for "
+    "what is computed again. MFU is its part of the peak, measured on this device: the fastest "
+    "products of two matrices in this precision that any framework reached. The vendor's value "
+    "stands beside it where there is one. Memory is the most that any rank took.",
+    columns=(
+        *CASE_COLUMNS,
+        *shared("throughput_median", "unit"),
+        _tflops("tflops_per_device", "operations of the model on each device",
+                "TFLOP/s per device"),
+        _tflops("peak_tflops", "fastest products that any framework reached", "peak TFLOP/s"),
+        Column(
+            "peak_by",
+            TEXT,
+            "framework, version, dtype and size of these products",
+            title="peak reached by",
+            hoisted=True,
+            follows="precision",
+        ),
+        _tflops("datasheet_tflops", "what the vendor states", "datasheet TFLOP/s", optional=True),
+        Column(
+            "mfu",
+            NUMBER,
+            "model FLOPs utilization: operations over the peak",
+            title="MFU %",
+            form=PERCENT,
+            marked=True,
+        ),
+        Column(
+            "energy_joules_per_sample",
+            NUMBER,
+            "energy of all devices over all samples",
+            "J",
+            title="J per sample",
+            form=THREE_DIGITS,
+            optional=True,
+        ),
+        Column(
+            "peak_device_memory_bytes",
+            COUNT,
+            "most that any rank held on its device",
+            "bytes",
+            title="device GiB",
+            form=GIBIBYTES,
+            optional=True,
+        ),
+        Column(
+            "peak_host_memory_bytes",
+            COUNT,
+            "most that any rank held on the host",
+            "bytes",
+            title="host GiB",
+            form=GIBIBYTES,
+        ),
+        *shared("marks", "reason"),
+    ),
+    rows=rows,
+    group="Where the time goes",
+    always=True,
+    sectioned=True,
+)  # fmt: skip
+TABLES = (EFFICIENCY,)

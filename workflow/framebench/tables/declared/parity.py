@@ -1,0 +1,160 @@
+"""Certificates as a table, as an overview of it, and as words for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...cases.names import columns
+from ...records.parity import Certificate, bound, latest
+from ..columns import (
+    COLUMNS,
+    NUMBER,
+    SCIENTIFIC,
+    TEXT,
+    VERDICT,
+    YES_NO_OR_NEITHER,
+    Column,
+    Row,
+    shared,
+)
+from ..table import Inputs, Overview, Table
+
+#: What an overview of a certificate shows of it.
+SHOWN = ("outputs", "loss", "gradients", "losses", "dropout", "multiply-adds")
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for each quantity of each certificate, the last of each comparison; one without error
+    where nothing was compared."""
+    for certificate in latest(inputs.certificates):
+        yield from _rows(certificate)
+
+
+def _rows(certificate: Certificate) -> Iterator[list[Any]]:
+    subject = [
+        certificate.framework,
+        certificate.model,
+        certificate.mode,
+        certificate.precision,
+        certificate.compiler,
+        certificate.devices,
+    ]
+    end = [
+        certificate.framework_version,
+        certificate.accelerator,
+        certificate.sequence_length,
+        certificate.arm,
+        certificate.variables_text,
+        certificate.status,
+        certificate.reason,
+    ]
+    if not certificate.errors:
+        passed = certificate.passed
+        yield [*subject, "", None, None, passed, "", *end]
+    for quantity, error, where in certificate.errors:
+        limit = bound(certificate.precision, quantity)
+        yield [*subject, quantity, error, limit, error <= limit, where, *end]
+
+
+_SUBJECT = shared("framework", "framework_version", "model", "mode", "precision", "compiler")
+_VARIABLES = Column("variables", TEXT, "environment variables that change the arithmetic")
+_CONDITIONS = (*shared("sequence_length", "arm"), _VARIABLES)
+_DEVICES = replace(COLUMNS["devices"], hidden=False)
+
+
+def overview(rows: Sequence[Row]) -> Iterator[list[Any]]:
+    """A row for each certificate: the errors that are SHOWN, the verdict and the reason for it.
+    What was compared in several runs (with and without dropout) is one row."""
+    parts: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        key = tuple(row[column.name] for column in (*_SUBJECT, *_CONDITIONS, _DEVICES))
+        parts.setdefault(key, []).append(row)
+    for key, part in parts.items():
+        errors = {row["quantity"]: row["error"] for row in part}
+        failed = [row for row in part if row["passed"] is False]
+        verdict = "failed" if failed else "passed"
+        if all(row["passed"] is None for row in part):
+            verdict, failed = "unsupported", part
+        reason = "; ".join(map(_why, failed))
+        yield [*key, *(errors.get(name) for name in SHOWN), verdict, reason]
+
+
+def _why(row: Row) -> str:
+    if not row["quantity"]:
+        return str(row["reason"])
+    error = "inf" if row["error"] is None else f"{row['error']:.2g}"
+    return f"{row['quantity']} {error}, at most {row['bound']:.2g} {row['where']}".rstrip()
+
+
+def summary_text(certificates: Sequence[Certificate]) -> str:
+    """A line for each certificate, worst quantity first, and how many passed."""
+    lines = []
+    for certificate in certificates:
+        devices = f"{certificate.devices} device(s)"
+        if certificate.dropout:
+            devices += ", with dropout"
+        if certificate.sequence_length:
+            devices += f", length {certificate.sequence_length}"
+        if conditions := " ".join(filter(None, (certificate.arm, certificate.variables_text))):
+            devices += f", {conditions}"
+        lines.append(f"{columns(certificate)} {devices}  {_verdict(certificate)}")
+    counted = [certificate.passed for certificate in certificates]
+    lines.append(
+        f"\n{counted.count(True)} of {len(counted)} passed, {counted.count(False)} failed, "
+        f"{counted.count(None)} unsupported"
+    )
+    return "\n".join(lines)
+
+
+def _verdict(certificate: Certificate) -> str:
+    if certificate.status != "ok":
+        return f"{certificate.status}: {certificate.reason}"
+    failed = [
+        f"{name} {error:.2g} > {bound(certificate.precision, name):.2g}"
+        + (f" ({where})" if where else "")
+        for name, error, where in certificate.errors
+        if not error <= bound(certificate.precision, name)
+    ]
+    return "FAILED: " + "; ".join(failed) if failed else "passed"
+
+
+PARITY = Table(
+    name="parity",
+    title="Parity: do all frameworks compute the same?",
+    explanation="Each started from the same weights and the same batch; the figures are its "
+    "relative errors against a reference in float64 that uses none of them: outputs, loss and "
+    "gradients before any step, losses over five optimizer steps. Counts must agree exactly. All "
+    "quantities and their bounds are in parity.csv.",
+    columns=(
+        *shared("framework", "model", "mode", "precision", "compiler", "devices", "quantity"),
+        Column("error", NUMBER, "relative error against the reference"),
+        Column("bound", NUMBER, "largest error that counts as the same"),
+        Column("passed", YES_NO_OR_NEITHER, "whether the error is within it"),
+        Column("where", TEXT, "the parameter or layer of the largest error"),
+        *shared("framework_version", "accelerator", "sequence_length", "arm"),
+        _VARIABLES,
+        *shared("status", "reason"),
+    ),
+    rows=rows,
+    group="Parity",
+    heading="Parity",
+    absent="Not checked: there is no certificate beside these records. Make them with: snakemake "
+    "--cores all parity",
+    overview=Overview(
+        (
+            *_SUBJECT,
+            *_CONDITIONS,
+            _DEVICES,
+            *(
+                Column(name, NUMBER, f"error of the {name}", form=SCIENTIFIC, why=lambda row: "")
+                for name in SHOWN
+            ),
+            Column("verdict", TEXT, "`passed`, `failed` or `unsupported`", form=VERDICT),
+            *shared("reason"),
+        ),
+        overview,
+    ),
+)
+TABLES = (PARITY,)

@@ -1,0 +1,115 @@
+"""Where the time of a training step goes, as a table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from ...records.step_parts import PARTS
+from ...statistics import descriptive
+from ..columns import CASE_COLUMNS, NUMBER, PERCENT, TENTHS, TEXT, WHOLE, Column, shared
+from ..results import CaseResult, marks_of
+from ..table import Inputs, Table
+
+#: All data there is so far is made and copied to the device before the window.
+DATA = "none: on the device before the window"
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for every training case: the medians over its ok repeats that have a breakdown."""
+    return map(_row, (one for one in inputs.cases.values() if one.case.mode == "train"))
+
+
+def _row(result: CaseResult) -> list[Any]:
+    with_split = [(run, run.split) for run in result.ok if run.split and run.split.seconds]
+    steps = [descriptive.median(run.step_seconds) for run, _ in with_split]
+    samples: dict[str, list[float]] = defaultdict(list)
+    for _, split in with_split:
+        for name, one in split.seconds:
+            # what is in one stands in the column of the first; `how` names it in full
+            samples[name.partition("+")[0]].append(one)
+    seconds = {name: descriptive.median(some) for name, some in samples.items()}
+    total = sum(seconds.values())
+    step = descriptive.median(steps) if steps else None
+    figures = [seconds.get(part) for part in PARTS]
+    return [
+        *result.key.cells,
+        None if step is None else 1000 * step,
+        DATA if with_split else "",
+        *(None if value is None else 1000 * value for value in figures),
+        *(None if value is None else value / total for value in figures),
+        total / step if step else None,
+        sum(split.steps for _, split in with_split),
+        "; ".join(dict.fromkeys(split.how for _, split in with_split)),
+        marks_of(result),
+        "" if with_split else _reason(result),
+    ]
+
+
+def _reason(result: CaseResult) -> str:
+    if result.throughput is None:
+        return f"{result.status}: {result.reason}"
+    reasons = [run.split.reason for run in result.ok if run.split and run.split.reason]
+    return reasons[0] if reasons else "no split in these records"
+
+
+_WORDS = {
+    "forward": "forward pass",
+    "backward": "backward pass",
+    "all_reduce": "all-reduce of the gradients",
+    "optimizer": "step of the optimizer",
+}
+
+
+def _milliseconds(part: str) -> Column:
+    return Column(
+        f"{part}_ms",
+        NUMBER,
+        f"time of the {_WORDS[part]}",
+        "ms",
+        title=f"{part.replace('_', '-')} ms (%)",
+        form=TENTHS,
+        share=f"{part}_share",
+    )
+
+
+def _share(part: str) -> Column:
+    meaning = f"the {_WORDS[part]} over the sum of all parts"
+    return Column(f"{part}_share", NUMBER, meaning, form=PERCENT)
+
+
+SPLIT = Table(
+    name="split",
+    title="Parts of a training step",
+    explanation="Milliseconds of the parts of a training step, and their share of its sum in "
+    "brackets, in percent. They are timed in further steps behind the timed window, each part "
+    "waited for, in the first repeat: nothing is added to the window. A part that cannot be timed "
+    "alone is a difference of two passes, which may fall below zero where it is less than their "
+    "noise; all-reduce is what it adds to the pass that it overlaps with. Sum / step is the sum "
+    "over the median step of the window: believe a split as far as that is near one.",
+    columns=(
+        *CASE_COLUMNS,
+        Column(
+            "step_ms", NUMBER, "median step of the timed window", "ms", title="step ms",
+            form=TENTHS,
+        ),
+        Column("data", TEXT, "what of the input is part of the step", hoisted=True),
+        *map(_milliseconds, PARTS),
+        *map(_share, PARTS),
+        Column(
+            "sum_over_step", NUMBER, "sum of all parts over the median step", title="sum / step",
+            marked=True,
+        ),
+        Column("split_steps", WHOLE, "steps whose parts were timed", title="steps"),
+        Column("how", TEXT, "how each part was timed", note=True),
+        *shared("marks", "reason"),
+    ),
+    rows=rows,
+    group="Where the time goes",
+    heading="Parts of a step",
+    always=True,
+    needs="step_ms",
+    sectioned=True,
+)  # fmt: skip
+TABLES = (SPLIT,)

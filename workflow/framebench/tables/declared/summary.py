@@ -1,0 +1,101 @@
+"""Throughput: a row for every case, what became of it, and how far its median can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..columns import (
+    CASE_COLUMNS,
+    COUNT,
+    NUMBER,
+    PERCENT,
+    RATE,
+    Column,
+    interval,
+    shared,
+    why_no_interval,
+    why_no_spread,
+)
+from ..results import CaseResult, marks_of
+from ..table import Inputs, Table
+
+#: Of the interval that :func:`intervals.repeats_for_width` tells the repeats for: from end to end,
+#: as a part of the median.
+WIDTH = 0.01
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """Median, extremes, interval and spread, (max - min) / median, over the ok repeats of a case;
+    how many repeats an interval of WIDTH takes; what is odd about them."""
+    return map(_row, inputs.cases.values())
+
+
+def _row(result: CaseResult) -> list[Any]:
+    from ...statistics import intervals, shape  # scipy takes its time, and a plan makes no rows
+
+    low, high = result.interval or (None, None)
+    return [
+        *result.key.cells,
+        result.status,
+        result.reason,
+        len(result.values) or len(result.runs),
+        result.throughput,
+        min(result.values, default=None),
+        max(result.values, default=None),
+        low,
+        high,
+        result.unit,
+        marks_of(result),
+        shape.spread(result.values),
+        intervals.repeats_for_width(result.values, WIDTH),
+        "; ".join(result.remarks),
+    ]
+
+
+SUMMARY = Table(
+    name="summary",
+    title="Summary",
+    explanation="Global samples per second: the median over repeats, its extremes, and a "
+    "distribution-free 95 % interval of the median. Batches are those of one device; 2n8g is 2 "
+    "nodes with 8 devices each.",
+    columns=(
+        *CASE_COLUMNS,
+        *shared("status", "reason", "repeats", "throughput_median"),
+        Column(
+            "throughput_min",
+            NUMBER,
+            "slowest repeat",
+            RATE,
+            title="min \N{EN DASH} max",
+            to="throughput_max",
+            check="throughput",
+        ),
+        Column("throughput_max", NUMBER, "fastest repeat", RATE, check="throughput"),
+        *interval("throughput", "the median", RATE, why=why_no_interval, check="throughput"),
+        *shared("unit", "marks"),
+        Column(
+            "throughput_spread",
+            NUMBER,
+            "(maximum - minimum) / median",
+            title="spread %",
+            form=PERCENT,
+            why=why_no_spread,
+            check="throughput",
+        ),
+        Column(
+            "repeats_needed",
+            COUNT,
+            "repeats that an interval 1 % wide would take",
+            title="repeats for 1 %",
+            why=why_no_spread,
+        ),
+        *shared("remarks"),
+    ),
+    rows=rows,
+    group="Results",
+    heading="Throughput",
+    always=True,
+    sectioned=True,
+)
+TABLES = (SUMMARY,)

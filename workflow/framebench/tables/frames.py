@@ -1,0 +1,69 @@
+"""Tables as data frames and as files.
+
+Nothing is rounded here; a missing number is missing (NaN in the frame, an empty cell in the
+CSV), never zero, and `reason` or `note` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from ..files.text import no_formula
+from ..files.whole_files import write_whole
+from . import markdown, registry
+from .table import Inputs, Table
+
+
+def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
+    """All tables in the order of the page: those that are always there, and others that have a
+    row."""
+    built = {table: frame(table, table.rows(inputs)) for table in registry.tables_of(inputs)}
+    return {table: rows for table, rows in built.items() if table.always or len(rows)}
+
+
+def named(tables: Mapping[Table, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """By name."""
+    return {table.name: rows for table, rows in tables.items()}
+
+
+def frame(table: Table, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
+    """The columns of ``table`` in their declared types, whether there are rows or not."""
+    values = pd.DataFrame(list(rows), columns=list(table.names), dtype=object)
+    return values.astype({column.name: column.type for column in table.columns})
+
+
+def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:
+    """NAME.csv and NAME.md for each table in `folder`.
+
+    Each file is complete or untouched. Raises OSError for a target that cannot be written.
+    """
+    for path, text in files(tables, folder).items():
+        write_whole(path, text)
+
+
+def files(tables: Mapping[Table, pd.DataFrame], folder: Path) -> dict[Path, str]:
+    """What :func:`write` writes."""
+    texts = {}
+    for table, rows in tables.items():
+        texts[folder / f"{table.name}.csv"] = csv_text(rows)
+        texts[folder / f"{table.name}.md"] = markdown.render(table, rows)
+    return texts
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """A table as CSV: RFC 4180, full precision, line feeds, and no text that is a formula."""
+    texts = {
+        str(name): column.map(_cell)
+        for name, column in table.items()
+        if not is_numeric_dtype(column)
+    }
+    return str(table.assign(**texts).to_csv(index=False, lineterminator="\n", na_rep=""))
+
+
+def _cell(value: Any) -> Any:
+    return no_formula(value) if isinstance(value, str) else value

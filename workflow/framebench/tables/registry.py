@@ -1,0 +1,38 @@
+"""All tables that are made of records: whatever the modules in ``declared`` call TABLES, and one
+for each other kind of measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from . import declared, measured
+from .table import Inputs, Table
+
+#: Those of a group follow each other, in the order of their modules; other groups come behind.
+GROUPS = ("Results", "Scaling", "Speed-ups", "Where the time goes", "Memory", "Parity")
+
+
+@cache
+def known() -> Mapping[str, Table]:
+    """By name, in the order of the page. Raises ValueError for a name that two have."""
+    modules = sorted(module.name for module in iter_modules(declared.__path__))
+    tables: list[Table] = []
+    for name in modules:
+        tables += import_module(f"{declared.__name__}.{name}").TABLES
+    if len({table.name for table in tables}) < len(tables):
+        raise ValueError(f"two tables have one name: {sorted(table.name for table in tables)}")
+    return {table.name: table for table in sorted(tables, key=_place)}
+
+
+def tables_of(inputs: Inputs) -> list[Table]:
+    """Those that are known, and those of the other kinds of measurement that there are."""
+    return [*known().values(), *measured.tables(inputs.others)]
+
+
+def _place(table: Table) -> tuple[int, str]:
+    if table.group in GROUPS:
+        return GROUPS.index(table.group), ""
+    return len(GROUPS), table.group

@@ -1,0 +1,112 @@
+"""What a table is: its columns, its rows as a function of what was read, and its place in the
+report. Nothing here needs pandas: a plan asks for names and titles alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..cases.conditions import KEYS
+from ..records.parity import Certificate
+from ..records.peaks import Peaks
+from ..records.run import Run
+from ..records.searches import Result
+from .columns import Column, Row
+from .datasheets import Datasheet
+from .results import CaseResults
+
+#: Some fields of a case, and what they are at another one.
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All that tables are made of. ``cases``: of steps; ``others``: of other kinds of measurement.
+    ``models``: facts by name."""
+
+    cases: CaseResults
+    certificates: Sequence[Certificate] = ()
+    peaks: Peaks = field(default_factory=Peaks)
+    searches: Sequence[Result] = ()
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    datasheets: Sequence[Datasheet] = ()
+    others: CaseResults = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What people see in the place of a table's own rows, all of which are in its CSV."""
+
+    columns: tuple[Column, ...]
+    rows: Callable[[Sequence[Row]], Iterable[Sequence[Any]]]
+
+
+@dataclass(frozen=True)
+class Pivot:
+    """Tables of nodes and devices by framework, one for each model, mode, precision and batch, in
+    Markdown before the rows. ``batch``: the column of the batch, and how a heading calls it."""
+
+    batch: str
+    heading: str
+
+
+def _case_of(row: Row) -> list[tuple[str, Fields]]:
+    return [("", {})]
+
+
+def _no_rows(inputs: Inputs) -> Iterable[Sequence[Any]]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that is a file, a part of the page and, if it is ``always`` there, of Snakemake's
+    report.
+
+    ``group``: what it stands under in Snakemake's report; the page has the tables of a group one
+    after the other. ``heading``: of its section of the page, which tables may share."""
+
+    name: str
+    title: str
+    explanation: str
+    columns: tuple[Column, ...]
+    #: Of COLUMNS; a table that is not made of records alone has none here.
+    rows: Callable[[Inputs], Iterable[Sequence[Any]]] = _no_rows
+    group: str = ""
+    heading: str = ""
+    always: bool = False  # a file even without a row; else only with one
+    needs: str = ""  # the page has it where this column has a value
+    absent: str = ""  # what the page says where there is no row; "" is no section
+    empty: str = "There is no such case among these runs."  # what its file says without rows
+    sectioned: bool = False  # Markdown has a section for each model and mode
+    overview: Overview | None = None
+    pivot: Pivot | None = None
+    #: Paragraphs about all rows.
+    lead: Callable[[Sequence[Row]], Iterable[str]] | None = None
+    #: What says what the figures of a row are of.
+    keys: tuple[str, ...] = (*KEYS, "unit")
+    #: The cases behind a row: what each is called there, and how it differs from the row's.
+    behind: Callable[[Row], Sequence[tuple[str, Fields]]] = _case_of
+    #: The runs behind a row of another kind than steps.
+    runs: Callable[[Row], Sequence[Run]] | None = None
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def has_records(self) -> bool:
+        """Whether records stand behind each row."""
+        return self.runs is not None or {*KEYS, "marks"} <= {*self.names}
+
+    @property
+    def anchor(self) -> str:
+        """Of its section of the page."""
+        return (self.heading or self.title).lower().replace(" ", "-")

@@ -1,0 +1,290 @@
+"""A table as people see it, whatever it is written in: which columns, under which headers, with
+which text in each cell, and what all rows share. Markdown and HTML are written from it.
+
+Numbers are rounded here and nowhere else: those of a column get the same decimals. A missing number
+is a dash with its reason in words, never a zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import pandas as pd
+
+from ..cases.conditions import CASE, CONDITIONS
+from ..cases.names import topology
+from . import condition_words
+from .columns import PRINTED, TOPOLOGY, YES_NO, YES_NO_OR_NEITHER, Column, Row
+from .table import Table
+
+DASH = "\N{EN DASH}"
+LONG = 28  # characters of a cell that may break into lines
+#: What names a case, but for who measured it: where there is room, it stands beside its figures.
+STAYING = {*CASE, "total_batch", "unit", "status"} - {"source"}
+LONG_NOTE = 160  # characters, from which on a note is given room so that its row stays low
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """``kind``: its CSS class, which says what it is. ``sort``: what it sorts by where that is not
+    its text. ``why``: why there is no figure. ``marks``: the quality flags of the figure."""
+
+    text: str
+    kind: str = ""
+    sort: str | None = None
+    why: str = ""
+    marks: str = ""
+
+    @property
+    def is_missing(self) -> bool:
+        return self.kind.endswith("missing")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column as people see it. ``kind``: ``number`` aligns right and sorts by value."""
+
+    column: Column
+    kind: str
+    cells: Sequence[Cell]
+
+    @property
+    def title(self) -> str:
+        return self.column.header
+
+
+@dataclass(frozen=True)
+class View:
+    """``fields``: in the order shown, notes last. ``shared``: (title, value) pairs true of every
+    row. ``rows``: those shown, as values; ``count``: how many there are."""
+
+    table: Table
+    fields: Sequence[Field]
+    shared: Sequence[tuple[str, str]]
+    lead: Sequence[str]
+    rows: Sequence[Row]
+    count: int
+
+    @cached_property
+    def columns(self) -> list[tuple[str, str]]:
+        """Title and kind of each."""
+        return [(field.title, field.kind) for field in self.fields]
+
+    @cached_property
+    def cells(self) -> list[tuple[Cell, ...]]:
+        """Those of each row."""
+        return list(zip(*(field.cells for field in self.fields), strict=True))
+
+    @property
+    def notes(self) -> int:
+        """How many of the last columns are notes."""
+        return sum(field.column.note for field in self.fields)
+
+    @property
+    def left_out(self) -> str:
+        if self.count == len(self.rows):
+            return ""
+        missing = self.count - len(self.rows)
+        return f"Left out: {missing} of {self.count} rows; all are in tables/{self.table.name}.csv."
+
+    @property
+    def about(self) -> list[str]:
+        """What must be known to read its columns."""
+        return list(
+            dict.fromkeys(field.column.about for field in self.fields if field.column.about)
+        )
+
+
+def of(table: Table, frame: pd.DataFrame, narrow: bool = True, most: int | None = None) -> View:
+    """At ``most`` so many rows. Where it is ``narrow`` all that rows share moves to the caption;
+    else only who measured and under which conditions, and the rest of the case stays in its row."""
+    columns: Sequence[Column] = table.columns
+    rows = records(frame)
+    lead = list(table.lead(rows)) if table.lead else []
+    if table.overview:
+        columns = table.overview.columns
+        names = [column.name for column in columns]
+        rows = [dict(zip(names, row, strict=True)) for row in table.overview.rows(rows)]
+    shown = rows[:most]
+    shared, dropped = _shared(columns, shown, narrow)
+    visible = [
+        column
+        for column in columns
+        if column.name not in dropped | _absorbed(columns) and not _is_blank(column, shown)
+    ]
+    ordered = sorted(visible, key=lambda column: column.note)
+    notes = [column.name for column in columns if column.note]
+    fields = [_field(column, shown, notes) for column in ordered]
+    return View(table, fields, shared, lead, shown, len(rows))
+
+
+def records(frame: pd.DataFrame) -> list[Row]:
+    """The rows of a frame, of Python's own types, with None for every kind of missing."""
+    columns = {str(name): _values(values) for name, values in frame.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _values(series: pd.Series[Any]) -> list[Any]:
+    values: list[Any] = series.tolist()
+    if series.dtype == "float64":
+        return [value if math.isfinite(value) else None for value in values]
+    missing = series.isna()
+    if not missing.any():
+        return values
+    return [None if gone else one for one, gone in zip(values, missing, strict=True)]
+
+
+# ---- which columns ------------------------------------------------------------------------------
+
+
+def _absorbed(columns: Sequence[Column]) -> set[str]:
+    """Those that stand in others."""
+    hidden = (column.name for column in columns if column.hidden)
+    return {*hidden, *chain.from_iterable((column.to, column.share) for column in columns)}
+
+
+def _shared(
+    columns: Sequence[Column], rows: Sequence[Row], narrow: bool
+) -> tuple[list[tuple[str, str]], set[str]]:
+    """What holds for all rows, and the columns that this makes needless."""
+    shared: list[tuple[str, str]] = []
+    dropped: set[str] = set()
+    names = {column.name for column in columns}
+    for column in columns if rows else ():
+        is_condition = column.name in CONDITIONS
+        if not is_condition and (len(rows) < 2 or not _moves(column, narrow)):
+            continue
+        text: Callable[[Any], str] = condition_words.text if is_condition else _text
+        values = {text(row[column.name]) for row in rows}
+        if len(values) == 1:
+            (value,) = values
+            if is_condition or value:
+                dropped.add(column.name)
+                shared += [(column.header, value)] * bool(value)
+        elif narrow and len(rows) > 1 and column.follows in names:
+            pairs = {(str(row[column.follows]), text(row[column.name])): None for row in rows}
+            if len(pairs) == len({name for name, _ in pairs}):
+                words = ", ".join(f"{name} {value}" for name, value in pairs if value)
+                shared.append((f"{column.header} of each {column.follows}", words))
+                dropped.add(column.name)
+    return shared, dropped
+
+
+def _moves(column: Column, narrow: bool) -> bool:
+    return column.hoisted and (narrow or column.name not in STAYING)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _is_blank(column: Column, rows: Sequence[Row]) -> bool:
+    """A column of text without any text. One of numbers without a number is not, if it is not
+    optional: each of its cells says why."""
+    if column.is_number:
+        return column.optional and all(row[column.name] is None for row in rows)
+    return not any(row[column.name] not in (None, "") for row in rows)
+
+
+# ---- cells --------------------------------------------------------------------------------------
+
+
+def _field(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Field:
+    kind = "number" if column.is_number or column.form is PRINTED else ""
+    return Field(column, "note" if column.note else kind, list(_cells(column, rows, notes)))
+
+
+def _cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterator[Cell]:
+    values = [row[column.name] for row in rows]
+    if column.form is TOPOLOGY:
+        return map(_topology, rows)
+    if column.note:
+        return (Cell(text, _note(text)) for text in map(_text, values))
+    if column.is_number:
+        return _numbers(column, rows, notes)
+    if column.form is PRINTED:  # as it was printed, even where that is no number
+        return (Cell(_text(value), "number", _sort_key(value)) for value in values)
+    if column.name in CONDITIONS:
+        texts = list(map(condition_words.text, values))
+    elif column.type in (YES_NO, YES_NO_OR_NEITHER):
+        texts = ["" if value is None else "yes" if value else "no" for value in values]
+    else:
+        texts = list(map(_text, values))
+    if looks := column.form.looks:
+        return (Cell(text or DASH, _status(looks.get(text, ""))) for text in texts)
+    kind = "case" if max(map(len, texts), default=0) > LONG else ""
+    return (Cell(text, kind) for text in texts)
+
+
+def _note(text: str) -> str:
+    return "note long" if len(text) > LONG_NOTE else "note"
+
+
+def _status(look: str) -> str:
+    return f"status {look}" if look else ""
+
+
+def _topology(row: Row) -> Cell:
+    nodes, devices = row.get("nodes", 1), row["devices_per_node"]
+    if nodes in (None, "") or devices in (None, ""):
+        return Cell(DASH, "number missing", "", "not known")
+    order = int(nodes) * int(devices) * 10_000 + int(nodes)
+    return Cell(topology(nodes, devices), "number", str(order))
+
+
+def _numbers(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterator[Cell]:
+    """Of a number, of a range, or of a number with its share."""
+    values = [row[column.name] for row in rows]
+    ends = [row[column.to] for row in rows] if column.to else []
+    write = _writer(column, [*values, *ends])
+    is_whole = column.type != "float64" and column.form.factor == 1
+    for place, (row, value) in enumerate(zip(rows, values, strict=True)):
+        if value is None or (ends and ends[place] is None):
+            yield Cell(DASH, "number missing", "", _why(column, row, notes))
+            continue
+        text = write(value)
+        if ends:
+            text += f" {DASH} {write(ends[place])}"
+        elif column.share and row[column.share] is not None:
+            text += f" ({100 * row[column.share]:.0f})"
+        marks = row.get("marks", "") if column.marked else ""
+        sort = None if is_whole and not ends else repr(value)
+        yield Cell(text, "number", sort, marks=marks)
+
+
+def _writer(column: Column, values: Sequence[Any]) -> Callable[[Any], str]:
+    form = column.form
+    if form.spec:
+        return lambda value: format(value * form.factor, form.spec)
+    if column.type != "float64":
+        return str
+    digits = _digits(values)
+    return lambda value: f"{value:.{digits}f}"
+
+
+def _digits(values: Sequence[Any]) -> int:
+    """Decimals for a column: two, and more only where the smallest value would lose its digits."""
+    smallest = min((abs(value) for value in values if value), default=1.0)
+    if not 0 < smallest < 1:
+        return 2
+    return min(6, 2 - math.floor(math.log10(smallest)))
+
+
+def _why(column: Column, row: Row, notes: Sequence[str]) -> str:
+    """Words where neither the status nor a note of the row says why a figure is missing."""
+    if column.why:
+        return column.why(row)
+    is_said = row.get("status", "ok") != "ok" or any(row[name] for name in notes)
+    return "" if is_said else "not known"
+
+
+def _sort_key(value: Any) -> str:
+    try:
+        return repr(float(value))
+    except ValueError:
+        return ""

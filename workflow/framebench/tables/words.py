@@ -1,0 +1,41 @@
+"""The quality flags, and other words of tables that need an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from ..plan import side_by_side
+from ..records import proofs
+from .columns import COLUMNS
+
+MARKS = {
+    "few": "fewer repeats than an interval of the median needs, or fewer timed steps than it takes "
+    "to see whether they are steady",
+    "noisy": "the interval is wider than 5 % of the median, or the repeats have two modes; with "
+    "fewer than six repeats, which have no interval, nothing is said",
+    "unsteady": "the step times of a repeat changed within its timed window, or had not settled "
+    "before it, or one step of it stalled",
+    "disturbed": "while a repeat was timed, others used its cores, its GPU or the machine, or "
+    "these were throttled",
+    "shared": "there were fewer physical cores than cores were asked for: two threads of one core "
+    "count as two, and slow each other down",
+    "parity": "the framework computed something else than the reference (see the parity table): "
+    "do not compare this figure",
+    "unproved": "nothing shows that this code, in this environment and with these variables, "
+    f"computed the same as the reference: {proofs.HOW}",
+}
+_BESIDE = COLUMNS["side_by_side"].header
+WORDS = {**MARKS, _BESIDE: side_by_side.MEANING}
+
+
+def words_of(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
+    """The marks and other words in the tables that need an explanation, and it."""
+    words = set()
+    for table in tables:
+        marks = table["marks"].unique() if "marks" in table else ()
+        words |= {word for cell in marks for word in str(cell).split()}
+        if "side_by_side" in table and any(table["side_by_side"]):
+            words.add(_BESIDE)
+    return [(word, meaning) for word, meaning in WORDS.items() if word in words]
