@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,9 @@ from framebench.cases.matrix import Case
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
+from framebench.records import record_sets
 from framebench.records.run import Metric, Run
+from framebench.report import html_report
 from framebench.tables import frames, markdown, measured
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs, Table
@@ -164,6 +167,25 @@ def test_a_parameter_does_not_take_the_place_of_a_column() -> None:
     table = table_of(*copies(1.0, unit="words", size=10))
     assert table["parameter_unit"].tolist() == ["words"] * 2
     assert table["unit"].tolist() == ["GB/s", "ms"]
+
+
+def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> None:
+    runs = [
+        replace(one, origin=f"{place}.csv:1")
+        for place, one in enumerate([*copies(1.0, 2.0, size=10), *copies(4.0, size=20), run()])
+    ]
+    cases = group(runs, None)
+    inputs = Inputs(
+        {key: one for key, one in cases.items() if key.case.is_step},
+        others={key: one for key, one in cases.items() if not key.case.is_step},
+    )
+    found = record_sets.RecordSet(tuple(runs), (), tmp_path, 0)
+    text = html_report.render(found, inputs, frames.build(inputs), tmp_path, "A report")
+    (section,) = re.findall(r'<section id="memory-copy">.*?</section>', text, re.DOTALL)
+    rows = re.findall(r"<tr>.*?</tr>", section)
+    links = [re.findall(r'href="(\d)', one) for one in rows[1:]]
+    assert links == [["0", "1"], ["0", "1"], ["2"], ["2"]]
+    assert "4 runs of 3 cases: resnet50_v1.5 with pytorch." in text
 
 
 def test_what_is_the_same_everywhere_has_no_column_in_markdown() -> None:

@@ -118,7 +118,7 @@ def render(
             statuses=[(status, statuses[status]) for status in failures.ordered(statuses)],
             status_words=panels.STATUS_WORDS,
             frameworks=[(name, look.variable(name)) for name in look.frameworks],
-            models=sorted({run.case.model for run in runs}),
+            models=sorted({run.case.model for run in runs if run.case.model}),
             precisions=precisions.known().values(),
             uncompiled=_uncompiled(runs),
             hardware=_machines(runs),
@@ -222,7 +222,7 @@ def _uncompiled(runs: Sequence[Run]) -> list[str]:
 
 def _compared_on(runs: Sequence[Run]) -> list[str]:
     """The machines that frameworks are compared on; none where there is but one framework."""
-    if len({run.case.framework for run in runs}) < 2:
+    if len({run.case.framework for run in runs if run.case.framework}) < 2:
         return []
     return [name for _, name, _ in _machines(runs)]
 

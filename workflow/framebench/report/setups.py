@@ -15,6 +15,7 @@ from .plots import Look
 from .record_links import Link
 
 MAX_SETUPS = 12
+MUTED = "var(--muted)"
 
 Pairs = list[tuple[str, str]]
 
@@ -60,8 +61,8 @@ def of_runs(
                 made = f"not known: the record could not be read again ({error})"
         setups.append(
             Setup(
-                framework=run.case.framework,
-                colour=look.variable(run.case.framework),
+                framework=run.case.framework or "no framework",
+                colour=look.variable(run.case.framework) if run.case.framework else MUTED,
                 version=run.case.framework_version or "not known",
                 source=run.case.source,
                 runs=len(group),
