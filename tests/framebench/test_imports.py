@@ -93,7 +93,7 @@ def test_what_runs_beside_a_benchmark_needs_no_library(module: str) -> None:
     [
         ("driver", {"numpy", "pandas", "scipy", "jsonschema"}),  # a plan, and the look at what is
         ("report.html_report", {"scipy"}),
-        ("tables.case_tables", {"matplotlib", "scipy"}),
+        ("tables.frames", {"matplotlib", "scipy"}),
     ],
 )
 def test_nothing_imports_what_only_others_need(imported: str, slow: set[str]) -> None:

@@ -140,7 +140,7 @@ def make_report(source: Path, results: Path) -> None:
     from .audit import published
     from .records import parity, peaks
     from .report import html_report, record_links
-    from .tables import frames, registry
+    from .tables import frames, measured, registry
 
     found = record_sets.load(source)
     certificates, of_parity = parity.load(certificates_of(source))
@@ -172,7 +172,7 @@ def make_report(source: Path, results: Path) -> None:
         write_whole(path, text)
     write_whole(vouching, fingerprint(found, source) + "\n")
     summary = tables[registry.known()["summary"]]
-    print(summary_text(summary))
+    print("\n".join(filter(None, (summary_text(summary), measured.summary_text(inputs.others)))))
     print(f"\ntables: {folder}\nreport: {page}")
     if hint := unproved_text(summary):
         print(hint)

@@ -25,13 +25,20 @@ from ..machine.identities import UNKNOWN
 from ..records.interruptions import Interruption
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
-from ..tables import frames, registry
+from ..tables import frames, measured, registry
 from ..tables.columns import VERDICT
 from ..tables.declared import scaling
-from ..tables.results import CaseResults
 from ..tables.table import Inputs, Table
 from ..tables.words import words_of
-from . import failures, html_tables, memory_curves, panels, scaling_curves, setups
+from . import (
+    failures,
+    html_tables,
+    measured_panels,
+    memory_curves,
+    panels,
+    scaling_curves,
+    setups,
+)
 from .html_tables import Section
 from .plots import Look, Plot
 from .record_links import Link, Links, to_record
@@ -98,7 +105,7 @@ def render(
     runs = record_set.runs
     cases = {**inputs.cases, **inputs.others}
     searched = {str(result.content["case"]["framework"]) for result in inputs.searches}
-    look = Look(sorted({run.case.framework for run in runs if run.case.framework} | searched))
+    look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
     link = partial(to_record, record_set.root, folder)
     ran, ran_left_out = setups.of_runs(runs, look, link)
     known = [setup.facts for setup in ran if setup.facts]
@@ -117,7 +124,7 @@ def render(
             superseded=record_set.superseded,
             statuses=[(status, statuses[status]) for status in failures.ordered(statuses)],
             status_words=panels.STATUS_WORDS,
-            frameworks=[(name, look.variable(name)) for name in look.frameworks],
+            frameworks=[name for name in look.frameworks if name != measured.NO_FRAMEWORK],
             models=sorted({run.case.model for run in runs if run.case.model}),
             precisions=precisions.known().values(),
             uncompiled=_uncompiled(runs),
@@ -126,7 +133,7 @@ def render(
             compared_on=_compared_on(runs),
             setups=ran,
             setups_left_out=ran_left_out,
-            plots=_plots(inputs.cases, frames.named(tables), look, link),
+            plots=_plots(inputs, frames.named(tables), look, link),
             sections=_sections(tables, Links(cases, link)),
             marks=words_of(tables.values()),
             failures=failed,
@@ -174,7 +181,7 @@ def _sections(tables: Mapping[Table, pd.DataFrame], links: Links) -> list[Sectio
 
 
 def _plots(
-    cases: CaseResults,
+    inputs: Inputs,
     tables: Mapping[str, pd.DataFrame],
     look: Look,
     link: Callable[[Run, str], Link],
@@ -190,7 +197,7 @@ def _plots(
         return [(plot, ()) for plot in plots]
 
     return {
-        "summary": alone(panels.throughput(cases, look)),
+        "summary": alone(panels.throughput(inputs.cases, look)),
         **{
             name: alone(scaling_curves.panels(tables[name], look, kind))
             for name, kind in scaling.KINDS.items()
@@ -206,9 +213,13 @@ def _plots(
             if "largest_batch_attempts" in tables
             else []
         ),
+        **{
+            kind: alone(plots)
+            for kind, plots in measured_panels.panels(inputs.others, look).items()
+        },
         "steps": [
             (plot, [link(run, f"record of repeat {run.repeat}")])
-            for plot, run in panels.step_times(cases, look, load)
+            for plot, run in panels.step_times(inputs.cases, look, load)
         ],
     }
 

@@ -11,11 +11,11 @@ from typing import Any
 from ..records.facts import leaves
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
+from ..tables.measured import runs_in
 from .plots import Look
 from .record_links import Link
 
 MAX_SETUPS = 12
-MUTED = "var(--muted)"
 
 Pairs = list[tuple[str, str]]
 
@@ -61,8 +61,8 @@ def of_runs(
                 made = f"not known: the record could not be read again ({error})"
         setups.append(
             Setup(
-                framework=run.case.framework or "no framework",
-                colour=look.variable(run.case.framework) if run.case.framework else MUTED,
+                framework=runs_in(run.case),
+                colour=look.variable(runs_in(run.case)),
                 version=run.case.framework_version or "not known",
                 source=run.case.source,
                 runs=len(group),

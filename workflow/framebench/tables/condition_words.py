@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
 from ..cases.conditions import CONDITIONS, NATIVE
 
 #: By column, as pandas gives them.
@@ -28,7 +26,10 @@ _SHORT: dict[str, Callable[[Any], str]] = {
 
 def text(value: Any) -> str:
     """A condition for a cell; "" where it is not known or is the usual."""
-    if value is None or value is pd.NA or value != value or value is False or value == NATIVE:
+    if value is None or value is False:
+        return ""
+    is_missing = value != value  # of pandas' own kind of missing neither true nor false, but itself
+    if is_missing is value or is_missing or value == NATIVE:
         return ""
     return "yes" if value is True else str(value)
 
