@@ -356,6 +356,21 @@ def test_every_plot_says_what_it_leaves_out(page: Path) -> None:
     assert all(re.search(r"Nothing is left out|Left out: \d+ of \d+", c) for c in captions)
 
 
+def test_every_repeat_of_every_row_of_a_strip_plot_is_a_dot_and_several_have_a_median() -> None:
+    rows = [
+        plots.Row("of both"),
+        plots.Row("three", "jax", [1.0, 2.0, 3.0], interval=(1.5, 2.5)),
+        plots.Row("one", "pytorch", [2.0]),
+        plots.Row("none", "pytorch", note="out of memory"),
+        plots.Row("two", "pytorch", [1.0, 4.0]),
+    ]
+    drawing = str(plots.strips(rows, Look(["jax", "pytorch"]), "images/s"))
+    dots, medians = 3 + 1 + 2, 2
+    assert drawing.count("<use ") == dots + medians
+    assert drawing.count("stroke-width: 1.6") == 3, "a line from minimum to maximum for each"
+    assert drawing.count("stroke-width: 7") == 1, "a bar for the interval"
+
+
 def test_a_plot_of_ratios_shows_a_few_percent() -> None:
     low, high = plots.limits([0.95, 0.99], reference=1.0)
     assert 0.9 < low < 0.95

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -119,13 +120,14 @@ def strips(
                 textcoords="offset points", xytext=(offset, 0), **style,
             )  # fmt: skip
 
+        with_values = [(at, row) for row, (_, at) in zip(rows, places, strict=True) if row.values]
+        _dots(axes, with_values, look, reference)
         for row, (label, dots) in zip(rows, places, strict=True):
             if not row.framework:
                 write(row.label, 0, label, 8 - left, color=MUTED, fontweight="bold")
                 continue
             write(row.label, 0, label, -6 if narrow else -10, ha="left" if narrow else "right")
             if row.values:
-                _strip(axes, dots, row, look, reference)
                 middle = f"{descriptive.median(row.values):.{digits}f}"
                 write(middle, 1, label, 6 if narrow else 74, ha="right")
             elif row.note:
@@ -145,22 +147,51 @@ def _places(rows: Sequence[Row], narrow: bool) -> tuple[list[tuple[float, float]
     return places, at
 
 
-def _strip(axes: Axes, place: float, row: Row, look: Look, reference: float | None) -> None:
-    style: dict[str, Any] = {
-        "linestyle": "none", "color": look.colour(row.framework), "clip_on": False,
-    }  # fmt: skip
-    several = len(row.values) > 1
-    start = min(row.values) if reference is None else reference
-    axes.hlines(place, start, max(row.values), color=style["color"], linewidth=1.6, alpha=0.55)
-    if row.interval:
-        axes.hlines(place, *row.interval, color=style["color"], linewidth=7, alpha=0.3)
-    axes.plot(
-        row.values, [place] * len(row.values), marker=look.marker(row.framework), markersize=6.5,
-        alpha=0.6 if several else 0.95, markeredgewidth=0, **style,
-    )  # fmt: skip
-    if several:
-        middle = descriptive.median(row.values)
-        axes.plot([middle], [place], marker="|", markersize=15, markeredgewidth=2.4, **style)
+def _dots(
+    axes: Axes, rows: Sequence[tuple[float, Row]], look: Look, reference: float | None
+) -> None:
+    """The rows that have values, each at its place. What looks alike is one artist, because each
+    takes Matplotlib its time."""
+    if not rows:
+        return
+    _lines(
+        axes,
+        [
+            (place, min(row.values) if reference is None else reference, max(row.values), row)
+            for place, row in rows
+        ],
+        look,
+        linewidth=1.6,
+        alpha=0.55,
+    )
+    bars = [(place, *row.interval, row) for place, row in rows if row.interval]
+    _lines(axes, bars, look, linewidth=7, alpha=0.3)
+    alike: dict[tuple[str, bool], list[tuple[float, Row]]] = defaultdict(list)
+    for place, row in rows:
+        alike[row.framework, len(row.values) > 1].append((place, row))
+    for (framework, several), some in alike.items():
+        style: dict[str, Any] = {
+            "linestyle": "none", "color": look.colour(framework), "clip_on": False,
+        }  # fmt: skip
+        dots = [(value, place) for place, row in some for value in row.values]
+        axes.plot(
+            *zip(*dots, strict=True), marker=look.marker(framework), markersize=6.5,
+            alpha=0.6 if several else 0.95, markeredgewidth=0, **style,
+        )  # fmt: skip
+        if several:
+            middles = [descriptive.median(row.values) for _, row in some]
+            axes.plot(middles, [place for place, _ in some], marker="|", markersize=15,
+                      markeredgewidth=2.4, **style)  # fmt: skip
+
+
+def _lines(
+    axes: Axes, lines: Sequence[tuple[float, float, float, Row]], look: Look, **style: Any
+) -> None:
+    """Each at its place, from here to there, in the colour of its row."""
+    if lines:
+        places, starts, ends, rows = zip(*lines, strict=True)
+        colours = [look.colour(row.framework) for row in rows]
+        axes.hlines(places, starts, ends, colors=colours, **style)
 
 
 def limits(values: Sequence[float], reference: float | None) -> tuple[float, float]:
