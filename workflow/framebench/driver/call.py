@@ -17,6 +17,8 @@ _Given = ParamSpec("_Given")
 
 #: Targets that measure nothing, and options with which no job starts.
 MEASURE_NOTHING = frozenset({"plan", "report", "compare", "lint"})
+#: Of these, those for which it does not matter what there is to do.
+WITHOUT_PLAN = frozenset({"report", "compare"})
 START_NOTHING = frozenset(
     {
         *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),
@@ -29,12 +31,13 @@ CONFIG_FILE = Path("config", "config.yaml")
 @dataclass(frozen=True)
 class Call:
     """``starts``: jobs may be started; ``measures``: and these may measure. ``looks``: what runs
-    would run in is of interest. ``proves``: comparisons for parity are among the targets;
+    would run in is of interest. ``plans``: what is done already is. ``proves``: comparisons for parity are among the targets;
     ``named``: those targets that measure nothing."""
 
     starts: bool
     measures: bool
     looks: bool
+    plans: bool
     proves: bool
     named: Sequence[str]
 
@@ -55,6 +58,8 @@ class Call:
             starts=starts,
             measures=starts and not named,
             looks=visible and not named - {"plan"},
+            # Next to a target that measures nothing, others are refused (check_measurement).
+            plans=not (starts and named and named <= WITHOUT_PLAN),
             proves="parity" in words,
             named=sorted(named),
         )

@@ -52,7 +52,7 @@ class Work:
         try:
             if snakemake.is_cluster_job:
                 expected = estimates.told(settings.results)
-            elif (settings.results / "runs").is_dir():
+            elif call.plans and (settings.results / "runs").is_dir():
                 self.cached = record_sets.load(settings.results / "runs")
             machine = _machine(settings)
             self.plan = planning.make_plan(settings, catalog, machine, self.cached, expected)
