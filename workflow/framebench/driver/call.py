@@ -31,8 +31,8 @@ CONFIG_FILE = Path("config", "config.yaml")
 @dataclass(frozen=True)
 class Call:
     """``starts``: jobs may be started; ``measures``: and these may measure. ``looks``: what runs
-    would run in is of interest. ``plans``: what is done already is. ``proves``: comparisons for parity are among the targets;
-    ``named``: those targets that measure nothing."""
+    would run in is of interest. ``plans``: what is done already is. ``proves``: comparisons for
+    parity are among the targets; ``named``: those targets that measure nothing."""
 
     starts: bool
     measures: bool
