@@ -134,7 +134,7 @@ def render(
             setups=ran,
             setups_left_out=ran_left_out,
             plots=_plots(inputs, frames.named(tables), look, link),
-            sections=_sections(tables, Links(cases, link)),
+            sections=_sections(inputs, tables, Links(cases, link)),
             marks=words_of(tables.values()),
             failures=failed,
             failures_left_out=failed_left_out,
@@ -172,9 +172,10 @@ def _page() -> dict[str, Markup]:
     return {k: Markup((TEMPLATES / file).read_text(encoding="utf-8")) for k, file in files.items()}
 
 
-def _sections(tables: Mapping[Table, pd.DataFrame], links: Links) -> list[Section]:
-    """Those that say why they have no row among them."""
-    known = {table: frames.frame(table, ()) for table in registry.known().values()}
+def _sections(inputs: Inputs, tables: Mapping[Table, pd.DataFrame], links: Links) -> list[Section]:
+    """Where steps were timed, those that say why they have no row among them."""
+    steps = registry.known().values() if inputs.cases else ()
+    known = {table: frames.frame(table, ()) for table in steps}
     return html_tables.sections(
         [html_tables.of_frame(table, frame, links) for table, frame in (known | {**tables}).items()]
     )
