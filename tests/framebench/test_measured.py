@@ -13,6 +13,7 @@ import pytest
 import yaml
 from framebench.cases import matrix
 from framebench.cases.matrix import Case
+from framebench.comparison import compare
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
@@ -161,6 +162,24 @@ def test_metrics_may_be_zero_or_negative() -> None:
     table = table_of(*runs)
     assert table["median"].tolist() == [0.0]
     assert "repeat 7 stands apart" in table["remarks"][0]
+
+
+@pytest.mark.parametrize(("metric", "ratio"), [("bandwidth", 2.0), ("longest", 2.0)])
+def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str, ratio: float) -> None:
+    base = copies(*(1 + 0.001 * n for n in range(8)), size=10)
+    candidate = copies(*(2 + 0.002 * n for n in range(8)), size=10)
+    table = compare.compare(group(base, None), group(candidate, None))
+    (row,) = (one for one in table.to_dict("records") if one["metric"] == metric)
+    assert row["ratio"] == pytest.approx(ratio)
+    assert (row["verdict"], row["parameters"]) == ("faster", "size 10")
+    worse = compare.compare(group(candidate, None), group(base, None))
+    assert set(worse["verdict"]) == {"slower"}
+
+
+def test_what_is_not_above_zero_has_no_ratio() -> None:
+    runs = [replace(of_kind("copy", [Metric("drift", 0.0, "s")]), repeat=n) for n in range(1, 9)]
+    (row,) = compare.compare(*[group(runs, None)] * 2).to_dict("records")
+    assert (row["verdict"], row["reason"]) == ("cannot tell", "a ratio needs figures above 0")
 
 
 def test_a_parameter_does_not_take_the_place_of_a_column() -> None:

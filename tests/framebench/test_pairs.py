@@ -15,6 +15,10 @@ from .made_up_runs import run
 NOON, DURATION = 1.9e9, 8.0
 
 
+def ratios(base: list[Run], candidate: list[Run]) -> list[float]:
+    return pairs.ratios(base, candidate, "throughput")
+
+
 def timed(starts: list[float], value: float = 100.0, seconds: float = DURATION) -> list[Run]:
     """A repeat for each start, in seconds since NOON; its throughput tells which it is."""
     return [
@@ -54,15 +58,15 @@ def as_planned(
 def test_all_repeats_of_variants_are_pairs(cases: int, variants: int) -> None:
     base, candidate = as_planned(12, cases, variants)
     expected = [(200 + number) / (100 + number) for number in range(1, 13)]
-    assert pairs.ratios(base, candidate) == pytest.approx(expected)
-    assert pairs.ratios(base[::-1], candidate[3:] + candidate[:3]) == pytest.approx(expected)
+    assert ratios(base, candidate) == pytest.approx(expected)
+    assert ratios(base[::-1], candidate[3:] + candidate[:3]) == pytest.approx(expected)
     assert pairs.order(base, candidate) == "interleaved"
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])
 def test_of_sets_measured_one_after_the_other_none_is_a_pair(count: int) -> None:
     base, candidate = one_after_the_other(count)
-    assert pairs.ratios(base, candidate) == pairs.ratios(candidate, base) == []
+    assert ratios(base, candidate) == ratios(candidate, base) == []
     for sides in ((base, candidate), (candidate, base)):
         assert pairs.order(*sides) == "one after the other"
 
@@ -70,32 +74,32 @@ def test_of_sets_measured_one_after_the_other_none_is_a_pair(count: int) -> None
 def test_what_was_tried_again_long_after_its_partner_is_no_pair() -> None:
     base, candidate = as_planned(8, 3, 2)
     base[7] = replace(base[7], started=NOON + 86_400)
-    assert len(pairs.ratios(base, candidate)) == 7
+    assert len(ratios(base, candidate)) == 7
     candidate[7] = replace(candidate[7], started=NOON + 86_405)
-    assert len(pairs.ratios(base, candidate)) == 8, "both were tried again"
+    assert len(ratios(base, candidate)) == 8, "both were tried again"
 
 
 def test_a_run_that_takes_long_is_as_near_to_the_next_one() -> None:
     base, candidate = timed([0, 56, 72, 88, 104, 120, 136]), timed([48, 64, 80, 96, 112, 128, 144])
     base[0] = replace(base[0], wall_seconds=48.0)
-    assert len(pairs.ratios(base, candidate)) == 7
+    assert len(ratios(base, candidate)) == 7
 
 
 def test_runs_that_go_side_by_side_are_pairs() -> None:
     starts = [8.0 * number for number in range(7)]
-    assert len(pairs.ratios(timed(starts), timed([start + 0.5 for start in starts]))) == 7
-    assert pairs.ratios(timed([0.0] * 7), timed([0.0] * 7)) == [], "the time of none is known"
+    assert len(ratios(timed(starts), timed([start + 0.5 for start in starts]))) == 7
+    assert ratios(timed([0.0] * 7), timed([0.0] * 7)) == [], "the time of none is known"
 
 
 def test_a_repeat_without_a_figure_or_a_start_is_in_no_pair() -> None:
     base, candidate = as_planned(8, 3, 2)
     some = [run(None, repeat=1, started=base[0].started), *base[1:]]
-    assert len(pairs.ratios(some, candidate)) == 7
-    assert len(pairs.ratios(candidate, some[2:])) == 6
+    assert len(ratios(some, candidate)) == 7
+    assert len(ratios(candidate, some[2:])) == 6
     unknown = [replace(one, started=None) for one in base]
-    assert pairs.ratios(unknown, candidate) == []
+    assert ratios(unknown, candidate) == []
     endless = [replace(one, wall_seconds=None) for one in base]
-    assert pairs.ratios(endless, candidate) == []
+    assert ratios(endless, candidate) == []
     assert pairs.order(unknown, candidate) == pairs.order(candidate, unknown) == ""
     assert pairs.order([*unknown[:1], *base[1:]], candidate) == ""
     assert pairs.order([], candidate) == pairs.order([], []) == ""
@@ -103,7 +107,7 @@ def test_a_repeat_without_a_figure_or_a_start_is_in_no_pair() -> None:
 
 def test_a_repeat_that_one_side_has_several_of_is_in_no_pair() -> None:
     base, candidate = as_planned(8, 3, 2)
-    assert len(pairs.ratios([*base, base[0]], candidate)) == 7
+    assert len(ratios([*base, base[0]], candidate)) == 7
 
 
 def test_more_repeats_of_one_side_leave_the_pairs_as_they_are() -> None:
@@ -112,4 +116,4 @@ def test_more_repeats_of_one_side_leave_the_pairs_as_they_are() -> None:
         run(100.0, repeat=9 + number, started=NOON + 10_000 + 8 * number, wall_seconds=DURATION)
         for number in range(30)
     ]
-    assert len(pairs.ratios([*base, *alone], candidate)) == 8
+    assert len(ratios([*base, *alone], candidate)) == 8

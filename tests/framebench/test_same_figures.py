@@ -66,8 +66,9 @@ SPLIT = {
     "variables", "input_pipeline",
 }  # fmt: skip
 
-#: What there were not.
+#: What there was not.
 NEW_TABLES = {"run_phases.csv"}
+NEW_COLUMNS = {"compare.csv": {"parameters", "metric"}}
 #: What tables were called before.
 FORMER_TABLES = {"precision_speedup.csv": "amp_speedup.csv"}
 #: What their columns were called before. That of a precision was its table's name.
@@ -131,7 +132,8 @@ def as_before(table: str, row: Row, columns: Collection[str]) -> dict[str, str]:
     named = {former.get(name, name): value for name, value in row.items()}
     if table in FORMER_PRECISION:
         assert named.pop("precision") == FORMER_PRECISION[table]
-    kept = {name: value for name, value in named.items() if name in columns or name not in SPLIT}
+    gone = SPLIT | NEW_COLUMNS.get(table, set())
+    kept = {name: value for name, value in named.items() if name in columns or name not in gone}
     return kept | (
         {"variant": VARIANT.get(table, _variant_of_runs)(row)} if "variant" in columns else {}
     )

@@ -6,7 +6,8 @@ not the same.
    are looked at (:mod:`signed_rank`): they do not have the drift of the machine. Enough is as many
    as show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
 3. Else the repeats of each side are a set: the candidate's median over the base's, with an interval
-   (:func:`intervals.ratio_interval`), and a rank sum test.
+   (:func:`intervals.ratio_interval`), and a rank sum test. Of a metric of which less is better it
+   is the base's over the candidate's: above 1 is better in every row.
 4. p-values are adjusted so that of all differences called 5 % are false.
 5. Verdict: ``faster`` or ``slower`` where the adjusted p-value is at most 5 %; else ``no difference
    shown`` where the interval excludes every difference above the threshold; else ``cannot tell``.
@@ -24,18 +25,17 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import Key
-from ..cases.names import columns_with_size
+from ..cases.conditions import MODES, Key
+from ..cases.names import columns_with_size, topology_of
 from ..records.facts import leaves
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
 from ..statistics import descriptive, intervals, signed_rank
-from ..tables import condition_words, frames
+from ..tables import condition_words, frames, measured
 from ..tables.columns import (
     CASE_COLUMNS,
     NUMBER,
     P_VALUE,
-    RATE,
     TEXT,
     THOUSANDTHS,
     VERDICT,
@@ -61,17 +61,23 @@ ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
 TABLE = Table(
     name="compare",
     title="Comparison",
-    explanation="Candidate over base: the ratio, its 95 % interval, the p-value adjusted for the "
+    explanation="Candidate over base, or base over candidate for a metric of which less is better, "
+    "so that above 1 is better: the ratio, its 95 % interval, the p-value adjusted for the "
     "number of cases, and the verdict. Of pairs, runs close in time, from the signed ranks of "
     "their ratios; else the ratio of the medians and a rank sum test. No difference is shown where "
     "the interval excludes every one above the threshold. An interval is that of one case, not "
     "adjusted: it may exclude 1 where the verdict, which is, shows no difference.",
     columns=(
         *CASE_COLUMNS,
-        Column("base_median", NUMBER, "median throughput of the base", RATE),
-        Column("candidate_median", NUMBER, "median throughput of the candidate", RATE),
+        Column("parameters", TEXT, "those of another kind of measurement than steps"),
+        measured.METRIC,
+        Column("base_median", NUMBER, "median of the base, in `unit`"),
+        Column("candidate_median", NUMBER, "median of the candidate, in `unit`"),
         *shared("unit"),
-        Column("ratio", NUMBER, "candidate over base", form=THOUSANDTHS, marked=True),
+        Column(
+            "ratio", NUMBER, "candidate over base, or base over candidate where less is better",
+            form=THOUSANDTHS, marked=True,
+        ),
         *interval("ratio", "the ratio", form=THOUSANDTHS, why=why_no_ratio_interval("ratio")),
         Column("p_adjusted", NUMBER, "p-value, adjusted for the number of cases", form=P_VALUE),
         Column(
@@ -90,7 +96,7 @@ TABLE = Table(
     ),
     empty="Neither set has a case.",
     sectioned=True,
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,11 +108,11 @@ class Matched:
 
     @property
     def both(self) -> tuple[CaseResult, CaseResult] | None:
-        """Both, where both have a throughput."""
+        """Both, where both have figures that have a ratio."""
         if self.base is None or self.candidate is None:
             return None
-        found = self.base.throughput is not None and self.candidate.throughput is not None
-        return (self.base, self.candidate) if found else None
+        positive = all(one.values and min(one.values) > 0 for one in (self.base, self.candidate))
+        return (self.base, self.candidate) if positive else None
 
 
 @dataclass(frozen=True)
@@ -142,9 +148,10 @@ def compare(
 
 
 def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
-    """Of a case that has a throughput on both sides, one of so many ``cases`` compared."""
+    """Of a case that has a figure on both sides, one of so many ``cases`` compared."""
     order = pairs.order(base.ok, candidate.ok)
-    ratios = pairs.ratios(base.ok, candidate.ok)
+    below, above = (base, candidate) if base.better == "higher" else (candidate, base)
+    ratios = pairs.ratios(below.ok, above.ok, base.key.metric)
     if len(ratios) >= signed_rank.pairs_needed(cases):
         return Estimate(
             signed_rank.estimate(ratios),
@@ -153,11 +160,11 @@ def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
             len(ratios),
             order,
         )
-    interval = intervals.ratio_interval(base.values, candidate.values)
+    interval = intervals.ratio_interval(below.values, above.values)
     return Estimate(
-        descriptive.median(candidate.values) / descriptive.median(base.values),
+        descriptive.median(above.values) / descriptive.median(below.values),
         interval,
-        intervals.rank_test(base.values, candidate.values) if interval else None,
+        intervals.rank_test(below.values, above.values) if interval else None,
         0,
         order,
     )
@@ -175,7 +182,11 @@ def summary_text(frame: pd.DataFrame) -> str:
         ratio += f" {row.pairs} pairs" if row.pairs else ""
         note = f" ({row.reason})" if row.reason else ""
         note += f"  {text}" if (text := conditions(row._asdict())) else ""
-        lines.append(f"{columns_with_size(row)} {ratio:<32} {row.verdict}{note}")
+        name = columns_with_size(row)
+        if row.mode not in MODES:
+            words = (row.mode, row.metric, row.framework, topology_of(row), row.parameters)
+            name = " ".join(filter(None, words))
+        lines.append(f"{name} {ratio:<32} {row.verdict}{note}")
     counted = Counter(frame["verdict"])
     lines.append("\n" + ", ".join(f"{counted[name]} {name}" for name in sorted(counted)))
     return "\n".join([*lines, *notes(frame)])
@@ -271,6 +282,8 @@ def _row(
     verdict, reason = _verdict(matched, found, p_adjusted, threshold)
     return [
         *case.key.cells,
+        measured.parameters_text(case.case),
+        case.key.metric,
         matched.base and matched.base.throughput,
         matched.candidate and matched.candidate.throughput,
         case.unit,
@@ -297,6 +310,8 @@ def _verdict(
             return CANNOT_TELL, f"not in {name}"
         if case.throughput is None:
             return CANNOT_TELL, f"{name} is {case.status}: {case.reason}"
+    if matched.both is None:
+        return CANNOT_TELL, "a ratio needs figures above 0"
     if found is None or found.interval is None or p_adjusted is None:
         needed = intervals.repeats_for_comparison()
         return CANNOT_TELL, f"needs {needed} repeats on both sides"

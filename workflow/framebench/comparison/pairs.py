@@ -28,20 +28,20 @@ class _Timed(NamedTuple):
 
     start: float
     end: float
-    throughput: float
+    value: float
 
 
-def ratios(base: Sequence[Run], candidate: Sequence[Run]) -> list[float]:
-    """The candidate's throughput over the base's of every pair, in the order of the repeats. What
-    has no throughput or no known time is in no pair, nor what one side has several of."""
-    one, other = _by_repeat(base), _by_repeat(candidate)
+def ratios(below: Sequence[Run], above: Sequence[Run], metric: str) -> list[float]:
+    """The metric of one side over that of the other in every pair, in the order of the repeats.
+    What has no value or no known time is in no pair, nor what one side has several of."""
+    one, other = _by_repeat(below, metric), _by_repeat(above, metric)
     both = sorted(one.keys() & other.keys())
     steps = [*_steps(one, both), *_steps(other, both)]
     if not steps:
         return []
     apart = descriptive.median(steps)
     return [
-        other[repeat].throughput / one[repeat].throughput
+        other[repeat].value / one[repeat].value
         for repeat in both
         if _between(one[repeat], other[repeat]) < apart
     ]
@@ -58,13 +58,13 @@ def order(base: Sequence[Run], candidate: Sequence[Run]) -> str:
     return ONE_AFTER_THE_OTHER if max(one) < min(other) or max(other) < min(one) else INTERLEAVED
 
 
-def _by_repeat(runs: Sequence[Run]) -> dict[int, _Timed]:
+def _by_repeat(runs: Sequence[Run], metric: str) -> dict[int, _Timed]:
     counted = Counter(run.repeat for run in runs)
     return {
-        run.repeat: _Timed(run.started, run.started + run.wall_seconds, run.throughput)
+        run.repeat: _Timed(run.started, run.started + run.wall_seconds, value)
         for run in runs
-        if run.started is not None and run.wall_seconds is not None and run.throughput is not None
-        if counted[run.repeat] == 1
+        if run.started is not None and run.wall_seconds is not None
+        if (value := run.value(metric)) is not None and counted[run.repeat] == 1
     }
 
 

@@ -71,7 +71,7 @@ def write_comparison(
     """The page of a comparison (see :func:`compare.compare`), whole or not at all. ``base`` and
     ``candidate`` say where the two sets were."""
     counted = Counter(frame["verdict"])
-    look = Look(sorted(set(frame["framework"])))
+    look = Look(sorted({*frame["framework"]} - {""}))
     html = (
         _environment()
         .get_template("compare.html.j2")
@@ -81,7 +81,7 @@ def write_comparison(
             candidate=candidate,
             threshold=f"{threshold:.1%}",
             verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
-            plots=[(plot, ()) for plot in panels.comparison(frame, look)],
+            plots=[(plot, ()) for plot in panels.comparison(frame[frame["framework"] != ""], look)],
             table=html_tables.of_frame(compare.TABLE, frame),
             marks=words_of([frame]),
             notes=compare.notes(frame),

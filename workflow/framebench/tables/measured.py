@@ -194,6 +194,11 @@ def _row(result: CaseResult) -> list[Any]:
     ]
 
 
+def parameters_text(case: Case) -> str:
+    """All parameters of a case; "" for steps."""
+    return ", ".join(f"{name} {_text(value)}" for name, value in case.parameters)
+
+
 def _text(value: Any) -> str:
     """As a suite has it."""
     if value is None:
