@@ -211,6 +211,13 @@ def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) ->
     assert "ok: peak 0." in done.stdout
 
 
+def test_the_rate_of_a_single_size_is_no_peak(toy: Bench) -> None:
+    record = toy.run("matmul=0.1", **PEAK).record
+    assert record["status"] == "unsupported"
+    assert "no peak: a product of 256 rows takes 0.1" in record["reason"]
+    assert record["metrics"]["peak"]["value"] is None
+
+
 def test_the_peak_of_another_precision_than_asked_fails(toy: Bench) -> None:
     record = toy.run("fp32_amp", **PEAK, precision="amp").record
     assert record["status"] == "failed"

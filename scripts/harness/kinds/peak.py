@@ -10,7 +10,7 @@ import math
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from harness.adapter import Adapter, Matmul
+from harness.adapter import Adapter, Matmul, Unsupported
 from harness.kind import AXES, Context, Kind, Metric, Subject
 from harness.measuring.checks import check_cores, check_products
 
@@ -55,9 +55,11 @@ def _tflops(rank: Mapping[str, Any]) -> float:
 
 
 def measure(adapter: Matmul, check: Callable[[str], Any]) -> List[Dict[str, Any]]:
-    """Seconds of blocks of products for each size that was tried: ``{"size": rows of a matrix,
-    "products": in a block, "seconds": of each block}``. ``check`` is told the dtype of each size's
-    products before they are timed, and raises where it is not what was asked."""
+    """Seconds of blocks of products for each size that was tried, at least two: ``{"size": rows of
+    a matrix, "products": in a block, "seconds": of each block}``. ``check`` is told the dtype of
+    each size's products before they are timed, and raises where it is not what was asked. Raises
+    Unsupported where there is no time for a second size: whether the rate still grows with it is
+    then not known, and it is no peak."""
     import numpy as np
 
     random = np.random.RandomState(adapter.place.seed)
@@ -78,6 +80,11 @@ def measure(adapter: Matmul, check: Callable[[str], Any]) -> List[Dict[str, Any]
         once = min(seconds) / count
         left -= sum(seconds)
         found.append({"size": size, "products": count, "seconds": seconds})
+    if len(found) < 2:
+        raise Unsupported(
+            f"no peak: a product of {SIZES[0]} rows takes {once:.3g} s, which leaves no time for "
+            "larger ones"
+        )
     return found
 
 
