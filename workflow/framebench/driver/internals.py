@@ -120,6 +120,11 @@ class Snakemake:
         return bool(self._workflow.output_settings.dryrun)
 
     @property
+    def is_lint(self) -> bool:
+        """Whether Snakemake looks at the rules and does nothing else."""
+        return "--lint" in self.words
+
+    @property
     def is_module(self) -> bool:
         """Whether the rules are read by another workflow, as its module."""
         return not self._workflow.modifier.is_main_snakefile()

@@ -21,7 +21,8 @@ from .work import Work
 class Provisioning:
     """``framebench`` starts a command of ours beside a run, ``driver`` one that makes tables: with
     ``--sdm conda`` that has its needs from ``workflow/envs/driver.yaml``. ``seen_to``, ``log``:
-    files of the job that builds an environment, with its wildcards."""
+    files of the job that builds an environment, with its wildcards. ``container``, ``conda``: what
+    a job runs in; None where there can be none, because Snakemake asks for them job by job."""
 
     def __init__(self, work: Work, call: Call, snakemake: Snakemake) -> None:
         self._work, self._call, self._snakemake = work, call, snakemake
@@ -33,7 +34,10 @@ class Provisioning:
         self.log = f"{self.seen_to}.log"
         #: Those that are built once for all nodes, and are missing or damaged.
         self._to_build = commands.to_build(work.plan)
-        self.container = self._image if work.plan.settings.deployment == "apptainer" else None
+        deployment = work.plan.settings.deployment
+        self.container = self._image if deployment == "apptainer" else None
+        # Snakemake's linter misses one even where it would be ignored.
+        self.conda = self._conda if deployment == "conda" or snakemake.is_lint else None
         if self.container:
             self._prepare_containers()
         # What an earlier call has seen to is no longer so.
@@ -48,7 +52,7 @@ class Provisioning:
         return [self._seen_to(name)] if name in self._to_build else []
 
     @for_rules
-    def conda(self, wildcards: Wildcards) -> str | None:
+    def _conda(self, wildcards: Wildcards) -> str | None:
         file = commands.conda_file(self._work.plan, self._work.software(wildcards))
         return None if file is None else str(file)
 
@@ -97,7 +101,6 @@ class Provisioning:
             return None
         return commands.image(self._work.plan, self._work.software(wildcards))
 
-    # Asked for each job of the DAG, so the rules have it only where there can be one.
     _image = for_rules(_image_name)
 
     def _prepare_containers(self) -> None:

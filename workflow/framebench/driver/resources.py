@@ -16,7 +16,9 @@ from .work import Work
 
 class Resources:
     """``here``: the cores of this machine; ``all_cores``: what a job takes beside which none of the
-    workflow runs. ``asked``: of the cluster, by name."""
+    workflow runs. ``of_run``, ``of_comparison``: the cores of one; ``allocation``: the name of that
+    which a run shares with others. These are functions only where they differ from job to job,
+    because Snakemake asks them for each. ``asked``: of the cluster, by name."""
 
     def __init__(self, work: Work, snakemake: Snakemake) -> None:
         self._work, self._snakemake = work, snakemake
@@ -26,6 +28,8 @@ class Resources:
         self._cuda = work.plan.place.accelerator == "cuda"
         self.asked: dict[str, Callable[[Wildcards], Any]] = {}
         self._allocations: dict[str, str] = {}
+        self.of_run = self._of_run if work.plan.room else self.all_cores
+        self.of_comparison = self._of_comparison if work.plan.room else self.all_cores
         if described:
             # Of several that share one, the runs follow each other.
             snakemake.limit_cores(described.cores_per_node)
@@ -33,18 +37,19 @@ class Resources:
         if described and described.runs_per_allocation > 1:
             self._allocations = allocations.allocations(work.plan, described.runs_per_allocation)
             snakemake.join_groups(self._allocations.values(), "allocation")
+        self.allocation = self._allocation if self._allocations else None
 
     @for_rules
-    def of_run(self, wildcards: Wildcards) -> int:
+    def _of_run(self, wildcards: Wildcards) -> int:
         """All cores, or a share of them where runs go side by side."""
         return self._cores(self._work.run(wildcards).case.devices_per_node)
 
     @for_rules
-    def of_comparison(self, wildcards: Wildcards) -> int:
+    def _of_comparison(self, wildcards: Wildcards) -> int:
         return self._cores(self._work.comparison(wildcards)[1].devices)
 
     @for_rules
-    def allocation(self, wildcards: Wildcards) -> str | None:
+    def _allocation(self, wildcards: Wildcards) -> str | None:
         return self._allocations.get(self._work.run(wildcards).name)
 
     def value(self, wildcards: Wildcards, name: str) -> Any:
@@ -65,7 +70,8 @@ class Resources:
 
     def _cores(self, devices: int) -> int:
         room = self._work.plan.room
-        return room.threads(devices, self._snakemake.cores) if room else self.all_cores
+        assert room is not None, "else a job takes all of them"
+        return room.threads(devices, self._snakemake.cores)
 
 
 class _Asked:
