@@ -20,7 +20,7 @@ from framebench.config.validation import ConfigError
 from framebench.records import record_sets
 from framebench.records.run import Metric, Run
 from framebench.report import html_report
-from framebench.tables import frames, markdown, measured
+from framebench.tables import frames, markdown, measured, registry
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs, Table
 
@@ -152,6 +152,13 @@ def test_what_failed_has_a_status_and_no_figure() -> None:
     table = table_of(replace(one, status="failed", reason="broke", metrics=lost))
     assert table["median"].isna().all()
     assert set(zip(table["status"], table["reason"], strict=True)) == {("failed", "broke")}
+
+
+def test_a_kind_takes_no_other_table_s_name() -> None:
+    runs = [of_kind(name, [Metric("rate", 1.0, "1/s")]) for name in ("summary", "lint", "copy")]
+    names = [table.name for table in registry.tables_of(Inputs({}, others=group(runs, None)))]
+    assert {"summary", "summary_kind", "lint_kind", "copy"} <= {*names}
+    assert len(set(names)) == len(names)
 
 
 def test_metrics_may_be_zero_or_negative() -> None:

@@ -4,6 +4,7 @@ for each other kind of measurement."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -13,6 +14,8 @@ from .table import Inputs, Table
 
 #: Those of a group follow each other, in the order of their modules; other groups come behind.
 GROUPS = ("Results", "Scaling", "Speed-ups", "Where the time goes", "Memory", "Parity")
+#: Tables of the same folder that are not made of records alone.
+ELSEWHERE = ("compare", "lint", "published")
 
 
 @cache
@@ -28,8 +31,14 @@ def known() -> Mapping[str, Table]:
 
 
 def tables_of(inputs: Inputs) -> list[Table]:
-    """Those that are known, and those of the other kinds of measurement that there are."""
-    return [*known().values(), *measured.tables(inputs.others)]
+    """Those that are known, and those of the other kinds of measurement that there are. A kind
+    that is called like another table gives its own a longer name."""
+    others = measured.tables(inputs.others)
+    taken = {*known(), *ELSEWHERE}
+    return [
+        *known().values(),
+        *(replace(one, name=f"{one.name}_kind") if one.name in taken else one for one in others),
+    ]
 
 
 def _place(table: Table) -> tuple[int, str]:
