@@ -111,7 +111,7 @@ def test_work_still_under_way_at_the_end_of_a_short_window_is_found() -> None:
 def test_a_value_that_takes_long_to_read_is_no_work_under_way() -> None:
     assert window.measure(Asynchronous(honest=True), 5).seconds >= 0.2
     # all outputs are copied and added up: longer than the whole window
-    assert window.measure(Asynchronous(honest=True, reading=0.4), 2).seconds < 0.4
+    assert window.measure(Asynchronous(honest=True, reading=2.0), 2).seconds < 2.0
 
 
 @pytest.mark.parametrize(

@@ -15,23 +15,23 @@ from ..processes import PATIENCE, wait_for
 from .project import OnCluster, hosts, overlap
 
 SLOW = "sleep=1.5"  # four steps a run
-RUNS = 4
+RUNS = 3
+WORDS = ("--until", "benchmark")  # of what follows the runs, only a cancelled job's test asks
 
 
 def begin(project: OnCluster) -> tuple[subprocess.Popen[str], int]:
     """A workflow of two-node runs, two at a time, of which one has finished, and the number of a
-    job that has not run for long: one that had to wait for another. It is a run's, for the probe of
-    the peak takes one node."""
-    project.suite(2, nodes=[2], devices_per_node=[1], batch_per_device=[1, 2])
+    job that has not run for long: one that had to wait for another."""
+    project.suite(1, nodes=[2], devices_per_node=[1], batch_per_device=[1, 2, 3])
     others = {job.number for job in project.cluster.queue()}
-    workflow = project.start("all", toy=SLOW)
+    workflow = project.start(*WORDS, toy=SLOW)
     wait_for(lambda: project.project.records(), "a run to finish")
 
     def begun() -> int:
         jobs = [job for job in project.cluster.queue() if job.number not in others]
-        of_runs = sorted(job.number for job in jobs if "[" in job.nodes)
+        jobs.sort(key=lambda job: job.number)
         running = {job.number for job in jobs if job.state == "RUNNING"}
-        return next((number for number in of_runs[2:] if number in running), 0)
+        return next((job.number for job in jobs[2:] if job.number in running), 0)
 
     return workflow, wait_for(begun, "another job to run")
 
@@ -48,12 +48,14 @@ def interruptions(project: OnCluster) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def assert_continues(project: OnCluster, before: dict[str, str]) -> None:
+def assert_continues(
+    project: OnCluster, before: dict[str, str], runs: int = RUNS, words: tuple[str, ...] = WORDS
+) -> None:
     """The next call runs what is missing, and leaves what was there as it was."""
-    again = project.run("all", toy=SLOW)
+    again = project.run(*words, toy=SLOW)
     assert again.returncode == 0, again.stdout
     after = project.project.records()
-    assert len(after) == RUNS
+    assert len(after) == runs
     assert all(after[name] == text for name, text in before.items()), "a record was touched"
     records = project.records()
     for one, other in combinations(records, 2):
@@ -71,14 +73,14 @@ def test_a_cancelled_job_that_several_runs_share(slurm_project: OnCluster) -> No
     slurm_project.cluster.command("scancel", number)
     output = ended(workflow)
     before = slurm_project.project.records()
-    assert 2 <= len(before) < RUNS, f"the other runs did not go on: {output}"
+    assert 2 <= len(before) < 4, f"the other runs did not go on: {output}"
     told = interruptions(slurm_project)
-    assert len(told) == RUNS - len(before), told
+    assert len(told) == 4 - len(before), told
     assert {(one["job"], one["status"]) for one in told} == {(number, "CANCELLED")}
     report = slurm_project.folder / "results" / "report.html"
     for text in ("Interrupted", "CANCELLED", *(one["run"] for one in told)):
         assert text in report.read_text(), "a report of what there is was not made"
-    assert_continues(slurm_project, before)
+    assert_continues(slurm_project, before, runs=4, words=("all",))
     assert set(slurm_project.table("summary")["repeats"]) == {2}
     assert "CANCELLED" in report.read_text()
 
@@ -102,18 +104,18 @@ def test_a_node_that_fails(slurm_project: OnCluster) -> None:
 
 def test_a_run_that_takes_too_long_ends_before_slurm_ends_it(slurm_project: OnCluster) -> None:
     slurm_project.suite(1, nodes=[2], devices_per_node=[1])
-    ran = slurm_project.run("all", "--config", "time_limit=10", toy="hang")
+    ran = slurm_project.run(*WORDS, "--config", "time_limit=25", toy="hang")
     assert ran.returncode == 0, ran.stdout
     (record,) = slurm_project.records()
     assert record["status"] == "timeout"
-    assert "the time limit of 10 s was reached" in record["reason"]
+    assert "the time limit of 25 s was reached" in record["reason"]
     assert not slurm_project.cluster.command("squeue", "--noheader").stdout
 
 
 def test_a_run_that_takes_too_much_memory(slurm_project: OnCluster) -> None:
     slurm_project.describe(memory_gib=1)
     slurm_project.suite(1, nodes=[2], devices_per_node=[1])
-    ran = slurm_project.run("all", toy="eat")
+    ran = slurm_project.run(*WORDS, toy="eat")
     assert ran.returncode == 0, ran.stdout
     (record,) = slurm_project.records()
     assert record["status"] == "oom", record["reason"]

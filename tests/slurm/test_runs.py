@@ -24,20 +24,20 @@ def waiting(project: OnCluster) -> int:
 
 
 def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
-    slurm_project.suite(1, nodes=[1, 2, 4], devices_per_node=[1, 2])
+    slurm_project.suite(1, nodes=[1, 4], devices_per_node=[1, 2])
     somebody = slurm_project.cluster.submit("sleep 9999", "--nodes=4", "--exclusive")
     workflow = slurm_project.start("all", toy="sleep=0.3")
-    wait_for(lambda: waiting(slurm_project) == 7, "six runs and a probe to wait")
+    wait_for(lambda: waiting(slurm_project) == 5, "four runs and a probe to wait")
     plan = slurm_project.run("plan", "--config", "results=elsewhere")
     assert "4n2g" in plan.stdout, plan.stdout
     assert "Left out" not in plan.stdout
     assert "SLURM would not take" not in plan.stdout
-    assert waiting(slurm_project) == 7
+    assert waiting(slurm_project) == 5
     slurm_project.cluster.command("scancel", str(somebody))
     output, _ = workflow.communicate(timeout=PATIENCE)
     assert workflow.returncode == 0, f"another call took jobs that waited with it: {output}"
     records = slurm_project.records()
-    assert [record["status"] for record in records] == ["ok"] * 6, records
+    assert [record["status"] for record in records] == ["ok"] * 4, records
     for record in records:
         case = record["case"]
         devices = case["nodes"] * case["devices_per_node"]
@@ -62,7 +62,7 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
 def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:
     slurm_project.describe(runs_per_allocation=3)
     slurm_project.suite(2, nodes=[1, 2], batch_per_device=[1, 2, 3])
-    ran = slurm_project.run("all")
+    ran = slurm_project.run("--until", "benchmark")
     assert ran.returncode == 0, ran.stdout
     records = slurm_project.records()
     assert [record["status"] for record in records] == ["ok"] * 12
@@ -82,24 +82,24 @@ def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:
 def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     extra = "--nice=7 --mail-type=FAIL '--mail-user=a b'"
     slurm_project.describe(nodes=2, gpus_per_node=2, exclusive=False, extra=extra)
-    slurm_project.suite(2, devices_per_node=[1, 2], batch_per_device=[1, 2, 3])
+    slurm_project.suite(2, devices_per_node=[1, 2], batch_per_device=[1, 2])
     given = "--config", "accelerator=cuda"
     refused = slurm_project.run("all", "--slurm-array-jobs=all", *given)
     assert refused.returncode != 0
     assert "--slurm-array-jobs: found 'all'; allowed: nothing" in refused.stdout, refused.stdout
     assert not slurm_project.project.records()
     defaults = "--default-resources", "constraint=rack1", "runtime=1"
-    ran = slurm_project.run("all", *defaults, *given, toy="sleep=0.3")
+    ran = slurm_project.run("--until", "benchmark", *defaults, *given, toy="sleep=0.3")
     assert ran.returncode == 0, ran.stdout
     assert "--default-resources: runtime has no effect on runs" in ran.stdout
     records = slurm_project.records()
-    assert [record["status"] for record in records] == ["ok"] * 12
+    assert [record["status"] for record in records] == ["ok"] * 8
     jobs = {int(record["environment"]["scheduler"]["job"]): record for record in records}
     shown = slurm_project.cluster.command("scontrol", "show", "job", str(min(jobs))).stdout
     for words in ("Nice=7", "MailUser=a b", "Features=rack1"):
         assert words in shown, shown
     repeats = [jobs[number]["repeat"] for number in sorted(jobs)]
-    assert repeats == [1] * 6 + [2] * 6, "repeats were not submitted round by round"
+    assert repeats == [1] * 4 + [2] * 4, "repeats were not submitted round by round"
     ids = {
         id(record): {
             (host, gpu)
@@ -152,18 +152,23 @@ def run_real(
 
 
 def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> None:
-    frameworks, topologies = ("pytorch", "mxnet"), ("1n1g", "2n2g", "4n1g")
+    """Of two nodes with two devices and of four nodes: one framework each, for eight ranks start a
+    framework eight times."""
     records = run_real(
         slurm_project,
-        frameworks,
+        ("pytorch", "mxnet"),
         "all",
         axes={"nodes": [1, 2, 4], "devices_per_node": [1, 2]},
         exclude=[
             {"nodes": [1, 4], "devices_per_node": [2]},
             {"nodes": [2], "devices_per_node": [1]},
+            {"framework": ["pytorch"], "nodes": [4]},
+            {"framework": ["mxnet"], "nodes": [2]},
         ],
     )
-    assert set(records) == set(product(frameworks, topologies))
+    assert set(records) == {
+        ("pytorch", "1n1g"), ("pytorch", "2n2g"), ("mxnet", "1n1g"), ("mxnet", "4n1g"),
+    }  # fmt: skip
     table = {
         (row.framework, f"{row.nodes}n{row.devices_per_node}g"): row
         for row in slurm_project.table("weak_scaling").itertuples()

@@ -68,6 +68,11 @@ class Project:
     def all(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
         return self.run("--cores", "all", *(["--config", *config] if config else []), toy=toy)
 
+    def measure(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
+        """The runs alone: no peak, no table and no report, for tests that look at records."""
+        words = ("--cores", "all", "--until", "benchmark")
+        return self.run(*words, *(["--config", *config] if config else []), toy=toy)
+
     def configure(self, **values: object) -> None:
         """Other values in the config file."""
         path = self.folder / "config" / "config.yaml"

@@ -44,6 +44,7 @@ case "$1" in
 esac
 """
 SDM = ("--sdm", "apptainer")
+RUNS_ALONE = ("--cores", "all", "--until", "benchmark", *SDM)
 
 
 @pytest.fixture
@@ -97,11 +98,11 @@ def test_the_image_measures(project: Project, host: Path) -> None:
 
 def test_an_image_is_pulled_once(project: Project, host: Path) -> None:
     project.configure(images={"toy": "docker://toy:1.0"})
-    refused = project.run("--cores", "all", *SDM, PATH=path_with(host))
+    refused = project.run(*RUNS_ALONE, PATH=path_with(host))
     assert refused.returncode != 0
     assert "--apptainer-prefix: found" in refused.stdout, "the project's path has a blank"
     prefix = ("--apptainer-prefix", str(host / "pulled"))
-    ran = project.run("--cores", "all", *SDM, *prefix, PATH=path_with(host))
+    ran = project.run(*RUNS_ALONE, *prefix, PATH=path_with(host))
     assert ran.returncode == 0, ran.stdout
     assert [record["status"] for record in project.parsed()] == ["ok"] * RUNS
     assert {record["environment"]["image"] for record in project.parsed()} == {"docker://toy:1.0"}
@@ -110,7 +111,7 @@ def test_an_image_is_pulled_once(project: Project, host: Path) -> None:
 
 def test_a_container_without_effect_is_no_measurement(project: Project, host: Path) -> None:
     (host / "apptainer").write_text(APPTAINER.replace("APPTAINER_CONTAINER=", "NOTHING="))
-    project.run("--cores", "all", *SDM, PATH=path_with(host))
+    project.run(*RUNS_ALONE, PATH=path_with(host))
     found = project.parsed()
     assert [record["status"] for record in found] == ["failed"] * RUNS
     assert "not in a container" in found[0]["reason"]
@@ -120,9 +121,10 @@ def test_containers_see_the_gpus(project: Project, host: Path) -> None:
     gpu = '#!/bin/sh\n[ "$1" = -L ] && echo "GPU 0: Example (UUID: GPU-0)"\n'
     (host / "nvidia-smi").write_text(gpu)
     (host / "nvidia-smi").chmod(0o755)
+    project.write_suite({**SUITE, "repeats": 1})
     for number, arguments in enumerate(((), ("--apptainer-args=--nv",))):
         results = f"results=gpus{number}"
-        project.run("--cores", "all", *SDM, *arguments, "--config", results, PATH=path_with(host))
+        project.run(*RUNS_ALONE, *arguments, "--config", results, PATH=path_with(host))
         lines = (host / "log").read_text().splitlines()
         started = [line for line in lines if line.startswith("exec ")]
         assert started
