@@ -53,6 +53,7 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     )
 
 
+@lru_cache
 def repeats_for_interval(confidence: float = CONFIDENCE) -> int:
     """The fewest repeats for which :func:`median_interval` exists: 6 for 0.95.
 
@@ -112,6 +113,7 @@ def ratio_interval(
     return float(ratios[rank - 1]), float(ratios[-rank])
 
 
+@lru_cache
 def repeats_for_comparison(confidence: float = CONFIDENCE) -> int:
     """The fewest repeats on both sides for which :func:`ratio_interval` exists: 4 for 0.95."""
     _check(confidence)

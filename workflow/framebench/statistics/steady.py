@@ -17,6 +17,7 @@ from functools import cache
 
 import numpy as np
 
+from .descriptive import median
 from .ranks import average_ranks
 
 #: A window with a change is unsteady where the change is this sure and at least this large, as a
@@ -75,7 +76,8 @@ def change_point(seconds: Sequence[float]) -> Change | None:
     before = np.arange(1, count)
     statistic = 2 * np.cumsum(average_ranks(values))[:-1] - before * (count + 1)
     cut = int(np.argmax(np.abs(statistic))) + 1
-    factor = float(np.median(values[cut:]) / np.median(values[:cut]))
+    steps = values.tolist()
+    factor = median(steps[cut:]) / median(steps[:cut])
     p_value = _p_value(float(np.abs(statistic[cut - 1])), count, _autocorrelation(values))
     return Change(cut, factor, p_value)
 
@@ -103,9 +105,11 @@ def stall(seconds: Sequence[float]) -> Stall | None:
     none: those are how the machine runs."""
     if len(seconds) < 3:
         return None
-    next_longest, longest = sorted(seconds)[-2:]
-    middle = float(np.median(seconds))
-    if longest <= STALL * next_longest or longest - middle < RELEVANT * math.fsum(seconds):
+    ordered = sorted(seconds)
+    next_longest, longest = ordered[-2:]
+    if longest <= STALL * next_longest:
+        return None
+    if longest - median(ordered) < RELEVANT * math.fsum(seconds):
         return None
     return Stall(list(seconds).index(longest), longest, next_longest)
 
