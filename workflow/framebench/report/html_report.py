@@ -174,10 +174,14 @@ def _page() -> dict[str, Markup]:
 
 def _sections(inputs: Inputs, tables: Mapping[Table, pd.DataFrame], links: Links) -> list[Section]:
     """Where steps were timed, those that say why they have no row among them."""
-    steps = registry.known().values() if inputs.cases else ()
-    known = {table: frames.frame(table, ()) for table in steps}
+    known = {
+        table: tables[table] if table in tables else frames.frame(table, ())
+        for table in registry.known().values()
+        if table in tables or (table.absent and inputs.cases)
+    }
+    every = known | {**tables}
     return html_tables.sections(
-        [html_tables.of_frame(table, frame, links) for table, frame in (known | {**tables}).items()]
+        [html_tables.of_frame(table, frame, links) for table, frame in every.items()]
     )
 
 

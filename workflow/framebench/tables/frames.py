@@ -33,8 +33,13 @@ def named(tables: Mapping[Table, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 def frame(table: Table, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
     """The columns of ``table`` in their declared types, whether there are rows or not."""
-    values = pd.DataFrame(list(rows), columns=list(table.names), dtype=object)
-    return values.astype({column.name: column.type for column in table.columns})
+    values = list(zip(*rows, strict=True)) or [()] * len(table.columns)
+    return pd.DataFrame(
+        {
+            column.name: pd.Series(list(cells), dtype=column.type)
+            for column, cells in zip(table.columns, values, strict=True)
+        }
+    )
 
 
 def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:
