@@ -44,8 +44,8 @@ def ensuring(project: Project, marker: Path) -> list[str]:
     return [*framebench, "--file", file, "--marker", str(marker)]
 
 
-def all_of(project: Project, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    ran = project.run("--cores", "all", **variables)
+def runs_of(project: Project, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    ran = project.run("--cores", "all", "--until", "benchmark", **variables)
     assert ran.returncode == 0, ran.stdout
     return ran
 
@@ -53,7 +53,7 @@ def all_of(project: Project, variables: dict[str, str]) -> subprocess.CompletedP
 def test_on_a_shared_file_system(project: Project, offline: dict[str, str]) -> None:
     shared = project.folder.parent / "shared"
     project.configure(environments=str(shared))
-    ran = all_of(project, offline)
+    ran = runs_of(project, offline)
     assert "Building the environment toy" in ran.stdout
     (folder,) = shared.glob("toy-????????")
     assert not (project.folder / ".venvs").exists()
@@ -68,15 +68,17 @@ def test_on_the_disk_of_each_node(project: Project, offline: dict[str, str]) -> 
     project.configure(environments=str(local), node_local=True, rerun_disturbed=1)
     dry = project.run("--cores", "all", "-n")
     assert "rule environment" not in dry.stdout, "it would be built here, where nothing may run"
-    all_of(project, offline)
+    runs_of(project, offline)
     (folder,) = local.glob("toy-????????")
     assert set(project.statuses()) == {"ok"}
     assert {record["environment"]["prefix"] for record in project.parsed()} == {str(folder)}
-    assert "Nothing to be done" in all_of(project, offline).stdout
+    before = project.records()
+    runs_of(project, offline)
+    assert project.records() == before
 
     built = os.stat(folder).st_ino  # another, were it built again
     project.configure(seed=1)
-    all_of(project, offline)
+    runs_of(project, offline)
     assert len([name for name in project.records() if "-retry" not in name]) == 2 * RUNS
     assert os.stat(folder).st_ino == built
 
@@ -148,14 +150,14 @@ def test_one_that_is_in_use_is_not_built_again(project: Project, offline: dict[s
 
 
 def test_a_damaged_one_is_built_anew(project: Project, offline: dict[str, str]) -> None:
-    all_of(project, offline)
+    runs_of(project, offline)
     (marker,) = project.folder.glob(".venvs/toy-????????/environment.json")
     (python,) = marker.parent.glob("bin/python")
     python.unlink()
     project.configure(seed=1)
     plan = project.run("plan")
     assert "toy.yaml (it is damaged)" in plan.stdout, plan.stdout
-    ran = all_of(project, offline)
+    ran = runs_of(project, offline)
     assert "Building the environment toy" in ran.stdout
     assert set(project.statuses()) == {"ok"}
     assert len(project.records()) == 2 * RUNS

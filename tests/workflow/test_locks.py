@@ -12,7 +12,7 @@ import pytest
 from ..processes import PATIENCE, wait_for
 from .conftest import SUITE, Project, held_call
 
-PAIRS, AT_A_TIME = 10, 3
+PAIRS, AT_A_TIME = 6, 3
 LONGEST = 5.0  # seconds
 BUSY = "another Framebench is measuring into this folder"
 RUNS = 2
