@@ -1,0 +1,34 @@
+"""What a call is for follows from the words of the command line."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from framebench.driver.call import Call
+
+
+def call(*words: str, dry_run: bool = False) -> Call:
+    snakemake = SimpleNamespace(words=set(words), is_main_process=True, is_dry_run=dry_run)
+    return Call.of(snakemake)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("words", "plans"),
+    [
+        (["report"], False),
+        (["report", "compare"], False),
+        (["lint"], True),  # of what was measured, where nothing else is given
+        (["plan", "report"], True),
+        (["all"], True),
+        ([], True),
+    ],
+)
+def test_records_are_not_read_for_a_plan_that_nothing_asks_for(
+    words: list[str], plans: bool
+) -> None:
+    assert call(*words).plans == plans
+
+
+def test_beside_a_report_a_dry_run_may_show_what_there_is_to_measure() -> None:
+    assert call("report", "all", dry_run=True).plans
