@@ -27,11 +27,12 @@ Row = Mapping[str, Any]
 class Form:
     """How people see a value. ``factor``: what a number is multiplied by. ``spec``: its format;
     "" gives all numbers of a column the decimals that its smallest needs. ``looks``: the status
-    whose look a text has, by text."""
+    whose look a text has, by text. ``name``: of one that is written in a way of its own."""
 
     factor: float = 1.0
     spec: str = ""
     looks: Mapping[str, str] = field(default_factory=dict, hash=False)
+    name: str = ""
 
 
 PLAIN = Form()
@@ -57,9 +58,9 @@ VERDICT = Form(
 )
 AGREES = Form(looks={"no": "failed"})
 #: A figure as others print it: text, but right-aligned, and sorted by its value.
-PRINTED = Form()
+PRINTED = Form(name="printed")
 #: Devices per node, together with the column ``nodes``: 2n8g.
-TOPOLOGY = Form()
+TOPOLOGY = Form(name="topology")
 
 
 @dataclass(frozen=True)

@@ -58,29 +58,31 @@ def _sections(seen: View, notes: Footnotes) -> Iterator[str]:
         and field.column.form is not STATUS
     ]
     sections: dict[str, list[int]] = {}
-    for place, row in enumerate(seen.rows):
+    for number, row in enumerate(seen.rows):
         unit = f" ({row['unit']})" if "unit" in row else ""
-        sections.setdefault(f"{row['model']}, {row['mode']}{unit}", []).append(place)
+        sections.setdefault(f"{row['model']}, {row['mode']}{unit}", []).append(number)
     header = [field.title for field in fields]
-    for heading, places in sorted(sections.items()):
+    for heading, numbers in sorted(sections.items()):
         yield f"## {'Every case of ' * bool(seen.table.pivot)}{escape(heading)}"
         yield ""
-        yield from grid(header, [_row(seen, fields, place, notes) for place in places])
+        yield from grid(header, [_row(seen, fields, number, notes) for number in numbers])
         yield ""
 
 
-def _row(seen: View, fields: Sequence[Field], place: int, notes: Footnotes) -> list[str]:
-    row = seen.rows[place]
-    said = "".join(notes.mark(row[column.name]) for column in seen.table.columns if column.note)
+def _row(seen: View, fields: Sequence[Field], number: int, notes: Footnotes) -> list[str]:
+    row = seen.rows[number]
+    footnotes = "".join(
+        notes.mark(row[column.name]) for column in seen.table.columns if column.note
+    )
     status = row.get("status", "ok")
     figures = [field for field in fields if field.column.marked]
-    explained = [field for field in figures if field.cells[place].is_missing] or figures[:1]
+    explained = [field for field in figures if field.cells[number].is_missing] or figures[:1]
     cells = []
     for field in fields:
-        cell = field.cells[place]
+        cell = field.cells[number]
         text = _text(cell) + notes.mark(cell.why)
         if field in explained:
-            text += f" {status}" * (status != "ok") + said
+            text += f" {status}" * (status != "ok") + footnotes
         cells.append(text)
     return cells
 

@@ -34,8 +34,8 @@ def render(pivot: Pivot, rows: Sequence[Row], notes: Footnotes) -> Iterator[str]
     for heading, part in sorted(parts.items()):
         cells = {(series(row), row["nodes"], row["devices_per_node"]): row for row in part}
         columns = sorted({name for name, _, _ in cells})
-        places = sorted({(nodes, devices) for _, nodes, devices in cells})
-        if places == [(1, 1)]:
+        topologies = sorted({(nodes, devices) for _, nodes, devices in cells})
+        if topologies == [(1, 1)]:
             continue  # nothing scales here; the table of all cases has it
         yield f"## {escape(heading)}"
         yield ""
@@ -43,7 +43,7 @@ def render(pivot: Pivot, rows: Sequence[Row], notes: Footnotes) -> Iterator[str]
             ["node num", "device num", *columns],
             (
                 [str(n), str(n * d), *(_pair(cells.get((c, n, d)), notes) for c in columns)]
-                for n, d in places
+                for n, d in topologies
             ),
         )
         yield ""

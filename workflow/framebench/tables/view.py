@@ -243,13 +243,13 @@ def _numbers(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Itera
     ends = [row[column.to] for row in rows] if column.to else []
     write = _writer(column, [*values, *ends])
     is_whole = column.type != "float64" and column.form.factor == 1
-    for place, (row, value) in enumerate(zip(rows, values, strict=True)):
-        if value is None or (ends and ends[place] is None):
+    for number, (row, value) in enumerate(zip(rows, values, strict=True)):
+        if value is None or (ends and ends[number] is None):
             yield Cell(DASH, "number missing", "", _why(column, row, notes))
             continue
         text = write(value)
         if ends:
-            text += f" {DASH} {write(ends[place])}"
+            text += f" {DASH} {write(ends[number])}"
         elif column.share and row[column.share] is not None:
             text += f" ({100 * row[column.share]:.0f})"
         marks = row.get("marks", "") if column.marked else ""
@@ -279,8 +279,8 @@ def _why(column: Column, row: Row, notes: Sequence[str]) -> str:
     """Words where neither the status nor a note of the row says why a figure is missing."""
     if column.why:
         return column.why(row)
-    is_said = row.get("status", "ok") != "ok" or any(row[name] for name in notes)
-    return "" if is_said else "not known"
+    is_explained = row.get("status", "ok") != "ok" or any(row[name] for name in notes)
+    return "" if is_explained else "not known"
 
 
 def _sort_key(value: Any) -> str:
