@@ -30,7 +30,7 @@ def started_after_first_record(project: Project) -> subprocess.Popen[str]:
 
 def assert_continues(project: Project, before: dict[str, str]) -> None:
     """The next call runs only what is missing and leaves what was there as it was."""
-    again = project.all(toy=SLOW)
+    again = project.measure()
     assert again.returncode == 0, again.stdout
     after = project.records()
     assert project.statuses() == ["ok"] * RUNS
@@ -73,6 +73,7 @@ def test_kill_of_a_run(project: Project) -> None:
     assert "Interrupted" in (project.folder / "results" / "report.html").read_text()
     assert "tables and report hold what there is. The same call again runs what" in output
     assert_continues(project, project.records())
+    assert project.all().returncode == 0
     assert repeats_in_the_summary(project) == ["2", "2"], "tables of fewer records were kept"
 
 
@@ -89,11 +90,11 @@ def test_kill_of_a_rank_is_recorded(project: Project) -> None:
 
 
 def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) -> None:
-    assert project.all(toy="nan_at=3").returncode == 0
+    assert project.measure(toy="nan_at=3").returncode == 0
     assert project.statuses() == ["failed"] * RUNS
     before = project.records()
-    unasked = project.all().stdout
-    assert "Nothing to be done" in unasked, "failed runs were repeated unasked"
+    unasked = project.measure().stdout
+    assert project.records() == before, "failed runs were repeated unasked"
     assert f"{RUNS} run(s) failed and count as done: --config retry=failed" in unasked
     again = project.all("retry=failed,timeout")
     assert again.returncode == 0, again.stdout
@@ -135,7 +136,7 @@ def test_a_kill_between_attempts_keeps_the_records(project: Project) -> None:
         project.assert_nothing_left()
     assert len(before) == 1
     assert project.records() == before, "the disturbed record is gone"
-    assert project.all(*config).returncode == 0
+    assert project.measure(*config).returncode == 0
     assert [Path(name).stem for name in project.records()] == ["r1-retry1", "r1"]
 
 
