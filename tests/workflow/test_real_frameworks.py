@@ -31,7 +31,7 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
             },
         }
     )
-    ran = project.all()
+    ran = project.measure()
     assert ran.returncode == 0, ran.stdout
     ran_in: dict[tuple[str, str], set[str]] = {}
     for record in project.parsed():
@@ -43,7 +43,8 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
         ran_in[case["framework"], case["precision"]] = set(rank["products"])
         assert rank["trainable_parameters"] == 25557032
         assert len(rank["step_seconds"]) == 2
-        assert 0.95 * rank["window_seconds"] < sum(rank["step_seconds"]) <= rank["window_seconds"]
+        # Between its steps a busy machine may do something else.
+        assert 0.5 * rank["window_seconds"] < sum(rank["step_seconds"]) <= rank["window_seconds"]
     dtypes = {"fp32": {"float32"}, "amp": {"bfloat16"}}
     assert ran_in == {(name, asked): dtypes[asked] for name in PINNED for asked in dtypes}
 

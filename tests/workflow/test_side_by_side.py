@@ -30,8 +30,11 @@ def measure(project: Project, *arguments: str, toy: str = "") -> Any:
     return project.start(*arguments, toy=toy, TMPDIR=str(project.folder.parent))
 
 
-def finished(project: Project, *config: str, cores: str = "all", toy: str = "") -> str:
-    workflow = measure(project, "--cores", cores, "--config", *CONFIG, *config, toy=toy)
+RUNS_ALONE = ("--until", "benchmark")
+
+
+def finished(project: Project, *words: str, cores: str = "all", toy: str = "") -> str:
+    workflow = measure(project, "--cores", cores, *words, "--config", *CONFIG, toy=toy)
     output, _ = workflow.communicate(timeout=1200)
     assert workflow.returncode == 0, output
     return str(output)
@@ -97,7 +100,7 @@ def test_two_workflows_of_one_machine_share_no_device(project: Project, tmp_path
     both = (project, another)
     for one in both:
         one.write_suite({**MIXED, "repeats": 1})
-    arguments = ("--cores", "all", "--config", *CONFIG)
+    arguments = ("--cores", "all", *RUNS_ALONE, "--config", *CONFIG)
     workflows = [measure(one, *arguments, toy="sleep=0.1") for one in both]
     try:
         for workflow in workflows:
@@ -114,7 +117,7 @@ def test_two_workflows_of_one_machine_share_no_device(project: Project, tmp_path
 def test_with_one_core_for_snakemake_runs_follow_each_other(project: Project) -> None:
     """A run that needs more than that is run all the same, and alone."""
     project.write_suite({**MIXED, "repeats": 1})
-    finished(project, cores="1")
+    finished(project, *RUNS_ALONE, cores="1")
     found = measured(project)
     assert len(found) == (8 if len(cores.allowed()) > 1 else 4)
     assert not list(overlapping(found))
@@ -130,7 +133,7 @@ def test_kill_of_the_workflow_frees_the_devices(project: Project) -> None:
     workflow.wait()
     project.assert_nothing_left()
     before = project.records()
-    finished(project, toy="sleep=0.1")
+    finished(project, *RUNS_ALONE, toy="sleep=0.1")
     after = project.records()
     assert len(after) == RUNS
     assert all(after[name] == text for name, text in before.items())
