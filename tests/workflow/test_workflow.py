@@ -235,7 +235,7 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
         assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
         assert "given.FRAMEBENCH_TOY none -> sleep=0.08" in row["differences"]
         # Where something held up the machine between the two runs of one, it is no pair.
-        assert int(row["pairs"]) in (7, 8)
+        assert 5 <= int(row["pairs"]) <= 8
         assert row["order"] == "interleaved"
     assert 'href="report.html"' in (results / "compare.html").read_text()
     assert project.run("--cores", "1", "report").returncode == 0
