@@ -77,10 +77,10 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
 
 def sample_record() -> dict[str, Any]:
     """Any good one-device record of a real PyTorch run in ``results/runs``."""
-    from framebench.records.record_files import RUNS, read
+    from framebench.records.record_files import read
 
     for path in sorted(ROOT.glob("results/runs/pytorch/resnet50_v1.5/train-fp32-*1n1g*/r1.json")):
-        record: dict[str, Any] = read(path, RUNS)
+        record: dict[str, Any] = read(path, "train")
         if record["status"] == "ok":
             return record
     raise SystemExit("no record of a PyTorch ResNet-50 run in results/runs: run the suite first")
