@@ -68,6 +68,16 @@ def test_axes_that_are_not_said_are_those_of_the_suite(tmp_path: Path) -> None:
     assert {one.devices_per_node for one in found if one.mode == "memory_copy"} == {2}
 
 
+def test_an_exclude_pattern_removes_cases_of_a_kind(tmp_path: Path) -> None:
+    suite = {
+        "measurements": {**COPY, "peak": {"framework": ["jax", "mxnet"]}},
+        "exclude": [{"mode": ["memory_copy"]}, {"mode": ["peak"], "framework": ["jax"]}],
+    }
+    assert {(one.mode, one.framework) for one in cases_of(tmp_path, suite)} == {("peak", "mxnet")}
+    with pytest.raises(ConfigError, match="did you mean memory_copy"):
+        cases_of(tmp_path, {**suite, "exclude": [{"mode": ["memory_cpoy"]}]})
+
+
 def test_fewer_frameworks_leave_what_needs_none(tmp_path: Path) -> None:
     suite = {"measurements": {**COPY, "peak": {"framework": ["jax", "mxnet"]}}}
     found = cases_of(tmp_path, suite, frameworks=["jax"])

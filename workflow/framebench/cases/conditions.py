@@ -11,12 +11,12 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from ..config.kinds import MODES as MODES
+
 #: The input pipeline of whoever does not say of another.
 NATIVE = "native"
 #: The metric of steps.
 THROUGHPUT = "throughput"
-#: The kinds of measurement that time steps of a model.
-MODES = ("train", "inference")
 #: Of a kind of measurement: name and value of each, in the order of the names.
 Parameters = tuple[tuple[str, Any], ...]
 

@@ -17,12 +17,10 @@ from typing import Any
 from .catalog import Catalog
 from .validation import NotAllowed, NotAmong, show
 
+#: The kinds of measurement that time steps of a model.
+MODES = ("train", "inference")
 #: Kinds that a suite has in another way, and which.
-OTHERWISE = {
-    "train": "axes.mode",
-    "inference": "axes.mode",
-    "parity": "the target parity",
-}
+OTHERWISE = {**dict.fromkeys(MODES, "axes.mode"), "parity": "the target parity"}
 
 
 @dataclass(frozen=True)

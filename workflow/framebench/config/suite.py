@@ -32,15 +32,16 @@ from .fields import (
     OrAll,
     ReadAs,
     Share,
+    Text,
     Values,
     Whole,
     default,
     validated,
 )
-from .kinds import Measurement
+from .kinds import MODES, Measurement
 from .provided import Interpreter
 from .repeats import AUTO, Repeats
-from .validation import MissingKey, NotAllowed, show
+from .validation import MissingKey, NotAllowed, did_you_mean, show
 from .yaml_files import read_yaml
 
 #: Samples of one device, or of all devices together. The axes of a case have one of them.
@@ -188,7 +189,11 @@ _Batches = Annotated[
 _Totals = Annotated[
     Values[Count] | Annotated[dict[ModelName, Values[Count]], Field(min_length=1)], _BATCHES
 ]
-_Mode = Annotated[Literal["train", "inference"], OneOf()]
+if TYPE_CHECKING:
+    _ModeName = str
+else:
+    _ModeName = Literal[MODES]
+_Mode = Annotated[_ModeName, OneOf()]
 if TYPE_CHECKING:
     _PrecisionName = str
 else:
@@ -265,7 +270,7 @@ class _Pattern(Keys):
 
     framework: Values[FrameworkName] | None = None
     model: Values[ModelName] | None = None
-    mode: Values[_Mode] | None = None
+    mode: Values[Text] | None = None  # or another kind of measurement
     nodes: Values[Count] | None = None
     devices_per_node: Values[Count] | None = None
     batch_per_device: Values[_Batch] | None = None
@@ -328,6 +333,17 @@ class SuiteFile(Keys):
             raise MissingKey("axes", "measurements")
         if self.axes is None and self.include:
             raise MissingKey("axes", "no include")
+        return self
+
+    @model_validator(mode="after")
+    def _excluding_what_there_is(self) -> SuiteFile:
+        known = [*MODES, *self.measurements]
+        for number, pattern in enumerate(self.exclude):
+            for place, mode in enumerate(pattern.get("mode", ())):
+                if mode not in known:
+                    shown = show(mode) + did_you_mean(mode, known)
+                    key = f"exclude[{number}].mode[{place}]"
+                    raise NotAllowed(", ".join(known), shown, key)
         return self
 
 
