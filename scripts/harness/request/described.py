@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from harness import kinds
-from harness.kind import REQUIRED, Kind, Parameter
+from harness.kind import REQUIRED, Parameter
 
 #: By parameter.
 Texts = Mapping[str, Sequence[str]]
 
 
 def describe(asked: Mapping[str, Texts], folder: Optional[str] = None) -> Dict[str, Any]:
-    """For each kind ``{"axes": what of a case it has, "framework": whether it needs one,
-    "counts_steps", "parameters": {name: {"unit", "help", "values"}}, "faults"}``, whose values are
-    those that the texts stand for, or the default; ``faults`` are ``{"key": parameter, "found":
-    text, "allowed": words}``. For one that is none, ``{"known": [names of those there are]}``."""
+    """For each kind ``{"axes": what of a case it has, "counts_steps", "parameters": {name: the
+    values that its texts stand for, or the default}, "faults"}``; ``faults`` are ``{"key":
+    parameter, "found": text, "allowed": words}``. For one that is none, ``{"known": [names of those
+    there are]}``."""
     return {name: _described(name, texts, folder) for name, texts in asked.items()}
 
 
@@ -31,17 +31,15 @@ def _described(name: str, texts: Texts, folder: Optional[str]) -> Dict[str, Any]
         for unknown in texts
         if unknown not in declared
     ]
-    parameters = {}
-    for parameter in kind.parameters:
-        values = _values(parameter, texts.get(parameter.name), faults)
-        about = {"unit": parameter.unit, "help": parameter.help}
-        parameters[parameter.name] = {**about, "values": values}
-    return {**_facts(kind), "parameters": parameters, "faults": faults}
-
-
-def _facts(kind: Kind) -> Dict[str, Any]:
-    framework = kind.needs is not None
-    return {"axes": [*kind.axes], "framework": framework, "counts_steps": kind.counts_steps}
+    parameters = {
+        name: _values(parameter, texts.get(name), faults) for name, parameter in declared.items()
+    }
+    return {
+        "axes": [*kind.axes],
+        "counts_steps": kind.counts_steps,
+        "parameters": parameters,
+        "faults": faults,
+    }
 
 
 def _values(parameter: Parameter, texts: Optional[Sequence[str]], faults: Any) -> Sequence[Any]:

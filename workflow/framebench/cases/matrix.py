@@ -269,7 +269,7 @@ def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
     """All cases of a kind of measurement. A model without sequences has none of a length."""
     without: dict[str, Any] = {"batch_per_device": 0, "sequence_length": None, "mode": one.kind}
     axes = {axis: one.axes.get(axis, [without.get(axis, "")]) for axis in Case._fields[:-2]}
-    parameters = {name: one.parameters[name].values for name in sorted(one.parameters)}
+    parameters = {name: one.parameters[name] for name in sorted(one.parameters)}
     for values in itertools.product(*axes.values()):
         case = Case(*values)
         if case.model and not catalog.models[case.model]["sequence_lengths"]:

@@ -24,24 +24,14 @@ OTHERWISE = {**dict.fromkeys(MODES, "axes.mode"), "parity": "the target parity"}
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """One that a kind declares; ``values``: those to measure with, as they stand in records."""
-
-    unit: str
-    explanation: str
-    values: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
 class Measurement:
-    """What is measured of one kind. ``axes``: the values of what it has of a case;
-    ``needs_framework``: it runs in one, else in Python alone."""
+    """What is measured of one kind. ``axes``: the values of what it has of a case; ``parameters``:
+    those of each parameter, as they stand in records."""
 
     kind: str
     axes: Mapping[str, list[Any]]
-    needs_framework: bool
     counts_steps: bool
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, tuple[Any, ...]]
 
 
 def measurement(
@@ -71,10 +61,9 @@ def measurement(
         if not values or not isinstance(values, list) or "max" in values:
             raise NotAllowed("a list of values, as the suite's axes have none for this", key=axis)
     parameters = {
-        name: Parameter(one["unit"], one["help"], tuple(dict.fromkeys(one["values"])))
-        for name, one in about["parameters"].items()
+        name: tuple(dict.fromkeys(values)) for name, values in about["parameters"].items()
     }
-    return Measurement(kind, axes, about["framework"], about["counts_steps"], parameters)
+    return Measurement(kind, axes, about["counts_steps"], parameters)
 
 
 def _asked(

@@ -241,10 +241,15 @@ def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
     }
 
 
+def counts_steps(case: Case, suite: Suite) -> bool:
+    """Whether the suite's numbers of steps are for this case."""
+    return case.is_step or suite.measurements[case.mode].counts_steps
+
+
 def _steps(case: Case, suite: Suite) -> dict[str, Any]:
     """The numbers of steps of a case, as the settings of its record have them; {} for a kind of
     measurement that counts none."""
-    if not case.is_step and not suite.measurements[case.mode].counts_steps:
+    if not counts_steps(case, suite):
         return {}
     return {
         "warmup_steps": suite.warmup_steps,

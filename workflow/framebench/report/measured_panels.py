@@ -15,14 +15,14 @@ MAX_ROWS = 30
 
 def panels(cases: CaseResults, look: Look) -> dict[str, list[Plot]]:
     """By kind, a panel for each of its metrics."""
-    metrics: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
-    for result in cases.values():
-        if not result.case.is_step:
-            metrics[result.case.mode, result.key.metric].append(result)
-    found: dict[str, list[Plot]] = defaultdict(list)
-    for (kind, _), results in sorted(metrics.items(), key=lambda item: item[0][0]):
-        found[kind].append(_panel(kind, results, look))
-    return found
+    return {kind: _panels(kind, some, look) for kind, some in measured.by_kind(cases).items()}
+
+
+def _panels(kind: str, results: Sequence[CaseResult], look: Look) -> list[Plot]:
+    metrics: dict[str, list[CaseResult]] = defaultdict(list)
+    for result in results:
+        metrics[result.key.metric].append(result)
+    return [_panel(kind, some, look) for some in metrics.values()]
 
 
 def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:

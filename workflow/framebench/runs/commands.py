@@ -15,7 +15,7 @@ from ..config.cluster import START_NODES
 from ..environments.soundness import is_sound
 from ..plan import batch_searches
 from ..plan.batch_searches import Search
-from ..plan.planning import Plan, PlannedRun, variables
+from ..plan.planning import Plan, PlannedRun, counts_steps, variables
 from ..plan.side_by_side import lease_name
 
 #: Steps that are timed part by part behind the window of a training run's first repeat: what a step
@@ -97,11 +97,10 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
         "warmup-limit": suite.warmup_limit,
         "timed-steps": suite.timed_steps,
     }
-    counts_steps = run.case.is_step or suite.measurements[run.case.mode].counts_steps
     measured = words(
         {
             **_case(plan, run.case),
-            **(steps if counts_steps else {}),
+            **(steps if counts_steps(run.case, suite) else {}),
             "repeat": run.repeat,
             **common(plan, run.seconds),
         }

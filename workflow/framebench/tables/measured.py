@@ -61,6 +61,15 @@ def runs_in(case: Case) -> str:
     return case.framework or NO_FRAMEWORK
 
 
+def by_kind(cases: CaseResults) -> dict[str, list[CaseResult]]:
+    """The cases of other kinds than steps, in the order of the kinds' names."""
+    kinds: dict[str, list[CaseResult]] = defaultdict(list)
+    for result in cases.values():
+        if not result.case.is_step:
+            kinds[result.case.mode].append(result)
+    return dict(sorted(kinds.items()))
+
+
 def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
     """Names for cases of one kind: in what they run, on how many devices, and what else of a case,
     its parameters and conditions tells them apart."""
@@ -87,12 +96,10 @@ def _words(result: CaseResult) -> dict[str, str]:
 def summary_text(cases: CaseResults) -> str:
     """All such cases for a terminal, numbers rounded for reading; "" without any."""
     results = [result for result in cases.values() if not result.case.is_step]
-    kinds: dict[str, list[CaseResult]] = defaultdict(list)
-    for result in results:
-        kinds[result.case.mode].append(result)
+    names = {kind: labels(some) for kind, some in by_kind(cases).items()}
     lines = []
     for result in results[:PRINTED_ROWS]:
-        label = labels(kinds[result.case.mode])(result)
+        label = names[result.case.mode](result)
         if result.throughput is None:
             figure, note = f"{result.status:>12}", result.reason
         else:
@@ -107,11 +114,7 @@ def summary_text(cases: CaseResults) -> str:
 
 def tables(cases: CaseResults) -> list[Table]:
     """In the order of the kinds' names."""
-    kinds: dict[str, list[CaseResult]] = defaultdict(list)
-    for result in cases.values():
-        if not result.case.is_step:
-            kinds[result.case.mode].append(result)
-    return [_table(kind, results) for kind, results in sorted(kinds.items())]
+    return [_table(kind, results) for kind, results in by_kind(cases).items()]
 
 
 def _table(kind: str, results: Sequence[CaseResult]) -> Table:
