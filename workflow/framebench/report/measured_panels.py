@@ -9,6 +9,7 @@ from ..tables import measured
 from ..tables.results import CaseResult, CaseResults
 from . import plots
 from .plots import Look, Plot, Row
+from .selection import left_out
 
 MAX_ROWS = 30
 
@@ -40,13 +41,12 @@ def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
         )
         for result in shown
     ]
-    left_out = len(results) - len(shown)
     return Plot(
         title=f"{name}, {unit} ({first.better} is better)",
         svg=plots.strips(rows, look, unit),
         narrow=plots.strips(rows, look, unit, narrow=True),
         description=f"{name} of {len(shown)} cases of {kind}: a dot for each repeat, a tick "
         "at the median. The numbers stand in the table.",
-        caption="Each repeat is a dot, the tick and the number are the median."
-        + (f" Left out: {left_out} of {len(results)} cases." if left_out else ""),
+        caption="Each repeat is a dot, the tick and the number are the median. "
+        + left_out(len(shown), len(results), "cases"),
     )
