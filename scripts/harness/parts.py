@@ -8,11 +8,13 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 class Part(NamedTuple):
     """``run`` enqueues the part and, before it, those that it ``contains``, which their own times
     are taken from. ``name``: forward, backward, all_reduce or optimizer; several joined by ``+``
-    where the framework has them in one."""
+    where the framework has them in one. ``ends``: with what the forward pass ends, which differs
+    between frameworks: the loss, or the logits that it is made of."""
 
     name: str
     run: Callable[[], Any]
     contains: Sequence[str] = ()
+    ends: str = ""
 
 
 def cut(
@@ -26,7 +28,7 @@ def cut(
     them, None for a single rank."""
     loss: List[Any] = []
     parts = [
-        Part("forward", lambda: loss.append(forward())),
+        Part("forward", lambda: loss.append(forward()), ends="loss"),
         Part("backward", lambda: backward(loss.pop())),
     ]
     if averaged is not None:
@@ -36,10 +38,14 @@ def cut(
 
 def nested(programs: Dict[str, Callable[[], Any]], step: Callable[[], Any]) -> List[Part]:
     """Of a framework that runs a step as one program: ``programs`` of their own, in the order of
-    the step, that each end with the part of that name, and the whole ``step``, which ends with the
-    optimizer. Runs each program once, so that it is compiled when it is timed."""
+    the step, that each end with the part of that name (the forward pass with the logits), and the
+    whole ``step``, which ends with the optimizer. Runs each program once, so that it is compiled
+    when it is timed."""
     for program in programs.values():
         program()
     functions = {**programs, "optimizer": step}
     names = list(functions)
-    return [Part(name, functions[name], names[:n]) for n, name in enumerate(names)]
+    return [
+        Part(name, functions[name], names[:n], "logits" if name == "forward" else "")
+        for n, name in enumerate(names)
+    ]

@@ -21,6 +21,7 @@ FACTS = {
     "package": "new",
     "compilers": ["none", "fast"],
     "native_compiler": "fast",
+    "none_is": "eager",
     "none_means": "slow",
 }
 SUITE = {"axes": {"framework": ["new"], "model": ["bert_base"], "batch_per_device": [2]}}
@@ -66,6 +67,7 @@ def test_the_file_that_a_framework_lacks_is_named(
         ([1], "key name is missing"),
         ({key: FACTS[key] for key in FACTS if key != "compilers"}, "key compilers is missing"),
         ({**FACTS, "name": "old"}, "name: found 'old'; allowed: new"),
+        ({**FACTS, "none_is": "slow"}, "none_is: found 'slow'; allowed: op by op, eager, graph"),
     ],
 )
 def test_what_is_no_declaration_is_refused(tmp_path: Path, facts: Any, expected: str) -> None:

@@ -69,7 +69,8 @@ def test_a_table_is_one_module(
 def test_two_tables_of_one_name_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "again.py").write_text("from framebench.tables.declared.latency import TABLES\n")
+    source = "from framebench.tables.declared.inference_step_time import TABLES\n"
+    (tmp_path / "again.py").write_text(source)
     monkeypatch.setattr(declared, "__path__", [*declared.__path__, str(tmp_path)])
     registry.known.cache_clear()
     with pytest.raises(ValueError, match="two tables have one name"):

@@ -302,6 +302,17 @@ def test_the_share_is_the_median_over_repeats_of_seconds_by_median_steps() -> No
         assert "]: one device" in text
 
 
+@pytest.mark.parametrize(
+    ("accelerator", "devices", "is_said"), [("cpu", 2, True), ("cpu", 1, False), ("cuda", 2, False)]
+)
+def test_devices_of_one_processor_are_not_the_frameworks_communication(
+    accelerator: str, devices: int, is_said: bool
+) -> None:
+    made = build([run(1.0, accelerator=accelerator, devices_per_node=devices)])
+    text = in_markdown("weak_scaling", made["weak_scaling"])
+    assert ("reads as if it were the framework's communication" in text) is is_said
+
+
 def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:
     known = on(2, 64, step_seconds=(0.1,), all_reduce=AllReduce(0.02, 1.0))
     runs = [

@@ -119,6 +119,18 @@ def test_without_a_split_there_is_a_reason(changes: dict[str, Any], reason: str)
     assert found["reason"] == reason
 
 
+def test_a_row_says_with_what_its_forward_pass_ends() -> None:
+    until_loss = split({**part("forward", 0.3), "ends": "loss"}, part("backward", 0.2))
+    until_logits = split({**part("forward", 0.3), "ends": "logits"}, part("backward", 0.2))
+    rows = table(
+        run(2.0, step_seconds=(1.0,), split=until_loss),
+        run(2.0, step_seconds=(1.0,), split=until_logits, framework="jax"),
+        run(2.0, step_seconds=(1.0,), split=split(*CUT), framework="mxnet"),
+    )
+    ends = dict(zip(rows["framework"], rows["forward_ends"], strict=True))
+    assert ends == {"pytorch": "loss", "jax": "logits", "mxnet": "not recorded"}
+
+
 def test_inference_has_no_row() -> None:
     empty = table(run(2.0, mode="inference"))
     assert len(empty) == 0

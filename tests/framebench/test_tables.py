@@ -47,6 +47,7 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
         == "framework,framework_version,source,model,mode,precision,compiler,nodes,"
         "devices_per_node,batch_per_device,accelerator,cores_per_device,side_by_side,sequence_length,"
         "warmup_steps,warmup_limit,timed_steps,arm,input,source_variant,machine,environment,"
+        "product_dtypes,uncompiled,"
         "status,reason,repeats,throughput_median,"
         "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,marks,"
         "throughput_spread,repeats_needed,remarks"
@@ -246,10 +247,51 @@ def test_a_compiler_is_compared_with_none_at_the_same_precision() -> None:
     assert len(compiled) == 2
 
 
-# ---- latency ------------------------------------------------------------------------------------
+def test_a_baseline_says_how_it_runs_and_what_nobody_does_is_none() -> None:
+    ours = {"record": Path("r1.json")}
+    frameworks = {"tensorflow": "xla", "pytorch": "inductor", "jax": "jit"}
+    runs = [
+        run(value, framework=name, compiler=compiler, **ours)
+        for name, native in frameworks.items()
+        for value, compiler in ((10.0, "none"), (12.0, native))
+    ]
+    compiled = build(runs)["compiler_speedup"]
+    found = {name: row(compiled, framework=name) for name in frameworks}
+    natures = {name: one["baseline_runs"] for name, one in found.items()}
+    assert natures == {"tensorflow": "graph", "pytorch": "eager", "jax": "op by op"}
+    assert (found["pytorch"]["speedup"], found["tensorflow"]["speedup"]) == (1.2, 1.2)
+    assert math.isnan(found["jax"]["speedup"])
+    assert found["jax"]["throughput_baseline"] == 10.0, "the figure itself is no secret"
+    assert found["jax"]["reason"] == "no ratio: it runs op by op without jit, as nobody does"
 
 
-def test_latency_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
+def test_an_imported_baseline_is_what_its_source_says() -> None:
+    runs = [run(10.0, framework="jax"), run(12.0, framework="jax", compiler="jit")]
+    found = only(build(runs)["compiler_speedup"])
+    assert (found["speedup"], found["baseline_runs"]) == (1.2, "")
+
+
+def test_the_dtypes_behind_amp_stand_in_its_cell() -> None:
+    ours = {"record": Path("r1.json"), "precision": "amp"}
+    runs = [
+        run(10.0, **ours, product_dtypes=("bfloat16", "float32")),
+        run(20.0, **ours, framework="mxnet"),
+        run(30.0, record=Path("r1.json"), framework="jax", product_dtypes=("float32",)),
+    ]
+    made = build(runs)["summary"]
+    assert row(made, framework="pytorch")["product_dtypes"] == "bfloat16, float32"
+    text = in_markdown("summary", made)
+    cells = [[cell.strip() for cell in line.split("|")] for line in text.splitlines()]
+    shown = {line[1]: line for line in cells if len(line) > 5}
+    assert {"amp (bfloat16, float32)", "none (eager)"} <= {*shown["pytorch"]}
+    assert "amp (dtype not recorded)" in shown["mxnet"]
+    assert {"fp32", "none (op by op)"} <= {*shown["jax"]}, "fp32 is one dtype"
+
+
+# ---- step time of inference ---------------------------------------------------------------------
+
+
+def test_step_time_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
     steps = [n / 1000 for n in range(1, 1001)]
     runs = [
         run(1.0, repeat=1, mode="inference", step_seconds=tuple(steps)),
@@ -258,7 +300,7 @@ def test_latency_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
         run(None, repeat=4, mode="inference", step_seconds=(9.0,)),
         run(1.0, mode="train", step_seconds=(9.0,)),
     ]
-    found = only(build(runs)["latency"])
+    found = only(build(runs)["inference_step_time"])
     assert (found["samples"], found["note"]) == (3000, "")
     names = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
     assert [found[name] for name in names] == pytest.approx([1001, 1001, 1800, 1900, 1980])
@@ -267,7 +309,7 @@ def test_latency_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
 def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
     # SuperBench: with 10 steps p95 = p99 = the maximum, unmarked.
     runs = [run(1.0, mode="inference", step_seconds=(0.1,) * 63 + (0.2,))]
-    found = only(build(runs)["latency"])
+    found = only(build(runs)["inference_step_time"])
     assert (found["p50_ms"], found["p90_ms"]) == (100.0, 100.0)
     assert math.isnan(found["p95_ms"])
     assert math.isnan(found["p99_ms"])
@@ -276,23 +318,23 @@ def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() 
 
 def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:
     runs = [run(1.0, repeat=n, mode="inference", step_seconds=(0.1,) * 63) for n in range(1, 21)]
-    found = only(build(runs)["latency"])
+    found = only(build(runs)["inference_step_time"])
     assert (found["samples"], found["p50_ms"]) == (1260, 100.0)
     assert math.isnan(found["p90_ms"]), "63 steps of each of 20 repeats are not 1260 of one"
     assert found["note"].startswith("63 steps in a repeat: p90 needs 64,")
     mixed = [replace(runs[0], step_seconds=(0.1,) * 1000), runs[1]]
-    assert math.isnan(only(build(mixed)["latency"])["p90_ms"]), "one repeat has too few"
+    assert math.isnan(only(build(mixed)["inference_step_time"])["p90_ms"]), "one repeat has too few"
 
 
-def test_failed_and_imported_inference_says_why_it_has_no_latency() -> None:
+def test_failed_and_imported_inference_says_why_it_has_no_step_time() -> None:
     runs = [
         run(None, mode="inference"),
         run(5.0, mode="inference", framework="mxnet"),
     ]
-    latency = build(runs)["latency"]
-    assert row(latency, framework="pytorch")["note"] == "failed: broke"
-    assert row(latency, framework="mxnet")["note"] == "no step times in these records"
-    assert latency["mean_ms"].isna().all()
+    times = build(runs)["inference_step_time"]
+    assert row(times, framework="pytorch")["note"] == "failed: broke"
+    assert row(times, framework="mxnet")["note"] == "no step times in these records"
+    assert times["mean_ms"].isna().all()
 
 
 # ---- files --------------------------------------------------------------------------------------

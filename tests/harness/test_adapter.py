@@ -199,6 +199,7 @@ def test_programs_of_the_parts_have_run_once_and_the_step_not() -> None:
         lambda: calls.append("step"),
     )
     assert calls == ["forward", "backward"]
+    assert parts[0].ends == "logits"
     assert [(part.name, list(part.contains)) for part in parts] == [
         ("forward", []),
         ("backward", ["forward"]),

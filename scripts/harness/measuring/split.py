@@ -22,11 +22,18 @@ _LEAST_SECONDS = 60  # that it may take; else as long as the run took until then
 
 def measure(adapter: StepBreakdown, steps: int, seconds: float) -> List[Dict[str, Any]]:
     """Seconds of each part in each of at most ``steps`` steps, at least one: ``{"part": name,
-    "seconds": of each step, "contains": parts whose time is in them too}``. ``seconds``: what the
-    run took until now. All ranks do the same number of steps."""
+    "seconds": of each step, "contains": parts whose time is in them too, "ends": with what, ""
+    where its name says it}``. ``seconds``: what the run took until now. All ranks do the same
+    number of steps."""
     parts = adapter.parts()
     found: List[Dict[str, Any]] = [
-        {"part": part.name, "seconds": [], "contains": list(part.contains)} for part in parts
+        {
+            "part": part.name,
+            "seconds": [],
+            "contains": list(part.contains),
+            "ends": part.ends,
+        }
+        for part in parts
     ]
     begin = time.perf_counter()
     for _ in range(steps):

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from .. import PROJECT
 from .validation import ConfigError
 
 #: What a framework.json has.
-KEYS = ("name", "title", "package", "compilers", "native_compiler", "none_means")
+KEYS = ("name", "title", "package", "compilers", "native_compiler", "none_is", "none_means")
+#: How a framework runs where no compiler is asked for: each operation by itself, by a dispatcher
+#: that is made for that, or as a graph that the framework optimizes whether asked or not.
+NONE_IS = ("op by op", "eager", "graph")
 #: What a suite may say instead of a compiler's name, and the key of framework.json that has it.
 WORDS = {"native": "native_compiler", "usual": "trained_with"}
 
@@ -82,7 +86,16 @@ def _framework(root: Path, name: str) -> dict[str, Any]:
         raise ConfigError(f"{shown}: key {lacking[0]} is missing; it needs {', '.join(KEYS)}")
     if facts["name"] != name:
         raise ConfigError(f"{shown}: name: found {facts['name']!r}; allowed: {name}, its folder's")
+    if facts["none_is"] not in NONE_IS:
+        allowed = ", ".join(NONE_IS)
+        raise ConfigError(f"{shown}: none_is: found {facts['none_is']!r}; allowed: {allowed}")
     return dict(facts)
+
+
+@cache
+def facts_of(framework: str) -> dict[str, Any]:
+    """The declaration of one of this project's frameworks; {} for another."""
+    return load_catalog(PROJECT).frameworks.get(framework, {})
 
 
 def forward_multiply_adds(facts: dict[str, Any], sequence_length: int | None) -> float:

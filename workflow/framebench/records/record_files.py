@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -199,6 +199,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         started=_moment(record["started"]),
         machine=machine_of(record),
         slowest_rank=slowest.get("rank"),
+        product_dtypes=_product_dtypes(record["ranks"]),
         variables=variables_of(record),
         computation=computation_of(record),
     )
@@ -215,6 +216,14 @@ def _moment(text: str) -> float | None:
 def _most(ranks: Sequence[Mapping[str, Any]], field: str) -> int | None:
     """The largest that any rank has in ``field``."""
     return max((int(rank[field]) for rank in ranks if rank.get(field) is not None), default=None)
+
+
+def _product_dtypes(ranks: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Of the matrix products of all ranks, the commonest first."""
+    counted: Counter[str] = Counter()
+    for rank in ranks:
+        counted.update(rank.get("products", {}))
+    return tuple(sorted(counted, key=lambda dtype: (-counted[dtype], dtype)))
 
 
 def _joules_per_sample(record: Mapping[str, Any]) -> float | None:

@@ -53,6 +53,7 @@ class Run:
     `all_reduce` is None where none was timed.
     `phases`: where its wall time went, None where its record does not tell.
     `machine`: what tells the machine from others, of several nodes the first.
+    `product_dtypes`: of the matrix products that were observed, the commonest first.
     `variables` are those that an A/B test gives the ranks and those that change a framework's
     arithmetic, by name; `computation` is a digest of the code that computed it, "" where that is
     not known.
@@ -84,6 +85,7 @@ class Run:
     started: float | None = None
     machine: Identity = UNKNOWN
     slowest_rank: int | None = None
+    product_dtypes: tuple[str, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     computation: str = ""
 

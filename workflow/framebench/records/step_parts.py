@@ -14,12 +14,14 @@ PARTS = ("forward", "backward", "all_reduce", "optimizer")
 @dataclass(frozen=True, slots=True)
 class Split:
     """``seconds`` by part, in the order of a step, medians over ``steps``. What a framework has in
-    one is joined by ``+``. A difference can be below zero: what the clock cannot tell apart."""
+    one is joined by ``+``. A difference can be below zero: what the clock cannot tell apart.
+    ``forward_ends``: with what the forward pass does, "" where the record does not tell."""
 
     seconds: tuple[tuple[str, float], ...] = ()
     steps: int = 0
     how: str = ""
     reason: str = ""
+    forward_ends: str = ""
 
 
 def split_of(rank: Mapping[str, Any]) -> Split | None:
@@ -42,7 +44,8 @@ def split_of(rank: Mapping[str, Any]) -> Split | None:
         seconds[name] = median(entry["seconds"]) - sum(seconds[other] for other in contained)
         how.append(f"{name} {_less(contained)}")
     steps = min(len(entry["seconds"]) for entry in found["parts"])
-    return Split(tuple(seconds.items()), steps, "; ".join(how))
+    ends = next((str(one["ends"]) for one in found["parts"] if one.get("ends")), "")
+    return Split(tuple(seconds.items()), steps, "; ".join(how), forward_ends=ends)
 
 
 def _less(contained: list[str]) -> str:

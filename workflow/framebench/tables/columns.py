@@ -69,7 +69,7 @@ class Column:
 
     In a CSV every column stands for itself. For people some are put together: ``to`` names the
     column with the upper end of a range that begins here, ``share`` the one that stands behind it
-    in brackets, in percent."""
+    in brackets, in percent, ``detail`` one of text that does, in tables that have it."""
 
     name: str
     type: str
@@ -80,6 +80,7 @@ class Column:
     marked: bool = False  # carries the quality flags of its row
     to: str = ""
     share: str = ""
+    detail: str = ""  # the column whose text stands behind this one's in brackets
     note: bool = False  # words about the row: a last column, or a footnote
     hoisted: bool = False  # moves to the caption where all rows have the same
     follows: str = ""  # moves to the caption where that column decides it
@@ -155,8 +156,14 @@ _DECLARED = [
     ),
     Column("model", TEXT, "the model", hoisted=True),
     Column("mode", TEXT, "`train` or `inference`", hoisted=True),
-    Column("precision", TEXT, "name of the precision, or as printed by others", hoisted=True),
-    Column("compiler", TEXT, "the framework's graph compiler, or `none`", hoisted=True),
+    Column(
+        "precision", TEXT, "name of the precision, or as printed by others", hoisted=True,
+        detail="product_dtypes",
+    ),
+    Column(
+        "compiler", TEXT, "the framework's graph compiler, or `none`", hoisted=True,
+        detail="uncompiled",
+    ),
     Column("nodes", WHOLE, "number of nodes", hidden=True),
     Column(
         "devices_per_node", WHOLE, "devices on each of them", title="devices", form=TOPOLOGY
@@ -198,6 +205,17 @@ _DECLARED = [
         "environment", TEXT, "label of the packages, where a set has several for one case",
         follows="model",
     ),
+    # What the case was in this framework.
+    Column(
+        "product_dtypes", TEXT,
+        "dtypes of the matrix products that were observed, the commonest first, where the "
+        "precision leaves them to the framework",
+    ),
+    Column(
+        "uncompiled", TEXT,
+        "how the framework runs without a compiler: `op by op`, `eager`, or as a `graph`; of "
+        "`none` alone",
+    ),
     # What became of it.
     Column(
         "status", TEXT, "`ok`, `oom`, `unsupported`, `timeout` or `failed`", form=STATUS,
@@ -237,6 +255,8 @@ _DECLARED = [
 COLUMNS = {column.name: column for column in _DECLARED}
 #: What the figures of a row are of.
 CASE_COLUMNS = tuple(COLUMNS[name] for name in KEYS)
+#: The same, and what that was in its framework: see :attr:`CaseResult.cells`.
+RESULT_COLUMNS = (*CASE_COLUMNS, COLUMNS["product_dtypes"], COLUMNS["uncompiled"])
 
 
 def shared(*names: str) -> tuple[Column, ...]:

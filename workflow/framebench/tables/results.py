@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..cases.conditions import Case, Conditions, Key
+from ..config import catalog, precisions
 from ..records.run import Run
+
+UNCOMPILED = "none"
+NOT_RECORDED = "dtype not recorded"
 
 if TYPE_CHECKING:  # scipy takes its time, and a plan only asks for the names of tables
     from ..statistics.intervals import Interval
@@ -45,6 +49,27 @@ class CaseResult:
     def better(self) -> str:
         """higher or lower."""
         return next(one.better for one in self.runs[0].metrics if one.name == self.key.metric)
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """Those of RESULT_COLUMNS: the case, and what it was in its framework."""
+        return (*self.key.cells, self._product_dtypes, self.uncompiled)
+
+    @property
+    def _product_dtypes(self) -> str:
+        """Of our runs in a precision that is not one dtype; "" for all others."""
+        known = precisions.known().get(self.case.precision)
+        ours = [run for run in self.ok if run.record]
+        if known is None or len(known.dtypes) == 1 or not ours:
+            return ""
+        observed = dict.fromkeys(dtype for run in ours for dtype in run.product_dtypes)
+        return ", ".join(observed) or NOT_RECORDED
+
+    @property
+    def uncompiled(self) -> str:
+        """How a case without a compiler ran that this project's adapters did; else ""."""
+        ours = self.case.compiler == UNCOMPILED and any(run.record for run in self.runs)
+        return str(catalog.facts_of(self.case.framework).get("none_is", "")) if ours else ""
 
     @property
     def ok(self) -> tuple[Run, ...]:

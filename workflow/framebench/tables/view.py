@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
@@ -145,7 +145,8 @@ def _values(series: pd.Series[Any]) -> list[Any]:
 def _absorbed(columns: Sequence[Column]) -> set[str]:
     """Those that stand in others."""
     hidden = (column.name for column in columns if column.hidden)
-    return {*hidden, *chain.from_iterable((column.to, column.share) for column in columns)}
+    inside = ((column.to, column.share, column.detail) for column in columns)
+    return {*hidden, *chain.from_iterable(inside)}
 
 
 def _shared(
@@ -159,15 +160,15 @@ def _shared(
         is_condition = column.name in CONDITIONS
         if not is_condition and (len(rows) < 2 or not _moves(column, narrow)):
             continue
-        text: Callable[[Any], str] = condition_words.text if is_condition else _text
-        values = {text(row[column.name]) for row in rows}
+        text = partial(_words, column)
+        values = {text(row) for row in rows}
         if len(values) == 1:
             (value,) = values
             if is_condition or value:
                 dropped.add(column.name)
                 shared += [(column.header, value)] * bool(value)
         elif narrow and len(rows) > 1 and column.follows in names:
-            pairs = {(str(row[column.follows]), text(row[column.name])): None for row in rows}
+            pairs = {(str(row[column.follows]), text(row)): None for row in rows}
             if len(pairs) == len({name for name, _ in pairs}):
                 words = ", ".join(f"{name} {value}" for name, value in pairs if value)
                 shared.append((f"{column.header} of each {column.follows}", words))
@@ -181,6 +182,14 @@ def _moves(column: Column, narrow: bool) -> bool:
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
+
+
+def _words(column: Column, row: Row) -> str:
+    """What a cell of text says, with its detail in brackets."""
+    value = row[column.name]
+    text = condition_words.text(value) if column.name in CONDITIONS else _text(value)
+    detail = row.get(column.detail)
+    return f"{text} ({detail})" if detail else text
 
 
 def _is_blank(column: Column, rows: Sequence[Row]) -> bool:
@@ -209,12 +218,10 @@ def _cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterato
         return _numbers(column, rows, notes)
     if column.form is PRINTED:  # as it was printed, even where that is no number
         return (Cell(_text(value), "number", _sort_key(value)) for value in values)
-    if column.name in CONDITIONS:
-        texts = list(map(condition_words.text, values))
-    elif column.type in (YES_NO, YES_NO_OR_NEITHER):
+    if column.type in (YES_NO, YES_NO_OR_NEITHER) and column.name not in CONDITIONS:
         texts = ["" if value is None else "yes" if value else "no" for value in values]
     else:
-        texts = list(map(_text, values))
+        texts = [_words(column, row) for row in rows]
     if looks := column.form.looks:
         return (Cell(text or DASH, _status(looks.get(text, ""))) for text in texts)
     kind = "case" if max(map(len, texts), default=0) > LONG else ""

@@ -16,11 +16,11 @@ from ...records.peaks import Peaks
 from ...records.run import Run
 from ...statistics import descriptive
 from ..columns import (
-    CASE_COLUMNS,
     COUNT,
     GIBIBYTES,
     NUMBER,
     PERCENT,
+    RESULT_COLUMNS,
     TEXT,
     THREE_DIGITS,
     Column,
@@ -70,7 +70,7 @@ def _row(
         achieved = result.throughput * operations / run.case.devices / 1e12
     energies = [r.joules_per_sample for r in result.ok if r.joules_per_sample is not None]
     return [
-        *result.key.cells,
+        *result.cells,
         result.throughput,
         result.unit,
         achieved,
@@ -110,7 +110,7 @@ EFFICIENCY = Table(
     "products of two matrices in this precision that any framework reached. The vendor's value "
     "stands beside it where there is one. Memory is the most that any rank took.",
     columns=(
-        *CASE_COLUMNS,
+        *RESULT_COLUMNS,
         *shared("throughput_median", "unit"),
         _tflops("tflops_per_device", "operations of the model on each device",
                 "TFLOP/s per device"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...records.phases import Phases
 from ...statistics import descriptive
-from ..columns import CASE_COLUMNS, NUMBER, PERCENT, TENTHS, Column, shared
+from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, Column, shared
 from ..results import CaseResult
 from ..table import Inputs, Table
 
@@ -31,10 +31,10 @@ def _row(result: CaseResult) -> list[Any]:
     some = [run.phases for run in result.ok if run.phases]
     seconds = [descriptive.median(values) for values in zip(*some, strict=True)]
     if not seconds:
-        return [*result.key.cells, *[None] * (len(_WORDS) + 2), "these records do not tell it"]
+        return [*result.cells, *[None] * (len(_WORDS) + 2), "these records do not tell it"]
     whole = sum(seconds)
     timed = seconds[Phases._fields.index("window")]
-    return [*result.key.cells, whole, *seconds, timed / whole, ""]
+    return [*result.cells, whole, *seconds, timed / whole, ""]
 
 
 TABLE = Table(
@@ -44,7 +44,7 @@ TABLE = Table(
     "was the longest. What is compiled is compiled in the first step or, ahead of time, "
     "while building. Only the window is measured: timed % is its part of the whole.",
     columns=(
-        *CASE_COLUMNS,
+        *RESULT_COLUMNS,
         Column("run_seconds", NUMBER, "sum of all phases", "s", title="whole s", form=TENTHS),
         *(
             Column(f"{name}_seconds", NUMBER, what, "s", title=f"{title} s", form=TENTHS)

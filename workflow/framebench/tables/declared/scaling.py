@@ -12,9 +12,9 @@ from typing import Any
 from ...cases.conditions import Key
 from ...statistics import descriptive
 from ..columns import (
-    CASE_COLUMNS,
     NUMBER,
     PERCENT,
+    RESULT_COLUMNS,
     WHOLE,
     Column,
     Row,
@@ -60,6 +60,18 @@ COMMUNICATION_EXPLANATION = (
 )
 
 
+SHARED_HARDWARE = (
+    "Devices of a processor share its caches, its memory and its clock: what these cost stands in "
+    "the efficiency too, and reads as if it were the framework's communication."
+)
+
+
+def shared_hardware(rows: Sequence[Row]) -> Iterator[str]:
+    """What must be known where several devices are cores of one processor."""
+    if any(row["accelerator"] == "cpu" and row["devices_per_node"] > 1 for row in rows):
+        yield SHARED_HARDWARE
+
+
 def weak(cases: CaseResults) -> Iterator[list[Any]]:
     """A row for every case: relative to 1n1g with the same batch per device."""
     for result in cases.values():
@@ -103,7 +115,7 @@ def _row(result: CaseResult, base: CaseResult | None, sizes: Sequence[int], at: 
     *ratios, reason = ratio(result, base, "1n1g", at)
     efficiencies = [None if value is None else value / sizes[0] for value in ratios]
     return [
-        *result.key.cells,
+        *result.cells,
         *sizes,
         result.throughput,
         result.unit,
@@ -201,6 +213,7 @@ def _table(
         always=True,
         sectioned=True,
         pivot=Pivot(kind.batch, heading),
+        lead=shared_hardware,
     )
 
 
@@ -211,7 +224,7 @@ WEAK = _table(
     "weak_scaling",
     "Throughput, and its ratio to one device (1n1g) at the same batch per device: the total batch "
     f"grows with the devices. {_EFFICIENCY}",
-    (*CASE_COLUMNS, *shared("devices"), *_FIGURES),
+    (*RESULT_COLUMNS, *shared("devices"), *_FIGURES),
     "bsz",
     weak,
 )
@@ -222,7 +235,7 @@ STRONG = _table(
     "several numbers of devices: with 1n1g among them or, to say that it is missing, where one of "
     "them has no 1n1g at its batch per device either (total batches that a weak series repeats are "
     "chance).",
-    (*CASE_COLUMNS, *shared("devices"), _TOTAL_BATCH, *_FIGURES),
+    (*RESULT_COLUMNS, *shared("devices"), _TOTAL_BATCH, *_FIGURES),
     "total bsz",
     strong,
 )

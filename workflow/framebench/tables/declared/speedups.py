@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...config import precisions
-from ..columns import CASE_COLUMNS, NUMBER, RATE, Column, Row, shared
+from ...config import catalog, precisions
+from ..columns import NUMBER, RATE, RESULT_COLUMNS, TEXT, Column, Row, shared
 from ..ratios import ratio
-from ..results import CaseResult, marks_of
+from ..results import UNCOMPILED, CaseResult, marks_of
 from ..table import Fields, Inputs, Table
 
-UNCOMPILED = "none"
-
 COLUMNS = (
-    *CASE_COLUMNS,
+    *RESULT_COLUMNS,
     Column(
         "throughput_baseline",
         NUMBER,
@@ -25,6 +23,12 @@ COLUMNS = (
     ),
     Column("throughput", NUMBER, "median of the case", RATE, check="throughput"),
     *shared("unit", "speedup", "speedup_ci_low", "speedup_ci_high", "reason", "marks"),
+)
+BASELINE_RUNS = Column(
+    "baseline_runs",
+    TEXT,
+    "how the framework runs without the compiler: `op by op`, `eager`, or as a `graph`",
+    title="baseline runs",
 )
 
 
@@ -37,18 +41,36 @@ def of_precisions(inputs: Inputs) -> Iterator[list[Any]]:
 
 
 def of_compilers(inputs: Inputs) -> Iterator[list[Any]]:
-    """A row for every case with a compiler, with its median over that without."""
+    """A row for every case with a compiler, with its median over that without. A framework that
+    nobody trains without a compiler has no ratio: its baseline is what nobody does."""
     for result in inputs.cases.values():
         if result.case.compiler != UNCOMPILED:
             base = inputs.cases.get(result.key.at(compiler=UNCOMPILED))
-            yield _row(result, base, "uncompiled")
+            yield [*_row(result, base, "uncompiled", refused=_no_baseline(base)), _runs(base)]
 
 
-def _row(result: CaseResult, base: CaseResult | None, name: str, at: str = "") -> list[Any]:
-    """``name`` is what the baseline is called, ``at`` where it would have been."""
+def _runs(base: CaseResult | None) -> str:
+    return base.uncompiled if base else ""
+
+
+def _no_baseline(base: CaseResult | None) -> str:
+    """Why the case without a compiler is none; "" where it is one."""
+    if base is None or not base.uncompiled:
+        return ""
+    usual = catalog.facts_of(base.case.framework).get("trained_with")
+    return f"no ratio: it runs {base.uncompiled} without {usual}, as nobody does" if usual else ""
+
+
+def _row(
+    result: CaseResult, base: CaseResult | None, name: str, at: str = "", refused: str = ""
+) -> list[Any]:
+    """``name`` is what the baseline is called, ``at`` where it would have been; ``refused``: why
+    there is no ratio to it though there might be one."""
     throughputs = [base and base.throughput, result.throughput]
     ratios = ratio(result, base, name, at)
-    return [*result.key.cells, *throughputs, result.unit, *ratios, marks_of(result, base)]
+    if refused and ratios[0] is not None:
+        ratios = [None, None, None, refused]
+    return [*result.cells, *throughputs, result.unit, *ratios, marks_of(result, base)]
 
 
 def _both_precisions(row: Row) -> Sequence[tuple[str, Fields]]:
@@ -76,9 +98,11 @@ PRECISIONS = Table(
 COMPILERS = Table(
     name="compiler_speedup",
     title="Speed-up by the framework's compiler",
-    explanation="The framework's graph compiler against no compiler, everything else equal. "
+    explanation="The framework's graph compiler against no compiler, everything else equal. What "
+    "that is differs: a compiler gains more over operations run one by one than over a graph that "
+    "is optimized already, so ratios of frameworks whose baseline runs otherwise do not compare. "
     "Ratios come from unrounded medians.",
-    columns=COLUMNS,
+    columns=(*COLUMNS, BASELINE_RUNS),
     rows=of_compilers,
     group="Speed-ups",
     heading="Compilers",

@@ -8,12 +8,16 @@ from typing import Any
 
 from ...records.step_parts import PARTS
 from ...statistics import descriptive
-from ..columns import CASE_COLUMNS, NUMBER, PERCENT, TENTHS, TEXT, WHOLE, Column, shared
+from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, WHOLE, Column, shared
 from ..results import CaseResult, marks_of
 from ..table import Inputs, Table
 
 #: All data there is so far is made and copied to the device before the window.
 DATA = "none: on the device before the window"
+
+
+#: What records say that were made before they told it.
+UNKNOWN_END = "not recorded"
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
@@ -34,12 +38,13 @@ def _row(result: CaseResult) -> list[Any]:
     step = descriptive.median(steps) if steps else None
     figures = [seconds.get(part) for part in PARTS]
     return [
-        *result.key.cells,
+        *result.cells,
         None if step is None else 1000 * step,
         DATA if with_split else "",
         *(None if value is None else 1000 * value for value in figures),
         *(None if value is None else value / total for value in figures),
         total / step if step else None,
+        ", ".join(dict.fromkeys(split.forward_ends or UNKNOWN_END for _, split in with_split)),
         sum(split.steps for _, split in with_split),
         "; ".join(dict.fromkeys(split.how for _, split in with_split)),
         marks_of(result),
@@ -86,10 +91,12 @@ SPLIT = Table(
     "brackets, in percent. They are timed in further steps behind the timed window, each part "
     "waited for, in the first repeat: nothing is added to the window. A part that cannot be timed "
     "alone is a difference of two passes, which may fall below zero where it is less than their "
-    "noise; all-reduce is what it adds to the pass that it overlaps with. Sum / step is the sum "
-    "over the median step of the window: believe a split as far as that is near one.",
+    "noise; all-reduce is what it adds to the pass that it overlaps with. Where the forward pass "
+    "ends depends on the framework, and the row says it: compare forward and backward pass only of "
+    "those that end alike. Sum / step is the sum over the median step of the window: believe a "
+    "split as far as that is near one.",
     columns=(
-        *CASE_COLUMNS,
+        *RESULT_COLUMNS,
         Column(
             "step_ms", NUMBER, "median step of the timed window", "ms", title="step ms",
             form=TENTHS,
@@ -100,6 +107,11 @@ SPLIT = Table(
         Column(
             "sum_over_step", NUMBER, "sum of all parts over the median step", title="sum / step",
             marked=True,
+        ),
+        Column(
+            "forward_ends", TEXT,
+            "with what the forward pass ends: the `loss`, or the `logits`, and then the backward "
+            "pass has the loss in it",
         ),
         Column("split_steps", WHOLE, "steps whose parts were timed", title="steps"),
         Column("how", TEXT, "how each part was timed", note=True),

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..columns import (
-    CASE_COLUMNS,
     COUNT,
     NUMBER,
     PERCENT,
     RATE,
+    RESULT_COLUMNS,
     Column,
     interval,
     shared,
@@ -36,7 +36,7 @@ def _row(result: CaseResult) -> list[Any]:
 
     low, high = result.interval or (None, None)
     return [
-        *result.key.cells,
+        *result.cells,
         result.status,
         result.reason,
         len(result.values) or len(result.runs),
@@ -60,7 +60,7 @@ SUMMARY = Table(
     "distribution-free 95 % interval of the median. Batches are those of one device; 2n8g is 2 "
     "nodes with 8 devices each.",
     columns=(
-        *CASE_COLUMNS,
+        *RESULT_COLUMNS,
         *shared("status", "reason", "repeats", "throughput_median"),
         Column(
             "throughput_min",

@@ -1,5 +1,5 @@
-"""Latency: percentiles of the steps of every inference case, in milliseconds. A step is one batch
-on every device."""
+"""Step time of inference: percentiles of the steps of every case, in milliseconds. A step is one
+batch on every device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ...statistics import descriptive
-from ..columns import CASE_COLUMNS, NUMBER, WHOLE, Column, shared
+from ..columns import NUMBER, RESULT_COLUMNS, WHOLE, Column, shared
 from ..results import CaseResult, marks_of
 from ..table import Inputs, Table
 
@@ -46,7 +46,7 @@ def _row(result: CaseResult) -> list[Any]:
     middles = of_repeats(descriptive.mean), of_repeats(descriptive.median)
     count = sum(map(len, repeats))
     return [
-        *result.key.cells,
+        *result.cells,
         result.status,
         count,
         *middles,
@@ -62,15 +62,16 @@ def _figure(name: str, what: str, check: str) -> Column:
     return Column(name, NUMBER, meaning, "ms", title=title, marked=True, check=check)
 
 
-LATENCY = Table(
-    name="latency",
-    title="Latency",
-    explanation="Milliseconds of one inference step, that is of one batch on every device: each "
-    "figure is the median over repeats of that of one repeat. Percentiles are nearest-rank and "
-    "need enough steps in every repeat to exist (64 for p90, 662 for p99); samples are the steps "
-    "of all repeats.",
+STEP_TIME = Table(
+    name="inference_step_time",
+    title="Step time of inference",
+    explanation="Milliseconds of one inference step, that is of one batch on every device. It is "
+    "no latency of a service: the inputs lie on the device, and the next step is asked for when "
+    "the one before has been, so nothing waits for a request, or in a queue. Each figure is the "
+    "median over repeats of that of one repeat. Percentiles are nearest-rank and need enough steps "
+    "in every repeat to exist (64 for p90, 662 for p99); samples are the steps of all repeats.",
     columns=(
-        *CASE_COLUMNS,
+        *RESULT_COLUMNS,
         *shared("status"),
         Column("samples", WHOLE, "timed steps of all repeats", check="repeats"),
         _figure("mean_ms", "mean time of a step", "mean"),
@@ -85,4 +86,4 @@ LATENCY = Table(
     always=True,
     sectioned=True,
 )
-TABLES = (LATENCY,)
+TABLES = (STEP_TIME,)
