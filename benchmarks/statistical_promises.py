@@ -24,6 +24,7 @@ from framebench.statistics import intervals, shape, signed_rank, steady  # noqa:
 from tests.framebench.distributions import SAMPLERS, drifting, true_median  # noqa: E402
 from tests.framebench.made_up_runs import repeats  # noqa: E402
 from tests.framebench.test_steady import (  # noqa: E402
+    COUNTS,
     HANGING_TOGETHER,
     NOT_STEADY,
     POWER,
@@ -144,13 +145,14 @@ def windows() -> None:
             random = np.random.default_rng(0)
             found = np.mean([bool(steady.unsteady(draw(random, count))) for _ in range(FEWER)])
             show(f"unsteady: {name}, {count} steps", found, low, high, FEWER)
-    for count, power in POWER.items():
-        random = np.random.default_rng(0)
-        step = np.where(np.arange(count) < count // 2, 1, 1.05)
-        draws = random.normal(1, 0.01, (FEWER, count)) * step
-        found = np.mean([bool(steady.unsteady(window)) for window in draws])
-        what = f"unsteady: a step of 5 % halfway, {count} steps"
-        show(what, found, power - 0.02, min(1, power + 0.02), FEWER)
+    for name, (draw, percent) in POWER.items():
+        for count, power in zip(COUNTS, percent, strict=True):
+            random = np.random.default_rng(0)
+            found = np.mean(
+                [bool(steady.unsteady(draw(random, count).tolist())) for _ in range(FEWER)]
+            )
+            low, high = max(0.0, power / 100 - 0.02), min(1.0, power / 100 + 0.02)
+            show(f"unsteady: {name}, {count} steps", found, low, high, FEWER)
 
 
 def stalls() -> None:

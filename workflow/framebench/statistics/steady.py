@@ -1,11 +1,14 @@
-"""Whether the timed steps of a run are steady: the same at the end of the window as at its start,
-and none that takes a part of the window for itself.
+"""Whether the timed steps of a run are steady: neither a change nor a trend in the window, and no
+step that takes a part of the window for itself.
 
 Sources named below:
-- Pettitt, "A Non-Parametric Approach to the Change-Point Problem", *Applied Statistics* 28, 1979.
-- Bayley & Hammersley, "The 'Effective' Number of Independent Observations in an Autocorrelated
-  Time Series", *Supplement to the JRSS* 8, 1946.
-- Box, Jenkins & Reinsel, *Time Series Analysis*, 3rd ed., 1994, chapter 3 (first order).
+- Andrews, "Tests for Parameter Instability and Structural Change with Unknown Change Point",
+  *Econometrica* 61, 1993 (the largest of many likelihood ratios).
+- Cochrane & Orcutt, "Application of Least Squares Regression to Relationships Containing
+  Auto-Correlated Error Terms", *Journal of the American Statistical Association* 44, 1949.
+- Box, Jenkins & Reinsel, *Time Series Analysis*, 3rd ed., 1994, chapter 7 (the likelihood of a
+  series of first order).
+- Huber, *Robust Statistics*, 1981 (values that are farther than a limit count as at it).
 """
 
 from __future__ import annotations
@@ -13,73 +16,100 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
 from .descriptive import median
-from .ranks import average_ranks
 
 #: A window with a change is unsteady where the change is this sure and at least this large, as a
 #: part of the step time: with many steps, every change becomes sure, however small.
 SIGNIFICANCE = 0.01
 RELEVANT = 0.02
 
+#: The fewest steps that are looked at for a change: with these, each of those that
+#: docs/measuring.md lists is seen in three windows of four or more, with fewer it is not.
+FEWEST_STEPS = 20
+
 #: A step stalled that took more than this many times as long as any other.
 STALL = 3.0
 
-#: More than this is not put down to steps that hang together: a ramp without noise looks like that.
+#: More than this is not put down to steps that hang together: a change looks like that.
 TOGETHER = 0.65
+
+#: Step times count up to so many standard deviations (if they were normal) from their median.
+FARTHEST = 3.0
+
+#: Where in the window a step is looked for, in parts of it; and the time constants of starts that
+#: fade.
+STEPS_AT = tuple(percent / 100 for percent in range(10, 95, 5))
+FADES = (0.05, 0.1, 0.2, 0.4)
+#: Of so many parts of the window, the first and the last say how large a trend is.
+PARTS = 5
+
+#: All these shapes resemble each other: the p-value is that of so many independent ones, of a
+#: window that is so many steps shorter. By simulation, which also holds both.
+INDEPENDENT_SHAPES = 10
+ESTIMATED = 4
 
 
 @dataclass(frozen=True)
 class Change:
-    """``step`` steps lie before the change. ``factor``: median step time after it over that before;
-    ``p_value``: how likely so clear a change is among steps that do not change."""
+    """A sure one, from the first ``before`` steps to those from index ``after`` on: the same number
+    unless the change is gradual. ``factor``: median step time of the latter over that of the
+    former; ``p_value``: how likely so clear a change is among steps that do not change."""
 
-    step: int
+    before: int
+    after: int
     factor: float
     p_value: float
 
     @property
     def matters(self) -> bool:
-        """Both sure and large enough."""
-        return self.p_value <= SIGNIFICANCE and abs(self.factor - 1) >= RELEVANT
+        """It is large enough, too."""
+        return abs(self.factor - 1) >= RELEVANT
+
+    def words(self, count: int) -> str:
+        """Of a window of ``count`` steps."""
+        size = f"{self.factor - 1:+.1%}"
+        sure = f"(p = {self.p_value:.1g})"
+        if self.before == self.after:
+            return f"steps took {size} from step {self.after + 1} of {count} on {sure}"
+        last = count - self.after
+        return f"the last {last} of {count} steps took {size} against the first {last} {sure}"
 
 
-@cache
-def fewest_steps() -> int:
-    """The fewest steps of which a change can be sure: 16. With fewer, even all steps of one half
-    slower than all of the other may be chance."""
-    count = 4
-    while _p_value((count // 2) * (count - count // 2), count, 0.0) > SIGNIFICANCE:
-        count += 1
-    return count
+def change(seconds: Sequence[float]) -> Change | None:
+    """The clearest change of the step times ``seconds``; None where none is sure at SIGNIFICANCE,
+    for fewer than FEWEST_STEPS, and where one is 0.
 
+    1. Step times farther than FARTHEST from their median count as that far (Huber): stalls weigh no
+       more than any slow step, and stalls all over the window are no change.
+    2. Without a change they are a series of first order: neighbours hang together, with a
+       coefficient from 0 to TOGETHER.
+    3. With one, they are such a series around a step, a line, or a start that fades. Its size is
+       estimated by least squares, and the coefficient from what it leaves (Cochrane & Orcutt): a
+       drift is not put down to steps that hang together.
+    4. The p-value is that of the largest ratio of the likelihoods of 3 and 2 (Andrews).
 
-def change_point(seconds: Sequence[float]) -> Change | None:
-    """Where the step times ``seconds`` change most; None for fewer than :func:`fewest_steps`, and
-    where one is 0.
-
-    Pettitt's test: of all ways to cut the series in two, the one whose parts differ most by the
-    rank sum statistic. Ranks alone count, so that stalls, however long, weigh no more than any slow
-    step, and stalls all over the window are no change. It finds steps and, cut in their middle,
-    ramps; a change near an end, which moves the throughput little, only where it is large. Steps
-    that hang together differ by chance: they count as fewer (Bayley & Hammersley). By simulation a
-    change that :attr:`Change.matters` is found in at most 1 % of windows of independent steps that
-    do not change, and in 3 % where neighbours have a correlation of 0.5.
+    By simulation a change that :attr:`Change.matters` is seen in at most 1 % of windows of
+    independent steps that do not change, and in 3 % where neighbours have a correlation of 0.5.
     """
-    count = len(seconds)
-    if count < fewest_steps() or min(seconds) <= 0:  # no clock gave such a step
+    if len(seconds) < FEWEST_STEPS or min(seconds) <= 0:  # no clock gave such a step
         return None
-    values = np.asarray(seconds, dtype=float)
-    before = np.arange(1, count)
-    statistic = 2 * np.cumsum(average_ranks(values))[:-1] - before * (count + 1)
-    cut = int(np.argmax(np.abs(statistic))) + 1
-    steps = values.tolist()
-    factor = median(steps[cut:]) / median(steps[:cut])
-    p_value = _p_value(float(np.abs(statistic[cut - 1])), count, _autocorrelation(values))
-    return Change(cut, factor, p_value)
+    values = _clipped(np.asarray(seconds, dtype=float))
+    values = values - values.mean()
+    if not values.any():
+        return None
+    shapes = _shapes(len(values))
+    without, *changed = _log_likelihoods(values - (shapes @ values)[:, None] * shapes, values)
+    best = int(np.argmax(changed))
+    p_value = _p_value(2 * float(changed[best] - without), len(values))
+    if p_value > SIGNIFICANCE:
+        return None
+    before, after = _sides(best, values)
+    factor = median(seconds[after:]) / median(seconds[:before])
+    return Change(before, after, factor, p_value)
 
 
 @dataclass(frozen=True)
@@ -115,15 +145,12 @@ def stall(seconds: Sequence[float]) -> Stall | None:
 
 
 def unsteady(seconds: Sequence[float]) -> str:
-    """Why a window with these step times is not steady, in words; "" where it is, or where it is
-    too short to tell."""
+    """Why a window with these step times is not steady, in words; "" where nothing shows that,
+    which says little of fewer than FEWEST_STEPS."""
     reasons = []
-    change = change_point(seconds)
-    if change is not None and change.matters:
-        reasons.append(
-            f"steps took {change.factor - 1:+.1%} from step {change.step + 1} of {len(seconds)} on "
-            f"(p = {change.p_value:.1g})"
-        )
+    largest = change(seconds)
+    if largest is not None and largest.matters:
+        reasons.append(largest.words(len(seconds)))
     if (long := stall(seconds)) is not None:
         reasons.append(
             f"step {long.step + 1} of {len(seconds)} took {long.seconds:.3g} s, the others at most "
@@ -132,23 +159,50 @@ def unsteady(seconds: Sequence[float]) -> str:
     return "; ".join(reasons)
 
 
-def _p_value(statistic: float, count: int, together: float) -> float:
-    """Pettitt's approximation, whose error is small where it matters, below 0.5."""
-    fewer = (1 - together) / (1 + together)
-    exponent = -6 * statistic**2 / (count**3 + count**2) * fewer
-    return min(1.0, 2 * math.exp(exponent))
+def _clipped(values: np.ndarray) -> np.ndarray:
+    """By the median absolute deviation; as they are where it is 0, as that of a coarse clock."""
+    middle = median(values.tolist())  # numpy's takes longer for the 100 steps of a window
+    limit = FARTHEST * 1.4826 * median(np.abs(values - middle).tolist())
+    return np.clip(values, middle - limit, middle + limit) if limit else values
 
 
-def _autocorrelation(values: np.ndarray) -> float:
-    """How much neighbours hang together, 0 to TOGETHER, if the series were one of first order.
+@lru_cache(maxsize=16)
+def _shapes(count: int) -> np.ndarray:
+    """No change in ``count`` steps, and what is looked for in them: a row for each, the first of
+    zeros, the others with a mean of 0 and a norm of 1."""
+    place = (np.arange(count) + 0.5) / count
+    steps = [np.where(place > at, 1.0, 0.0) for at in STEPS_AT]
+    fades = [np.exp(-place / constant) for constant in FADES]
+    shapes = np.array([*steps, place, *fades])
+    shapes -= shapes.mean(axis=1, keepdims=True)
+    shapes /= np.linalg.norm(shapes, axis=1, keepdims=True)
+    return np.vstack([np.zeros(count), shapes])
 
-    From the differences of neighbours, in which a step or a slow ramp hardly shows: of a series of
-    first order with coefficient f they have an autocorrelation of (f - 1) / 2 (Box, Jenkins &
-    Reinsel); from their ranks, because of stalls. Less half its standard error, which is
-    sqrt(2 / count) where nothing hangs together: else half of such windows would seem to.
-    """
-    ranks = average_ranks(np.diff(values))
-    ranks -= ranks.mean()
-    total = float(ranks @ ranks)
-    found = 1 + 2 * float(ranks[1:] @ ranks[:-1]) / total if total else 0.0
-    return min(TOGETHER, max(0.0, found - math.sqrt(0.5 / len(values))))
+
+def _log_likelihoods(series: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Of each row of ``series`` as one of first order around 0, with the best standard deviation,
+    but for a constant. No variance below a part of that of ``values`` counts: a rounding error."""
+    squares = np.einsum("ij,ij->i", series, series)
+    inner = squares - series[:, 0] ** 2 - series[:, -1] ** 2
+    products = np.einsum("ij,ij->i", series[:, 1:], series[:, :-1])
+    least = 1e-12 * float(values @ values)
+    together = np.clip(products / np.maximum(inner, least), 0, TOGETHER)
+    innovations = np.maximum(squares - 2 * together * products + together**2 * inner, least)
+    return np.asarray((np.log(1 - together**2) - len(values) * np.log(innovations)) / 2)
+
+
+def _sides(shape: int, values: np.ndarray) -> tuple[int, int]:
+    """``before`` and ``after`` of the change that looks like that shape best."""
+    count = len(values)
+    if shape >= len(STEPS_AT):
+        return count // PARTS, count - count // PARTS
+    cuts = np.arange(1, count)
+    sums = np.cumsum(values)[:-1]  # the mean of all is 0
+    cut = 1 + int(np.argmax(sums**2 / (cuts * (count - cuts))))
+    return cut, cut
+
+
+def _p_value(ratio: float, count: int) -> float:
+    """Of twice the logarithm of a ratio of likelihoods, chi-squared but for the shapes tried."""
+    fewer = max(0.0, ratio) * (1 - ESTIMATED / count)
+    return min(1.0, INDEPENDENT_SHAPES * math.erfc(math.sqrt(fewer / 2)))

@@ -46,8 +46,8 @@ def _judged(key: Key, runs: tuple[Run, ...], marks: Marks | None) -> CaseResult:
         found = {doubt.mark for _, doubt in doubts} | _trust(values, middle, interval)
         remarks = (*_found(ok), *_doubted(doubts), *_shaped(values, [run.repeat for run in ok]))
         # of an imported run the steps are not known
-        if any(0 < len(run.step_seconds) < steady.fewest_steps() for run in ok):
-            found.add("few")
+        if any(0 < len(run.step_seconds) < steady.FEWEST_STEPS for run in ok):
+            found.add("untested")
         return CaseResult(
             key, runs, "ok", reason, values, middle, interval, frozenset(found), remarks
         )

@@ -8,15 +8,17 @@ import pandas as pd
 
 from ..plan import side_by_side
 from ..records import proofs
+from ..statistics import steady
 from .columns import COLUMNS
 
 MARKS = {
-    "few": "fewer repeats than an interval of the median needs, or fewer timed steps than it takes "
-    "to see whether they are steady",
+    "few": "fewer repeats than an interval of the median needs",
     "noisy": "the interval is wider than 5 % of the median, or the repeats have two modes; with "
     "fewer than six repeats, which have no interval, nothing is said",
-    "unsteady": "the step times of a repeat changed within its timed window, or had not settled "
-    "before it, or one step of it stalled",
+    "unsteady": "the step times of a repeat changed or drifted within its timed window, or had not "
+    "settled before it, or one step of it stalled",
+    "untested": f"fewer than {steady.FEWEST_STEPS} timed steps in a repeat: too few to see whether "
+    "they change or drift",
     "disturbed": "while a repeat was timed, others used its cores, its GPU or the machine, or "
     "these were throttled",
     "shared": "there were fewer physical cores than cores were asked for: two threads of one core "
