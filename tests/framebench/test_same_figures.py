@@ -78,6 +78,8 @@ REFUSED = "no ratio: "
 RATIO = ("speedup", "speedup_ci_low", "speedup_ci_high", "reason")
 #: What of a case the framework decided: in every table of cases.
 DECIDED = {"product_dtypes", "uncompiled"}
+#: A mark of its own, which had none before: the timed steps are too few to see a change in them.
+NEW_MARK = "untested"
 #: What tables were called before.
 FORMER_TABLES = {
     "precision_speedup.csv": "amp_speedup.csv",
@@ -146,6 +148,8 @@ def as_before(table: str, row: Row, columns: Collection[str]) -> dict[str, str]:
         assert named.pop("precision") == FORMER_PRECISION[table]
     gone = SPLIT | DECIDED | NEW_COLUMNS.get(table, set())
     kept = {name: value for name, value in named.items() if name in columns or name not in gone}
+    if "marks" in kept:
+        kept["marks"] = " ".join(mark for mark in kept["marks"].split() if mark != NEW_MARK)
     return kept | (
         {"variant": VARIANT.get(table, _variant_of_runs)(row)} if "variant" in columns else {}
     )
