@@ -71,6 +71,7 @@ NEW_TABLES = {"run_phases.csv"}
 NEW_COLUMNS = {
     "compare.csv": {"parameters", "metric"},
     "compiler_speedup.csv": {"baseline_runs"},
+    "summary.csv": {"tokens_per_second", "peak_device_memory_bytes", "peak_host_memory_bytes"},
     "split.csv": {"forward_ends"},
 }
 #: A ratio that is no more: its baseline is what nobody runs.

@@ -50,7 +50,8 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
         "product_dtypes,uncompiled,"
         "status,reason,repeats,throughput_median,"
         "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,marks,"
-        "throughput_spread,repeats_needed,remarks"
+        "throughput_spread,repeats_needed,tokens_per_second,"
+        "peak_device_memory_bytes,peak_host_memory_bytes,remarks"
     )
 
 
@@ -286,6 +287,25 @@ def test_the_dtypes_behind_amp_stand_in_its_cell() -> None:
     assert {"amp (bfloat16, float32)", "none (eager)"} <= {*shown["pytorch"]}
     assert "amp (dtype not recorded)" in shown["mxnet"]
     assert {"fp32", "none (op by op)"} <= {*shown["jax"]}, "fp32 is one dtype"
+
+
+def test_a_case_has_tokens_of_sequences_and_the_most_memory_of_a_repeat() -> None:
+    runs = [
+        run(2.0, model="bert_base", sequence_length=128, peak_host_memory=3 * 2**30),
+        run(4.0, model="bert_base", sequence_length=128, peak_host_memory=2**30, repeat=2),
+        run(7.0, peak_device_memory=2**29),
+        run(None, batch_per_device=64),
+    ]
+    made = build(runs)["summary"]
+    bert = row(made, model="bert_base")
+    assert bert["tokens_per_second"] == 3.0 * 128
+    assert bert["peak_host_memory_bytes"] == 3 * 2**30
+    resnet = row(made, model="resnet50_v1.5", batch_per_device=32)
+    assert math.isnan(resnet["tokens_per_second"])
+    assert resnet["peak_device_memory_bytes"] == 2**29
+    text = in_markdown("summary", made)
+    assert "its samples are no sequences" in text
+    assert "not known" in text, "of the run whose memory on the host nobody knows"
 
 
 # ---- step time of inference ---------------------------------------------------------------------

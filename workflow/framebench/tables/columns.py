@@ -238,6 +238,14 @@ _DECLARED = [
         "throughput_median", NUMBER, "median over repeats, of all devices together", RATE,
         title="median", marked=True, check="throughput",
     ),
+    Column(
+        "peak_device_memory_bytes", COUNT, "most that any rank held on its device", "bytes",
+        title="device GiB", form=GIBIBYTES, optional=True,
+    ),
+    Column(
+        "peak_host_memory_bytes", COUNT, "most that any rank held on the host", "bytes",
+        title="host GiB", form=GIBIBYTES,
+    ),
     # Ratios.
     Column("devices", WHOLE, "nodes x devices per node", hidden=True),
     Column(

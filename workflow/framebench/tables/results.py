@@ -72,6 +72,18 @@ class CaseResult:
         return str(catalog.facts_of(self.case.framework).get("none_is", "")) if ours else ""
 
     @property
+    def peak_device_memory(self) -> int | None:
+        """Bytes, the most that any rank of any ok repeat held on its device."""
+        return max(
+            (run.peak_device_memory for run in self.ok if run.peak_device_memory), default=None
+        )
+
+    @property
+    def peak_host_memory(self) -> int | None:
+        """The same on the host."""
+        return max((run.peak_host_memory for run in self.ok if run.peak_host_memory), default=None)
+
+    @property
     def ok(self) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if run.status == "ok")
 

@@ -16,8 +16,6 @@ from ...records.peaks import Peaks
 from ...records.run import Run
 from ...statistics import descriptive
 from ..columns import (
-    COUNT,
-    GIBIBYTES,
     NUMBER,
     PERCENT,
     RESULT_COLUMNS,
@@ -79,8 +77,8 @@ def _row(
         datasheet_tflops(datasheets, run),
         achieved / peak.tflops if achieved is not None and peak and peak.tflops else None,
         descriptive.median(energies) if energies else None,
-        max((r.peak_device_memory for r in result.ok if r.peak_device_memory), default=None),
-        max((r.peak_host_memory for r in result.ok if r.peak_host_memory), default=None),
+        result.peak_device_memory,
+        result.peak_host_memory,
         marks_of(result),
         _reason(result, operations is not None, peak is not None),
     ]
@@ -141,24 +139,7 @@ EFFICIENCY = Table(
             form=THREE_DIGITS,
             optional=True,
         ),
-        Column(
-            "peak_device_memory_bytes",
-            COUNT,
-            "most that any rank held on its device",
-            "bytes",
-            title="device GiB",
-            form=GIBIBYTES,
-            optional=True,
-        ),
-        Column(
-            "peak_host_memory_bytes",
-            COUNT,
-            "most that any rank held on the host",
-            "bytes",
-            title="host GiB",
-            form=GIBIBYTES,
-        ),
-        *shared("marks", "reason"),
+        *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "marks", "reason"),
     ),
     rows=rows,
     group="Where the time goes",

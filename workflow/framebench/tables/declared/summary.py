@@ -11,7 +11,9 @@ from ..columns import (
     PERCENT,
     RATE,
     RESULT_COLUMNS,
+    TENTHS,
     Column,
+    Row,
     interval,
     shared,
     why_no_interval,
@@ -49,8 +51,24 @@ def _row(result: CaseResult) -> list[Any]:
         marks_of(result),
         shape.spread(result.values),
         intervals.repeats_for_width(result.values, WIDTH),
+        _tokens_per_second(result),
+        result.peak_device_memory,
+        result.peak_host_memory,
         "; ".join(result.remarks),
     ]
+
+
+def _tokens_per_second(result: CaseResult) -> float | None:
+    """Of samples that are sequences of one length, padding among them; None for all others."""
+    length = result.conditions.sequence_length
+    if result.throughput is None or length is None:
+        return None
+    return result.throughput * length
+
+
+def _why_no_tokens(row: Row) -> str:
+    known = row["throughput_median"] is None or row["sequence_length"] is not None
+    return "" if known else "its samples are no sequences"
 
 
 SUMMARY = Table(
@@ -58,7 +76,8 @@ SUMMARY = Table(
     title="Summary",
     explanation="Global samples per second: the median over repeats, its extremes, and a "
     "distribution-free 95 % interval of the median. Batches are those of one device; 2n8g is 2 "
-    "nodes with 8 devices each.",
+    "nodes with 8 devices each. Memory is the most that any rank of any repeat took; tokens count "
+    "every place of a sequence.",
     columns=(
         *RESULT_COLUMNS,
         *shared("status", "reason", "repeats", "throughput_median"),
@@ -90,7 +109,18 @@ SUMMARY = Table(
             title="repeats for 1 %",
             why=why_no_spread,
         ),
-        *shared("remarks"),
+        Column(
+            "tokens_per_second",
+            NUMBER,
+            "the median times the length of its sequences",
+            "tokens/s",
+            title="tokens/s",
+            form=TENTHS,
+            optional=True,
+            why=_why_no_tokens,
+            check="throughput",
+        ),
+        *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "remarks"),
     ),
     rows=rows,
     group="Results",
