@@ -187,6 +187,28 @@ answer(products=adapter.product_dtypes())
     assert found["products"] == {"float32": products}
 
 
+def test_an_inference_step_computes_everything_and_fetches_nothing(run: ForkServer) -> None:
+    (found,) = run("""
+adapter = built(small_bert(), mode="inference")
+adapter.step()
+executed = adapter._graphs.products(adapter._executed)
+first, fetched = adapter.outputs(), adapter._step()
+bias = {"pooler.bias": adapter._model["pooler.bias"]}
+adapter._variables.load(bias, {"pooler.bias": np.ones(32, "float32")}, adapter._run)
+before = adapter.read(adapter._outputs)
+after = adapter.read(adapter.step())
+expected = adapter._run.run(adapter._logits)
+answer(executed=len(executed), fetched=str(fetched), before=before, after=after,
+       first=float(np.concatenate([array.ravel() for array in first]).mean()),
+       right=all(np.array_equal(*pair) for pair in zip(adapter.outputs(), expected)))
+""")
+    assert found["executed"] == BERT_PRODUCTS
+    assert found["fetched"] == "[None]", "the outputs are copied to the host in every step"
+    assert found["before"] == pytest.approx(found["first"])
+    assert found["after"] != found["before"], "the step did not compute its outputs anew"
+    assert found["right"]
+
+
 @pytest.mark.parametrize("mode", ["train", "inference"])
 def test_amp_without_a_gpu_is_unsupported_for_tensorflows_reason(
     run: ForkServer, mode: str

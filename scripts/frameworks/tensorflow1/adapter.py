@@ -83,8 +83,9 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
                 self._logits = self._training.logits
                 self._fetches = [self._training.loss, self._training.update]
             else:
-                self._logits = self._steps.inference(*parts, scope)
-                self._fetches = self._logits
+                forward = self._steps.inference(*parts, scope)
+                self._logits, self._outputs = forward.logits, forward.outputs
+                self._fetches = [forward.update]
             initialize = tf.global_variables_initializer()
         self._run = self._session(graph)
         self._run.run(initialize)
@@ -102,7 +103,10 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
 
     def step(self) -> Any:
         values = self._step()
-        return values[:1] if self.case.mode == "train" else values
+        return values[:1] if self.case.mode == "train" else self._outputs
+
+    def read(self, handle: Any) -> float:
+        return super().read(handle if self.case.mode == "train" else self._run.run(handle))
 
     def synchronize(self) -> None:
         pass  # a session returns when all that it ran is complete
@@ -148,7 +152,9 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         return self._evaluate()[1]
 
     def logits(self) -> Sequence[Any]:
-        return self._evaluate()[0] if self.case.mode == "train" else self._step()
+        if self.case.mode == "train":
+            return self._evaluate()[0]
+        return self._run.run(self.step())
 
     def _evaluate(self) -> Any:
         """Logits and gradients together: XLA would compile anew for each alone."""

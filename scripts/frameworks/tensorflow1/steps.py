@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional
 import tensorflow as tf
 
 from .compiler import Scope
-from .variables import Variables, trainable
+from .variables import Variables, empty, trainable
 
 Tensors = List[tf.Tensor]
 
@@ -23,6 +23,16 @@ class Training:
     logits: Tensors
     local: Tensors
     gradients: Dict[str, tf.Tensor]
+    update: tf.Operation
+
+
+@dataclass(frozen=True)
+class Inference:
+    """``update`` computes the ``logits`` and leaves them in ``outputs``, on the device: a session
+    copies to the host whatever it is asked the value of."""
+
+    logits: Tensors
+    outputs: List[tf.Variable]
     update: tf.Operation
 
 
@@ -59,9 +69,11 @@ def inference(
     batch: Dict[str, tf.Variable],
     facts: Dict[str, Any],
     scope: Scope,
-) -> Tensors:
-    """The logits."""
-    return definition.forward(variables, batch, facts, False, scope)[0]
+) -> Inference:
+    logits = list(definition.forward(variables, batch, facts, False, scope)[0])
+    outputs = [empty(one.shape, one.dtype) for one in logits]
+    updates = [held.assign(one, read_value=False) for held, one in zip(outputs, logits)]
+    return Inference(logits, outputs, tf.group(*updates))
 
 
 def _clipped(gradients: Tensors, limit: Optional[float]) -> Tensors:

@@ -27,6 +27,11 @@ def _variable(initial: tf.Tensor, trainable: bool = True) -> tf.Variable:
     return tf.Variable(initial, trainable=trainable, use_resource=True)
 
 
+def empty(shape: Sequence[int], dtype: Any) -> tf.Variable:
+    """On the device, for what is put there later."""
+    return _variable(tf.zeros(shape, dtype), trainable=False)
+
+
 def trainable(variables: Variables) -> Variables:
     return {name: variable for name, variable in variables.items() if variable.trainable}
 
@@ -34,10 +39,7 @@ def trainable(variables: Variables) -> Variables:
 def resident(batch: Dict[str, Any]) -> Dict[str, tf.Variable]:
     """A variable on the device for each array of ``batch``, still empty: data that were fed would
     be copied in every step, and a constant is part of the graph, which ends at 2 GiB."""
-    return {
-        name: _variable(tf.zeros(array.shape, array.dtype), trainable=False)
-        for name, array in batch.items()
-    }
+    return {name: empty(array.shape, array.dtype) for name, array in batch.items()}
 
 
 def load(variables: Variables, arrays: Dict[str, Any], session: tf.Session) -> None:
