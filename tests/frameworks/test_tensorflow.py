@@ -211,7 +211,8 @@ def test_two_ranks_average_and_then_clip_their_gradients(run: ForkServer) -> Non
     assert norm(first["clipped"]) == pytest.approx(0.01, rel=1e-3)
     assert first["clipped"] == second["clipped"]
     for found in (alone, first):
-        assert found["compiled"]["xla_functions"] > 0
+        assert found["compiled"] == {"xla_functions": 2}, "another program than on one device"
+        assert found["settings"]["xla_scope"] == "forward and backward pass, optimizer"
         assert distance(found["by_xla"], alone["gradients"]) < 1e-4 * length
 
 

@@ -140,8 +140,8 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
             "collective": self._devices.collective(self.place).name if several else None,
         }
         if self.case.compiler == "xla":
-            train_together = several and self.case.mode == "train"
-            found["xla_scope"] = "forward and backward pass" if train_together else "step"
+            train = self.case.mode == "train"
+            found["xla_scope"] = "forward and backward pass, optimizer" if train else "step"
         if self.case.mode == "train":
             found["fused_optimizer"] = True
             found["loss_scaling"] = self._policy == "mixed_float16"

@@ -31,12 +31,13 @@ def training(
     strategy: tf.distribute.Strategy,
     xla: bool,
 ) -> Training:
-    """A training step and its first part: forward pass, backward pass, all-reduce."""
+    """A training step and its first part: forward pass, backward pass, all-reduce.
+
+    XLA cannot compile the collective, so it gets what stands before it and behind it as two
+    programs. A single rank has the same two: compiled as one, its step would be another program
+    than the step that its scaling is told by."""
     variables = model.trainable_variables
     ranks = strategy.num_replicas_in_sync
-    # XLA cannot compile the collective: with several ranks it gets forward and backward pass.
-    xla_gradients = xla and ranks > 1
-    xla_step = xla and ranks == 1
 
     def differentiate(batch: Batch) -> Any:
         with tf.GradientTape() as tape:
@@ -47,7 +48,12 @@ def training(
         # An embedding's gradient comes as slices, but all rows decay and have moments.
         return loss, [tf.convert_to_tensor(gradient) for gradient in found]
 
-    local = traced(differentiate, xla=True) if xla_gradients else differentiate
+    def update(found: List[tf.Tensor]) -> None:
+        # Outside the replica: Keras must not reduce a second time, and clips the sum.
+        optimizer.apply(found, variables)
+
+    local = traced(differentiate, xla=True) if xla else differentiate
+    apply = traced(update, xla=True) if xla else update
 
     def replica(batch: Batch) -> Any:
         loss, found = local(batch)
@@ -62,11 +68,10 @@ def training(
 
     def step(batch: Batch) -> tf.Tensor:
         loss, found = strategy.run(replica, args=(batch,))
-        # Outside the replica: Keras must not reduce a second time, and clips the sum.
-        optimizer.apply(found, variables)
+        apply(found)
         return loss
 
-    return Training(traced(step, xla_step), traced(gradients, xla_step), traced(alone, xla_step))
+    return Training(traced(step), traced(gradients), traced(alone))
 
 
 def forward(definition: Any, model: keras.Model, training: bool, xla: bool) -> Any:
