@@ -1,4 +1,5 @@
-"""What a kind of measurement brings: one subclass of :class:`Kind` in a module of its name.
+"""What a kind of measurement brings: one subclass of :class:`Kind`, or of :class:`Series`, in a
+module of its name.
 
 A kind says what is measured: its parameters, what it needs of a framework, what it times, its
 metrics, and what proves that it did what was asked. Starting ranks, devices, telemetry, limits,
@@ -14,7 +15,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from harness.adapter import Adapter, Case, Place
 from harness.messages.report import Report
@@ -75,7 +76,8 @@ def one_of(*names: str) -> Callable[[str], str]:
 
 class Metric(NamedTuple):
     """A figure that a run has. ``of_rank``: that of one rank, from its raw values, or None where it
-    has none; ``combine``: how those of all ranks become that of the run."""
+    has none; ``combine``: how those of all ranks become that of the run. Of a series its attempts
+    are what ranks are elsewhere."""
 
     unit: str
     better: str  # higher, lower
@@ -186,3 +188,33 @@ class Kind(ABC):
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
         """Compare what the ranks of a good run left. Raises :class:`harness.adapter.Mismatch`."""
+
+
+class Series(Kind):
+    """A kind that is runs of another one: one after the other, each a harness of its own that
+    leaves a record of its own. What comes next follows from how those before it ended."""
+
+    @abstractmethod
+    def runs(self, parameters: Mapping[str, Any]) -> str:
+        """The kind of its runs."""
+
+    @abstractmethod
+    def following(
+        self, subject: Subject, attempts: Sequence[Mapping[str, Any]]
+    ) -> Optional[Dict[str, Any]]:
+        """What the next run has of a case besides that of the series, ``{axis: value}``; None
+        where the series is over. ``attempts``: the runs so far, each with what it had besides and,
+        as the record of the series has them, its ``status`` and what it held. Raises
+        :class:`harness.adapter.Unsupported`."""
+
+    @abstractmethod
+    def outcome(self, subject: Subject, attempts: Sequence[Mapping[str, Any]]) -> Tuple[str, str]:
+        """Status and reason of a series that is over. Its metrics are of the attempts, as those of
+        other kinds are of the ranks."""
+
+    @abstractmethod
+    def expected(self, parameters: Mapping[str, Any]) -> List[Dict[str, Any]]:
+        """The runs to expect where nothing is known, as :meth:`following` has them: for a plan."""
+
+    def measure(self, context: Context) -> None:
+        raise NotImplementedError(f"{self.name} measures in its runs")

@@ -9,21 +9,22 @@ import sys
 import time
 import traceback
 import uuid
-from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from harness.adapter import Mismatch
+from harness import series
+from harness.adapter import Mismatch, Unsupported
 from harness.devices import devices
 from harness.devices.lease import Lease, leased
 from harness.disk import reservation
-from harness.kind import combined
+from harness.kind import Kind, Series, Subject, combined
 from harness.machine import cores as cores_of
 from harness.messages.report import first_line
 from harness.nodes import node, nodes
 from harness.processes import launch, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.processes.guard import sweep
-from harness.processes.parent_death import signal_when_parent_dies
+from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
 from harness.provenance import computation, environment, packages, software
 from harness.record import record
 from harness.record.schema import SchemaError, record_schema
@@ -71,7 +72,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     if status == "ok":
         try:
             check(task, fields)
-            metrics = metrics_of(task, fields)
+            metrics = metrics_of(task.kind, task.subject, fields)
         except Mismatch as mismatch:
             status, reason = "failed", first_line(mismatch)
     if found is None:
@@ -88,19 +89,69 @@ def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:
         outcome.check_version(task.framework.package, task.request.pins, imported)
 
 
-def metrics_of(task: declaration.Task, ranks: List[Dict[str, Any]]) -> Dict[str, Optional[float]]:
-    """The metrics of a good run. Raises Mismatch where the ranks left nothing to make one of."""
+def metrics_of(
+    kind: Kind, subject: Subject, left: Sequence[Mapping[str, Any]]
+) -> Dict[str, Optional[float]]:
+    """The metrics of a good run, by what its ranks left, or its attempts. Raises Mismatch where
+    they left nothing to make one of."""
     values = {}
-    for name, metric in task.kind.metrics(task.subject).items():
+    for name, metric in kind.metrics(subject).items():
         try:
-            values[name] = combined(metric, ranks)
+            values[name] = combined(metric, left)
         except Exception as error:
             raise Mismatch(f"the ranks left no {name}: {first_line(error)}") from error
     return values
 
 
+def run_series(setup: Setup, kind: Series, arguments: Sequence[str]) -> record.Measured:
+    """Start one run after the other, and judge them all."""
+    task = setup.task
+    try:
+        measured = series.measure(task, kind, arguments, setup.schema)
+    except Unsupported as error:
+        return record.Measured("unsupported", first_line(error), [])
+    if measured.status != "ok":
+        return measured
+    return replace(measured, metrics=metrics_of(kind, task.subject, measured.attempts))
+
+
+def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measured]:
+    """How the run ended before it began; None where nothing speaks against it. ``installed``: the
+    versions of what is."""
+    task = setup.task
+    if isinstance(task.kind, Series):  # its runs say so
+        return None
+    cannot = declaration.unsupported(task, len(setup.cores))
+    if cannot:
+        return record.Measured("unsupported", cannot, [])
+    wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
+    wrong = wrong or software.missing(task.request, setup.common)
+    if wrong:
+        return record.Measured("failed", wrong, [])
+    if setup.lease and setup.lease.refused:
+        return record.Measured(*setup.lease.refused, [])
+    return None
+
+
+def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
+    """How the ranks, or the runs of a series, did."""
+    kind = setup.task.kind
+    try:
+        if isinstance(kind, Series):
+            return run_series(setup, kind, arguments)
+        return run_ranks(setup, arguments)
+    except series.NoRecord:
+        raise
+    except (nodes.Missing, Mismatch) as error:
+        return record.Measured("failed", first_line(error), [])
+    except Exception as error:
+        traceback.print_exc()
+        return record.Measured("failed", f"the launcher failed: {first_line(error)}", [])
+
+
 def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> Dict[str, Any]:
-    """The record of this run, whatever happens to it except a signal."""
+    """The record of this run, whatever happens to it except a signal. Raises
+    :class:`series.NoRecord`."""
     task = setup.task
     request, framework = task.request, task.framework
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
@@ -113,24 +164,7 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     if setup.lease and setup.lease.devices and request.accelerator == "cuda":
         hardware = where["hardware"]
         hardware["gpus"] = devices.among(hardware["gpus"], setup.lease.devices)
-    refused = declaration.unsupported(task, len(setup.cores))
-    wrong = packages.wrong_environment(request.prefix, request.pins, installed)
-    wrong = wrong or software.missing(request, setup.common)
-    if refused:
-        measured = record.Measured("unsupported", refused, [])
-    elif wrong:
-        measured = record.Measured("failed", wrong, [])
-    elif setup.lease and setup.lease.refused:
-        measured = record.Measured(*setup.lease.refused, [])
-    else:
-        try:
-            measured = run_ranks(setup, arguments)
-        except (nodes.Missing, Mismatch) as error:
-            measured = record.Measured("failed", first_line(error), [])
-        except Exception as error:
-            traceback.print_exc()
-            text = f"the launcher failed: {first_line(error)}"
-            measured = record.Measured("failed", text, [])
+    measured = refused(setup, installed) or outcome_of(setup, arguments)
     sweep(setup.run)
     version = installed.get(packages.normal(framework.package), "") if framework else ""
     made = record.assemble(task, measured, where, setup.command, started, version)
@@ -141,12 +175,12 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
 
 @contextlib.contextmanager
 def devices_for(
-    request: Request, cores: List[int], common: Dict[str, str]
+    request: Request, is_series: bool, cores: List[int], common: Dict[str, str]
 ) -> Iterator[Optional[Lease]]:
     """The devices that the run has for itself until the end of the context; None where none were
-    asked for. ``cores``: that this process may use; ``common``: variables of all ranks, which
-    see these GPUs alone from now on."""
-    if request.lease is None:
+    asked for, or by a series, whose runs take their own. ``cores``: that this process may use;
+    ``common``: variables of all ranks, which see these GPUs alone from now on."""
+    if request.lease is None or is_series:
         yield None
         return
     wanted = request.devices_per_node
@@ -178,7 +212,7 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
     size = record.bytes_to_reserve(task.case.devices, steps)
     cores = cores_of.allowed()
     common = node.common_environment(request)
-    with devices_for(request, cores, common) as lease:
+    with devices_for(request, isinstance(task.kind, Series), cores, common) as lease:
         started = record.Started.now()  # with its devices: to wait for them is not its own time
         partial = reservation.partial(request.output, identity)
         files = lease.files if lease else []
@@ -201,8 +235,8 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
 def main(arguments: Sequence[str]) -> int:
     """The exit status: 0 whenever a record was written, whatever it says; 2 for a wrong command
     line or an output that is already there; 3 where the output cannot be written; 128 + N after
-    signal N, with no record."""
-    parent = os.environ.pop("FRAMEBENCH_DIE_WITH_PARENT", None)
+    signal N, with no record; that of a run of a series that left none."""
+    parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent:
         signal_when_parent_dies(signal.SIGTERM)
         if str(os.getppid()) != parent:  # it has ended before the kernel could be asked
@@ -221,6 +255,9 @@ def main(arguments: Sequence[str]) -> int:
     except reservation.ReservationError as error:
         print(error, file=sys.stderr)
         return _CANNOT_WRITE
+    except series.NoRecord as error:
+        print(f"a run of the series left no record (exit status {error.status})", file=sys.stderr)
+        return error.status
     except Interrupted as interrupted:
         print(f"interrupted by signal {interrupted.number}: no record", file=sys.stderr)
         return 128 + interrupted.number

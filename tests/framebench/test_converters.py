@@ -11,7 +11,7 @@ from typing import Any
 
 import fastjsonschema
 import pytest
-from framebench.records import converters, parity, peaks, record_sets
+from framebench.records import converters, parity, peaks, record_sets, searches
 
 from ..conftest import ROOT
 
@@ -42,9 +42,10 @@ def test_a_former_record_becomes_a_valid_one_and_loses_nothing(name: str) -> Non
     assert after["format"] == "framebench-record-2"
     assert converters.current(after) == after, "a record of today is changed"
     elsewhere = {"format", "case", "throughput", "unit", "settings", "ranks"}
-    for key in set(before) - elsewhere:
+    of_search = {"batch_per_device", "ended_at", "multiple_of", "at_most"}
+    for key in set(before) - elsewhere - of_search:
         assert after[key] == before[key], key
-    for old, new in zip(before["ranks"], after["ranks"], strict=True):
+    for old, new in zip(before.get("ranks", []), after["ranks"], strict=True):
         assert [*old.values()] == [*new.values()], "a raw value is lost"
 
 
@@ -75,6 +76,22 @@ def test_a_former_probe_is_the_peak_that_it_was(tmp_path: Path) -> None:
             for block in rank["probe"]
         ]
         assert by_framework[framework].tflops == pytest.approx(max(rates), rel=1e-12)
+
+
+def test_a_former_search_is_the_search_that_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "toy" / "toy"
+    folder.mkdir(parents=True)
+    (found,), problems = searches.load(place(folder, "largest_batch").parents[1])
+    assert not problems
+    before = former("largest_batch")
+    assert (found.status, found.batch) == ("ok", before["batch_per_device"])
+    assert found.attempts == before["attempts"]
+    assert found.parameters == {
+        "mode": before["case"]["mode"],
+        "multiple_of": before["multiple_of"],
+        "at_most": before["at_most"],
+    }
+    assert found.record["wall_seconds"] == sum(one["seconds"] for one in before["attempts"])
 
 
 def test_a_former_certificate_is_the_certificate_that_it_was(tmp_path: Path) -> None:

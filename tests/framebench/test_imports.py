@@ -34,7 +34,7 @@ ORDER = (
     "driver",
 )
 #: What runs beside a benchmark, perhaps in a container that has nothing but Python.
-ALONE = ("runs.attempts", "runs.largest_batch", "runs.ensure_environment", "environments.uv")
+ALONE = ("runs.attempts", "runs.ensure_environment", "environments.uv")
 
 
 def imports_of(path: Path) -> Iterator[str]:

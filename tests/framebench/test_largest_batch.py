@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.config.batch_search import Bounds, Tried, next_batch, outcome, simulate
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan, with_found
@@ -21,63 +19,22 @@ from framebench.tables.declared import largest_batch
 from framebench.tables.table import Inputs
 
 from .test_config import CATALOG, changed, settings
+from .test_records import record
 
 HERE = Machine(2, 0, "24 GiB")
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 8, 32, 100])
-def test_finds_the_largest_multiple_that_fits_with_few_tries(step: int) -> None:
-    for at_most in {step, step + 1, 2 * step, 7 * step, 100 * step + 1, 4096}:
-        bounds = Bounds(step, at_most)
-        if not bounds.largest:
-            continue
-        for limit in {*range(0, 12 * step), *range(0, 4100, 37), at_most - 1, at_most}:
-            tried = simulate(lambda batch, limit=limit: batch <= limit, bounds)
-            expected = min(limit // step * step, bounds.largest)
-            found = outcome(tried)
-            if expected:
-                assert found == Tried(expected, "ok"), (bounds, limit, tried)
-            else:
-                assert found == Tried(step, "oom"), "the smallest batch does not fit"
-            assert len({one.batch for one in tried}) == len(tried), "a batch was tried twice"
-            steps = bounds.largest // step
-            assert len(tried) <= 2 * math.log2(steps) + 2, f"{len(tried)} tries of {steps} batches"
-            fits = 0
-            for one in tried:
-                assert one.batch % step == 0
-                assert one.batch <= bounds.largest
-                assert not fits or one.batch <= 2 * fits, "more than twice what fits"
-                fits = max(fits, one.batch) if one.status == "ok" else fits
-
-
-@pytest.mark.parametrize("status", ["failed", "timeout", "unsupported"])
-def test_anything_else_ends_the_search(status: str) -> None:
-    bounds = Bounds(8, 4096)
-    tried = [Tried(8, "ok"), Tried(16, "ok"), Tried(32, status)]
-    assert next_batch(tried, bounds) is None
-    assert outcome(tried) == Tried(32, status)
-
-
-def result(case: dict[str, Any], **other: Any) -> dict[str, Any]:
+def result(case: dict[str, Any], largest: int | None = 24, **other: Any) -> dict[str, Any]:
     """As the search writes it."""
-    attempts = [(8, "ok", 1.0), (16, "ok", 2.0), (32, "oom", None), (24, "ok", 3.0)]
-    return {
-        "format": "framebench-largest-batch-1",
-        "case": {key: value for key, value in case.items() if key != "batch_per_device"},
-        "status": "ok",
-        "reason": "",
-        "batch_per_device": 24,
-        "ended_at": 24,
-        "multiple_of": 8,
-        "at_most": 4096,
-        "framework_version": "2.9.1",
-        "settings": {
-            "accelerator": "cpu",
-            "cores_per_device": 2,
-            "warmup_steps": 1,
-            "timed_steps": 2,
-        },
-        "attempts": [
+    attempts = [(8, "ok", 1.0), (16, "ok", 2.0), (32, "oom", None)]
+    attempts.append((24, other.get("status", "ok"), 3.0))
+    made = record(
+        kind="largest_batch",
+        parameters={"mode": case["mode"], "multiple_of": 8, "at_most": 4096},
+        samples=None,
+        window_seconds=None,
+        ranks=[],
+        attempts=[
             {
                 "batch_per_device": batch,
                 "status": status,
@@ -86,13 +43,18 @@ def result(case: dict[str, Any], **other: Any) -> dict[str, Any]:
                 "peak_host_memory_bytes": held and int(held * 2**30),
                 "memory_limit_bytes": 3 * 2**30,
                 "seconds": 10.0,
-                "record": f"x/b{batch}.json",
+                "record": f"x/batch_per_device-{batch}.json",
             }
             for batch, status, held in attempts
         ],
-        "environment": {"packages": {}, "hardware": {}},
         **other,
+    )
+    made["case"] = {key: case.get(key) for key in made["case"]} | {"batch_per_device": None}
+    made["settings"] |= {"cores_per_device": 2, "warmup_steps": 1, "timed_steps": 2}
+    made["metrics"] = {
+        "largest_batch": {"value": largest, "unit": "samples/device", "better": "higher"}
     }
+    return made
 
 
 SUITE = changed(batch_per_device=[2, "max"], precision=["fp32", "amp"])
@@ -143,10 +105,7 @@ def test_what_was_found_is_planned_like_any_other_batch(tmp_path: Path) -> None:
 
 def test_a_search_without_a_batch_is_run_once_where_it_ended(tmp_path: Path) -> None:
     many = {**SUITE, "repeats": {"at_least": 1, "at_most": 9}}
-    save(
-        tmp_path, plan_of(tmp_path, many), status="failed", reason="at batch 24: no",
-        batch_per_device=None,
-    )  # fmt: skip
+    save(tmp_path, plan_of(tmp_path, many), status="failed", reason="at batch 24: no", largest=None)
     plan = plan_of(tmp_path, many)
     assert "at batch 24: no" in describe(plan)
     runs = [run for run in [*plan.runs, *plan.reserve] if run.case.batch_per_device == 24]
@@ -211,7 +170,7 @@ def test_tables_and_curves_of_results(tmp_path: Path) -> None:
     assert not memory_curves.panels(empty["largest_batch_attempts"], Look([]))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "framebench-largest-batch-1"}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "framebench-record-2"}'])
 def test_what_is_no_result_is_named(tmp_path: Path, text: str) -> None:
     plan = plan_of(tmp_path)
     save(tmp_path, plan)

@@ -236,8 +236,11 @@ def test_the_search_of_a_case_beside_others_is_known_by_its_runs(tmp_path: Path)
     save(tmp_path / "r1.json", content)
     (run,) = record_sets.load(tmp_path).runs
     assert run.conditions.side_by_side
-    case = {"mode": content["kind"], **content["case"]}
-    left = {**content, "case": case, "framework_version": run.case.framework_version}
+    left = {
+        **content,
+        "parameters": {"mode": content["kind"]},
+        "framework_version": run.case.framework_version,
+    }
     found = searches.Result("ok", "", 2, left)
     assert searches.key_of(run) == found.key
 

@@ -39,6 +39,7 @@ ORDER = [
     "record",
     "nodes",
     "start_node",
+    "series",
     "launcher",
     "__main__",
 ]

@@ -90,7 +90,7 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     inner = (host / "log").read_text()
     assert len(list((project.folder / "results" / "probes").rglob("*.json"))) == 1
     assert "attempts --most 1" in inner
-    assert "largest-batch" in inner
+    assert "--kind largest_batch" in inner
     assert sys.executable not in inner, "a Python of the host, which is not in the container"
     assert "a container" in (project.folder / "results" / "report.html").read_text()
     assert "Nothing to be done" in project.run("--cores", "all", *SDM, PATH=path_with(host)).stdout

@@ -36,6 +36,13 @@ def found(project: Project) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in paths]
 
 
+def largest(result: dict[str, Any]) -> int:
+    """The batch that a search found."""
+    value = result["metrics"]["largest_batch"]["value"]
+    assert value == int(value)
+    return int(value)
+
+
 def table(project: Project, name: str) -> list[dict[str, str]]:
     return rows(project.folder / "results" / "tables" / f"{name}.csv")
 
@@ -43,7 +50,7 @@ def table(project: Project, name: str) -> list[dict[str, str]]:
 def assert_largest(result: dict[str, Any]) -> None:
     """By what the tries say themselves: it fits, and one step more would not."""
     attempts = {one["batch_per_device"]: one for one in result["attempts"]}
-    batch, step = result["batch_per_device"], result["multiple_of"]
+    batch, step = largest(result), result["parameters"]["multiple_of"]
     assert batch % step == 0
     assert (attempts[batch]["status"], attempts[batch + step]["status"]) == ("ok", "oom")
     for one in attempts.values():
@@ -67,7 +74,7 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     assert ran.returncode == 0, ran.stdout
     (result,) = found(project)
     assert_largest(result)
-    batch = result["batch_per_device"]
+    batch = largest(result)
     assert 20 < batch < LIMIT // 4
     assert "largest batch of toy toy train" in ran.stdout, "no progress"
     assert "[2/2]" in ran.stdout, "no progress of the runs with it"
@@ -76,12 +83,12 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     assert [(row["batch_per_device"], row["status"]) for row in summary] == [(str(batch), "ok")]
     assert f"{batch} (max)" in summary[0]["remarks"]
     assert summary[0]["repeats"] == "2"
-    (largest,) = table(project, "largest_batch")
-    assert (largest["largest_batch"], largest["status"]) == (str(batch), "ok")
-    assert 0 < float(largest["host_memory_gib"]) <= float(largest["memory_limit_gib"])
+    (row,) = table(project, "largest_batch")
+    assert (row["largest_batch"], row["status"]) == (str(batch), "ok")
+    assert 0 < float(row["host_memory_gib"]) <= float(row["memory_limit_gib"])
     tried = table(project, "largest_batch_attempts")
     assert [int(row["batch_per_device"]) for row in tried[:4]] == [2, 4, 8, 16]
-    assert len(tried) == len(result["attempts"]) == int(largest["attempts"])
+    assert len(tried) == len(result["attempts"]) == int(row["attempts"])
     report = (project.folder / "results" / "report.html").read_text()
     assert "Largest batch" in report
     assert "Memory by batch" in report
@@ -101,7 +108,7 @@ def test_a_batch_asked_for_that_is_also_the_largest_is_measured_once(project: Pr
     project.write_suite({**SUITE, "largest_batch": bounds, "axes": axes})
     ran = project.all()
     assert ran.returncode == 0, ran.stdout
-    assert [result["reason"] for result in found(project)] == ["the bound of the suite: 9"] * 2
+    assert [result["reason"] for result in found(project)] == ["the bound of the search: 9"] * 2
     summary = table(project, "summary")
     assert sorted((row["mode"], row["batch_per_device"]) for row in summary) == [
         ("inference", "4"),
@@ -130,10 +137,10 @@ def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> Non
     ran = project.all(toy="raise_from_batch=16")
     assert ran.returncode == 0, ran.stdout
     (result,) = found(project)
-    assert (result["status"], result["batch_per_device"]) == ("failed", None)
+    assert (result["status"], result["metrics"]["largest_batch"]["value"]) == ("failed", None)
     assert "at batch 16: RuntimeError: the toy is too small" in result["reason"]
-    (largest,) = table(project, "largest_batch")
-    assert (largest["largest_batch"], largest["status"]) == ("", "failed")
+    (searched,) = table(project, "largest_batch")
+    assert (searched["largest_batch"], searched["status"]) == ("", "failed")
     (row,) = table(project, "summary")
     assert (row["status"], row["batch_per_device"], row["repeats"]) == ("failed", "16", "1")
     assert "Nothing to be done" in project.all(toy="raise_from_batch=16").stdout
@@ -142,9 +149,9 @@ def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> Non
     assert again.returncode == 0, again.stdout
     first, second = found(project)
     assert first == result, "the earlier result was changed"
-    assert (second["status"], second["batch_per_device"]) == ("ok", 200)
-    (largest,) = table(project, "largest_batch")
-    assert largest["largest_batch"] == "200"
+    assert (second["status"], largest(second)) == ("ok", 200)
+    (searched,) = table(project, "largest_batch")
+    assert searched["largest_batch"] == "200"
 
 
 def test_no_memory_for_the_smallest_batch_is_oom(project: Project) -> None:

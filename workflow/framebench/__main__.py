@@ -18,10 +18,6 @@ def main(arguments: list[str]) -> int:
         from framebench.runs import attempts
 
         return attempts.main(arguments[1:])
-    if arguments[:1] == ["largest-batch"]:
-        from framebench.runs import largest_batch
-
-        return largest_batch.main(arguments[1:])
     if arguments[:1] == ["environment"]:
         from framebench.runs import ensure_environment
 

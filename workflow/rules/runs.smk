@@ -47,14 +47,12 @@ rule largest_batch:
     resources:
         **driver.resources.asked,
     params:
-        search=driver.runs.search_command,
-        tried=driver.runs.tried_command,
+        command=driver.runs.search_command,
         progress=driver.runs.search_progress,
     message:
         "{params.progress}"
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.search} --output {output:q} --log {log:q}"
-        " -- {params.tried}"
+        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
 
 
 # Looks at what is there when a round is done: batches that were found, and the intervals of the

@@ -6,6 +6,8 @@ import contextlib
 import signal
 
 _PR_SET_PDEATHSIG = 1
+#: The id of the process that a launcher shall not outlive.
+PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
 
 
 def signal_when_parent_dies(number: signal.Signals) -> None:

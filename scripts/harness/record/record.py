@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from harness.kind import AXES
+from harness.kind import AXES, Series
 from harness.measuring import steps
 from harness.messages.report import encodable, shorten
 from harness.record.schema import errors
@@ -36,7 +36,8 @@ class Started:
 class Measured:
     """How the run ended, what each rank left (empty if none was started), and the metrics of a good
     run. On one node: what the watcher saw in the timed window (None if there was none), and the
-    memory held and allowed (likewise). On several: an entry for each of them, which has both."""
+    memory held and allowed (likewise). On several: an entry for each of them, which has both. Of a
+    series: its attempts, and the version that they imported."""
 
     status: str
     reason: str
@@ -45,6 +46,8 @@ class Measured:
     memory: Optional[Dict[str, int]] = None
     nodes: Sequence[Dict[str, Any]] = ()
     metrics: Mapping[str, Optional[float]] = field(default_factory=dict)
+    attempts: Sequence[Dict[str, Any]] = ()
+    framework_version: str = ""
 
 
 def _settings(task: Task) -> Dict[str, Any]:
@@ -103,6 +106,7 @@ def assemble(
     """The record, not yet checked. ``installed_version``: of the framework's distribution, for a
     run that never imported it; "" without a framework."""
     imported = [fields.get("framework_version") for fields in measured.ranks]
+    imported.append(measured.framework_version)
     record: Dict[str, Any] = {
         "format": FORMAT,
         "source": "framebench",
@@ -128,6 +132,8 @@ def assemble(
         record["memory"] = measured.memory
     if measured.nodes:
         record["nodes"] = list(measured.nodes)
+    if isinstance(task.kind, Series):
+        record["attempts"] = list(measured.attempts)
     return record
 
 

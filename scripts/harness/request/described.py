@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from harness import kinds
-from harness.kind import REQUIRED, Parameter
+from harness.kind import REQUIRED, Parameter, Series
 
 #: By parameter.
 Texts = Mapping[str, Sequence[str]]
@@ -14,8 +14,9 @@ Texts = Mapping[str, Sequence[str]]
 def describe(asked: Mapping[str, Texts], folder: Optional[str] = None) -> Dict[str, Any]:
     """For each kind ``{"axes": what of a case it has, "counts_steps", "parameters": {name: the
     values that its texts stand for, or the default}, "faults"}``; ``faults`` are ``{"key":
-    parameter, "found": text, "allowed": words}``. For one that is none, ``{"known": [names of those
-    there are]}``."""
+    parameter, "found": text, "allowed": words}``. Of a series without faults also ``"expect"``: the
+    runs to expect with the first value of each parameter. For one that is none, ``{"known": [names
+    of those there are]}``."""
     return {name: _described(name, texts, folder) for name, texts in asked.items()}
 
 
@@ -34,12 +35,16 @@ def _described(name: str, texts: Texts, folder: Optional[str]) -> Dict[str, Any]
     parameters = {
         name: _values(parameter, texts.get(name), faults) for name, parameter in declared.items()
     }
-    return {
+    described = {
         "axes": [*kind.axes],
         "counts_steps": kind.counts_steps,
         "parameters": parameters,
         "faults": faults,
     }
+    if isinstance(kind, Series) and not faults:
+        first = {name: values[0] for name, values in parameters.items()}
+        described["expect"] = kind.expected(first)
+    return described
 
 
 def _values(parameter: Parameter, texts: Optional[Sequence[str]], faults: Any) -> Sequence[Any]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,11 @@ from .validation import NotAllowed, NotAmong, show
 #: The kinds of measurement that time steps of a model.
 MODES = ("train", "inference")
 #: Kinds that a suite has in another way, and which.
-OTHERWISE = {**dict.fromkeys(MODES, "axes.mode"), "parity": "the target parity"}
+OTHERWISE = {
+    **dict.fromkeys(MODES, "axes.mode"),
+    "parity": "the target parity",
+    "largest_batch": "batch_per_device: max",
+}
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,17 @@ def measurement(
         name: tuple(dict.fromkeys(values)) for name, values in about["parameters"].items()
     }
     return Measurement(kind, axes, about["counts_steps"], parameters)
+
+
+@cache
+def expected_runs(
+    kind: str, parameters: tuple[tuple[str, str], ...], root: Path
+) -> list[dict[str, Any]]:
+    """What the runs of a series are to have, as ``{axis: value}`` each, where nothing is known of
+    it. ``parameters``: name and text of each that is given."""
+    about = _asked(kind, {name: [text] for name, text in parameters}, root, None)
+    runs: list[dict[str, Any]] = about["expect"]
+    return runs
 
 
 def _asked(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -16,7 +16,6 @@ from pydantic import (
 )
 
 from . import kinds, precisions, values
-from .batch_search import Bounds
 from .catalog import Catalog
 from .fields import (
     MILLION,
@@ -116,6 +115,19 @@ class Steps(Keys):
         ),
     ]
     timed: Count
+
+
+class Bounds(NamedTuple):
+    """Which batches per device a search for the largest looks at: multiples of ``multiple_of`` up
+    to ``at_most``."""
+
+    multiple_of: int
+    at_most: int
+
+    @property
+    def largest(self) -> int:
+        """0 where there is none."""
+        return self.at_most // self.multiple_of * self.multiple_of
 
 
 class _BoundsKeys(Keys):

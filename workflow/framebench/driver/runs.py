@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shlex
 from typing import Any
 
 from snakemake.exceptions import IncompleteCheckpointException
@@ -53,17 +52,10 @@ class Runs:
 
     @for_rules
     def search_command(self, wildcards: Wildcards) -> str:
-        """What looks for a largest batch, by runs that :meth:`tried_command` starts."""
-        plan, software = self._work.plan, self._work.software(wildcards)
-        framebench = commands.beside(plan, software, self._provisioning.framebench)
-        words = [*framebench, "largest-batch", *commands.search_bounds(plan)]
-        return shlex.join([*self._provisioning.preparation(wildcards), *words])
-
-    @for_rules
-    def tried_command(self, wildcards: Wildcards) -> str:
         search = self._work.search(wildcards)
         arguments = commands.search_arguments(self._work.plan, search)
-        return self._provisioning.harness(wildcards, arguments)
+        before = self._provisioning.preparation(wildcards)
+        return self._provisioning.harness(wildcards, arguments, before)
 
     @for_rules
     def search_progress(self, wildcards: Wildcards) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -10,10 +9,12 @@ from typing import Any, NamedTuple
 
 from ..cases import matrix
 from ..cases.matrix import Case
-from ..config.batch_search import Bounds, simulate
+from ..config import kinds
+from ..config.catalog import Catalog
+from ..config.suite import Bounds
 from ..files import json_files
 from ..files.attempt_names import attempt_name
-from ..records.searches import Result, parse
+from ..records.searches import KIND, Result, parse
 
 #: Steps of a run that tries a batch: the second is the first to hold the optimizer's state, too.
 WARMUP_STEPS, TIMED_STEPS = 1, 2
@@ -88,8 +89,13 @@ def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Sear
         attempt += 1
 
 
-def guessed(bounds: Bounds) -> list[int]:
-    """The batches that a search may try, of which nothing is known: as if what fits lay in the
-    middle of the bounds, on a logarithmic scale."""
-    middle = math.sqrt(bounds.multiple_of * bounds.largest)
-    return [one.batch for one in simulate(lambda batch: batch <= middle, bounds)]
+def expected(case: Case, bounds: Bounds, catalog: Catalog) -> list[Case]:
+    """The cases that the search of this one may run, of which nothing is known."""
+    parameters = tuple((name, str(value)) for name, value in parameters_of(case, bounds).items())
+    runs = kinds.expected_runs(KIND, parameters, catalog.root)
+    return [case._replace(**run) for run in runs]
+
+
+def parameters_of(case: Case, bounds: Bounds) -> dict[str, Any]:
+    """Those of the kind of measurement that a search is."""
+    return {"mode": case.mode, **bounds._asdict()}

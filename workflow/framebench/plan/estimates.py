@@ -78,6 +78,5 @@ def _guess(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float:
 def of_search(case: Case, settings: Settings, place: Capacity, catalog: Catalog) -> float:
     """Seconds of all runs of a search, which knows as little as this guess."""
     steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
-    tried = batch_searches.guessed(settings.suite.largest_batch)
-    tries = (case._replace(batch_per_device=batch) for batch in tried)
+    tries = batch_searches.expected(case, settings.suite.largest_batch, catalog)
     return sum(_guess(one, steps, place, catalog) for one in tries)

@@ -61,10 +61,34 @@ def _probe(record: Mapping[str, Any]) -> dict[str, Any]:
     return _without_steps(_renewed({**record, "ranks": ranks}, case, "peak", {}, metrics))
 
 
+def _search(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the largest batch: neither when it was looked for was written down, nor by which
+    command."""
+    mode, case = _mode_and_case(result)
+    parameters = {"mode": mode, **_those(result, "multiple_of", "at_most")}
+    found = {"value": result.get("batch_per_device"), "unit": "samples/device", "better": "higher"}
+    if isinstance(case, dict):
+        case = {**case, "batch_per_device": None}
+    kept = ("status", "reason", "framework_version", "settings", "attempts", "environment")
+    record = {
+        "source": "framebench",
+        "repeat": 1,
+        "samples": None,
+        "window_seconds": None,
+        "wall_seconds": _seconds(result.get("attempts")),
+        "started": "",
+        "command": [],
+        "ranks": [],
+        **_those(result, *kept),
+    }
+    return _renewed(record, case, "largest_batch", parameters, {"largest_batch": found})
+
+
 _CONVERTERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "framebench-record-1": _run,
     "framebench-parity-1": _parity,
     "framebench-probe-1": _probe,
+    "framebench-largest-batch-1": _search,
 }
 
 
@@ -100,6 +124,18 @@ def _renamed(fields: Any, old: str, new: str) -> Any:
     if not isinstance(fields, dict):
         return fields
     return {new if key == old else key: value for key, value in fields.items()}
+
+
+def _those(record: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: record[key] for key in keys if key in record}
+
+
+def _seconds(attempts: Any) -> float | None:
+    """Of all together; None where it does not follow from them: the reader says why."""
+    try:
+        return float(sum(one["seconds"] for one in attempts))
+    except (TypeError, KeyError, ValueError, OverflowError):
+        return None
 
 
 def _peak(ranks: Any) -> float | None:

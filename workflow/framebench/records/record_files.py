@@ -133,6 +133,9 @@ def _check_case(record: Mapping[str, Any]) -> None:
     if record["kind"] in MODES:
         needed = ("framework", "model", "precision", "batch_per_device", "compiler")
         steps = ("warmup_steps", "timed_steps")
+    elif record["kind"] == "largest_batch":
+        needed = ("framework", "model", "precision", "compiler")
+        steps = ("warmup_steps", "timed_steps")
     elif record["kind"] in ("parity", "peak"):
         needed = ("framework", "model", "precision")
     missing = [key for key in needed if record["case"][key] is None]

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import fastjsonschema
-
 from ..cases.conditions import Conditions, of_settings
-from ..config.batch_search import FORMAT
 from ..files import json_files
 from ..files.attempt_names import split_attempt
+from . import record_files
 from .run import Problem, Run, cause
 
 FOLDER = "largest_batch"
-_SCHEMA = Path(__file__).parents[2] / "schemas" / "largest_batch.schema.json"
+KIND = "largest_batch"
 
 CASE = ("framework", "framework_version", "model", "mode", "precision", "compiler")
 TOPOLOGY = ("nodes", "devices_per_node")
@@ -35,12 +31,28 @@ _case_of = attrgetter(*CASE, *TOPOLOGY)
 @dataclass(frozen=True)
 class Result:
     """What a search left. ``batch``: the largest that fits or, where ``status`` is not ok, the one
-    at which the search ended; ``content``: all of it."""
+    at which the search ended; ``record``: all of it."""
 
     status: str
     reason: str
     batch: int
-    content: Mapping[str, Any]
+    record: Mapping[str, Any]
+
+    @property
+    def largest(self) -> int | None:
+        """The batch where one was found."""
+        return self.batch if self.status == "ok" else None
+
+    @property
+    def attempts(self) -> list[dict[str, Any]]:
+        """The runs, in their order, as records have them."""
+        return list(self.record["attempts"])
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """``mode`` of the runs, ``multiple_of`` and ``at_most`` in samples."""
+        parameters: Mapping[str, Any] = self.record["parameters"]
+        return parameters
 
     @property
     def key(self) -> Key:
@@ -55,12 +67,13 @@ class Result:
 
     @property
     def _case(self) -> dict[str, Any]:
-        return {**self.content["case"], "framework_version": self.content["framework_version"]}
+        own = {"mode": self.parameters["mode"]}
+        return {**self.record["case"], **own, "framework_version": self.record["framework_version"]}
 
     @property
     def _conditions(self) -> Conditions:
-        length = self.content["case"]["sequence_length"]
-        return _without_steps(of_settings(self.content["settings"], length))
+        length = self.record["case"]["sequence_length"]
+        return _without_steps(of_settings(self.record["settings"], length))
 
 
 def key_of(run: Run) -> Key:
@@ -75,21 +88,24 @@ def _without_steps(conditions: Conditions) -> Conditions:
 
 def parse(content: bytes) -> Result:
     """Raises ValueError with what is wrong."""
-    read = json_files.decode(content)
-    if not isinstance(read, dict) or read.get("format") != FORMAT:
-        raise ValueError("is no result of a search for the largest batch")
-    try:
-        _validator()(read)
-    except fastjsonschema.JsonSchemaValueException as error:
-        raise ValueError(f"breaks the schema of a search's result: {error.message}") from error
-    if all(one["batch_per_device"] != read["ended_at"] for one in read["attempts"]):
-        raise ValueError(f"ended at batch {read['ended_at']}, which it did not try")
-    return Result(read["status"], read["reason"], read["ended_at"], read)
-
-
-@cache
-def _validator() -> Callable[[Any], Any]:
-    return fastjsonschema.compile(json.loads(_SCHEMA.read_text()), use_default=False)
+    record = record_files.parse(content, KIND)
+    missing = {"mode", "multiple_of", "at_most"}.difference(record["parameters"])
+    if missing:
+        raise ValueError(f"is of kind {KIND!r}, but has no {', '.join(sorted(missing))}")
+    attempts, status = record.get("attempts", ()), record["status"]
+    if any("batch_per_device" not in one for one in attempts):
+        raise ValueError(f"is of kind {KIND!r}, but does not say which batches it tried")
+    ended = [
+        one["batch_per_device"] for one in attempts if (one["status"] == "ok") == (status == "ok")
+    ]
+    if not ended:
+        raise ValueError(f"is {status}, but tried no batch of which that holds")
+    batch = ended[-1]
+    if status == "ok":
+        batch = record["metrics"].get(KIND, {}).get("value")
+        if batch not in ended:
+            raise ValueError(f"is ok, but its largest batch, {batch}, is none that fitted")
+    return Result(status, record["reason"], int(batch), record)
 
 
 def load(folder: Path) -> tuple[list[Result], list[Problem]]:

@@ -104,7 +104,7 @@ def render(
     the records."""
     runs = record_set.runs
     cases = {**inputs.cases, **inputs.others}
-    searched = {str(result.content["case"]["framework"]) for result in inputs.searches}
+    searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
     link = partial(to_record, record_set.root, folder)
     ran, ran_left_out = setups.of_runs(runs, look, link)

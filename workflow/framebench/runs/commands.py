@@ -17,6 +17,7 @@ from ..plan import batch_searches
 from ..plan.batch_searches import Search
 from ..plan.planning import Plan, PlannedRun, counts_steps, variables
 from ..plan.side_by_side import lease_name
+from ..records.searches import KIND
 
 #: Steps that are timed part by part behind the window of a training run's first repeat: what a step
 #: consists of does not change from repeat to repeat.
@@ -117,22 +118,19 @@ def run_limit(plan: Plan, seconds: float) -> float:
     return min(limit, cluster.run_limit(seconds)) if cluster else limit
 
 
-def search_bounds(plan: Plan) -> list[str]:
-    """Where to search for a largest batch, as arguments of the search."""
-    bounds = plan.settings.suite.largest_batch
-    return words({"multiple-of": bounds.multiple_of, "at-most": bounds.at_most})
-
-
 def search_arguments(plan: Plan, search: Search) -> list[str]:
-    """What each run of a search has in common, as arguments of the harness: all but the batch."""
+    """What to look for the largest batch of, as arguments of the harness."""
+    case, bounds = search.case, plan.settings.suite.largest_batch
     named = {
-        **_case(plan, search.case),
+        **_case(plan, case),
+        "kind": KIND,
         "batch-per-device": None,
         "warmup-steps": batch_searches.WARMUP_STEPS,
         "timed-steps": batch_searches.TIMED_STEPS,
         **common(plan, plan.settings.time_limit),
     }
-    return [*words(named), *_variables(plan, search.case), "--spare-memory"]
+    parameters = of_kind(batch_searches.parameters_of(case, bounds))
+    return [*words(named), *parameters, *_variables(plan, case), "--spare-memory"]
 
 
 def _case(plan: Plan, case: Case) -> dict[str, object]:

@@ -14,25 +14,24 @@ def searched(inputs: Inputs) -> Iterator[list[Any]]:
     """A row for each search, with the memory at the batch that it gave: of the device that held
     most, and of all processes on the host together."""
     for result in inputs.searches:
-        content = result.content
-        attempts = content["attempts"]
+        attempts = result.attempts
         last = next(one for one in attempts if one["batch_per_device"] == result.batch)
         yield [
             *result.cells,
-            content["batch_per_device"],
+            result.largest,
             result.status,
             result.reason,
             len(attempts),
             *_memory(last),
-            content["multiple_of"],
-            content["at_most"],
+            result.parameters["multiple_of"],
+            result.parameters["at_most"],
         ]
 
 
 def tried(inputs: Inputs) -> Iterator[list[Any]]:
     """A row for each batch that a search tried, in the order of the tries."""
     for result in inputs.searches:
-        for number, one in enumerate(result.content["attempts"], 1):
+        for number, one in enumerate(result.attempts, 1):
             yield [
                 *result.cells,
                 number,
