@@ -61,3 +61,16 @@ SAMPLERS: dict[str, Sampler] = {
 @cache
 def true_median(name: str) -> float:
     return float(np.median(SAMPLERS[name](np.random.default_rng(1), (2_000_000,))))
+
+
+REPEAT_STEPS = 130  # what a p95 needs
+BETWEEN, TOGETHER = 0.02, 0.8
+
+
+def step_times(random: np.random.Generator, repeats: int) -> np.ndarray:
+    """Of so many repeats, shape (repeats, REPEAT_STEPS): skewed, and they hang together in a repeat
+    (first order, TOGETHER), which as a whole is faster or slower (standard deviation BETWEEN)."""
+    noise = random.normal(0.0, 1.0, (REPEAT_STEPS, repeats))
+    for step in range(1, REPEAT_STEPS):
+        noise[step] = TOGETHER * noise[step - 1] + np.sqrt(1 - TOGETHER**2) * noise[step]
+    return np.exp(0.05 * noise.T + random.normal(0.0, BETWEEN, (repeats, 1)))

@@ -239,7 +239,8 @@ def test_ten_steps_have_no_high_percentiles() -> None:
     made = build([run(1.0, mode="inference", step_seconds=tuple(steps))])["inference_step_time"]
     found = only(made)
     assert [math.isnan(found[name]) for name in ("p95_ms", "p99_ms")] == [True, True]
-    assert found["note"] == ("10 steps in a repeat: p90 needs 64, p95 needs 130, p99 needs 662")
+    assert math.isnan(found["p50_ms"])
+    assert found["note"].endswith("p90 needs 64, p95 needs 130, p99 needs 662")
     assert "few" in found["marks"].split()
     assert descriptive.percentile(steps, 0.999) is None
 

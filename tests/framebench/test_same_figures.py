@@ -66,6 +66,7 @@ SPLIT = {
     "variables", "input_pipeline",
 }  # fmt: skip
 
+PERCENTILES = ("p50", "p90", "p95", "p99")
 #: What there was not.
 NEW_TABLES = {"run_phases.csv"}
 NEW_COLUMNS = {
@@ -73,12 +74,16 @@ NEW_COLUMNS = {
     "compiler_speedup.csv": {"baseline_runs"},
     "summary.csv": {"tokens_per_second", "peak_device_memory_bytes", "peak_host_memory_bytes"},
     "split.csv": {"forward_ends"},
+    "latency.csv": {f"{name}_ms_ci_{end}" for name in PERCENTILES for end in ("low", "high")},
 }
 #: A ratio that is no more: its baseline is what nobody runs.
 REFUSED = "no ratio: "
 RATIO = ("speedup", "speedup_ci_low", "speedup_ci_high", "reason")
 #: What of a case the framework decided: in every table of cases.
 DECIDED = {"product_dtypes", "uncompiled"}
+#: What changed on purpose. A p50 is by nearest rank, as other percentiles are, and needs 11 steps
+#: in each repeat; the note says of those that are missing what they need.
+CHANGED_COLUMNS = {"latency.csv": {"p50_ms", "note"}}
 #: A mark of its own, which had none before: the timed steps are too few to see a change in them.
 NEW_MARK = "untested"
 #: What tables were called before.
@@ -189,7 +194,7 @@ def test_every_cell_of_every_table_is_what_it_was(
         for now, then in zip(are, were, strict=True):
             assert now.keys() == then.keys(), f"{table}: other columns"
             refused = RATIO if now.get("reason", "").startswith(REFUSED) else ()
-            for column in then.keys() - {*refused}:
+            for column in then.keys() - {*refused} - CHANGED_COLUMNS.get(table, set()):
                 assert agree(then[column], now[column]), f"{table}: {by_key(then)}: {column}"
 
 

@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from framebench.statistics import descriptive
+from framebench.statistics import descriptive, intervals
 from framebench.statistics.ranks import average_ranks
 from scipy import stats
+
+from .distributions import step_times
 
 
 def test_median_of_an_odd_number_is_the_middle_value() -> None:
@@ -63,6 +65,21 @@ def test_a_percentile_that_is_printed_has_steps_above_it(fraction: float) -> Non
 
     assert missed(draws) <= 0.01 + 3 * (0.01 * 0.99 / 5000) ** 0.5
     assert missed(draws[:, : count // 2]) > 0.1, "half of the steps would do"
+
+
+def test_the_interval_of_a_percentile_is_of_repeats_and_not_of_pooled_steps() -> None:
+    repeats, draws = 7, 1500
+    each = np.sort(step_times(np.random.default_rng(0), repeats * draws), axis=1)
+    # of 130 steps the 124th, as nearest rank has it
+    assert descriptive.percentile(each[0].tolist(), 0.95) == each[0, 123]
+    truth = float(np.median(each[:, 123]))
+    found = [intervals.median_interval(one) for one in each[:, 123].reshape(draws, -1).tolist()]
+    held = np.mean([low <= truth <= high for low, high in filter(None, found)])
+    assert abs(held - 0.95) <= 0.02 + 3 * (0.95 * 0.05 / draws) ** 0.5
+
+    pooled = np.sort(each.reshape(draws, -1), axis=1)
+    low, high = (int(rank) for rank in stats.binom.ppf([0.025, 0.975], pooled.shape[1], 0.95))
+    assert np.mean((pooled[:, low] <= truth) & (truth <= pooled[:, high])) < 0.6
 
 
 def test_ten_steps_have_no_95th_percentile() -> None:

@@ -323,7 +323,7 @@ def test_step_time_is_the_median_over_the_good_repeats_in_milliseconds() -> None
     found = only(build(runs)["inference_step_time"])
     assert (found["samples"], found["note"]) == (3000, "")
     names = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
-    assert [found[name] for name in names] == pytest.approx([1001, 1001, 1800, 1900, 1980])
+    assert [found[name] for name in names] == pytest.approx([1001, 1000, 1800, 1900, 1980])
 
 
 def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
@@ -344,6 +344,30 @@ def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:
     assert found["note"].startswith("63 steps in a repeat: p90 needs 64,")
     mixed = [replace(runs[0], step_seconds=(0.1,) * 1000), runs[1]]
     assert math.isnan(only(build(mixed)["inference_step_time"])["p90_ms"]), "one repeat has too few"
+
+
+def test_a_median_step_needs_eleven() -> None:
+    found = only(
+        build([run(1.0, mode="inference", step_seconds=(0.1,) * 10)])["inference_step_time"]
+    )
+    assert found["mean_ms"] == pytest.approx(100)
+    assert math.isnan(found["p50_ms"])
+    assert found["note"].startswith("10 steps in a repeat: p50 needs 11, p90 needs 64,")
+
+
+def test_the_interval_of_a_percentile_is_that_of_repeats() -> None:
+    tails = (0.20, 0.21, 0.22, 0.23, 0.24, 0.25)
+    runs = [
+        run(1.0, repeat=n, mode="inference", step_seconds=(0.1,) * 50 + (tail,) * 20)
+        for n, tail in enumerate(tails, 1)
+    ]
+    found = only(build(runs)["inference_step_time"])
+    assert found["p90_ms"] == pytest.approx(225)
+    assert 200 <= found["p90_ms_ci_low"] < 210 < 240 < found["p90_ms_ci_high"] <= 250
+    assert (found["p50_ms_ci_low"], found["p50_ms_ci_high"]) == (100, 100)
+    assert math.isnan(found["p95_ms_ci_low"]), "without the figure"
+    five = only(build(runs[:5])["inference_step_time"])
+    assert math.isnan(five["p90_ms_ci_low"]), "without the repeats"
 
 
 def test_failed_and_imported_inference_says_why_it_has_no_step_time() -> None:

@@ -3,16 +3,26 @@ batch on every device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, starmap
 from typing import Any
 
 from ...statistics import descriptive
-from ..columns import NUMBER, RESULT_COLUMNS, WHOLE, Column, shared
+from ..columns import (
+    NUMBER,
+    RESULT_COLUMNS,
+    WHOLE,
+    Column,
+    Row,
+    interval,
+    shared,
+    why_no_interval,
+)
 from ..results import CaseResult, marks_of
 from ..table import Inputs, Table
 
-TAILS = (("p90_ms", 0.9), ("p95_ms", 0.95), ("p99_ms", 0.99))
+#: The part of the steps that lie at or below each.
+PERCENTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95, "p99_ms": 0.99}
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
@@ -21,45 +31,70 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
 
 
 def _row(result: CaseResult) -> list[Any]:
-    """Steps of one repeat resemble each other more than those of others do: pooled they would count
-    as more than they are. So each repeat has percentiles, and the steps that they need."""
     repeats = [[1000 * s for s in run.step_seconds] for run in result.ok if run.step_seconds]
-    fewest = min(map(len, repeats), default=0)
-
-    def of_repeats(figure: Callable[[list[float]], float | None]) -> float | None:
-        figures = [figure(steps) for steps in repeats]
-        known = [one for one in figures if one is not None]
-        return descriptive.median(known) if known and len(known) == len(figures) else None
-
-    tails = {name: of_repeats(partial(descriptive.percentile, fraction=p)) for name, p in TAILS}
-    if result.status != "ok":
-        note = f"{result.status}: {result.reason}"
-    elif not repeats:
-        note = "no step times in these records"
-    else:
-        needed = [
-            f"{name.removesuffix('_ms')} needs {descriptive.samples_needed(p)}"
-            for name, p in TAILS
-            if tails[name] is None
-        ]
-        note = f"{fewest} steps in a repeat: {', '.join(needed)}" if needed else ""
-    middles = of_repeats(descriptive.mean), of_repeats(descriptive.median)
-    count = sum(map(len, repeats))
+    mean, *_ = _over_repeats([descriptive.mean(steps) for steps in repeats])
+    percentiles = {
+        name: _over_repeats([descriptive.percentile(steps, part) for steps in repeats])
+        for name, part in PERCENTILES.items()
+    }
+    missing = [name for name, (figure, *_) in percentiles.items() if figure is None]
     return [
         *result.cells,
         result.status,
-        count,
-        *middles,
-        *tails.values(),
-        note,
+        sum(map(len, repeats)),
+        mean,
+        *chain.from_iterable(percentiles.values()),
+        _note(result, repeats, missing),
         marks_of(result),
     ]
 
 
-def _figure(name: str, what: str, check: str) -> Column:
-    title = name.replace("_", " ")
-    meaning = f"{what}, as the median over repeats"
-    return Column(name, NUMBER, meaning, "ms", title=title, marked=True, check=check)
+def _over_repeats(figures: Sequence[float | None]) -> tuple[float | None, ...]:
+    """The median of a figure of each repeat, and both ends of its interval.
+
+    Steps of one repeat resemble each other more than those of others do: pooled they would count
+    as more than they are. Repeats are independent, so each has a figure of its own, and these alone
+    say how far it can be trusted (independent replications: Law, *Simulation Modeling and
+    Analysis*, 5th ed., 2015, chapter 9). None where a repeat has no figure."""
+    from ...statistics import intervals  # numpy takes its time, and a plan makes no rows
+
+    known = [figure for figure in figures if figure is not None]
+    if not known or len(known) < len(figures):
+        return None, None, None
+    return descriptive.median(known), *(intervals.median_interval(known) or (None, None))
+
+
+def _note(result: CaseResult, repeats: Sequence[Sequence[float]], missing: Sequence[str]) -> str:
+    """Why there is no figure, or not those that are ``missing``."""
+    if result.status != "ok":
+        return f"{result.status}: {result.reason}"
+    if not repeats:
+        return "no step times in these records"
+    needed = [
+        f"{name.removesuffix('_ms')} needs {descriptive.samples_needed(PERCENTILES[name])}"
+        for name in missing
+    ]
+    return f"{min(map(len, repeats))} steps in a repeat: {', '.join(needed)}" if needed else ""
+
+
+def _percentile(name: str, part: float) -> list[Column]:
+    short = name.removesuffix("_ms")
+    meaning = (
+        f"{100 * part:.0f}th percentile of the steps of a repeat, by nearest rank, as the median "
+        f"over repeats; it needs {descriptive.samples_needed(part)} steps in each"
+    )
+    check = "percentiles"
+    return [
+        Column(name, NUMBER, meaning, "ms", title=f"{short} ms", marked=True, check=check),
+        *interval(
+            name, f"the {short}", "ms", title="95 % interval", optional=True, check=check,
+            why=_why_no_interval(name),
+        ),
+    ]  # fmt: skip
+
+
+def _why_no_interval(name: str) -> Callable[[Row], str]:
+    return lambda row: "" if row[name] is None else why_no_interval(row)
 
 
 STEP_TIME = Table(
@@ -68,17 +103,24 @@ STEP_TIME = Table(
     explanation="Milliseconds of one inference step, that is of one batch on every device. It is "
     "no latency of a service: the inputs lie on the device, and the next step is asked for when "
     "the one before has been, so nothing waits for a request, or in a queue. Each figure is the "
-    "median over repeats of that of one repeat. Percentiles are nearest-rank and need enough steps "
-    "in every repeat to exist (64 for p90, 662 for p99); samples are the steps of all repeats.",
+    "median over repeats of that of one repeat, and its interval that of repeats: steps of one "
+    "repeat resemble each other. Percentiles are nearest-rank (definition 1 of Hyndman and Fan), a "
+    "step time that occurred. They need so many steps in every repeat that two or more lie above "
+    "the true percentile with a confidence of 99 %; samples are the steps of all repeats.",
     columns=(
         *RESULT_COLUMNS,
         *shared("status"),
         Column("samples", WHOLE, "timed steps of all repeats", check="repeats"),
-        _figure("mean_ms", "mean time of a step", "mean"),
-        _figure("p50_ms", "median time of a step", "percentiles"),
-        _figure("p90_ms", "90th percentile of the steps", "percentiles"),
-        _figure("p95_ms", "95th percentile of the steps", "percentiles"),
-        _figure("p99_ms", "99th percentile of the steps", "percentiles"),
+        Column(
+            "mean_ms",
+            NUMBER,
+            "mean time of a step of a repeat, as the median over repeats",
+            "ms",
+            title="mean ms",
+            marked=True,
+            check="mean",
+        ),
+        *chain.from_iterable(starmap(_percentile, PERCENTILES.items())),
         *shared("note", "marks"),
     ),
     rows=rows,
