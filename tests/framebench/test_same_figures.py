@@ -68,7 +68,7 @@ SPLIT = {
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
 #: What there was not.
-NEW_TABLES = {"run_phases.csv"}
+NEW_TABLES = {"run_phases.csv", "suite_phases.csv"}
 NEW_COLUMNS = {
     "compare.csv": {"parameters", "metric"},
     "compiler_speedup.csv": {"baseline_runs"},

@@ -36,6 +36,7 @@ from . import (
     measured_panels,
     memory_curves,
     panels,
+    phase_bars,
     scaling_curves,
     setups,
 )
@@ -213,6 +214,11 @@ def _plots(
         "compiler_speedup": alone(
             panels.ratios(tables["compiler_speedup"], look, "compiled against not compiled")
         ),
+        **{
+            name: alone(drawn(tables[name]))
+            for name, drawn in phase_bars.DRAWN.items()
+            if name in tables and len(tables[name])
+        },
         "largest_batch_attempts": alone(
             memory_curves.panels(tables["largest_batch_attempts"], look)
             if "largest_batch_attempts" in tables

@@ -1,17 +1,22 @@
-"""Where the wall time of a run goes, as a table: how much of it is what was measured."""
+"""Where the wall time of runs goes, as tables: of all runs together, and of a run of each case."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from ...records.phases import Phases
+from ...records.run import Run
 from ...statistics import descriptive
-from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, Column, shared
+from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, WHOLE, Column, shared
+from ..measured import runs_in
 from ..results import CaseResult
 from ..table import Inputs, Table
 
-_WORDS = {
+#: Title and meaning of each phase.
+WORDS = {
     "imports": ("import", "time to import the framework"),
     "build": ("build", "time to build the model and to move its inputs"),
     "first_step": ("first step", "time of the first step, which compiles what is compiled"),
@@ -19,6 +24,9 @@ _WORDS = {
     "window": ("window", "time of the timed window"),
     "other": ("other", "rest of the wall time: starting, checks, collectives, the split, the end"),
 }
+#: The row of all runs together.
+ALL = "all"
+_WINDOW = Phases._fields.index("window")
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
@@ -31,12 +39,69 @@ def _row(result: CaseResult) -> list[Any]:
     some = [run.phases for run in result.ok if run.phases]
     seconds = [descriptive.median(values) for values in zip(*some, strict=True)]
     if not seconds:
-        return [*result.cells, *[None] * (len(_WORDS) + 2), "these records do not tell it"]
+        return [*result.cells, *[None] * (len(WORDS) + 2), "these records do not tell it"]
     whole = sum(seconds)
-    timed = seconds[Phases._fields.index("window")]
-    return [*result.cells, whole, *seconds, timed / whole, ""]
+    return [*result.cells, whole, *seconds, seconds[_WINDOW] / whole, ""]
 
 
+def suite_rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """The sums over all runs of ours that say how long they took, and over those in each
+    framework, the longest first."""
+    results = chain(inputs.cases.values(), inputs.others.values())
+    ours = {id(run): run for one in results for run in one.runs if run.record and run.wall_seconds}
+    frameworks: dict[str, list[Run]] = defaultdict(list)
+    for run in ours.values():
+        frameworks[runs_in(run.case)].append(run)
+    summed = [_sums(name, some) for name, some in frameworks.items()]
+    if len(summed) > 1:
+        summed.append(_sums(ALL, list(ours.values())))
+    return iter(sorted(summed, key=lambda row: (row[0] != ALL, -row[2])))
+
+
+def _sums(name: str, runs: Sequence[Run]) -> list[Any]:
+    told = [run.phases for run in runs if run.phases]
+    seconds = [sum(values) for values in zip(*told, strict=True)]
+    unsplit = sum(run.wall_seconds or 0.0 for run in runs if not run.phases)
+    whole = sum(seconds) + unsplit
+    if not seconds:
+        return [name, len(runs), whole, *[None] * len(WORDS), unsplit, None]
+    return [name, len(runs), whole, *seconds, unsplit, seconds[_WINDOW] / whole]
+
+
+_SECONDS = tuple(
+    Column(f"{name}_seconds", NUMBER, what, "s", title=f"{title} s", form=TENTHS)
+    for name, (title, what) in WORDS.items()
+)
+_TIMED = Column(
+    "timed_share", NUMBER, "the timed window over the whole", title="timed %", form=PERCENT
+)
+SUITE = Table(
+    name="suite_phases",
+    title="All runs together",
+    explanation="Where the time went: seconds of all runs together, by what they were spent on, "
+    "and of those in each framework. Only the window is measured: timed % is its part of the "
+    "whole. Runs that were tried again, probes, comparisons with the reference and the building of "
+    "environments are not in it; runs that were side by side count one by one.",
+    columns=(
+        *shared("framework"),
+        Column("runs", WHOLE, "runs that say how long they took"),
+        Column(
+            "suite_seconds", NUMBER, "wall time of these runs", "s", title="whole s", form=TENTHS
+        ),
+        *_SECONDS,
+        Column(
+            "unsplit_seconds", NUMBER,
+            "wall time of runs whose records do not tell their phases: those that failed, and "
+            "other kinds of measurement", "s", title="not told s", form=TENTHS,
+        ),
+        _TIMED,
+    ),
+    rows=suite_rows,
+    group="Where the time goes",
+    heading="Where the wall time went",
+    needs="suite_seconds",
+    keys=("framework",),
+)  # fmt: skip
 TABLE = Table(
     name="run_phases",
     title="Phases of a run",
@@ -46,18 +111,13 @@ TABLE = Table(
     columns=(
         *RESULT_COLUMNS,
         Column("run_seconds", NUMBER, "sum of all phases", "s", title="whole s", form=TENTHS),
-        *(
-            Column(f"{name}_seconds", NUMBER, what, "s", title=f"{title} s", form=TENTHS)
-            for name, (title, what) in _WORDS.items()
-        ),
-        Column(
-            "timed_share", NUMBER, "the timed window over all phases", title="timed %",
-            form=PERCENT,
-        ),
+        *_SECONDS,
+        _TIMED,
         *shared("reason"),
     ),
     rows=rows,
     group="Where the time goes",
+    heading="Where the wall time went",
     needs="run_seconds",
-)  # fmt: skip
-TABLES = (TABLE,)
+)
+TABLES = (SUITE, TABLE)
