@@ -113,7 +113,7 @@ def test_bars_are_as_long_as_their_phases_and_in_units_that_can_be_read() -> Non
     )
     (plot,) = phase_bars.of_cases(made)
     assert ">minutes<" in plot.svg
-    assert ">8<" in plot.svg, "480 seconds"
+    assert ">8.0<" in plot.svg, "480 seconds"
     assert "resnet50_v1.5, train" in plot.svg
     assert plot.caption.endswith("Nothing is left out (cases: 1)."), "the other tells nothing"
     assert "warm-up" not in plot.svg, "no colour for what took no time"

@@ -71,7 +71,7 @@ PERCENTILES = ("p50", "p90", "p95", "p99")
 NEW_TABLES = {"run_phases.csv", "suite_phases.csv"}
 NEW_COLUMNS = {
     "compare.csv": {"parameters", "metric"},
-    "compiler_speedup.csv": {"baseline_runs"},
+    "compiler_speedup.csv": {"baseline_runs", "steps_to_pay"},
     "summary.csv": {"tokens_per_second", "peak_device_memory_bytes", "peak_host_memory_bytes"},
     "split.csv": {"forward_ends"},
     "latency.csv": {f"{name}_ms_ci_{end}" for name in PERCENTILES for end in ("low", "high")},

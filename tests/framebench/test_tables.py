@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from framebench.files import whole_files
+from framebench.records.phases import Phases
 from framebench.records.run import Doubt, Run
 from framebench.tables import frames, registry
 from framebench.tables.grouping import group
@@ -264,6 +265,36 @@ def test_a_baseline_says_how_it_runs_and_what_nobody_does_is_none() -> None:
     assert math.isnan(found["jax"]["speedup"])
     assert found["jax"]["throughput_baseline"] == 10.0, "the figure itself is no secret"
     assert found["jax"]["reason"] == "no ratio: it runs op by op without jit, as nobody does"
+
+
+def compiled_and_not(*speedups: float, **first_steps: float) -> list[Run]:
+    """Repeats of a batch of 32, whose steps take 3.2 s without a compiler."""
+    start = Phases(imports=1.0, build=5.0, first_step=4.0, warm_up=0.0, window=1.0, other=0.0)
+    slow = first_steps.get("compiled", 4.0)
+    plain = repeats(*[10.0] * len(speedups), phases=start)
+    values = [10.0 * speedup for speedup in speedups]
+    return [*plain, *repeats(*values, compiler="xla", phases=start._replace(first_step=slow))]
+
+
+def test_a_compiler_has_paid_when_its_steps_have_gained_what_it_took() -> None:
+    found = only(build(compiled_and_not(*[2.0] * 6, compiled=36.0))["compiler_speedup"])
+    assert found["steps_to_pay"] == 20, "32 s longer at the start, 1.6 s less in each step"
+    found = only(build(compiled_and_not(*[2.0] * 6, compiled=3.0))["compiler_speedup"])
+    assert found["steps_to_pay"] == 0, "its first step was faster, too"
+
+
+@pytest.mark.parametrize(
+    ("speedups", "why"),
+    [
+        ([2.0] * 2, "needs 4 repeats"),
+        ([0.5] * 6, "never: it is slower"),
+        ([0.9, 0.95, 1.0, 1.0, 1.05, 1.1], "no gain is shown"),
+    ],
+)
+def test_a_gain_that_is_not_shown_pays_for_nothing(speedups: list[float], why: str) -> None:
+    made = build(compiled_and_not(*speedups, compiled=36.0))["compiler_speedup"]
+    assert only(made)["steps_to_pay"] is pd.NA
+    assert why in in_markdown("compiler_speedup", made)
 
 
 def test_an_imported_baseline_is_what_its_source_says() -> None:

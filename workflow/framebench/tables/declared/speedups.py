@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...config import catalog, precisions
-from ..columns import NUMBER, RATE, RESULT_COLUMNS, TEXT, Column, Row, shared
+from ...statistics import descriptive
+from ..columns import (
+    COUNT,
+    NUMBER,
+    RATE,
+    RESULT_COLUMNS,
+    TEXT,
+    Column,
+    Row,
+    shared,
+    why_no_ratio_interval,
+)
 from ..ratios import ratio
 from ..results import UNCOMPILED, CaseResult, marks_of
 from ..table import Fields, Inputs, Table
@@ -30,6 +42,8 @@ BASELINE_RUNS = Column(
     "how the framework runs without the compiler: `op by op`, `eager`, or as a `graph`",
     title="baseline runs",
 )
+#: As far as both tables have the same.
+COLUMN_NAMES = tuple(column.name for column in COLUMNS)
 
 
 def of_precisions(inputs: Inputs) -> Iterator[list[Any]]:
@@ -46,11 +60,42 @@ def of_compilers(inputs: Inputs) -> Iterator[list[Any]]:
     for result in inputs.cases.values():
         if result.case.compiler != UNCOMPILED:
             base = inputs.cases.get(result.key.at(compiler=UNCOMPILED))
-            yield [*_row(result, base, "uncompiled", refused=_no_baseline(base)), _runs(base)]
+            cells = _row(result, base, "uncompiled", refused=_no_baseline(base))
+            low = cells[COLUMN_NAMES.index("speedup_ci_low")]
+            paid = steps_to_pay(result, base) if base and low is not None and low > 1 else None
+            yield [*cells, base.uncompiled if base else "", paid]
 
 
-def _runs(base: CaseResult | None) -> str:
-    return base.uncompiled if base else ""
+def steps_to_pay(result: CaseResult, base: CaseResult) -> int | None:
+    """After how many steps a compiler has gained what it took at the start; None where that is
+    not recorded, or ``result`` is no faster.
+
+    1. What it took: until the first step was done (building and that step, because some compile
+       ahead of time), less the same without it; medians over repeats.
+    2. What a step gains: the difference of their times, which are total batch / throughput.
+    """
+    compiled, plain = _start_seconds(result), _start_seconds(base)
+    if compiled is None or plain is None or not (result.throughput and base.throughput):
+        return None
+    gain = result.case.total_batch * (1 / base.throughput - 1 / result.throughput)
+    return max(0, math.ceil((compiled - plain) / gain)) if gain > 0 else None
+
+
+def _start_seconds(result: CaseResult) -> float | None:
+    """Of building and the first step, the median over the repeats whose records tell it."""
+    seconds = [run.phases.build + run.phases.first_step for run in result.ok if run.phases]
+    return descriptive.median(seconds) if seconds else None
+
+
+def _why_not_paid(row: Row) -> str:
+    """Where there is no ratio its reason says it."""
+    if row["speedup"] is None:
+        return ""
+    if row["speedup_ci_low"] is None:
+        return why_no_ratio_interval("speedup")(row)
+    if row["speedup_ci_high"] < 1:
+        return "never: it is slower"
+    return "no gain is shown" if row["speedup_ci_low"] <= 1 else "not recorded"
 
 
 def _no_baseline(base: CaseResult | None) -> str:
@@ -95,6 +140,15 @@ PRECISIONS = Table(
     sectioned=True,
     behind=_both_precisions,
 )
+STEPS_TO_PAY = Column(
+    "steps_to_pay",
+    COUNT,
+    "steps until the compiler has gained what building and the first step took longer with it",
+    title="paid after steps",
+    why=_why_not_paid,
+    about="A compiler has paid after so many steps as gain what building the model and its first "
+    "step took longer with it. That is shown where the interval of the speed-up lies above 1.",
+)
 COMPILERS = Table(
     name="compiler_speedup",
     title="Speed-up by the framework's compiler",
@@ -102,7 +156,7 @@ COMPILERS = Table(
     "that is differs: a compiler gains more over operations run one by one than over a graph that "
     "is optimized already, so ratios of frameworks whose baseline runs otherwise do not compare. "
     "Ratios come from unrounded medians.",
-    columns=(*COLUMNS, BASELINE_RUNS),
+    columns=(*COLUMNS, BASELINE_RUNS, STEPS_TO_PAY),
     rows=of_compilers,
     group="Speed-ups",
     heading="Compilers",
