@@ -22,7 +22,7 @@ class OnCluster:
     def __init__(self, project: Project, cluster: Cluster) -> None:
         self.project, self.cluster = project, cluster
         # Jobs are looked at often, because tests wait for them.
-        project.snakemake = (str(Path(__file__).with_name("impatient.py")),)
+        project.snakemake = str(Path(__file__).with_name("impatient.py"))
 
     @property
     def folder(self) -> Path:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import csv
 import os
 import signal
-import subprocess
 from itertools import combinations
 
 import pytest
 
 from ..processes import PATIENCE, wait_for
+from ..workflow.snakemake_server import SnakemakeCall
 from .project import OnCluster, hosts, overlap
 
 SLOW = "sleep=1.5"  # four steps a run
@@ -19,7 +19,7 @@ RUNS = 3
 WORDS = ("--until", "benchmark")  # of what follows the runs, only a cancelled job's test asks
 
 
-def begin(project: OnCluster) -> tuple[subprocess.Popen[str], int]:
+def begin(project: OnCluster) -> tuple[SnakemakeCall, int]:
     """A workflow of two-node runs, two at a time, of which one has finished, and the number of a
     job that has not run for long: one that had to wait for another."""
     project.suite(1, nodes=[2], devices_per_node=[1], batch_per_device=[1, 2, 3])
@@ -36,7 +36,7 @@ def begin(project: OnCluster) -> tuple[subprocess.Popen[str], int]:
     return workflow, wait_for(begun, "another job to run")
 
 
-def ended(workflow: subprocess.Popen[str]) -> str:
+def ended(workflow: SnakemakeCall) -> str:
     """What a workflow printed that must fail, and must not hang."""
     output, _ = workflow.communicate(timeout=PATIENCE)
     assert workflow.returncode != 0, output

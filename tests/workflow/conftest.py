@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ..processes import heed_signals, wait_for
+from ..processes import wait_for
+from .snakemake_server import SnakemakeCall, snakemake_server
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("workflow", "scripts", "envs", "config", "profiles")
@@ -39,24 +40,17 @@ class Project:
 
     folder: Path
     first: subprocess.CompletedProcess[str] | None = None
-    started: list[subprocess.Popen[str]] = field(default_factory=list)
-    snakemake: tuple[str, ...] = ("-m", "snakemake")
+    started: list[SnakemakeCall] = field(default_factory=list)
+    snakemake: str = "snakemake"  # the module or script of its main program
 
     def write_suite(self, suite: dict[str, object]) -> None:
         (self.folder / "config" / "suites" / "toy.yaml").write_text(yaml.safe_dump(suite))
 
-    def start(self, *arguments: str, toy: str = "", **more: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, toy: str = "", **more: str) -> SnakemakeCall:
         """Snakemake in a process group of its own, as a terminal would start it."""
-        process = subprocess.Popen(
-            [sys.executable, *self.snakemake, *arguments],
-            cwd=self.folder,
-            env={**os.environ, "FRAMEBENCH_TOY": toy, **more},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-            preexec_fn=heed_signals,
-        )
+        variables = {**os.environ, "FRAMEBENCH_TOY": toy, **more}
+        server = snakemake_server()
+        process = server.start(self.snakemake, list(arguments), self.folder, variables)
         self.started.append(process)
         return process
 
@@ -166,7 +160,7 @@ onstart:
 
 def held_call(
     project: Project, name: str, results: str, seconds: float, **variables: str
-) -> subprocess.Popen[str]:
+) -> SnakemakeCall:
     """A call that waits so long before its first job; the file NAME says that it does."""
     (project.folder / "held.smk").write_text(HELD)
     variables |= {"HELD": str(project.folder / name), "HELD_SECONDS": str(seconds)}

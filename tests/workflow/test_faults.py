@@ -16,11 +16,12 @@ from harness.machine import cores
 from ..hog import hog
 from ..processes import wait_for
 from .conftest import RUNS, SUITE, Project
+from .snakemake_server import SnakemakeCall
 
 SLOW = "sleep=0.4"  # four steps a run: long enough to be interrupted in the middle
 
 
-def started_after_first_record(project: Project) -> subprocess.Popen[str]:
+def started_after_first_record(project: Project) -> SnakemakeCall:
     """A workflow in the middle of its second run."""
     workflow = project.start("--cores", "all", toy=SLOW)
     wait_for(project.records, "a run to finish")

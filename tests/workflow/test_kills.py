@@ -18,6 +18,7 @@ import pytest
 from framebench.records import record_sets
 
 from .conftest import CASES, SUITE, Project, make_project
+from .snakemake_server import SnakemakeCall
 
 MOMENTS, PROJECTS = 50, 3
 MOST = 4  # moments of one call
@@ -38,7 +39,7 @@ def projects(tmp_path: Path) -> Iterator[list[Project]]:
         project.kill_all()
 
 
-def begin(project: Project) -> subprocess.Popen[str]:
+def begin(project: Project) -> SnakemakeCall:
     return project.start(*WORDS, toy=BEHAVIOUR, TMPDIR=str(project.folder / "tmp"))
 
 
@@ -52,7 +53,7 @@ def kill_in_a_run(project: Project, chance: random.Random) -> bool:
     return bool(running)
 
 
-def kill_call(project: Project, workflow: subprocess.Popen[str], chance: random.Random) -> None:
+def kill_call(project: Project, workflow: SnakemakeCall, chance: random.Random) -> None:
     """Snakemake alone, or with its process group, or, at the end of what a call is watched, any
     process of a run: also the guard, behind which nothing else is killed."""
     kind = chance.choice(["snakemake", "snakemake", "group", "group", "scripts/harness"])
@@ -64,9 +65,7 @@ def kill_call(project: Project, workflow: subprocess.Popen[str], chance: random.
             os.kill(chance.choice(running) if running else workflow.pid, signal.SIGKILL)
 
 
-def wait_for_moment(
-    project: Project, workflow: subprocess.Popen[str], chance: random.Random
-) -> bool:
+def wait_for_moment(project: Project, workflow: SnakemakeCall, chance: random.Random) -> bool:
     """One of the call: mostly when it measures. Whether the call still goes on."""
     if chance.random() < 0.75:
         while workflow.poll() is None and not project.pids("scripts/harness", "--output"):
