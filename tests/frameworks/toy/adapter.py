@@ -190,7 +190,7 @@ class ToyAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         return self.ring.all_reduce([value])[0] if self.ring else value
 
     def exchange(self, array: Any) -> Exchange:
-        held = [array.astype(float)]
+        held = [array]
 
         def run() -> None:
             held[0] = self.ring.sum(held[0]) + ("wrong_sum" in self.does)

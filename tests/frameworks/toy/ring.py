@@ -39,12 +39,13 @@ class Ring:
 
     @staticmethod
     def _receive(peer: socket.socket, size: int) -> bytearray:
-        content = bytearray()
-        while len(content) < size:
-            part = peer.recv(size - len(content))
-            if not part:
+        content = bytearray(size)
+        missing = memoryview(content)
+        while missing:
+            received = peer.recv_into(missing)
+            if not received:
                 raise ConnectionResetError("connection closed by peer")
-            content += part
+            missing = missing[received:]
         return content
 
     def all_reduce(self, values: Sequence[float]) -> list[float]:
@@ -56,13 +57,16 @@ class Ring:
         return list(array("d", self._reduce(array("d", values).tobytes(), added)))
 
     def sum(self, values: Any) -> Any:
-        """The same of a numpy array of float64."""
+        """The same of a numpy array."""
         import numpy as np
 
-        def added(content: bytes, other: bytes) -> bytes:
-            return (np.frombuffer(content) + np.frombuffer(other)).tobytes()
+        def array_of(content: bytes) -> Any:
+            return np.frombuffer(content, values.dtype)
 
-        return np.frombuffer(self._reduce(values.tobytes(), added))
+        def added(content: bytes, other: bytes) -> bytes:
+            return (array_of(content) + array_of(other)).tobytes()
+
+        return array_of(self._reduce(values.tobytes(), added))
 
     def _reduce(self, content: bytes, added: Callable[[bytes, bytes], bytes]) -> bytes:
         if self.rank == 0:
@@ -70,7 +74,7 @@ class Ring:
                 content = added(content, self._receive(peer, len(content)))
         for peer in self._peers:
             peer.sendall(content)
-        return content if self.rank == 0 else bytes(self._receive(self._peers[0], len(content)))
+        return content if self.rank == 0 else self._receive(self._peers[0], len(content))
 
     def close(self) -> None:
         for peer in self._peers:
