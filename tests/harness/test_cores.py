@@ -92,14 +92,14 @@ def test_no_device_shares_a_physical_core_where_there_are_enough(topology: str) 
     whole = len({tuple(siblings(core)) for core in range(logical)})
     for count in range(1, logical + 1):
         for per_device in range(1, logical // count + 1):
-            dealt = cores.deal(range(logical), count, per_device, siblings)
+            dealt = cores.deal(range(logical), count, per_device, siblings, ())
             assert [len(own) for own in dealt] == [per_device] * count
             given = [core for own in dealt for core in own]
             assert len(set(given)) == len(given), "a core was given twice"
             used = [{tuple(siblings(core)) for core in own} for own in dealt]
             if count * per_device <= whole:
                 assert sum(map(len, used)) == count * per_device, "threads of one core count twice"
-                one = cores.deal(range(logical), 1, per_device, siblings)
+                one = cores.deal(range(logical), 1, per_device, siblings, ())
                 assert dealt[0] == one[0], "one alone is not like one of many"
             threads = len(siblings(0))
             if topology.endswith("threads") and count * -(-per_device // threads) <= whole:
@@ -109,7 +109,7 @@ def test_no_device_shares_a_physical_core_where_there_are_enough(topology: str) 
 def test_four_cores_with_two_threads() -> None:
     _, siblings = TOPOLOGIES["4 cores, 2 threads"]
     dealt = {
-        (count, size): cores.deal(range(8), count, size, siblings)
+        (count, size): cores.deal(range(8), count, size, siblings, ())
         for count, size in [(2, 2), (2, 4), (2, 3), (1, 6), (8, 1)]
     }
     assert dealt[2, 2] == [[0, 1], [2, 3]]
@@ -119,9 +119,48 @@ def test_four_cores_with_two_threads() -> None:
     assert dealt[8, 1] == [[0], [4], [1], [5], [2], [6], [3], [7]]
 
 
+#: Logical cores of each NUMA node: numbered in turn, or one after the other; with second threads.
+NODES: dict[str, list[list[int]]] = {
+    "two nodes of 4 in turn": [[0, 2, 4, 6], [1, 3, 5, 7]],
+    "two nodes of 4": [[0, 1, 2, 3], [4, 5, 6, 7]],
+    "two nodes of 4, one with fewer that may be used": [[0, 1, 2], [4, 5, 6, 7]],
+    "four nodes of 2": [[0, 1], [2, 3], [4, 5], [6, 7]],
+}
+
+
+@pytest.mark.parametrize("named", NODES)
+def test_no_device_has_cores_of_two_numa_nodes_where_there_is_room_within(named: str) -> None:
+    nodes = NODES[named]
+    usable = sorted(core for own in nodes for core in own)
+    for per_device in range(1, len(usable) + 1):
+        room = sum(len(own) // per_device for own in nodes)
+        for count in range(1, len(usable) // per_device + 1):
+            dealt = cores.deal(usable, count, per_device, alone, nodes)
+            given = [core for own in dealt for core in own]
+            assert len(set(given)) == len(given) == count * per_device
+            places = [sum(bool(set(node) & set(own)) for node in nodes) for own in dealt]
+            if count <= room:
+                assert places == [1] * count, (per_device, dealt)
+                assert dealt[0] == cores.deal(usable, 1, per_device, alone, nodes)[0]
+
+
+def test_a_device_of_two_threads_a_core_is_within_a_numa_node() -> None:
+    nodes = [[0, 2, 4, 6], [1, 3, 5, 7]]  # four physical cores, two threads each
+
+    def siblings(core: int) -> list[int]:
+        return [core % 4, core % 4 + 4]
+
+    assert cores.deal(range(8), 2, 2, siblings, nodes) == [[0, 2], [1, 3]]
+    assert cores.deal(range(8), 2, 4, siblings, nodes) == [[0, 2, 4, 6], [1, 3, 5, 7]]
+
+
+def test_cores_whose_numa_node_is_not_known_are_dealt_last() -> None:
+    assert cores.deal(range(4), 2, 1, alone, [[2]]) == [[2], [0]]
+
+
 def test_only_allowed_threads_are_dealt() -> None:
     _, siblings = TOPOLOGIES["4 cores, 2 threads"]
     assert cores.physical([0, 4, 5, 7], siblings) == [[0, 4], [5], [7]]
-    assert cores.deal([0, 4, 5, 7], 3, 1, siblings) == [[0], [5], [7]]
-    assert cores.deal([0, 4, 5, 7], 2, 2, siblings) == [[0, 4], [5, 7]]
-    assert cores.deal([0, 1], 2, 1, lambda core: [0, 1]) == [[0], [1]], "one core for both"
+    assert cores.deal([0, 4, 5, 7], 3, 1, siblings, ()) == [[0], [5], [7]]
+    assert cores.deal([0, 4, 5, 7], 2, 2, siblings, ()) == [[0, 4], [5, 7]]
+    assert cores.deal([0, 1], 2, 1, lambda core: [0, 1], ()) == [[0], [1]], "one core for both"

@@ -37,6 +37,13 @@ def names(of: lease.Lease) -> list[str]:
 # ---- which devices there are ---------------------------------------------------------------------
 
 
+@pytest.fixture
+def no_numa_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of made-up cores this machine's kernel knows nothing."""
+    monkeypatch.setattr(cores, "by_numa_node", dict)
+
+
+@pytest.mark.usefixtures("no_numa_nodes")
 def test_a_core_is_taken_with_the_other_threads_of_its_physical_core() -> None:
     """Four physical cores with two threads each, numbered as Linux does."""
 
@@ -105,6 +112,7 @@ def test_numbers_in_an_order_of_cudas_own_are_refused() -> None:
 
 
 @pytest.mark.usefixtures("gpus")
+@pytest.mark.usefixtures("no_numa_nodes")
 def test_a_gpu_has_the_same_cores_whoever_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those near to it, dealt out among all GPUs of the machine."""
 

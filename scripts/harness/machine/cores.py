@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 #: What the numeric libraries underneath the frameworks read to size their thread pools.
 THREAD_VARIABLES = (
@@ -35,22 +36,24 @@ def siblings(core: int) -> List[int]:
         return [core]
 
 
+def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]:
+    """The logical cores of each NUMA node; {} where the kernel does not tell."""
+    found: Dict[int, List[int]] = {}
+    try:
+        names = [name for name in os.listdir(root) if name[:4] == "node" and name[4:].isdigit()]
+    except OSError:
+        return {}
+    for name in sorted(names, key=lambda name: int(name[4:])):
+        path = os.path.join(root, name, "cpulist")
+        with contextlib.suppress(OSError, ValueError), open(path) as file:
+            found[int(name[4:])] = parse_list(file.read())
+    return found
+
+
 def numa_nodes(cores: Iterable[int], root: str = "/sys/devices/system/node") -> List[int]:
     """The NUMA nodes that these cores belong to; empty where the kernel does not tell."""
-    wanted, found = set(cores), []
-    try:
-        names = os.listdir(root)
-    except OSError:
-        return []
-    for name in names:
-        if name.startswith("node") and name[4:].isdigit():
-            try:
-                with open(os.path.join(root, name, "cpulist")) as file:
-                    if wanted.intersection(parse_list(file.read())):
-                        found.append(int(name[4:]))
-            except (OSError, ValueError):
-                continue
-    return sorted(found)
+    wanted = set(cores)
+    return [node for node, own in by_numa_node(root).items() if wanted.intersection(own)]
 
 
 def allowed() -> List[int]:
@@ -74,25 +77,50 @@ def deal(
     count: int,
     per_device: int,
     siblings: Callable[[int], List[int]] = siblings,
+    nodes: Optional[Iterable[Iterable[int]]] = None,
 ) -> List[List[int]]:
-    """For each of ``count`` devices, ``per_device`` of the logical ``cores``.
+    """For each of ``count`` devices, ``per_device`` of the logical ``cores``. ``nodes``: the
+    logical cores of each NUMA node; None for those of this machine.
 
     1. One thread of each physical core, where there are enough of these: no device slows another
        down, and one alone is not faster than one of many.
     2. Else whole physical cores with all their threads: a device shares them with itself alone.
     3. Else, with fewer physical cores than that takes, devices share them.
+
+    No device has cores of two NUMA nodes, where there is room for that many within them.
     """
-    whole = physical(cores, siblings)
+    groups = _by_node(physical(cores, siblings), nodes)
+    whole = [threads for group in groups for threads in group]
     most = min(per_device, len(whole) // count)
+    places = [part for group in groups for part in _parts(group, most)]
+    within = [part for part in places if len(part) == most]
+    rest = [threads for part in places if len(part) < most for threads in part]
+    devices = [*within, *_parts(rest, most)]
     dealt = []
-    for number in range(count):
-        own = whole[number * most : (number + 1) * most]
+    for own in devices[:count]:
         first = sorted((place, core) for threads in own for place, core in enumerate(threads))
         dealt.append(sorted(core for _, core in first[:per_device]))
-    if all(len(own) == per_device for own in dealt):
+    if [len(own) for own in dealt] == [per_device] * count:
         return dealt
     packed = [core for threads in whole for core in threads]
     return [sorted(packed[n * per_device : (n + 1) * per_device]) for n in range(count)]
+
+
+def _parts(cores: List[List[int]], size: int) -> List[List[List[int]]]:
+    """Of so many physical cores each, the last perhaps of fewer."""
+    return [cores[first : first + size] for first in range(0, len(cores), size)] if size else []
+
+
+def _by_node(
+    whole: Iterable[List[int]], nodes: Optional[Iterable[Iterable[int]]]
+) -> List[List[List[int]]]:
+    """Physical cores by NUMA node; those of which nobody knows it come last."""
+    known = [set(own) for own in (by_numa_node().values() if nodes is None else nodes)]
+    groups: List[List[List[int]]] = [[] for _ in [*known, None]]
+    for threads in whole:
+        node = next((n for n, own in enumerate(known) if threads[0] in own), len(known))
+        groups[node].append(threads)
+    return [group for group in groups if group]
 
 
 def near_gpus(
