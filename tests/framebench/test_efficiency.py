@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.config import catalog
-from framebench.records import record_files
+from framebench.records import energy
 from framebench.records.peaks import Peak, Peaks
 from framebench.tables import datasheets, frames
 from framebench.tables.declared import efficiency
@@ -155,8 +155,30 @@ def test_energy_is_the_median_and_memory_the_most_of_the_repeats() -> None:
 def test_energy_of_a_record_is_that_of_all_its_sources() -> None:
     watch = {"energy_joules": {"package-0": 90.0, "GPU 0": 10.0}}
     record = {"samples": 50, "case": {"nodes": 1}, "watch": watch}
-    assert record_files._joules_per_sample(record) == 2.0
-    assert record_files._joules_per_sample({**record, "watch": {"energy_joules": {}}}) is None
+    assert energy.joules_per_sample(record) == 2.0
+    assert energy.joules_per_sample({**record, "watch": {"energy_joules": {}}}) is None
+
+
+@pytest.mark.parametrize(
+    ("joules", "counted", "expected"),
+    [
+        ({}, [0], ""),
+        ({"package-0": None}, [0], ""),
+        ({"package-0": 9.0, "package-1": 9.0, "dram-0": 1.0}, [0, 1], "package, dram"),
+        ({"package-0": 9.0, "gpu-0": 1.0}, [0], "package (with idle cores), gpu"),
+    ],
+)
+def test_energy_names_what_it_is_of(joules: Any, counted: list[int], expected: str) -> None:
+    watch = {"energy_joules": joules, "counted_cores": counted, "machine_cores": 2}
+    assert energy.sources({"watch": watch}) == expected
+
+
+def test_repeats_with_other_sources_of_energy_say_so() -> None:
+    runs = [
+        run(2.0, repeat=n, joules_per_sample=joules, energy_sources=sources, **CPU)
+        for n, (joules, sources) in enumerate([(1.0, "gpu"), (3.0, "package"), (None, "")], 1)
+    ]
+    assert only(table(*runs))["energy_sources"] == "gpu or package"
 
 
 def test_energy_of_several_nodes_is_that_of_all_or_none() -> None:
@@ -165,9 +187,9 @@ def test_energy_of_several_nodes_is_that_of_all_or_none() -> None:
         {"node": "n2", "watch": {"energy_joules": {"package-0": 20.0}}},
     ]
     record = {"samples": 50, "case": {"nodes": 2}, "nodes": nodes}
-    assert record_files._joules_per_sample(record) == 1.0
+    assert energy.joules_per_sample(record) == 1.0
     nodes[1]["watch"] = {"energy_joules": {}}
-    assert record_files._joules_per_sample(record) is None, "half of it passed for all"
+    assert energy.joules_per_sample(record) is None, "half of it passed for all"
 
 
 def test_columns_and_types_hold_without_runs() -> None:

@@ -72,8 +72,11 @@ NEW_TABLES = {"run_phases.csv", "suite_phases.csv"}
 NEW_COLUMNS = {
     "compare.csv": {"parameters", "metric"},
     "compiler_speedup.csv": {"baseline_runs", "steps_to_pay"},
+    "weak_scaling.csv": {"all_reduce_bus_gbytes_per_second"},
     "summary.csv": {"tokens_per_second", "peak_device_memory_bytes", "peak_host_memory_bytes"},
+    "efficiency.csv": {"energy_sources"},
     "split.csv": {"forward_ends"},
+    "strong_scaling.csv": {"all_reduce_bus_gbytes_per_second"},
     "latency.csv": {f"{name}_ms_ci_{end}" for name in PERCENTILES for end in ("low", "high")},
 }
 #: A ratio that is no more: its baseline is what nobody runs.

@@ -282,6 +282,12 @@ def test_lint_recomputes_strong_scaling(tmp_path: Path) -> None:
 # ---- communication ------------------------------------------------------------------------------
 
 
+def test_bus_bandwidth_has_the_factor_of_nccl_tests() -> None:
+    runs = [on(4, 64, all_reduce=AllReduce(0.02, 8.0), step_seconds=(1.0,))]
+    found = row(build(runs)["weak_scaling"], devices=4)
+    assert found["all_reduce_bus_gbytes_per_second"] == 8.0 * 2 * 3 / 4
+
+
 def test_the_share_is_the_median_over_repeats_of_seconds_by_median_steps() -> None:
     steps = (0.1, 0.1, 0.9)
     told = [AllReduce(0.02, 1.0), AllReduce(0.03, 3.0), AllReduce(0.09, 2.0)]
@@ -292,9 +298,10 @@ def test_the_share_is_the_median_over_repeats_of_seconds_by_median_steps() -> No
         found = row(made, devices=2)
         assert found["communication_estimate"] == pytest.approx(0.3)
         assert found["all_reduce_gbytes_per_second"] == 2.0
+        assert found["all_reduce_bus_gbytes_per_second"] == 2.0, "2 (2 - 1) / 2 is 1"
         assert made[made["devices"] == 1][[*scaling.COMMUNICATION]].isna().all(axis=None)
         text = in_markdown(name, made)
-        assert "| 30.0 | 2.00 |" in text
+        assert "| 30.0 | 2.00 | 2.00 |" in text
         assert "| communication, estimated % |" in text
         assert "neither an upper nor a lower bound" in text
         assert "most" not in text, "a run lost five times what the estimate said"

@@ -22,7 +22,7 @@ from ..cases.conditions import MODES, THROUGHPUT, Case, of_settings
 from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
-from . import by_node, converters, doubts
+from . import converters, doubts, energy
 from .communication import all_reduce_of
 from .phases import phases_of
 from .run import NO_REASON, Metric, Problem, Run, cause
@@ -195,7 +195,8 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         doubts=doubts.of(record) if is_ok else (),
         peak_device_memory=_most(record["ranks"], "peak_device_memory_bytes") if is_ok else None,
         peak_host_memory=_most(record["ranks"], "peak_host_memory_bytes") if is_ok else None,
-        joules_per_sample=_joules_per_sample(record) if is_ok else None,
+        joules_per_sample=energy.joules_per_sample(record) if is_ok else None,
+        energy_sources=energy.sources(record) if is_ok else "",
         split=split_of(slowest) if is_ok else None,
         phases=phases_of(record, slowest) if is_ok else None,
         all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
@@ -227,18 +228,6 @@ def _product_dtypes(ranks: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     for rank in ranks:
         counted.update(rank.get("products", {}))
     return tuple(sorted(counted, key=lambda dtype: (-counted[dtype], dtype)))
-
-
-def _joules_per_sample(record: Mapping[str, Any]) -> float | None:
-    """Of all sources that were read (processors, memory, GPUs) together; None without any, or
-    without samples."""
-    known = []
-    for _, watch in by_node.found(record, "watch"):
-        joules = [float(value) for value in watch["energy_joules"].values() if value is not None]
-        known += [sum(joules)] if joules else []
-    # Of some nodes alone it would not be that of the samples of all.
-    complete = record["samples"] and len(known) == record["case"]["nodes"]
-    return sum(known) / record["samples"] if complete else None
 
 
 def variables_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -49,8 +49,8 @@ class Run:
     and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
     not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
     are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
-    all its samples; `split` is that of the slowest rank, None where none was asked for;
-    `all_reduce` is None where none was timed.
+    all its samples, and `energy_sources` says of what; `split` is that of the slowest rank, None
+    where none was asked for; `all_reduce` is None where none was timed.
     `phases`: where its wall time went, None where its record does not tell.
     `machine`: what tells the machine from others, of several nodes the first.
     `product_dtypes`: of the matrix products that were observed, the commonest first.
@@ -78,6 +78,7 @@ class Run:
     peak_device_memory: int | None = None
     peak_host_memory: int | None = None
     joules_per_sample: float | None = None
+    energy_sources: str = ""
     split: Split | None = None
     all_reduce: AllReduce | None = None
     phases: Phases | None = None

@@ -67,6 +67,7 @@ def _row(
     if result.throughput is not None and operations is not None:
         achieved = result.throughput * operations / run.case.devices / 1e12
     energies = [r.joules_per_sample for r in result.ok if r.joules_per_sample is not None]
+    sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
     return [
         *result.cells,
         result.throughput,
@@ -77,6 +78,7 @@ def _row(
         datasheet_tflops(datasheets, run),
         achieved / peak.tflops if achieved is not None and peak and peak.tflops else None,
         descriptive.median(energies) if energies else None,
+        " or ".join(sorted(sources)),
         result.peak_device_memory,
         result.peak_host_memory,
         marks_of(result),
@@ -106,7 +108,8 @@ EFFICIENCY = Table(
     "two for each multiply-add of its forward pass, three times that in training, and nothing for "
     "what is computed again. MFU is its part of the peak, measured on this device: the fastest "
     "products of two matrices in this precision that any framework reached. The vendor's value "
-    "stands beside it where there is one. Memory is the most that any rank took.",
+    "stands beside it where there is one. Energy is of what could be read, which "
+    "the row says: figures of other sources do not compare. Memory is the most that any rank took.",
     columns=(
         *RESULT_COLUMNS,
         *shared("throughput_median", "unit"),
@@ -133,11 +136,19 @@ EFFICIENCY = Table(
         Column(
             "energy_joules_per_sample",
             NUMBER,
-            "energy of all devices over all samples",
+            "energy of all sources that could be read, over all samples",
             "J",
             title="J per sample",
             form=THREE_DIGITS,
             optional=True,
+        ),
+        Column(
+            "energy_sources",
+            TEXT,
+            "what was read: processors (`package`), memory (`dram`), `gpu`; a package counts idle "
+            "cores too",
+            title="energy of",
+            hoisted=True,
         ),
         *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "marks", "reason"),
     ),

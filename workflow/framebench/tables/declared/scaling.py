@@ -27,7 +27,11 @@ from ..results import CaseResult, CaseResults, marks_of
 from ..table import Pivot, Table
 
 Rows = Callable[[CaseResults], Iterator[list[Any]]]
-COMMUNICATION = ("communication_estimate", "all_reduce_gbytes_per_second")
+COMMUNICATION = (
+    "communication_estimate",
+    "all_reduce_gbytes_per_second",
+    "all_reduce_bus_gbytes_per_second",
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,10 @@ COMMUNICATION_EXPLANATION = (
     "median step of the slowest rank. It is neither an upper nor a lower bound: in a step the "
     "exchange overlaps with the backward pass, shares cores and memory with it, and may be many "
     "messages. One device, and inference, have none. All-reduce GB/s are the bytes of the larger "
-    "array over its seconds (algorithm bandwidth, not bus bandwidth)."
+    "array over its seconds (algorithm bandwidth). Bus GB/s are that times 2 (n - 1) / n of n "
+    "devices, as nccl-tests counts: each device sends and receives at least so many bytes for "
+    "each of the array, so that alone compares with what a link can do, and between numbers of "
+    "devices."
 )
 
 
@@ -140,7 +147,15 @@ def _communication(result: CaseResult) -> list[float | None]:
         and (step := descriptive.median(run.step_seconds))
     ]
     rates = [one.gbytes_per_second for _, one in timed]
-    return [descriptive.median(values) if values else None for values in (shares, rates)]
+    buses = [rate * bus_factor(result.case.devices) for rate in rates]
+    return [descriptive.median(values) if values else None for values in (shares, rates, buses)]
+
+
+def bus_factor(ranks: int) -> float:
+    """Bytes that each of ``ranks`` must send, and receive, for each byte of an all-reduce: each of
+    them sums up a part of it, and all parts have to reach all ranks (nccl-tests,
+    doc/PERFORMANCE.md)."""
+    return 2 * (ranks - 1) / ranks
 
 
 def _why_no_communication(row: Row) -> str:
@@ -186,6 +201,17 @@ _FIGURES = (
         "bytes of the larger array over time",
         "GB/s",
         title="all-reduce GB/s",
+        optional=True,
+        why=_why_no_communication,
+        about=COMMUNICATION_EXPLANATION,
+        check="communication",
+    ),
+    Column(
+        "all_reduce_bus_gbytes_per_second",
+        NUMBER,
+        "bytes that each device has to send and to receive, over time",
+        "GB/s",
+        title="all-reduce bus GB/s",
         optional=True,
         why=_why_no_communication,
         about=COMMUNICATION_EXPLANATION,
