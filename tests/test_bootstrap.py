@@ -3,6 +3,7 @@ the real venv and pip and without a network."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -30,8 +31,8 @@ END
 """
 
 
-def write_wheel(folder: Path) -> None:
-    """A wheel of a uv 1.0 that holds the script alone."""
+def write_wheel(folder: Path) -> str:
+    """A wheel of a uv 1.0 that holds the script alone; its SHA-256."""
     folder.mkdir()
     info = "uv-1.0.dist-info"
     files = {
@@ -46,6 +47,7 @@ def write_wheel(folder: Path) -> None:
             entry = zipfile.ZipInfo(name)
             entry.external_attr = 0o100755 << 16
             wheel.writestr(entry, text)
+    return hashlib.sha256((folder / "uv-1.0-py3-none-any.whl").read_bytes()).hexdigest()
 
 
 @pytest.fixture
@@ -55,8 +57,12 @@ def project(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "bootstrap", folder)
     uv_file = "workflow/framebench/environments/uv.py"
     shutil.copy(ROOT / uv_file, folder / uv_file)
-    (folder / "requirements.txt").write_text("uv==1.0\n")
-    write_wheel(tmp_path / "wheels")
+    digest = write_wheel(tmp_path / "wheels")
+    (folder / "requirements.txt").write_text(
+        f"other==1.0 \\\n    --hash=sha256:{digest[::-1]}\n"
+        f"uv==1.0 \\\n    --hash=sha256:{digest[::-1]} \\\n    --hash=sha256:{digest}\n"
+        "    # via -r requirements.in\n"
+    )
     return folder
 
 
@@ -96,6 +102,34 @@ def test_two_at_once_then_nothing_then_after_a_move(project: Path) -> None:
     assert finish(start(moved)) == (0, "")
     assert len(calls(moved)) == 2, "an environment that names another folder was kept"
     assert str(moved) in (moved / ".venv" / "bin" / "snakemake").read_text()
+
+
+def test_a_uv_that_is_not_the_locked_one_is_not_run(project: Path) -> None:
+    wheel = project.parent / "wheels" / "uv-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "a") as other:
+        other.writestr("uv-1.0.data/scripts/more", "#!/bin/sh")
+    status, output = finish(start(project))
+    assert status == 1
+    assert "DO NOT MATCH THE HASHES" in output, output
+    assert not (project / "calls").exists()
+
+
+def test_where_packages_are_stands_on_no_command_line() -> None:
+    secret = "https://user:password@packages.example/simple"
+    settings = [
+        ("index-url", secret),
+        ("extra-index-url", f"{secret}/more file:///more"),
+        ("find-links", f"{secret}/wheels /wheels"),
+        ("cert", "/etc/ssl/own.pem"),
+        ("trusted-host", "packages.example"),
+    ]
+    assert not any("password" in word for word in uv.arguments(settings))
+    assert uv.variables(settings) == {
+        "UV_DEFAULT_INDEX": secret,
+        "UV_INDEX": f"{secret}/more file:///more",
+        "UV_FIND_LINKS": f"{secret}/wheels,/wheels",
+        "SSL_CERT_FILE": "/etc/ssl/own.pem",
+    }
 
 
 def test_without_a_folder_that_can_be_written_uv_has_no_cache(

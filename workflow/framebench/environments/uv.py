@@ -9,12 +9,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-#: pip's settings and the arguments of uv that mean the same.
-PIP_TO_UV = {
-    "index-url": "--default-index",
-    "extra-index-url": "--index",
-    "find-links": "--find-links",
-    "trusted-host": "--allow-insecure-host",
+#: pip's settings of where packages are, and the variables of uv that mean the same, with what
+#: stands between several. Not the arguments: an address may hold a password, and everybody on the
+#: machine reads a command line.
+PLACES = {
+    "index-url": ("UV_DEFAULT_INDEX", " "),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
 }
 
 
@@ -29,8 +30,8 @@ def arguments(settings: list[tuple[str, str]]) -> list[str]:
     if not _has_cache():
         found.append("--no-cache")
     for key, value in settings:
-        if key in PIP_TO_UV:
-            found += [word for part in value.split() for word in (PIP_TO_UV[key], part)]
+        if key == "trusted-host":
+            found += [word for host in value.split() for word in ("--allow-insecure-host", host)]
         elif key == "no-index" and value.lower() in ("1", "true", "yes", "on"):
             found.append("--no-index")
     return found
@@ -49,9 +50,16 @@ def _has_cache() -> bool:
 
 
 def variables(settings: list[tuple[str, str]]) -> dict[str, str]:
-    """Environment variables of uv for pip's ``settings``: the certificate bundle."""
-    certificates = dict(settings).get("cert")
-    return {"SSL_CERT_FILE": certificates} if certificates else {}
+    """Environment variables of uv for pip's ``settings``: where packages are, and the certificate
+    bundle."""
+    found = {}
+    for key, value in settings:
+        if key in PLACES:
+            name, between = PLACES[key]
+            found[name] = between.join(value.split())
+        elif key == "cert" and value:
+            found["SSL_CERT_FILE"] = value
+    return found
 
 
 def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
