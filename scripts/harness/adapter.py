@@ -16,7 +16,8 @@ The harness calls, in this order and in every rank of a run::
 
     start() -> exchange(array) on several ranks -> build(batch) -> product_dtypes()
     -> step() * warm-up -> compiled()
-    -> synchronize(), step(), mark() * window, synchronize() -> read(..), weights_checksum(), ..
+    -> synchronize(), step(), mark(..), wait(..) * window, synchronize()
+    -> read(..), weights_checksum(), .. -> step(), synchronize() * waited window, if not blocking()
     -> parts() in training, where they are wanted
     -> stop(), unless something failed before
 
@@ -31,7 +32,6 @@ import functools
 import importlib
 import operator
 import sys
-import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
@@ -203,15 +203,19 @@ class Adapter(ABC):
         arrays = [self.to_numpy(tensor) for tensor in handle]
         return float(sum(a.sum(dtype="float64") for a in arrays) / sum(a.size for a in arrays))
 
-    def mark(self) -> Any:
-        """A moment: when the work enqueued so far was complete. Frameworks with device-side
-        events override this and :meth:`mark_seconds` so that a step need not be waited for."""
-        self.synchronize()
-        return time.perf_counter()
+    def blocking(self) -> bool:
+        """Whether :meth:`step` returns only when its work is complete, on this device."""
+        return False
 
-    def mark_seconds(self, marks: List[Any]) -> List[float]:
-        """Seconds between consecutive marks (one fewer than ``marks``)."""
-        return [later - earlier for earlier, later in zip(marks, marks[1:])]
+    def mark(self, handle: Any) -> Any:
+        """What :meth:`wait` knows a step by: called right behind the step that gave ``handle``, it
+        enqueues an event or the like, and must not wait."""
+        return handle
+
+    def wait(self, mark: Any) -> None:
+        """Return when the step of ``mark`` is complete, also if later ones are enqueued. By default
+        those are waited for as well: the framework then never runs ahead."""
+        self.synchronize()
 
     def version(self) -> str:
         """The framework's own version string, as imported."""

@@ -43,6 +43,8 @@ def test_the_phases_add_up_to_the_wall_time() -> None:
         "other": 5.0,
     }
     assert sum(phases) == 20.0
+    waited = {**RANK, "phases": {**RANK["phases"], "waited_window_seconds": 1.0}}
+    assert phases_of({"wall_seconds": 20.0}, waited) == phases._replace(window=5.0, other=4.0)
 
 
 @pytest.mark.parametrize(

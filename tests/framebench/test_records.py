@@ -156,6 +156,25 @@ def test_a_record_becomes_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "seconds", "where"),
+    [
+        ({}, (0.25, 0.75), ""),  # an older record does not tell
+        ({"run_ahead": 0}, (0.25, 0.75), "window of the throughput"),
+        ({"run_ahead": 1, "waited_step_seconds": [0.5]}, (0.5,), "window of their own"),
+    ],
+)
+def test_steps_that_were_waited_for_are_told_from_those_that_overlapped(
+    tmp_path: Path, fields: Record, seconds: tuple[float, ...], where: str
+) -> None:
+    content = record(repeat=3, seconds=(0.25, 0.75))
+    content["ranks"][1].update(fields)
+    save(tmp_path, "pytorch/case/r3.json", content)
+    (run,) = record_sets.load(tmp_path).runs
+    assert run.step_seconds == (0.25, 0.75)
+    assert (run.waited_seconds, run.waited_in) == (seconds, where)
+
+
+@pytest.mark.parametrize(
     ("text", "seconds"),
     [("2025-01-01T01:00:00.500+01:00", 1735689600.5), ("yesterday", None), ("", None)],
 )

@@ -77,7 +77,10 @@ NEW_COLUMNS = {
     "efficiency.csv": {"energy_sources"},
     "split.csv": {"forward_ends"},
     "strong_scaling.csv": {"all_reduce_bus_gbytes_per_second"},
-    "latency.csv": {f"{name}_ms_ci_{end}" for name in PERCENTILES for end in ("low", "high")},
+    "latency.csv": {
+        *(f"{name}_ms_ci_{end}" for name in PERCENTILES for end in ("low", "high")),
+        "waited_in",
+    },
 }
 #: A ratio that is no more: its baseline is what nobody runs.
 REFUSED = "no ratio: "

@@ -68,6 +68,34 @@ adapter.synchronize()
 answer(before=before, after=adapter.weights_checksum(), listening=listening())
 adapter.stop()
 """
+# What is called in the window of the throughput, and in that of the steps that are waited for.
+WAITS = """
+from harness.measuring import window
+facts = small_bert()
+with open(f"{SCRIPTS}/frameworks/{FRAMEWORK}/framework.json") as file:
+    compiler = json.load(file).get("trained_with", "none")
+adapter = started(facts, compiler=compiler)
+adapter.build(batch_of(facts))
+adapter.step()
+calls = []
+def counted(name):
+    method = getattr(adapter, name)
+    def call(*arguments):
+        calls.append(name)
+        return method(*arguments)
+    return call
+for name in ("step", "wait", "synchronize"):
+    setattr(adapter, name, counted(name))
+ahead = window.run_ahead(adapter)
+window.measure(adapter, 4, ahead)
+throughput, calls[:] = list(calls), []
+window.measure(adapter, 4, 0)
+answer(ahead=ahead, throughput=throughput, waited=calls)
+adapter.stop()
+"""
+# One step is enqueued before that before it is waited for, which waits for nothing else.
+BOUNDED = ["synchronize", "step", *3 * ["step", "wait"], "wait", "synchronize"]
+WAITED = ["synchronize", *4 * ["step", "synchronize"], "synchronize"]
 HALVES = {"bfloat16", "float16"}
 LOOPBACK = "127.0.0.1"
 
@@ -205,6 +233,12 @@ class Runs:
                 self.after_parts = run(PARTS, ranks=2)
         return self.after_parts
 
+    def waits(self) -> dict[str, Any]:
+        """What one rank answers after WAITS."""
+        with ForkServer(self.framework.name, self.python, "", self.bench().folder) as run:
+            (answer,) = run(WAITS)
+        return answer
+
     def bench(self) -> Bench:
         self.benches += 1
         folder = self.folder / str(self.benches)
@@ -287,6 +321,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls"}
     elsewhere |= set() if "split" in rank else {"split"}
+    elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"
     assert record["framework_version"] == rank["framework_version"] != ""
     assert rank["device"] == "cpu"
@@ -318,6 +353,12 @@ def test_inference_repeats_itself(runs: Runs, model: str) -> None:
     (rank,) = runs.ok(model, "inference")
     assert rank["last_value"] == pytest.approx(rank["first_value"], rel=1e-5, abs=1e-6)
     assert rank["first_value"] != 0
+
+
+def test_all_frameworks_run_ahead_alike(runs: Runs) -> None:
+    found = runs.waits()
+    assert found["throughput"] == (BOUNDED if found["ahead"] else WAITED)
+    assert found["waited"] == WAITED
 
 
 def test_a_seed_settles_a_run(runs: Runs) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from harness.adapter import Adapter, Case, Mismatch, Place, Variable
 from harness.machine import cores
-from harness.measuring import checks, synthetic, window
+from harness.measuring import checks, synthetic, waited, window
 from harness.messages import report
 from harness.processes import launch, outcome
 from harness.record import record, schema
@@ -35,6 +35,7 @@ class Recorder(Adapter):
         case = Case("f", "m", "train", 1, world_size, 1, "fp32", "none", None)
         super().__init__(case, {}, Place(0, 0, ["h:1"] * world_size, "cpu", 1, 0))
         self.calls: list[str] = []
+        self.steps = 0
 
     def _note(self, name: str, result: Any = None) -> Any:
         self.calls.append(name)
@@ -44,7 +45,8 @@ class Recorder(Adapter):
     def build(self, batch: dict[str, Any]) -> None: ...
     def step(self) -> Any:
         assert not gc.isenabled(), "garbage may be collected in the window"
-        return self._note("step", len(self.calls))
+        self.steps += 1
+        return self._note("step", self.steps)
 
     def read(self, handle: Any) -> float:
         return self._note("read", 1.0)
@@ -52,8 +54,11 @@ class Recorder(Adapter):
     def synchronize(self) -> None:
         self._note("synchronize")
 
-    def mark(self) -> Any:
-        return self._note("mark", float(len(self.calls)))
+    def mark(self, handle: Any) -> Any:
+        return handle
+
+    def wait(self, mark: Any) -> None:
+        self._note(f"wait {mark}")
 
     def settings(self) -> dict[str, Any]:
         return {}
@@ -71,25 +76,65 @@ class Recorder(Adapter):
         self._note("reset")
 
 
-def test_nothing_but_steps_and_marks_happens_in_the_window() -> None:
+BEFORE = ["all_reduce", "synchronize", "reset"]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "expected"),
+    [
+        (0, ["step", "synchronize", "step", "synchronize", "step", "synchronize"]),
+        (1, ["step", "step", "wait 1", "step", "wait 2", "wait 3"]),
+        (2, ["step", "step", "step", "wait 1", "wait 2", "wait 3"]),
+        (4, ["step", "step", "step", "wait 1", "wait 2", "wait 3"]),
+    ],
+)
+def test_so_many_steps_run_ahead_and_nothing_else_happens(ahead: int, expected: list[str]) -> None:
     adapter = Recorder(world_size=2)
-    measured = window.measure(adapter, 3)
-    expected = ["all_reduce", "synchronize", "reset", "mark"] + ["step", "mark"] * 3
-    assert adapter.calls == [*expected, "synchronize", "read"]
+    measured = window.measure(adapter, 3, ahead)
+    assert adapter.calls == [*BEFORE, *expected, "synchronize", "read"]
     assert len(measured.step_seconds) == 3
+    assert sum(measured.step_seconds) <= measured.seconds
     assert gc.isenabled(), "garbage collection must come back"
+
+
+@pytest.mark.parametrize(
+    ("steps", "step_seconds", "elapsed", "expected"),
+    [
+        (20, 0.1, 100.0, 20),  # no more than the first window
+        (1000, 0.1, 85.0, 150),  # 15 of 100 s
+        (5, 10.0, 60.0, 1),
+        (5, 100.0, 60.0, 1),  # one at least
+        (5, 0.0, 0.0, 5),  # below the resolution of the clock
+    ],
+)
+def test_steps_that_are_waited_for_take_a_part_of_the_run(
+    steps: int, step_seconds: float, elapsed: float, expected: int
+) -> None:
+    assert waited.affordable(steps, step_seconds, elapsed) == expected
+
+
+def test_all_ranks_wait_for_as_many_steps() -> None:
+    """By the mean of what each could afford: it is the same in all."""
+    adapter = Recorder(world_size=2)
+    adapter.all_reduce = lambda value: value + 7.0  # type: ignore[method-assign]
+    measured = window.Window(0.0, 10.0, [1.0] * 10, 0.0)
+    assert waited.waited_steps(adapter, measured, 20.0) == 5  # of 3 and 7
 
 
 class Asynchronous(Recorder):
     """Steps of 0.04 s are done by a thread, one after the other, as by a device."""
 
-    def __init__(self, honest: bool, reading: float = 0.0) -> None:
+    def __init__(self, honest: bool, reading: float = 0.0, waits: bool = True) -> None:
         super().__init__()
         self.pool = ThreadPoolExecutor(1)
-        self.honest, self.reading = honest, reading
+        self.honest, self.reading, self.waits = honest, reading, waits
 
     def step(self) -> Future[None]:
         return self.pool.submit(time.sleep, 0.04)
+
+    def wait(self, mark: Future[None]) -> None:
+        if self.waits:
+            mark.result()
 
     def synchronize(self) -> None:
         if self.honest:
@@ -102,16 +147,28 @@ class Asynchronous(Recorder):
 
 
 def test_work_still_under_way_at_the_end_of_a_short_window_is_found() -> None:
-    with pytest.raises(Mismatch, match=r"synchronize\(\) returned before the work was complete"):
-        window.measure(Asynchronous(honest=False), 5)
+    for ahead in (0, 1):
+        with pytest.raises(Mismatch, match=r"synchronize\(\) returned before the work was compl"):
+            window.measure(Asynchronous(honest=False, waits=False), 5, ahead)
     with pytest.raises(Mismatch, match="synchronize"):
-        window.measure(Asynchronous(honest=False), 5, read_seconds=0.04)
+        window.measure(Asynchronous(honest=False), 5, 0, read_seconds=0.04)
+
+
+def test_steps_that_were_not_waited_for_are_found() -> None:
+    with pytest.raises(Mismatch, match=r"wait\(\) returned before the work was complete"):
+        window.measure(Asynchronous(honest=True, waits=False), 5, 1)
+
+
+def test_step_times_are_those_between_completions() -> None:
+    alone = window.measure(Asynchronous(honest=True), 5, 0).step_seconds
+    assert min(alone) >= 0.04, "a step was not waited for"
+    assert sum(window.measure(Asynchronous(honest=True), 5, 1).step_seconds) >= 0.2
 
 
 def test_a_value_that_takes_long_to_read_is_no_work_under_way() -> None:
-    assert window.measure(Asynchronous(honest=True), 5).seconds >= 0.2
+    assert window.measure(Asynchronous(honest=True), 5, 1).seconds >= 0.2
     # all outputs are copied and added up: longer than the whole window
-    assert window.measure(Asynchronous(honest=True, reading=2.0), 2).seconds < 2.0
+    assert window.measure(Asynchronous(honest=True, reading=2.0), 2, 1).seconds < 2.0
 
 
 @pytest.mark.parametrize(

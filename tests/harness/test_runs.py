@@ -37,6 +37,8 @@ RANK_KEYS_OF_A_MEASURED_RANK = {
     "warmup_step_seconds",
     "settled_after",
     "step_seconds",
+    "run_ahead",
+    "waited_step_seconds",
     "window_seconds",
     "first_value",
     "last_value",
@@ -80,7 +82,10 @@ def test_a_good_run_leaves_a_complete_record(toy: Bench, kind: str, devices: int
         assert len(rank["step_seconds"]) == 5, "every timed step is kept raw"
         assert rank["window_seconds"] >= 5 * 0.01, "the window lasts until the device is done"
         assert sum(rank["step_seconds"]) <= rank["window_seconds"], "steps lie in the window"
-        phases = {"import", "build", "products", "warmup", "window"}
+        assert rank["run_ahead"] == 1, "the toy's clock is a device"
+        assert 1 <= len(rank["waited_step_seconds"]) <= 5
+        assert min(rank["waited_step_seconds"]) >= 0.01, "a step was not waited for"
+        phases = {"import", "build", "products", "warmup", "window", "waited_window"}
         phases |= {"preflight"} if devices > 1 else set()
         assert set(rank["phases"]) == {f"{name}_seconds" for name in phases}
     assert "ok: " in done.stdout, "the launcher says one line at the end"
@@ -129,7 +134,7 @@ def test_the_slowest_rank_counts(toy: Bench) -> None:
             "amp, but 161 of 161 products ran in float32",
         ),
         ("", {"compiler": "fallback"}, "failed", "the compiler fell back"),
-        ("lost_mark", {}, "failed", "5 steps gave 4 step times"),
+        ("unbounded,sleep=0.06", {}, "failed", "wait() returned before the work was complete"),
         ("unsynchronised,sleep=0.06", {}, "failed", "before the work was complete"),
         ("repin", {"cores_per_device": 1}, "failed", "the framework moved to"),
         ("no_all_reduce", {"devices_per_node": 2}, "failed", "different weights"),

@@ -74,6 +74,7 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         if self.case.mode == "inference":
             self._step = self._forward
             return
+        self._first = next(iter(self._model.collect_params().values()))
         labels = self._arrays(definition.labels(batch))
         gradients = [
             p.grad() for p in self._model.collect_params().values() if p.grad_req != "null"
@@ -110,6 +111,15 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
 
     def synchronize(self) -> None:
         self._mx.nd.waitall()
+
+    def mark(self, handle: Outputs) -> Any:
+        # The gradient of the first parameter is the last to be there. A copy: the array itself is
+        # written by the next step, too, and would be waited for until that.
+        array = self._first.data() if self.case.mode == "train" else handle[0]
+        return array.reshape(-1)[:1].copy()
+
+    def wait(self, mark: Any) -> None:
+        mark.wait_to_read()
 
     def settings(self) -> Dict[str, Any]:
         found = self._devices.settings()

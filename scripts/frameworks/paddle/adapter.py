@@ -112,6 +112,15 @@ class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         if self._gpu:
             self._paddle.device.synchronize()
 
+    def blocking(self) -> bool:
+        return not self._gpu
+
+    def mark(self, handle: Outputs) -> Any:
+        return self._paddle.device.current_stream().record_event() if self._gpu else handle
+
+    def wait(self, mark: Any) -> None:
+        mark.synchronize()
+
     def accelerator_name(self) -> str:
         return str(self._paddle.device.cuda.get_device_name())
 

@@ -3,7 +3,6 @@ optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from harness.adapter import (
@@ -111,19 +110,14 @@ class PyTorchAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         if self._cuda:
             self._torch.cuda.synchronize(self._device)
 
-    def mark(self) -> Any:
-        if not self._cuda:
-            return super().mark()
-        event = self._torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
+    def blocking(self) -> bool:
+        return not self._cuda  # on the CPU all work is done when its call returns
 
-    def mark_seconds(self, marks: List[Any]) -> List[float]:
-        if not self._cuda:
-            return super().mark_seconds(marks)
-        self.synchronize()
-        milliseconds = [first.elapsed_time(second) for first, second in itertools.pairwise(marks)]
-        return [value / 1000 for value in milliseconds]
+    def mark(self, handle: Outputs) -> Any:
+        return self._torch.cuda.current_stream().record_event() if self._cuda else handle
+
+    def wait(self, mark: Any) -> None:
+        mark.synchronize()
 
     def accelerator_name(self) -> str:
         return str(self._torch.cuda.get_device_name(self._device))

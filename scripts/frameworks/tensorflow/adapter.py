@@ -7,6 +7,8 @@ from __future__ import annotations
 import functools
 import json
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from harness.adapter import (
@@ -69,6 +71,7 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
         self._strategy = devices.join(self.place)
         self._sum = steps.sum_over_ranks(self._strategy)
         self._definition: Any = self.definition()
+        self._thread = ThreadPoolExecutor(1)  # for what waits while the next step is enqueued
 
     def build(self, batch: Dict[str, Any]) -> None:
         tf, definition, steps = self._tf, self._definition, self._steps
@@ -114,11 +117,32 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
         return super().read(self._tf.nest.flatten(handle))
 
     def synchronize(self) -> None:
-        # On the CPU a function returns when it is complete. Not test.experimental.sync_devices(),
-        # which waits for the devices of all ranks.
+        # Not test.experimental.sync_devices(), which waits for the devices of all ranks.
         if self._gpu:
             with self._tf.device(self._device_name):
                 self._tf.raw_ops.SyncDevice()
+
+    def blocking(self) -> bool:
+        return self._gpu is None  # on the CPU a function returns when it is complete
+
+    def mark(self, handle: Any) -> Any:
+        if self._gpu is None:
+            return handle
+        # TensorFlow has no events. A copy to the host waits for what is enqueued when it begins, so
+        # a thread begins it before the next step is: one number, behind the step's.
+        tensor = self._tf.reshape(self._tf.nest.flatten(handle)[0], [-1])[:1]
+        begun = threading.Event()
+
+        def copy() -> Any:
+            begun.set()
+            return tensor.numpy()
+
+        copied = self._thread.submit(copy)
+        begun.wait()
+        return copied
+
+    def wait(self, mark: Any) -> None:
+        mark.result()
 
     def accelerator_name(self) -> str:
         return str(self._devices.capability_and_name(self._gpu)[1])

@@ -109,7 +109,10 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         return super().read(handle if self.case.mode == "train" else self._run.run(handle))
 
     def synchronize(self) -> None:
-        pass  # a session returns when all that it ran is complete
+        pass  # nothing is left: see blocking
+
+    def blocking(self) -> bool:
+        return True  # a session returns when all that it ran is complete
 
     def accelerator_name(self) -> str:
         return str(self._devices.product_name(self._config))

@@ -1,4 +1,4 @@
-"""The steps of a model: built, warmed up, timed in one window."""
+"""The steps of a model: built, warmed up, timed in a window, then waited for one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from harness.kind import Context, Metric, Subject
 from harness.measuring import libraries, model, synthetic
 from harness.measuring.checks import check_cores, check_value, compiler_proof
 from harness.measuring.settling import is_settled, settled_after
-from harness.measuring.window import Window, measure
+from harness.measuring.waited import waited_steps
+from harness.measuring.window import Window, measure, run_ahead
 
 
 def samples(subject: Subject) -> int:
@@ -107,10 +108,17 @@ def run(context: Context) -> None:
     fields["compiled"] = compiler_proof(adapter)
     fields["cores"] = check_cores(context.cores)
     context.report.enter("timed window")
-    window = measure(adapter, subject.timed_steps, warmed.read_seconds)
+    ahead = fields["run_ahead"] = run_ahead(adapter)
+    window = measure(adapter, subject.timed_steps, ahead, warmed.read_seconds)
     fields["phases"]["window_seconds"] = window.seconds
-    context.report.enter("end")
     note_window(adapter, window, warmed.steps + subject.timed_steps, fields)
+    if ahead:
+        context.report.enter("waited window")
+        count = waited_steps(adapter, window, sum(fields["phases"].values()))
+        waited = measure(adapter, count, 0, warmed.read_seconds)
+        fields["waited_step_seconds"] = waited.step_seconds
+        fields["phases"]["waited_window_seconds"] = waited.seconds
+    context.report.enter("end")
     fields["libraries"] = libraries.in_use()
 
 

@@ -34,6 +34,7 @@ MODULES = (
     "measuring/split",
     "measuring/steps",
     "measuring/synthetic",
+    "measuring/waited",
     "measuring/window",
     "messages/__init__",
     "messages/report",

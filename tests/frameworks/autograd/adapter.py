@@ -53,7 +53,10 @@ class AutogradAdapter(Operators, Numerics):
         return [loss]
 
     def synchronize(self) -> None:
-        pass  # numpy returns when it is done
+        pass  # nothing is left
+
+    def blocking(self) -> bool:
+        return True  # numpy returns when it is done
 
     def version(self) -> str:
         return version("autograd")

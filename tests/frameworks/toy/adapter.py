@@ -155,6 +155,10 @@ class ToyAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         if "unsynchronised" not in self.does:
             self._wait_until(self.done_at)
 
+    def wait(self, mark: tuple[float, float]) -> None:
+        if "unsynchronised" not in self.does and "unbounded" not in self.does:
+            self._wait_until(mark[1])
+
     def version(self) -> str:
         return "1.0"
 
@@ -251,10 +255,6 @@ class ToyAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
 
         wrong = "fp32_amp" in self.does or self.case.precision == "fp32"
         return MatrixProduct(multiply, "float32" if wrong else "bfloat16")
-
-    def mark_seconds(self, marks: list[Any]) -> list[float]:
-        seconds = super().mark_seconds(marks)
-        return seconds[1:] if "lost_mark" in self.does else seconds
 
     def stop(self) -> None:
         if "hang_stop" in self.does:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 class Phases(NamedTuple):
     """Seconds, of the rank whose window was the longest. ``first_step`` compiles, where something
-    is compiled; ``warm_up`` is the rest of it; ``other`` is what is left of the wall time: starting
-    processes, checks, collectives, the split of a step, the end."""
+    is compiled; ``warm_up`` is the rest of it; ``window`` is that of the throughput and, where
+    there is one, that of the steps that are waited for; ``other`` is what is left of the wall time:
+    starting processes, checks, collectives, the split of a step, the end."""
 
     imports: float
     build: float
@@ -23,10 +24,11 @@ def phases_of(record: Mapping[str, Any], rank: Mapping[str, Any]) -> Phases | No
     """None where the record does not tell all of them."""
     told, warming = rank.get("phases", {}), rank.get("warmup_step_seconds")
     names = ("import_seconds", "build_seconds", "warmup_seconds", "window_seconds")
-    seconds = [told.get(name) for name in names]
+    seconds = [*map(told.get, names), told.get("waited_window_seconds", 0.0)]
     if not warming or not all(isinstance(one, (int, float)) for one in seconds):
         return None
-    imports, build, warm_up, window = map(float, seconds)
+    imports, build, warm_up, window, waited = map(float, seconds)
+    window += waited
     first = float(warming[0])
     known = imports + build + warm_up + window
     return Phases(

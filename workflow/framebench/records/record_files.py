@@ -25,7 +25,7 @@ from ..machine.identities import Identity, identity, same
 from . import converters, doubts, energy
 from .communication import all_reduce_of
 from .phases import phases_of
-from .run import NO_REASON, Metric, Problem, Run, cause
+from .run import NO_REASON, WAITED_APART, WAITED_IN_WINDOW, Metric, Problem, Run, cause
 from .step_parts import split_of
 
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
@@ -163,7 +163,8 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         raise ValueError(f"is named as repeat {repeat}, but holds repeat {record['repeat']}")
     is_ok, is_step = record["status"] == "ok", record["kind"] in MODES
     slowest = _slowest(record["ranks"])
-    steps = _steps_of(slowest)
+    steps = _steps_of(slowest, "step_seconds")
+    waited, waited_in = _waited(slowest)
     hardware = hardware_label(environment["hardware"])
     return Run(
         case=Case(
@@ -204,6 +205,8 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         machine=machine_of(record),
         slowest_rank=slowest.get("rank"),
         product_dtypes=_product_dtypes(record["ranks"]),
+        waited_seconds=waited,
+        waited_in=waited_in,
         variables=variables_of(record),
         computation=computation_of(record),
     )
@@ -290,12 +293,22 @@ def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return max((rank for rank in ranks if rank.get("step_seconds")), key=window, default={})
 
 
-def _steps_of(rank: Mapping[str, Any]) -> tuple[float, ...]:
-    """Seconds of each timed step."""
-    steps = tuple(map(float, rank.get("step_seconds", ())))
+def _steps_of(rank: Mapping[str, Any], field: str) -> tuple[float, ...]:
+    """Seconds of each step in a field of the rank."""
+    steps = tuple(map(float, rank.get(field, ())))
     if not math.isfinite(sum(steps)):
         raise ValueError("holds a step time that is not finite")
     return steps
+
+
+def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:
+    """Seconds of each step that was complete before the next began, and where they were timed.
+    Where a record does not tell they are those of its window, in which nearly all frameworks were
+    waited for at each step."""
+    if "waited_step_seconds" in rank:
+        return _steps_of(rank, "waited_step_seconds"), WAITED_APART
+    where = WAITED_IN_WINDOW if rank.get("run_ahead") == 0 else ""
+    return _steps_of(rank, "step_seconds"), where
 
 
 def hardware_label(hardware: Mapping[str, Any]) -> str:

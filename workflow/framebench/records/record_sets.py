@@ -34,7 +34,8 @@ __all__ = [
 ]
 
 CSV_NAME = "runs.csv"
-_TOLD = [f.name for f in fields(Run) if f.name not in ("record", "step_seconds")]
+_STEPS = ("step_seconds", "waited_seconds")
+_TOLD = [f.name for f in fields(Run) if f.name not in ("record", *_STEPS)]
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def fingerprint(found: RecordSet) -> str:
 def _digest(run: Run) -> bytes:
     told = [getattr(run, name) for name in _TOLD]
     # The steps as bytes: as text they would take longer than everything else together.
-    steps = array("d", run.step_seconds).tobytes()
+    steps = b"".join(array("d", getattr(run, name)).tobytes() for name in _STEPS)
     return hashlib.sha256(repr(told).encode("utf-8", "backslashreplace") + steps).digest()
 
 

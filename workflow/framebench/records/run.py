@@ -31,6 +31,11 @@ class Metric(NamedTuple):
     better: str = "higher"
 
 
+#: Where the steps were timed that were complete before the next began: in a window of their own, or
+#: in that of the throughput, because the framework's steps return when they are complete.
+WAITED_APART, WAITED_IN_WINDOW = "window of their own", "window of the throughput"
+
+
 class Doubt(NamedTuple):
     """Why the figure of a run should not be believed: the mark for it, and what was found."""
 
@@ -43,8 +48,9 @@ class Run:
     """One repeat of one case, measured by us or imported.
 
     `metrics` has at least one, the kind's principal one first: of steps throughput (global
-    samples/s). `step_seconds` are the timed steps of the slowest rank, whose number is
-    `slowest_rank`, () and None for imported runs; `attempt` is 0 for the first.
+    samples/s). `step_seconds` are the steps of the window of the slowest rank, whose number is
+    `slowest_rank`, () and None for imported runs; `waited_seconds` are its steps each of which was
+    complete before the next began, `waited_in` says where; `attempt` is 0 for the first.
     `origin` is the record's path below the set's root, or "runs.csv:LINE". `hardware` (a label)
     and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
     not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
@@ -87,6 +93,8 @@ class Run:
     machine: Identity = UNKNOWN
     slowest_rank: int | None = None
     product_dtypes: tuple[str, ...] = ()
+    waited_seconds: tuple[float, ...] = ()
+    waited_in: str = ""
     variables: tuple[tuple[str, str], ...] = ()
     computation: str = ""
 

@@ -11,6 +11,7 @@ from ...statistics import descriptive
 from ..columns import (
     NUMBER,
     RESULT_COLUMNS,
+    TEXT,
     WHOLE,
     Column,
     Row,
@@ -31,7 +32,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
 
 
 def _row(result: CaseResult) -> list[Any]:
-    repeats = [[1000 * s for s in run.step_seconds] for run in result.ok if run.step_seconds]
+    repeats = [[1000 * s for s in run.waited_seconds] for run in result.ok if run.waited_seconds]
     mean, *_ = _over_repeats([descriptive.mean(steps) for steps in repeats])
     percentiles = {
         name: _over_repeats([descriptive.percentile(steps, part) for steps in repeats])
@@ -44,6 +45,7 @@ def _row(result: CaseResult) -> list[Any]:
         sum(map(len, repeats)),
         mean,
         *chain.from_iterable(percentiles.values()),
+        ", ".join(sorted({run.waited_in or "not recorded" for run in result.ok if repeats})),
         _note(result, repeats, missing),
         marks_of(result),
     ]
@@ -102,7 +104,7 @@ STEP_TIME = Table(
     title="Step time of inference",
     explanation="Milliseconds of one inference step, that is of one batch on every device. It is "
     "no latency of a service: the inputs lie on the device, and the next step is asked for when "
-    "the one before has been, so nothing waits for a request, or in a queue. Each figure is the "
+    "the one before is complete, so nothing waits for a request, or in a queue. Each figure is the "
     "median over repeats of that of one repeat, and its interval that of repeats: steps of one "
     "repeat resemble each other. Percentiles are nearest-rank (definition 1 of Hyndman and Fan), a "
     "step time that occurred. They need so many steps in every repeat that two or more lie above "
@@ -110,7 +112,7 @@ STEP_TIME = Table(
     columns=(
         *RESULT_COLUMNS,
         *shared("status"),
-        Column("samples", WHOLE, "timed steps of all repeats", check="repeats"),
+        Column("samples", WHOLE, "such steps of all repeats", check="repeats"),
         Column(
             "mean_ms",
             NUMBER,
@@ -121,6 +123,15 @@ STEP_TIME = Table(
             check="mean",
         ),
         *chain.from_iterable(starmap(_percentile, PERCENTILES.items())),
+        Column(
+            "waited_in",
+            TEXT,
+            "where these steps were timed, each complete before the next began: in a window of "
+            "their own behind that of the throughput, or in that one, where a step returns "
+            "complete; older records do not tell, and on GPUs their steps of PyTorch overlapped",
+            title="timed in",
+            hoisted=True,
+        ),
         *shared("note", "marks"),
     ),
     rows=rows,

@@ -21,7 +21,10 @@ WORDS = {
     "build": ("build", "time to build the model and to move its inputs"),
     "first_step": ("first step", "time of the first step, which compiles what is compiled"),
     "warm_up": ("warm-up", "time of the other steps that were thrown away"),
-    "window": ("window", "time of the timed window"),
+    "window": (
+        "window",
+        "time of the timed windows: of the throughput and of the steps that are waited for",
+    ),
     "other": ("other", "rest of the wall time: starting, checks, collectives, the split, the end"),
 }
 #: The row of all runs together.
@@ -73,13 +76,13 @@ _SECONDS = tuple(
     for name, (title, what) in WORDS.items()
 )
 _TIMED = Column(
-    "timed_share", NUMBER, "the timed window over the whole", title="timed %", form=PERCENT
+    "timed_share", NUMBER, "the timed windows over the whole", title="timed %", form=PERCENT
 )
 SUITE = Table(
     name="suite_phases",
     title="All runs together",
     explanation="Where the time went: seconds of all runs together, by what they were spent on, "
-    "and of those in each framework. Only the window is measured: timed % is its part of the "
+    "and of those in each framework. Only the windows are measured: timed % is its part of the "
     "whole. Runs that were tried again, probes, comparisons with the reference and the building of "
     "environments are not in it; runs that were side by side count one by one.",
     columns=(
@@ -107,7 +110,7 @@ TABLE = Table(
     title="Phases of a run",
     explanation="Seconds of the parts of a run, as medians over repeats, of the rank whose window "
     "was the longest. What is compiled is compiled in the first step or, ahead of time, "
-    "while building. Only the window is measured: timed % is its part of the whole.",
+    "while building. Only the windows are measured: timed % is its part of the whole.",
     columns=(
         *RESULT_COLUMNS,
         Column("run_seconds", NUMBER, "sum of all phases", "s", title="whole s", form=TENTHS),

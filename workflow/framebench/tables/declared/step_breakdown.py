@@ -27,7 +27,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
 
 def _row(result: CaseResult) -> list[Any]:
     with_split = [(run, run.split) for run in result.ok if run.split and run.split.seconds]
-    steps = [descriptive.median(run.step_seconds) for run, _ in with_split]
+    steps = [descriptive.median(run.waited_seconds) for run, _ in with_split]
     samples: dict[str, list[float]] = defaultdict(list)
     for _, split in with_split:
         for name, one in split.seconds:
@@ -93,12 +93,12 @@ SPLIT = Table(
     "alone is a difference of two passes, which may fall below zero where it is less than their "
     "noise; all-reduce is what it adds to the pass that it overlaps with. Where the forward pass "
     "ends depends on the framework, and the row says it: compare forward and backward pass only of "
-    "those that end alike. Sum / step is the sum over the median step of the window: believe a "
-    "split as far as that is near one.",
+    "those that end alike. Sum / step is the sum over the median step that was waited for: "
+    "believe a split as far as that is near one.",
     columns=(
         *RESULT_COLUMNS,
         Column(
-            "step_ms", NUMBER, "median step of the timed window", "ms", title="step ms",
+            "step_ms", NUMBER, "median of the steps that were waited for", "ms", title="step ms",
             form=TENTHS,
         ),
         Column("data", TEXT, "what of the input is part of the step", hoisted=True),
