@@ -159,6 +159,14 @@ def test_energy_of_a_record_is_that_of_all_its_sources() -> None:
     assert energy.joules_per_sample({**record, "watch": {"energy_joules": {}}}) is None
 
 
+@pytest.mark.parametrize(("tflops", "marks"), [(0.049, ["few", "peak"]), (0.051, ["few"])])
+def test_a_model_as_fast_as_the_peak_doubts_the_peak(tflops: float, marks: list[str]) -> None:
+    # 2 images/s x 3 passes x 2 operations x 4e9 multiply-adds are 0.048 TFLOP/s: 98 % and 94 %
+    found = only(table(run(2.0, **CPU), peaks=(peak(tflops),)))
+    assert found["mfu"] == pytest.approx(0.048 / tflops)
+    assert found["marks"].split() == marks
+
+
 @pytest.mark.parametrize(
     ("joules", "counted", "expected"),
     [

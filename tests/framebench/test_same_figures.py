@@ -90,8 +90,9 @@ DECIDED = {"product_dtypes", "uncompiled"}
 #: What changed on purpose. A p50 is by nearest rank, as other percentiles are, and needs 11 steps
 #: in each repeat; the note says of those that are missing what they need.
 CHANGED_COLUMNS = {"latency.csv": {"p50_ms", "note"}}
-#: A mark of its own, which had none before: the timed steps are too few to see a change in them.
-NEW_MARK = "untested"
+#: Marks of their own, which had none before: the timed steps are too few to see a change in them; a
+#: figure comes so close to its peak that the peak is doubted.
+NEW_MARKS = ("untested", "peak")
 #: What tables were called before.
 FORMER_TABLES = {
     "precision_speedup.csv": "amp_speedup.csv",
@@ -161,7 +162,7 @@ def as_before(table: str, row: Row, columns: Collection[str]) -> dict[str, str]:
     gone = SPLIT | DECIDED | NEW_COLUMNS.get(table, set())
     kept = {name: value for name, value in named.items() if name in columns or name not in gone}
     if "marks" in kept:
-        kept["marks"] = " ".join(mark for mark in kept["marks"].split() if mark != NEW_MARK)
+        kept["marks"] = " ".join(mark for mark in kept["marks"].split() if mark not in NEW_MARKS)
     return kept | (
         {"variant": VARIANT.get(table, _variant_of_runs)(row)} if "variant" in columns else {}
     )

@@ -12,13 +12,22 @@ class Identity(NamedTuple):
 
     ``hardware``: kinds of GPU and CPU in words. ``processor``: its numbers and cores in words.
     ``memory``: nominal size. ``host``: its name, "" where a scheduler chose the node: any of a
-    cluster's nodes with the same hardware is as good as another.
+    cluster's nodes with the same hardware is as good as another. ``caches`` and
+    ``instruction_sets``: of the processor, in words. Under a hypervisor processors share a name,
+    and their numbers too.
     """
 
     hardware: str = ""
     processor: str = ""
     memory: str = ""
     host: str = ""
+    caches: str = ""
+    instruction_sets: str = ""
+
+    @property
+    def in_full(self) -> str:
+        """All that tells it apart; :func:`str` leaves out what takes long to say."""
+        return "; ".join(filter(None, (str(self), self.caches, self.instruction_sets)))
 
     def __str__(self) -> str:
         host = self.host and f"host {self.host}"
@@ -37,6 +46,8 @@ def identity(environment: Mapping[str, Any], label: str) -> Identity:
         _processor(hardware.get("processor")),
         memory(hardware.get("memory_bytes")),
         host if isinstance(host, str) else "",
+        _caches(hardware.get("processor")),
+        _instruction_sets(hardware.get("processor")),
     )
 
 
@@ -85,6 +96,18 @@ def _processor(numbers: Any) -> str:
         if key in numbers
     ]
     return ", ".join(filter(None, (" ".join(kind), *cores)))
+
+
+def _caches(numbers: Any) -> str:
+    caches = numbers.get("caches") if isinstance(numbers, Mapping) else None
+    if not isinstance(caches, Mapping):
+        return ""
+    return ", ".join(f"{name} {size}" for name, size in sorted(caches.items()))
+
+
+def _instruction_sets(numbers: Any) -> str:
+    names = numbers.get("instruction_sets") if isinstance(numbers, Mapping) else None
+    return " ".join(sorted(map(str, names))) if isinstance(names, list) else ""
 
 
 def memory(size: Any) -> str:

@@ -187,7 +187,7 @@ def _labelled(runs: Sequence[Run]) -> list[Run]:
 
 def machine_label(machine: Identity) -> str:
     """By which the conditions of a run name its machine."""
-    return _six(str(machine))
+    return _six(machine.in_full)
 
 
 def _six(text: str) -> str:

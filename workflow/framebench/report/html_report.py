@@ -48,6 +48,7 @@ PROJECT = Path(__file__).parents[3]
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_PROBLEMS = 200
+NO_HARDWARE = "not recorded (imported without its hardware)"
 
 
 def write(
@@ -246,7 +247,8 @@ def _compared_on(runs: Sequence[Run]) -> list[str]:
     """The machines that frameworks are compared on; none where there is but one framework."""
     if len({run.case.framework for run in runs if run.case.framework}) < 2:
         return []
-    return [name for _, name, _ in _machines(runs)]
+    machines = {run.machine if run.hardware else UNKNOWN for run in runs}
+    return sorted({str(machine) or NO_HARDWARE for machine in machines})
 
 
 def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
@@ -256,7 +258,7 @@ def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
     return sorted(
         (
             machine_label(machine) if several and machine.hardware else "",
-            str(machine) or "not recorded (imported without its hardware)",
+            (machine.in_full if several else str(machine)) or NO_HARDWARE,
             count,
         )
         for machine, count in counted.items()

@@ -23,6 +23,8 @@ MARKS = {
     "these were throttled",
     "shared": "there were fewer physical cores than cores were asked for: two threads of one core "
     "count as two, and slow each other down",
+    "peak": "the figure comes to more than 95 % of the peak: no model does, so that the peak was "
+    "measured too low, and the utilization is too high",
     "parity": "the framework computed something else than the reference (see the parity table): "
     "do not compare this figure",
     "unproved": "nothing shows that this code, in this environment and with these variables, "

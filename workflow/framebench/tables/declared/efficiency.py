@@ -25,8 +25,13 @@ from ..columns import (
     shared,
 )
 from ..datasheets import Datasheet, datasheet_tflops
-from ..results import CaseResult, marks_of
+from ..results import CaseResult
 from ..table import Inputs, Table
+
+#: A model has more than products of large matrices: one that comes closer to their peak than this
+#: was measured against a peak that is too low.
+HIGHEST_MFU = 0.95
+DOUBTED = "peak"
 
 
 def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> float | None:
@@ -66,6 +71,7 @@ def _row(
     achieved = None
     if result.throughput is not None and operations is not None:
         achieved = result.throughput * operations / run.case.devices / 1e12
+    mfu = achieved / peak.tflops if achieved is not None and peak and peak.tflops else None
     energies = [r.joules_per_sample for r in result.ok if r.joules_per_sample is not None]
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
     return [
@@ -76,14 +82,20 @@ def _row(
         peak and peak.tflops,
         peak.by if peak else "",
         datasheet_tflops(datasheets, run),
-        achieved / peak.tflops if achieved is not None and peak and peak.tflops else None,
+        mfu,
         descriptive.median(energies) if energies else None,
         " or ".join(sorted(sources)),
         result.peak_device_memory,
         result.peak_host_memory,
-        marks_of(result),
+        _marks(result, mfu),
         _reason(result, operations is not None, peak is not None),
     ]
+
+
+def _marks(result: CaseResult, mfu: float | None) -> str:
+    """Those of the case, and one for a peak that it comes too close to."""
+    doubted = {DOUBTED} if mfu is not None and mfu > HIGHEST_MFU else set()
+    return " ".join(sorted({*result.marks, *doubted}))
 
 
 def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str:
