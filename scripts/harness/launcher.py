@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from harness import series
+from harness import precisions, series
 from harness.adapter import Mismatch, Unsupported
 from harness.devices import devices
 from harness.devices.lease import Lease, leased
@@ -126,6 +126,8 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
         return record.Measured("unsupported", cannot, [])
     wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
     wrong = wrong or software.missing(task.request, setup.common)
+    if task.request.precision:
+        wrong = wrong or precisions.contradicted(task.request.precision, setup.common)
     if wrong:
         return record.Measured("failed", wrong, [])
     if setup.lease and setup.lease.refused:

@@ -3,13 +3,16 @@
 A file says, beside its name and title, in which ``dtypes`` at least which ``share`` of a step's
 products and convolutions must run, which other precision is the ``baseline`` of its speed-up (null:
 none, it is one itself), and how near to the reference its results must be, with the ``reason``.
+Its ``variables`` are those of the environment that make libraries compute in another precision, in
+whichever framework, without its products looking any different: each with the values at which they
+do not.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "precisions")
 
@@ -40,6 +43,17 @@ def load(name: str) -> Precision:
     products = declared["products"]
     floor = declared["parity"]["gradient_floor"]
     return Precision(name, tuple(products["dtypes"]), products["share"], floor)
+
+
+def contradicted(name: str, environment: Mapping[str, str]) -> str:
+    """Which variable of the ``environment`` makes something else of the precision, and what it may
+    be; "" where none does."""
+    for variable, values in sorted(_read(name)["variables"].items()):
+        found = environment.get(variable, "")
+        if found and found not in values:
+            allowed = " or ".join(["unset", *values])
+            return f"{variable}={found} changes what {name} computes; allowed: {allowed}"
+    return ""
 
 
 def _read(name: str) -> Dict[str, Any]:

@@ -127,7 +127,7 @@ def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:
     assert doubt_of(tmp_path, imported) is None
 
 
-BF16 = {"ONEDNN_DEFAULT_FPMATH_MODE": "BF16"}
+OWN = {"MKL_CBWR": "COMPATIBLE"}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ BF16 = {"ONEDNN_DEFAULT_FPMATH_MODE": "BF16"}
         ({"code": {"version": "1", "computation": "d" * 64}}, "the certificate is of other code"),
         ({"code": {"version": "1"}}, "the certificate does not say of which code it is"),
         ({"packages": {"numpy": "1.0", "pytorch": "1"}}, "is of another environment"),
-        ({"given": BF16}, "the certificate is of other variables"),
+        ({"given": OWN}, "the certificate is of other variables"),
         ({"given": {"OMP_WAIT_POLICY": "ACTIVE"}}, "the certificate is of other variables"),
         ({"variables": {"NVIDIA_TF32_OVERRIDE": "1"}}, "the certificate is of other variables"),
         ({"hardware": {"cpu": "Another CPU"}}, "the certificate is of other hardware"),
@@ -240,7 +240,7 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
                 "variants": {
                     "usual": {},
                     "again": {},
-                    "bf16": {"variables": BF16},
+                    "own": {"variables": OWN},
                     "mine": {"interpreters": {"pytorch": sys.executable}},
                 },
                 "axes": {
@@ -259,14 +259,14 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     wanted = certify.comparisons(plan, known)
     assert [(one.arm, one.software, dict(one.variables)) for one in wanted] == [
         ("", "pytorch", {}),
-        ("bf16", "pytorch", BF16),
+        ("own", "pytorch", OWN),
         ("mine", "pytorch@mine", {}),
     ]
     names = list(certify.names(plan, known, wanted))
     assert len(names) == 3
     words = certify.arguments(plan, wanted[1], "reference")
-    assert words[-2:] == ["--variable", "ONEDNN_DEFAULT_FPMATH_MODE=BF16"]
-    assert words[words.index("--variant") + 1] == "bf16"
+    assert words[-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"]
+    assert words[words.index("--variant") + 1] == "own"
     # A certificate of another machine is left alone: its figures need it.
     elsewhere = changed(record_of(random.Random(1), CASE, 1), system={"host": "elsewhere"})
     path = tmp_path / "parity" / f"{names[0]}.json"

@@ -86,3 +86,32 @@ def test_what_jobs_are_told_as_it_stands_is_accepted(text: str) -> None:
 def test_what_jobs_would_be_told_otherwise_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"results: found .* allowed on a cluster: without"):
         targets.check_quoting("results", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("ONEDNN_DEFAULT_FPMATH_MODE", "BF16", "unset or STRICT"),
+        ("NVIDIA_TF32_OVERRIDE", "1", "unset or 0"),
+        ("TF_SET_ONEDNN_FPMATH_MODE", "BF16", "unset"),
+    ],
+)
+def test_a_variable_that_makes_something_else_of_a_precision_is_refused(
+    name: str, value: str, allowed: str, tmp_path: Path
+) -> None:
+    told = f"{name}: found {value}, which changes what fp32 computes; allowed: {allowed}"
+    with pytest.raises(ConfigError) as error:
+        targets.check_arithmetic(plan(tmp_path), {name: value})
+    assert str(error.value) == f"environment: {told}"
+    arms = {"variants": {"usual": {}, "other": {"variables": {name: value}}}}
+    of_arm = plan(tmp_path, {**SUITE, **arms})
+    with pytest.raises(ConfigError) as error:
+        targets.check_arithmetic(of_arm, {})
+    assert str(error.value) == f"{of_arm.settings.suite.path}: {told}"
+
+
+def test_a_variable_that_leaves_a_precision_as_it_is_is_accepted(tmp_path: Path) -> None:
+    strict = {"ONEDNN_DEFAULT_FPMATH_MODE": "STRICT", "NVIDIA_TF32_OVERRIDE": ""}
+    targets.check_arithmetic(plan(tmp_path), strict)
+    amp = plan(tmp_path, changed(precision=["amp"]))
+    targets.check_arithmetic(amp, {"ONEDNN_DEFAULT_FPMATH_MODE": "BF16"})

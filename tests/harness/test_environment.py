@@ -327,3 +327,12 @@ def test_what_was_brought_without_effect_is_not_ok(
     assert record["ranks"] == [], "ranks were started in the wrong software"
     for word in words:
         assert word in record["reason"], "the reason must name what was asked and what is there"
+
+
+def test_a_variable_that_makes_something_else_of_the_precision_is_no_run_of_it(toy: Bench) -> None:
+    record = toy.run("", variables={"NVIDIA_TF32_OVERRIDE": "1"}).record
+    assert (record["status"], record["ranks"]) == ("failed", [])
+    told = "NVIDIA_TF32_OVERRIDE=1 changes what fp32 computes; allowed: unset or 0"
+    assert record["reason"] == told
+    toy.output.unlink()
+    assert toy.run("", variables={"NVIDIA_TF32_OVERRIDE": "0"}).record["status"] == "ok"

@@ -17,7 +17,9 @@ FOLDER = Path(__file__).parents[3] / "scripts" / "precisions"
 class Precision:
     """``dtypes``: of at least the ``share`` of a step's products. ``baseline``: the precision that
     its speed-up is against, None for one that is itself a baseline. ``bounds``: the largest
-    relative error that counts as the same computation, by quantity of the comparison."""
+    relative error that counts as the same computation, by quantity of the comparison.
+    ``variables``: of the environment, which make libraries compute in another precision, each with
+    the values at which they do not."""
 
     name: str
     title: str
@@ -25,6 +27,7 @@ class Precision:
     dtypes: frozenset[str]
     share: float
     bounds: Mapping[str, float]
+    variables: Mapping[str, list[str]]
 
 
 @cache
@@ -55,4 +58,5 @@ def _precision(declared: Mapping[str, Any]) -> Precision:
         dtypes=frozenset(products["dtypes"]),
         share=products["share"],
         bounds=declared["parity"]["bounds"],
+        variables=declared["variables"],
     )

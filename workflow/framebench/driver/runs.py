@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from typing import Any
 
 from snakemake.exceptions import IncompleteCheckpointException
@@ -81,6 +82,7 @@ class Runs:
         plan = self._work.plan
         checked(targets.check_measurement, plan, "a target that measures")
         checked(targets.check_runs, plan)
+        checked(targets.check_arithmetic, plan, os.environ)
         wanted = [*self._planned, *self._searches]
         try:
             wanted += self._asked_by(0) if self._work.searches else []

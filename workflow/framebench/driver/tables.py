@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO
@@ -104,6 +105,7 @@ class Tables:
         """What would be run, and what SLURM would not take of it."""
         plan = self._work.plan
         checked(targets.check_measurement, plan, "plan")
+        checked(targets.check_arithmetic, plan, os.environ)
         refused = "".join(f"\n{line}" for line in allocations.refused(plan, slurm.refusal))
         return plan_text.describe(plan) + probes.describe(plan, self._work.probes) + refused
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
+from ..config import precisions
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from ..environments.software import PROVIDED
-from .planning import Plan
+from .planning import Plan, variables
 
 #: The targets for which a key says what to read.
 USED_BY = {"records": ("report", "lint"), "base": ("compare",), "candidate": ("compare",)}
@@ -39,6 +41,22 @@ def check_measurement(plan: Plan, target: str) -> None:
                 for key, method in wanted.items()
             )
         )
+
+
+def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
+    """Raise :class:`ConfigError` where a variable of the environment, or of an arm, makes libraries
+    compute something else than the precision of a case that is to be run."""
+    for case in dict.fromkeys(run.case for run in plan.pending):
+        precision = precisions.known().get(case.precision)
+        own = variables(case, plan.settings.suite)
+        for name, values in precision.variables.items() if precision else ():
+            found = {**environment, **own}.get(name, "")
+            if found and found not in values:
+                place = plan.settings.suite.path if name in own else "environment"
+                raise ConfigError(
+                    f"{place}: {name}: found {found}, which changes what {case.precision} "
+                    f"computes; allowed: {' or '.join(['unset', *values])}"
+                )
 
 
 def check_runs(plan: Plan) -> None:
