@@ -66,10 +66,10 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
         return seconds
 
     def harness_loop(count: int) -> list[float]:
-        return window.measure(adapter, count).step_seconds
+        return window.measure(adapter, count, window.run_ahead(adapter)).step_seconds
 
     def split_loop(count: int) -> list[float]:
-        seconds = window.measure(adapter, count).step_seconds
+        seconds = window.measure(adapter, count, window.run_ahead(adapter)).step_seconds
         split.measure(adapter, 1, 0.0)
         return seconds
 

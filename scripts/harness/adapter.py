@@ -136,8 +136,7 @@ class Adapter(ABC):
     """One framework running one case in one rank, which is a process of its own.
 
     ``facts`` is the model's entry in ``scripts/models/NAME.json`` (hyper-parameters, inputs,
-    parameter count). Attributes ``case``, ``facts`` and ``place`` are there for subclasses.
-    """
+    parameter count). Attributes ``case``, ``facts`` and ``place`` are there for subclasses."""
 
     #: The framework's module, whose ``__version__`` is that of the framework.
     MODULE: ClassVar[str]
@@ -148,9 +147,7 @@ class Adapter(ABC):
     OUT_OF_MEMORY: ClassVar[Sequence[str]] = ()
 
     def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
-        self.case = case
-        self.facts = facts
-        self.place = place
+        self.case, self.facts, self.place = case, facts, place
 
     @abstractmethod
     def start(self) -> None:
@@ -208,13 +205,12 @@ class Adapter(ABC):
         return False
 
     def mark(self, handle: Any) -> Any:
-        """What :meth:`wait` knows a step by: called right behind the step that gave ``handle``, it
-        enqueues an event or the like, and must not wait."""
+        """What :meth:`wait` knows a step by, an event for example; called right behind it."""
         return handle
 
     def wait(self, mark: Any) -> None:
-        """Return when the step of ``mark`` is complete, also if later ones are enqueued. By default
-        those are waited for as well: the framework then never runs ahead."""
+        """Return when the step of ``mark`` is complete; later ones are enqueued. By default they
+        are waited for as well: the framework never runs ahead."""
         self.synchronize()
 
     def version(self) -> str:
