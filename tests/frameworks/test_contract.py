@@ -318,7 +318,8 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     (rank,) = runs.ok(model, mode)
     record = runs(model, mode).record
     known = set(SCHEMA["properties"])
-    assert known - set(record) == {"nodes", "lease"}, "of several nodes, and of runs side by side"
+    # of several nodes, of runs side by side, and of a series of runs
+    assert known - set(record) == {"nodes", "lease", "attempts"}
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls"}
     elsewhere |= set() if "split" in rank else {"split"}
