@@ -21,7 +21,15 @@ from framebench.config.repeats import AUTO  # noqa: E402
 from framebench.plan.repeats import wanted  # noqa: E402
 from framebench.statistics import intervals, shape, signed_rank, steady  # noqa: E402
 
-from tests.framebench.distributions import SAMPLERS, drifting, true_median  # noqa: E402
+from tests.framebench.distributions import (  # noqa: E402
+    DRIFTS,
+    SAMPLERS,
+    UNDER_DRIFT,
+    drifting,
+    held_under_drift,
+    step_times,
+    true_median,
+)
 from tests.framebench.made_up_runs import repeats  # noqa: E402
 from tests.framebench.test_steady import (  # noqa: E402
     COUNTS,
@@ -105,6 +113,23 @@ def coverage_of_pairs() -> None:
             found = [signed_rank.interval(one) or (2, 0) for one in ratios]
             held = np.mean([low <= 1.05 <= high for low, high in found])
             show(f"interval of a ratio, {name}, {count} drifting pairs", held, *COVERED, DRAWS)
+
+
+def coverage_under_drift() -> None:
+    """Of sets, whose interval is not made for drift."""
+    for at, related in enumerate(DRIFTS):
+        for name, held in held_under_drift(FEWER, related).items():
+            promised = UNDER_DRIFT[name][at] / 100
+            low, high = max(0.0, promised - 0.03), min(1.0, promised + 0.03)
+            show(f"{name[:40]}, related {related}", held, low, high, FEWER)
+
+
+def coverage_of_percentiles() -> None:
+    """Of the p95 of 130 steps, the 124th."""
+    p95 = np.sort(step_times(np.random.default_rng(0), 7 * FEWER), axis=1)[:, 123]
+    found = [intervals.median_interval(one) or (1, 0) for one in p95.reshape(FEWER, 7).tolist()]
+    held = np.mean([low <= np.median(p95) <= high for low, high in found])
+    show("interval of a p95, 7 repeats", held, *COVERED, FEWER)
 
 
 def comparisons_of_pairs() -> None:
@@ -195,6 +220,8 @@ if __name__ == "__main__":
     coverage_of_ratios()
     comparisons()
     coverage_of_pairs()
+    coverage_under_drift()
+    coverage_of_percentiles()
     comparisons_of_pairs()
     repeats_until_narrow()
     windows()

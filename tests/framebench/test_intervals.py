@@ -4,14 +4,23 @@ promise. The same at full size is in benchmarks/statistical_promises.py."""
 from __future__ import annotations
 
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pytest
 from framebench.statistics import intervals
 from scipy import stats
 
-from .distributions import SAMPLERS, true_median
+from .distributions import (
+    DRIFTS,
+    SAMPLERS,
+    UNDER_DRIFT,
+    drift_table,
+    held_under_drift,
+    true_median,
+)
 
+MEASURING = Path(__file__).parents[2] / "docs" / "measuring.md"
 DRAWS = 4000
 #: Two points, as promised, and three standard errors of DRAWS draws.
 MARGIN = 0.02 + 3 * (0.95 * 0.05 / DRAWS) ** 0.5
@@ -55,6 +64,16 @@ def test_the_interval_of_a_ratio_covers_it_as_often_as_it_says(name: str, count:
     found = [intervals.ratio_interval(*pair) for pair in zip(base, candidate, strict=True)]
     held = sum(low <= 1.05 <= high for low, high in found if low is not None) / DRAWS
     assert abs(held - 0.95) <= MARGIN, f"{held:.3f}"
+
+
+@pytest.mark.parametrize("at", range(len(DRIFTS)))
+def test_an_interval_holds_the_truth_as_often_under_drift_as_the_documents_say(at: int) -> None:
+    for name, held in held_under_drift(1000, DRIFTS[at]).items():
+        assert held == pytest.approx(UNDER_DRIFT[name][at] / 100, abs=0.05), name
+
+
+def test_the_documents_say_how_often_an_interval_holds_under_drift() -> None:
+    assert drift_table() in MEASURING.read_text(), f"docs/measuring.md lacks\n{drift_table()}"
 
 
 def test_the_interval_of_a_ratio_and_the_test_agree() -> None:
@@ -109,6 +128,25 @@ def test_of_many_comparisons_of_equals_few_families_call_a_difference() -> None:
         p_values = [intervals.rank_test(*random.normal(100, 1, (2, 7))) for _ in range(20)]
         families += min(intervals.adjusted(p_values)) <= 0.05
     assert families / 300 <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_p_values_are_those_of_scipy(ties: bool) -> None:
+    random = np.random.default_rng(0)
+    for first, second in ((1, 3), (4, 4), (7, 7), (5, 12)):
+        base, candidate = random.normal(0, 1, first), random.normal(1, 1, second)
+        if ties:
+            base, candidate = base.round(), candidate.round()
+        method = "asymptotic" if len({*base, *candidate}) < first + second else "exact"
+        expected = stats.mannwhitneyu(base, candidate, method=method).pvalue
+        assert intervals.rank_test(base.tolist(), candidate.tolist()) == pytest.approx(expected)
+
+
+def test_adjusted_p_values_are_those_of_scipy() -> None:
+    assert intervals.adjusted([]) == []
+    for p_values in ([0.2], [0.01, 0.9, 0.02, 0.02, 0.5], [0.6, 0.9]):
+        expected = stats.false_discovery_control(p_values, method="bh").tolist()
+        assert intervals.adjusted(p_values) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -0.5, 95.0])

@@ -71,12 +71,13 @@ PERCENTILES = ("p50", "p90", "p95", "p99")
 NEW_TABLES = {"run_phases.csv", "suite_phases.csv"}
 NEW_COLUMNS = {
     "compare.csv": {"parameters", "metric"},
-    "compiler_speedup.csv": {"baseline_runs", "steps_to_pay"},
-    "weak_scaling.csv": {"all_reduce_bus_gbytes_per_second"},
+    "compiler_speedup.csv": {"baseline_runs", "steps_to_pay", "verdict"},
+    "amp_speedup.csv": {"verdict"},
+    "weak_scaling.csv": {"all_reduce_bus_gbytes_per_second", "verdict"},
     "summary.csv": {"tokens_per_second", "peak_device_memory_bytes", "peak_host_memory_bytes"},
     "efficiency.csv": {"energy_sources"},
     "split.csv": {"forward_ends"},
-    "strong_scaling.csv": {"all_reduce_bus_gbytes_per_second"},
+    "strong_scaling.csv": {"all_reduce_bus_gbytes_per_second", "verdict"},
     "latency.csv": {
         *(f"{name}_ms_ci_{end}" for name in PERCENTILES for end in ("low", "high")),
         "waited_in",

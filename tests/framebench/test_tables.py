@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,50 @@ def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> 
     assert found["speedup_ci_low"] < found["speedup"] == 1.9 < found["speedup_ci_high"]
     built = build(base[:5] + two)
     assert row(built["weak_scaling"], devices=2)["marks"] == "few"
+
+
+def verdicts_of(factors: Sequence[float], table: str, **candidate: Any) -> list[str]:
+    """Of cases of seven repeats, a batch size each, whose ``candidate`` is faster by these."""
+    random = np.random.default_rng(0)
+    runs = []
+    for batch, factor in enumerate(factors, 1):
+        for sped, keys in ((1.0, {}), (factor, candidate)):
+            values = sped * random.normal(100, 1, 7)
+            runs += repeats(*values.tolist(), batch_per_device=batch, **keys)
+    found = build(runs)[table]
+    changed = np.logical_and.reduce([found[name] == value for name, value in candidate.items()])
+    return found[changed].sort_values("batch_per_device")["verdict"].tolist()
+
+
+def test_a_ratio_has_a_verdict() -> None:
+    compiled = {"compiler": "inductor"}
+    assert verdicts_of((1.1, 0.9, 1.0), "compiler_speedup", **compiled) == [
+        "faster", "slower", "no difference shown"
+    ]  # fmt: skip
+    assert verdicts_of((1.1,), "precision_speedup", precision="amp") == ["faster"]
+    few = build(repeats(100.0, 101.0, 102.0) + repeats(200.0, 201.0, 202.0, **compiled))
+    assert only(few["compiler_speedup"])["verdict"] == ""
+
+
+def test_a_verdict_of_scaling_is_against_as_many_single_devices() -> None:
+    two = {"devices_per_node": 2}
+    assert verdicts_of((1.8, 2.0), "weak_scaling", **two) == ["slower", "no difference shown"]
+    alone = build(repeats(*range(100, 107)))["weak_scaling"]
+    assert only(alone)["verdict"] == "", "nothing is compared with itself"
+
+
+def test_verdicts_are_adjusted_for_all_ratios_of_the_table() -> None:
+    """Of 40 equal ratios some intervals exclude 1 by chance."""
+    runs = []
+    random = np.random.default_rng(3)
+    for batch in range(1, 41):
+        runs += repeats(*random.normal(100, 1, 7).tolist(), batch_per_device=batch)
+        runs += repeats(
+            *random.normal(100, 1, 7).tolist(), batch_per_device=batch, compiler="inductor"
+        )
+    found = build(runs)["compiler_speedup"]
+    assert ((found["speedup_ci_low"] > 1) | (found["speedup_ci_high"] < 1)).any()
+    assert set(found["verdict"]) == {"no difference shown"}
 
 
 def test_a_failed_repeat_does_not_enter_the_median_as_zero() -> None:

@@ -20,6 +20,7 @@ from .files import json_files
 from .files.whole_files import write_whole
 from .records import interruptions, record_sets, searches
 from .records.run import cause
+from .statistics import verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +119,7 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
         runs = record_sets.of_arm(found, source.variant) if source.variant else found.runs
         return grouping.group(runs, proofs.Marks(certificates, models))
 
-    threshold = fail_on or compare.THRESHOLD
+    threshold = fail_on or verdicts.THRESHOLD
     frame = compare.compare(grouped(base), grouped(candidate), threshold)
     frames.write({compare.TABLE: frame}, results / "tables")
     page = results / "compare.html"

@@ -30,7 +30,8 @@ from ..cases.names import columns_with_size, topology_of
 from ..records.facts import leaves
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
-from ..statistics import descriptive, intervals, signed_rank
+from ..statistics import descriptive, intervals, signed_rank, verdicts
+from ..statistics.verdicts import CANNOT_TELL, FASTER, SLOWER
 from ..tables import condition_words, frames, measured
 from ..tables.columns import (
     CASE_COLUMNS,
@@ -38,7 +39,6 @@ from ..tables.columns import (
     P_VALUE,
     TEXT,
     THOUSANDTHS,
-    VERDICT,
     WHOLE,
     Column,
     interval,
@@ -48,11 +48,6 @@ from ..tables.columns import (
 from ..tables.results import CaseResult, CaseResults, marks_of
 from ..tables.table import Table
 from . import pairs
-
-LEVEL = 0.05  # of all differences called, this part is false on average
-THRESHOLD = 0.05  # a difference that must be excluded before none is said to be shown
-FASTER, SLOWER = "faster", "slower"
-NO_DIFFERENCE, CANNOT_TELL = "no difference shown", "cannot tell"
 
 #: The parts of a record's environment in which two sets may differ.
 ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
@@ -80,12 +75,7 @@ TABLE = Table(
         ),
         *interval("ratio", "the ratio", form=THOUSANDTHS, why=why_no_ratio_interval("ratio")),
         Column("p_adjusted", NUMBER, "p-value, adjusted for the number of cases", form=P_VALUE),
-        Column(
-            "verdict",
-            TEXT,
-            "`faster`, `slower`, `no difference shown` or `cannot tell`",
-            form=VERDICT,
-        ),
+        *shared("verdict"),
         Column("base_repeats", WHOLE, "ok repeats of the base"),
         Column("candidate_repeats", WHOLE, "ok repeats of the candidate"),
         Column("pairs", WHOLE, "pairs that were compared; 0 where each side was a set"),
@@ -129,7 +119,7 @@ class Estimate:
 
 
 def compare(
-    base: CaseResults, candidate: CaseResults, threshold: float = THRESHOLD
+    base: CaseResults, candidate: CaseResults, threshold: float = verdicts.THRESHOLD
 ) -> pd.DataFrame:
     """A row for every case of either set; nothing is rounded. ``threshold``: a part.
 
@@ -316,16 +306,15 @@ def _verdict(
         needed = intervals.repeats_for_comparison()
         return CANNOT_TELL, f"needs {needed} repeats on both sides"
     low, high = found.interval
-    if p_adjusted <= LEVEL:
-        if found.ratio > 1:
-            return FASTER, ""
-        spans = low < 1 - threshold <= high
-        return SLOWER, f"cannot tell whether by more than {threshold:.1%}" if spans else ""
-    if low > 1 - threshold and high < 1 + threshold:
-        return NO_DIFFERENCE, ""
-    return CANNOT_TELL, (
-        f"anything from {low - 1:+.1%} to {high - 1:+.1%} is possible: more repeats, or less noise"
-    )
+    verdict = verdicts.verdict(found.ratio, found.interval, p_adjusted, threshold)
+    if verdict == SLOWER and low < 1 - threshold <= high:
+        return SLOWER, f"cannot tell whether by more than {threshold:.1%}"
+    if verdict == CANNOT_TELL:
+        return CANNOT_TELL, (
+            f"anything from {low - 1:+.1%} to {high - 1:+.1%} is possible: more repeats, or less "
+            "noise"
+        )
+    return verdict, ""
 
 
 def _differences(matched: Matched) -> Iterator[str]:

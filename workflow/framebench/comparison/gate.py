@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ..statistics import verdicts
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -50,7 +52,7 @@ def check(frame: pd.DataFrame, fail_on: float | None) -> None:
         raise NotPassed(LOST, losing)
     undecided = compare.undecided(frame, fail_on)
     both = frame["base_median"].notna() & frame["candidate_median"].notna()
-    if len(undecided) == both.sum() and (undecided["verdict"] == compare.CANNOT_TELL).all():
+    if len(undecided) == both.sum() and (undecided["verdict"] == verdicts.CANNOT_TELL).all():
         raise NotPassed(
             NOTHING,
             f"it can be told of none of {cases} cases whether it is more than {fail_on:.1%} slower",

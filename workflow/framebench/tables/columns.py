@@ -255,6 +255,12 @@ _DECLARED = [
     *interval(
         "speedup", "the speed-up", why=why_no_ratio_interval("speedup"), check="ratio"
     ),
+    Column(
+        "verdict", TEXT,
+        "of the ratio: `faster`, `slower`, `no difference shown` or `cannot tell`; adjusted for "
+        "the number of ratios in the table, which an interval is not",
+        form=VERDICT,
+    ),
     # Certificates and printed figures.
     Column("quantity", TEXT, "what is compared, or what a printed figure is"),
     Column("recomputed", NUMBER, "what the runs, or the other figures, give"),

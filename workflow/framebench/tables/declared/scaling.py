@@ -22,11 +22,11 @@ from ..columns import (
     shared,
     why_no_ratio_interval,
 )
-from ..ratios import ratio
+from ..ratios import VERDICT, Sides, ratio, sides, with_verdicts
 from ..results import CaseResult, CaseResults, marks_of
 from ..table import Pivot, Table
 
-Rows = Callable[[CaseResults], Iterator[list[Any]]]
+Rows = Callable[[CaseResults], Iterator[tuple[list[Any], Sides | None]]]
 COMMUNICATION = (
     "communication_estimate",
     "all_reduce_gbytes_per_second",
@@ -79,14 +79,17 @@ def shared_hardware(rows: Sequence[Row]) -> Iterator[str]:
         yield SHARED_HARDWARE
 
 
-def weak(cases: CaseResults) -> Iterator[list[Any]]:
+def weak(cases: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
     """A row for every case: relative to 1n1g with the same batch per device."""
     for result in cases.values():
         base = cases.get(result.key.at(nodes=1, devices_per_node=1))
-        yield _row(result, base, [result.case.devices], "")
+        yield (
+            _row(result, base, [result.case.devices], ""),
+            sides(result, base, result.case.devices),
+        )
 
 
-def strong(cases: CaseResults) -> Iterator[list[Any]]:
+def strong(cases: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
     """A row for every case that shares its total batch with other numbers of devices: relative to
     1n1g with that total batch.
 
@@ -105,7 +108,8 @@ def strong(cases: CaseResults) -> Iterator[list[Any]]:
             total = base.case.batch_per_device
             for result in sorted(groups[base], key=lambda one: (one.case.devices, one.case.nodes)):
                 sizes = [result.case.devices, total]
-                yield _row(result, cases.get(base), sizes, f" with total batch {total}")
+                row = _row(result, cases.get(base), sizes, f" with total batch {total}")
+                yield row, sides(result, cases.get(base), result.case.devices)
 
 
 def _is_series(base: Key, group: Sequence[CaseResult], cases: CaseResults) -> bool:
@@ -218,6 +222,7 @@ _FIGURES = (
         check="communication",
     ),
     *shared("reason", "marks"),
+    VERDICT,
 )
 _EFFICIENCY = (
     "Efficiency is that ratio over the number of devices. Ratios come from unrounded medians."
@@ -233,7 +238,7 @@ def _table(
         title=kind.title,
         explanation=explanation,
         columns=tuple(columns),
-        rows=lambda inputs: rows(inputs.cases),
+        rows=lambda inputs: with_verdicts(rows(inputs.cases)),
         group="Scaling",
         heading=kind.name,
         always=True,

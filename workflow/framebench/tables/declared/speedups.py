@@ -19,7 +19,7 @@ from ..columns import (
     shared,
     why_no_ratio_interval,
 )
-from ..ratios import ratio
+from ..ratios import VERDICT, Sides, ratio, sides, with_verdicts
 from ..results import UNCOMPILED, CaseResult, marks_of
 from ..table import Fields, Inputs, Table
 
@@ -46,24 +46,27 @@ BASELINE_RUNS = Column(
 COLUMN_NAMES = tuple(column.name for column in COLUMNS)
 
 
-def of_precisions(inputs: Inputs) -> Iterator[list[Any]]:
+def of_precisions(inputs: Inputs) -> Iterator[tuple[list[Any], Sides | None]]:
     """A row for every case of a precision that has a baseline, with its median over that one's."""
     for result in inputs.cases.values():
         if baseline := precisions.baseline(result.case.precision):
             base = inputs.cases.get(result.key.at(precision=baseline))
-            yield _row(result, base, baseline, f" at batch {result.case.batch_per_device}")
+            row = _row(result, base, baseline, f" at batch {result.case.batch_per_device}")
+            yield row, sides(result, base)
 
 
-def of_compilers(inputs: Inputs) -> Iterator[list[Any]]:
+def of_compilers(inputs: Inputs) -> Iterator[tuple[list[Any], Sides | None]]:
     """A row for every case with a compiler, with its median over that without. A framework that
     nobody trains without a compiler has no ratio: its baseline is what nobody does."""
     for result in inputs.cases.values():
         if result.case.compiler != UNCOMPILED:
             base = inputs.cases.get(result.key.at(compiler=UNCOMPILED))
-            cells = _row(result, base, "uncompiled", refused=_no_baseline(base))
+            refused = _no_baseline(base)
+            cells = _row(result, base, "uncompiled", refused=refused)
             low = cells[COLUMN_NAMES.index("speedup_ci_low")]
             paid = steps_to_pay(result, base) if base and low is not None and low > 1 else None
-            yield [*cells, base.uncompiled if base else "", paid]
+            row = [*cells, base.uncompiled if base else "", paid]
+            yield row, None if refused else sides(result, base)
 
 
 def steps_to_pay(result: CaseResult, base: CaseResult) -> int | None:
@@ -132,8 +135,8 @@ PRECISIONS = Table(
     title="Speed-up by precision",
     explanation="Each precision against its baseline, at the same batch size per device. Ratios "
     "come from unrounded medians.",
-    columns=COLUMNS,
-    rows=of_precisions,
+    columns=(*COLUMNS, VERDICT),
+    rows=lambda inputs: with_verdicts(of_precisions(inputs)),
     group="Speed-ups",
     heading="Precisions",
     always=True,
@@ -156,8 +159,8 @@ COMPILERS = Table(
     "that is differs: a compiler gains more over operations run one by one than over a graph that "
     "is optimized already, so ratios of frameworks whose baseline runs otherwise do not compare. "
     "Ratios come from unrounded medians.",
-    columns=(*COLUMNS, BASELINE_RUNS, STEPS_TO_PAY),
-    rows=of_compilers,
+    columns=(*COLUMNS, BASELINE_RUNS, STEPS_TO_PAY, VERDICT),
+    rows=lambda inputs: with_verdicts(of_compilers(inputs)),
     group="Speed-ups",
     heading="Compilers",
     always=True,
