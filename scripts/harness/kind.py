@@ -12,6 +12,7 @@ read what it declares: what a rank alone needs is imported inside :meth:`Kind.me
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -61,6 +62,17 @@ def at_least(fewest: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+def above_zero(text: str) -> float:
+    """The type of a number that is."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise ValueError("must be a number above 0")
+    return value
 
 
 def one_of(*names: str) -> Callable[[str], str]:

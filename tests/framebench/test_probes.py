@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from framebench.config.catalog import load_catalog
@@ -15,6 +16,7 @@ from framebench.plan.planning import make_plan
 from framebench.records import converters, peaks
 from framebench.records.run import Problem
 from framebench.runs import probes
+from harness.kinds.peak import orthogonal
 from harness.request import declaration
 from harness.request.command_line import parse
 
@@ -135,6 +137,27 @@ def test_the_peak_of_another_device_or_precision_is_none(
 ) -> None:
     found, _ = peaks_of(tmp_path, record())
     assert found.of(run(**{**HERE, **other})) is None
+
+
+def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
+    probed = record(metrics={"peak": {"value": 0.04, "unit": "TFLOP/s", "better": "higher"}})
+    probed["ranks"][0]["sustained"] = {"size": 1000, "products": 40, "seconds": [2.0]}
+    found, problems = peaks_of(tmp_path, probed)
+    peak = found.of(run(**HERE))
+    assert problems == []
+    assert peak is not None
+    assert peak.tflops == pytest.approx(0.04, rel=1e-12), "a burst of it was faster"
+
+
+def test_a_long_chain_of_products_keeps_its_size() -> None:
+    random = np.random.RandomState(0)
+    factor = orthogonal(64, random)
+    chain = random.standard_normal((64, 64)).astype(np.float32)
+    before = np.linalg.norm(chain)
+    for _ in range(20_000):
+        chain = factor @ chain
+    assert np.linalg.norm(chain) == pytest.approx(before, rel=0.05)
+    assert np.count_nonzero(chain) == chain.size
 
 
 def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:

@@ -180,7 +180,8 @@ class Runs:
         facts = self.facts(model, mode)
         # Of each BERT that is trained, so that no run is needed for the parts alone.
         with_parts = model in (BERT, "embedding") and mode == "train"
-        parameters = {"split_steps": SPLIT_STEPS} if with_parts else {}
+        parameters: dict[str, object] = {"split_steps": SPLIT_STEPS} if with_parts else {}
+        parameters |= {"sustained_seconds": 0.2} if mode == "peak" else {}
         bench = self.bench()
         written = bench.folder / "facts.json"
         written.write_text(json.dumps(facts))
@@ -321,7 +322,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     # of several nodes, of runs side by side, and of a series of runs
     assert known - set(record) == {"nodes", "lease", "attempts"}
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
-    elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls"}
+    elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls", "sustained"}
     elsewhere |= set() if "split" in rank else {"split"}
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"
@@ -533,6 +534,8 @@ def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
     found = {block["size"]: converters.tflops_of(block) for block in rank["matmuls"]}
     assert len(found) > 1, "a single size says nothing"
     assert max(found.values()) < CORE_TFLOPS[precision]
+    sustained = converters.tflops_of(rank["sustained"])
+    assert max(found.values()) / 10 < sustained < CORE_TFLOPS[precision]
     assert min(found.values()) > max(found.values()) / 10, "some products were not waited for"
 
 

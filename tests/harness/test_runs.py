@@ -191,7 +191,12 @@ def test_amp_that_takes_effect_is_ok(toy: Bench) -> None:
     assert record["ranks"][0]["products"] == {"float32": 1, "bfloat16": 20}
 
 
-PEAK = {"kind": "peak", "batch_per_device": None, "compiler": None}
+PEAK = {
+    "kind": "peak",
+    "batch_per_device": None,
+    "compiler": None,
+    "parameters": {"sustained_seconds": 0.2},
+}
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
@@ -209,7 +214,10 @@ def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) ->
     spent = sum(sum(block["seconds"]) for block in rank["matmuls"])
     assert spent < 2 * peak.SECONDS, "the peak takes seconds, however slow the device"
     reached = done.record["metrics"]["peak"]
-    assert reached["value"] == max(converters.tflops_of(block) for block in rank["matmuls"])
+    assert reached["value"] == converters.tflops_of(rank["sustained"])
+    rates = {block["size"]: converters.tflops_of(block) for block in rank["matmuls"]}
+    assert rank["sustained"]["size"] == max(rates, key=rates.__getitem__)
+    assert 0.2 <= rank["sustained"]["seconds"][0] < 2, "for as long as is asked, and not much more"
     assert (reached["unit"], reached["better"]) == ("TFLOP/s", "higher")
     # the toy's device does 1e11 operations per second, and what waits for it only adds
     assert 0.05 < reached["value"] <= 0.1, "a product was not waited for"

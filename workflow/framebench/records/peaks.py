@@ -108,10 +108,12 @@ def _peak(record: Mapping[str, Any]) -> Peak:
 
 
 def _reached(ranks: Sequence[Mapping[str, Any]]) -> tuple[float, int, str]:
-    """The highest rate of the one rank, at which size, and the dtype of its products."""
+    """The rate that the one rank sustained, or in older records the highest of short blocks, at
+    which size, and the dtype of its products."""
     if len(ranks) != 1:
         raise ValueError(f"is an ok probe of {len(ranks)} ranks; allowed: 1")
-    blocks = ranks[0].get("matmuls", ())
+    sustained = ranks[0].get("sustained")
+    blocks = [sustained] if sustained else ranks[0].get("matmuls", ())
     if not blocks or not all(block["seconds"] and min(block["seconds"]) for block in blocks):
         raise ValueError("is an ok probe without products that took time")
     dtypes = list(ranks[0].get("products", ()))

@@ -13,7 +13,7 @@ from .certify import free_name
 from .commands import common, words
 
 #: Rough wall time of one, most of it for the import.
-SECONDS = 5.0
+SECONDS = 8.0
 
 
 class Probe(NamedTuple):

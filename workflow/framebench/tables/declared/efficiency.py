@@ -119,7 +119,8 @@ EFFICIENCY = Table(
     explanation="TFLOP/s of one device: throughput times the operations of the model, which are "
     "two for each multiply-add of its forward pass, three times that in training, and nothing for "
     "what is computed again. MFU is its part of the peak, measured on this device: the fastest "
-    "products of two matrices in this precision that any framework reached. The vendor's value "
+    "products of two matrices in this precision that any framework sustained for seconds, on one "
+    "device with idle neighbours. The vendor's value "
     "stands beside it where there is one. Energy is of what could be read, which "
     "the row says: figures of other sources do not compare. Memory is the most that any rank took.",
     columns=(
