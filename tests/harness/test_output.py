@@ -73,7 +73,10 @@ def test_a_log_that_cannot_be_is_told_before_measuring(toy: Bench) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "play"}, "no kind 'play'; there are: inference, parity, peak, train"),
+        (
+            {"kind": "play"},
+            "no kind 'play'; there are: inference, largest_batch, parity, peak, train",
+        ),
         ({"kinds": "/nowhere"}, "cannot look for kinds in /nowhere: No such file"),
         ({"kind": "peak"}, "--kind peak has no --batch-per-device"),
         ({"batch_per_device": None}, "--kind train needs --batch-per-device"),
