@@ -147,6 +147,7 @@ def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
     assert problems == []
     assert peak is not None
     assert peak.tflops == pytest.approx(0.04, rel=1e-12), "a burst of it was faster"
+    assert peak.by == "pytorch 2.8.0 float32 1000 for 2.0 s"
 
 
 def test_a_long_chain_of_products_keeps_its_size() -> None:

@@ -42,11 +42,13 @@ class Peak:
     dtype: str
     size: int
     machine: Identity = UNKNOWN
+    sustained_seconds: float | None = None  # of older records None: theirs is of short blocks
 
     @property
     def by(self) -> str:
-        """Who reached it: framework, version, dtype, rows of the matrices."""
-        return f"{self.framework} {self.framework_version} {self.dtype} {self.size}"
+        """Who reached it: framework, version, dtype, rows of the matrices, and how long it held."""
+        held = f" for {self.sustained_seconds:.1f} s" if self.sustained_seconds else ""
+        return f"{self.framework} {self.framework_version} {self.dtype} {self.size}{held}"
 
 
 class Peaks:
@@ -104,7 +106,12 @@ def _peak(record: Mapping[str, Any]) -> Peak:
         dtype=dtype,
         size=size,
         machine=identity(record["environment"], hardware),
+        sustained_seconds=_sustained_seconds(record["ranks"]),
     )
+
+
+def _sustained_seconds(ranks: Sequence[Mapping[str, Any]]) -> float | None:
+    return next((sum(rank["sustained"]["seconds"]) for rank in ranks if "sustained" in rank), None)
 
 
 def _reached(ranks: Sequence[Mapping[str, Any]]) -> tuple[float, int, str]:
