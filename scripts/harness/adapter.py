@@ -242,6 +242,15 @@ class Adapter(ABC):
             if variable.trainable
         }
 
+    def statistics(self) -> Dict[str, Any]:
+        """The running statistics of batch normalisation, as :meth:`weights` has parameters; {} of a
+        model without."""
+        return {
+            name: _shared(self.to_numpy(variable.tensor), variable.axes)
+            for name, variable in self.state().items()
+            if not variable.trainable
+        }
+
     def weights_checksum(self) -> float:
         """Sum of the absolute values of all trainable parameters, in float64. Ranks of one run
         must agree on it: their batches differ, so only a real all-reduce keeps them equal."""

@@ -16,7 +16,7 @@ import numpy as np
 from harness.kinds.parity import MASKS, STEPS
 from harness.measuring.synthetic import make_batch
 
-from reference.operations import Jumps, Products
+from reference.operations import Jumps, Moments, Products, running_statistics
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm
 from reference.weights import draw
 
@@ -48,7 +48,9 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
     ``facts.json`` and ``facts-dropout.json`` (the model's facts to run with), ``weights.npz``,
     ``batch-RANK.npz``, ``outputs.npz`` (``train`` or ``inference``, rank, number),
     ``gradients-DEVICES.npz`` (averaged over the devices), ``update.npz`` (change of the weights by
-    the first step on one device) and ``expected.json``.
+    the first step on one device), ``statistics-biased.npz`` and ``statistics-unbiased.npz`` (change
+    of the running statistics by it, see :func:`reference.operations.running_statistics`) and
+    ``expected.json``.
     """
     partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
     partial.mkdir(parents=True)
@@ -89,6 +91,8 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
     first, others = differentiate(exact, batches[0]), differentiate(exact, batches[1])
     _save(partial / "gradients-1.npz", first[1])
     _save(partial / "gradients-2.npz", {n: (first[1][n] + others[1][n]) / RANKS for n in trained})
+    for convention, change in _statistics(model, exact, batches[0], hyper).items():
+        _save(partial / f"statistics-{convention}.npz", change)
     losses = _train(exact, batches[0], hyper, differentiate, first, partial / "update.npz")
     expected: dict[str, Any] = {
         "losses": losses,
@@ -112,6 +116,24 @@ def _outputs(model: Any, weights: Arrays, batches: list[Arrays], hyper: dict[str
         for mode in ("train", "inference")
         for rank, batch in enumerate(batches)
         for number, array in enumerate(model.forward(weights, batch, hyper, mode == "train"))
+    }
+
+
+def _statistics(
+    model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]
+) -> dict[str, Arrays]:
+    """Change of the running statistics by one pass in training; {} of a model without, by how the
+    variance is kept."""
+    Moments.seen.clear()
+    model.forward(weights, batch, hyper, True)
+    share = hyper.get("batch_norm_momentum", 0.0)
+    after = {
+        "biased": running_statistics(weights, share),
+        "unbiased": running_statistics(weights, share, unbiased=True),
+    }
+    return {
+        convention: {name: array - weights[name] for name, array in found.items()}
+        for convention, found in after.items()
     }
 
 

@@ -4,11 +4,12 @@ differentiation of numpy code) the gradients. Images are (batch, height, width, 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import autograd.numpy as np
 import numpy
 from autograd.scipy.special import erf
+from autograd.tracer import getval
 
 Array = Any
 
@@ -23,6 +24,28 @@ class Jumps:
     """How near to the jump of its derivative any ReLU came in a forward pass since the start."""
 
     nearest = math.inf
+
+
+class Moments:
+    """Mean, biased variance and number of values a channel of each batch normalisation, by name, in
+    the last forward pass in training."""
+
+    seen: ClassVar[dict[str, tuple[Array, Array, int]]] = {}
+
+
+def running_statistics(
+    weights: dict[str, Array], share: float, unbiased: bool = False
+) -> dict[str, Array]:
+    """Those behind the last forward pass in training: ``share`` is that of the new ones.
+    ``unbiased``: with the variance over n - 1 values, as some frameworks keep it."""
+    found = {}
+    for name, (mean, variance, count) in Moments.seen.items():
+        if unbiased:
+            variance = variance * (count / (count - 1))
+        for ending, new in (("running_mean", mean), ("running_var", variance)):
+            old = weights[f"{name}.{ending}"]
+            found[f"{name}.{ending}"] = old + share * (new - old)
+    return found
 
 
 def product(x: Array, y: Array) -> Array:
@@ -71,6 +94,7 @@ def batch_norm(
     if training:
         axes = tuple(range(x.ndim - 1))
         mean, variance = np.mean(x, axis=axes), np.var(x, axis=axes)
+        Moments.seen[name] = (getval(mean), getval(variance), x.size // x.shape[-1])
     else:
         mean, variance = weights[f"{name}.running_mean"], weights[f"{name}.running_var"]
     scale = weights[f"{name}.weight"] / np.sqrt(variance + epsilon)

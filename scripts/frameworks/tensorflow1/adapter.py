@@ -148,6 +148,10 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         # all in one run: for each set of them, the session optimizes the graph anew
         return self._run.run(self._variables.trainable(self._model))
 
+    def statistics(self) -> Dict[str, Any]:
+        model = self._model
+        return self._run.run({name: v for name, v in model.items() if not v.trainable})
+
     def assign(self, arrays: Dict[str, Any]) -> None:
         self._variables.load(self._model, arrays, self._run)
 

@@ -147,6 +147,8 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
     """Losses over the optimizer's steps, and what the first of them changed."""
     weights = reference.arrays("weights")
     floor = precisions.load(adapter.case.precision).gradient_floor
+    if adapter.statistics():  # what was compared before has moved them
+        adapter.load_weights(dict(weights))
     losses = []
     found: List[Dict[str, Any]] = []
     for step in range(STEPS + 1):
@@ -154,6 +156,7 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
         if step == 0:
             change = {name: array - weights[name] for name, array in adapter.weights().items()}
             found = compare_arrays("first update", change, reference.arrays("update"), floor)
+            found += compare_statistics(adapter, reference)
     errors = [
         abs(loss - exact) / abs(exact) for loss, exact in zip(losses, reference.expected["losses"])
     ]
@@ -163,6 +166,20 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
         *found,
         _measured("losses", errors[worst], f"after {worst} step(s)"),
     ]
+
+
+def compare_statistics(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
+    """What the first step has changed in the running statistics. Whether the variance is kept
+    biased or not is the framework's choice, the same for all of them."""
+    after, weights = adapter.statistics(), reference.arrays("weights")
+    if not after:
+        return []
+    change = {name: array - weights[name] for name, array in after.items()}
+    conventions = [
+        compare_arrays("running statistics", change, reference.arrays(f"statistics-{one}"), 0.0)
+        for one in ("biased", "unbiased")
+    ]
+    return min(conventions, key=lambda errors: float(errors[-1]["error"]))
 
 
 def compare(

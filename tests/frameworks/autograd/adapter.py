@@ -16,8 +16,9 @@ class AutogradAdapter(Operators, Numerics):
     def start(self) -> None:
         import autograd
         import autograd.numpy as np
-        from reference import optimizers, weights
+        from reference import operations, optimizers, weights
 
+        self._running_statistics = operations.running_statistics
         self._np, self._differentiation = np, autograd.value_and_grad
         self._optimizers, self._draw = optimizers, weights.draw
         self._definition = self.definition()
@@ -50,6 +51,8 @@ class AutogradAdapter(Operators, Numerics):
             limit = self._hyper["clip_global_norm"]
             gradients = self._optimizers.clip_by_global_norm(gradients, limit)
         self._optimizer.step(self._weights, gradients)
+        share = self._hyper.get("batch_norm_momentum", 0.0)
+        self._weights.update(self._running_statistics(self._weights, share))
         return [loss]
 
     def synchronize(self) -> None:
