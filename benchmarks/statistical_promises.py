@@ -168,7 +168,9 @@ def windows() -> None:
         low, high = (0.9, 1) if name in NOT_STEADY else (0, alarms)
         for count in (100, 500) if name in NOT_STEADY else (20, 100, 500):
             random = np.random.default_rng(0)
-            found = np.mean([bool(steady.unsteady(draw(random, count))) for _ in range(FEWER)])
+            found = np.mean(
+                [bool(steady.unsteady(draw(random, count).tolist())) for _ in range(FEWER)]
+            )
             show(f"unsteady: {name}, {count} steps", found, low, high, FEWER)
     for name, (draw, percent) in POWER.items():
         for count, power in zip(COUNTS, percent, strict=True):

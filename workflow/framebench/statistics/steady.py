@@ -92,7 +92,7 @@ def change(seconds: Sequence[float]) -> Change | None:
        drift is not put down to steps that hang together.
     4. The p-value is that of the largest ratio of the likelihoods of 3 and 2 (Andrews).
 
-    By simulation a change that :attr:`Change.matters` is seen in at most 1 % of windows of
+    By simulation a change that :attr:`Change.matters` is seen in about 1 % at most of windows of
     independent steps that do not change, and in 3 % where neighbours have a correlation of 0.5.
     """
     if len(seconds) < FEWEST_STEPS or min(seconds) <= 0:  # no clock gave such a step
