@@ -460,31 +460,51 @@ def wrong_throughput(record: dict[str, Any]) -> None:
     record["metrics"]["throughput"]["value"] *= 1.01
 
 
-@pytest.mark.parametrize(
-    ("change", "check", "note"),
-    [
-        (double, "throughput", "samples of 4 x 1 devices x 100 steps"),
-        (halve, "batch / latency", "whose steps take longer together"),
-        (no_steps, "batch / latency", "of which its steps fill so few"),
-        (other_rank, "throughput", "that of the slowest rank"),
-        (fewer_steps, "steps", "step times of rank 0"),
-        (more_ranks, "devices", "ranks of so many devices"),
-        (wrong_throughput, "record", "states a throughput of"),
-    ],
-)
-def test_an_error_in_a_record_is_found(
-    results: Path, change: Callable[[dict[str, Any]], None], check: str, note: str
-) -> None:
-    path, record = one_record(results, status="ok", devices_per_node=1)
-    change(record)
-    path.write_text(json.dumps(record))
+Change = Callable[[dict[str, Any]], None]
+#: What is changed in a record, which check finds it, and words of what that says.
+ERRORS: list[tuple[Change, str, str]] = [
+    (double, "throughput", "samples of 4 x 1 devices x 100 steps"),
+    (halve, "batch / latency", "whose steps take longer together"),
+    (no_steps, "batch / latency", "of which its steps fill so few"),
+    (other_rank, "throughput", "that of the slowest rank"),
+    (fewer_steps, "steps", "step times of rank 0"),
+    (more_ranks, "devices", "ranks of so many devices"),
+    (wrong_throughput, "record", "states a throughput of"),
+]
+
+
+@pytest.fixture(scope="module")
+def found_in_records(measured: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """What is found where each repeat of a case has an error of its own: one report for all."""
+    results = shutil.copytree(measured, tmp_path_factory.mktemp("errors") / "results")
+    first, _ = one_record(results, status="ok", devices_per_node=1)
+    for repeat, (change, _, _) in enumerate(ERRORS, 1):
+        path = first.with_name(f"r{repeat}.json")
+        record = json.loads(path.read_text())
+        change(record)
+        path.write_text(json.dumps(record))
     assert cli.main(["report", "--records", str(results / "runs"), "--results", str(results)]) == 0
     status, found = lint_of(results)
     assert status == 1
-    mine = [one for one in found if one["check"] == check]
-    assert len(mine) == 1
-    assert mine[0]["row"] == str(path.relative_to(results / "runs"))
-    assert note in mine[0]["note"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("repeat", "check", "note"),
+    [(repeat, check, note) for repeat, (_, check, note) in enumerate(ERRORS, 1)],
+    ids=[change.__name__ for change, _, _ in ERRORS],
+)
+def test_an_error_in_a_record_is_found(
+    found_in_records: Rows, repeat: int, check: str, note: str
+) -> None:
+    mine = [f for f in found_in_records if f["row"].endswith(f"/r{repeat}.json")]
+    (finding,) = (f for f in mine if f["check"] == check)
+    assert note in finding["note"]
+
+
+def test_no_record_without_an_error_is_named(found_in_records: Rows) -> None:
+    cases = {str(Path(f["row"]).parent) for f in found_in_records if f["row"].endswith(".json")}
+    assert len(cases) == 1
 
 
 def test_a_record_that_was_taken_away_is_found(results: Path) -> None:
