@@ -167,7 +167,7 @@ def test_tables_say_which_kind_they_are() -> None:
     text = in_markdown("strong_scaling", made["strong_scaling"])
     assert "# Strong scaling: the same total batch\n" in text
     assert "## resnet50_v1.5, train, fp32, total bsz=64 (images/s)" in text
-    assert "| 1 | 2 | 150.00 (1.50) *few* |" in text
+    assert "| 1 | 2 | 150.00 (1.50) |" in text
     assert "| batch per device | total batch |" in text
     weak = in_markdown("weak_scaling", made["weak_scaling"])
     assert "# Weak scaling: the same batch per device\n" in weak

@@ -16,7 +16,7 @@ import pytest
 from framebench.files import whole_files
 from framebench.records.phases import Phases
 from framebench.records.run import Doubt, Run
-from framebench.tables import frames, registry
+from framebench.tables import frames, registry, view
 from framebench.tables.grouping import group
 
 from .made_up_runs import build, in_markdown, repeats, run, write
@@ -500,12 +500,27 @@ def test_csv_keeps_every_digit_and_leaves_missing_cells_empty(tmp_path: Path) ->
 def test_markdown_says_in_words_what_is_missing() -> None:
     made = build(some_runs())
     text = in_markdown("summary", made["summary"])
-    assert "All rows: source framebench, accelerator cpu, warm-up steps 1, timed steps 2." in text
+    common = "source framebench, accelerator cpu, warm-up steps 1, timed steps 2"
+    assert f"All rows: {common}, every figure is marked few" in text
     assert "| abcdef |" in text, "only what differs stands in the rows"
     assert "- failed [" in text
     assert r"a \"quoted\" \| piped reason, with &lt;b>".replace('\\"', '"') in text
     assert "needs 6 repeats" in text
     assert "nan" not in text.lower()
+
+
+def test_a_mark_of_all_figures_stands_above_them_and_one_of_some_beside_them() -> None:
+    few = [run(1.0, framework="jax"), run(2.0, framework="jax", devices_per_node=8)]
+    for runs, shared, beside in (
+        (few, "every figure is marked few", 0),
+        ([*few, *(run(3.0 + n, repeat=n) for n in range(1, 8))], "", 2),
+        (few[:1], "", 1),
+    ):
+        seen = view.of(registry.known()["summary"], build(runs)["summary"])
+        told = [f"{name} {value}" for name, value in seen.shared if "marked" in name]
+        assert told == [shared] * bool(shared)
+        (figures,) = (field for field in seen.fields if field.column.name == "throughput_median")
+        assert [cell.marks for cell in figures.cells].count("few") == beside
 
 
 def test_weak_scaling_reads_like_dlperfs_table() -> None:
@@ -518,9 +533,10 @@ def test_weak_scaling_reads_like_dlperfs_table() -> None:
     text = in_markdown("weak_scaling", build(runs)["weak_scaling"])
     assert "## resnet50_v1.5, train, fp32, bsz=32 (images/s)" in text
     assert "| node num | device num | pytorch 2.8.0 | tensorflow 2.8.0 |" in text
-    assert "| 1 | 1 | 397.64 (1.00) *few* | not run |" in text
-    assert "| 1 | 8 | 3130.34 (7.87) *few* | 322.00 (- [1]) *few* |" in text
-    assert "| 4 | 32 | 12411.97 (31.21) *few* | not run |" in text
+    assert "every figure is marked few" in text
+    assert "| 1 | 1 | 397.64 (1.00) | not run |" in text
+    assert "| 1 | 8 | 3130.34 (7.87) | 322.00 (- [1]) |" in text
+    assert "| 4 | 32 | 12411.97 (31.21) | not run |" in text
     assert "[1]: no 1n1g run" in text
 
 

@@ -61,7 +61,8 @@ class Field:
 @dataclass(frozen=True)
 class View:
     """``fields``: in the order shown, notes last. ``shared``: (title, value) pairs true of every
-    row. ``rows``: those shown, as values; ``count``: how many there are."""
+    row, marks that all figures carry among them. ``rows``: those shown, as values; ``count``: how
+    many there are."""
 
     table: Table
     fields: Sequence[Field]
@@ -112,6 +113,9 @@ def of(table: Table, frame: pd.DataFrame, narrow: bool = True, most: int | None 
         rows = [dict(zip(names, row, strict=True)) for row in table.overview.rows(rows)]
     shown = rows[:most]
     shared, dropped = _shared(columns, shown, narrow)
+    if everywhere := _marks_of_all(columns, shown):
+        shared.append(("every figure is marked", " ".join(everywhere)))
+        shown = [{**row, "marks": _other_marks(row, everywhere)} for row in shown]
     visible = [
         column
         for column in columns
@@ -174,6 +178,19 @@ def _shared(
                 shared.append((f"{column.header} of each {column.follows}", words))
                 dropped.add(column.name)
     return shared, dropped
+
+
+def _marks_of_all(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
+    """Those that each of several figures carries: beside all of them, they say nothing of any."""
+    marked = [column.name for column in columns if column.marked]
+    figures = [row for row in rows if any(row[name] is not None for name in marked)]
+    if len(figures) < 2:
+        return []
+    return sorted(set.intersection(*(set(_text(row.get("marks")).split()) for row in figures)))
+
+
+def _other_marks(row: Row, everywhere: Sequence[str]) -> str:
+    return " ".join(mark for mark in _text(row["marks"]).split() if mark not in everywhere)
 
 
 def _moves(column: Column, narrow: bool) -> bool:
