@@ -161,7 +161,7 @@ class Adapter(ABC):
 
         ``batch`` maps the names of ``facts["inputs"]`` to numpy arrays: images as float32
         (batch, height, width, channels), everything else as int64. Each rank gets another batch
-        and starts with the same weights, drawn by ``place.seed``."""
+        and other dropout, and starts with the same weights, drawn by ``place.seed``."""
 
     @abstractmethod
     def step(self) -> Any:
@@ -279,7 +279,8 @@ class Adapter(ABC):
         return isinstance(error, MemoryError) or any(word.lower() in text for word in words)
 
     def stop(self) -> None:  # noqa: B027
-        """Leave the process group."""
+        """Leave the process group, behind a run that was good: after an error the process just
+        ends."""
 
 
 class Capability(Adapter):

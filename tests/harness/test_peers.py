@@ -63,8 +63,8 @@ class Clocked(Operators, Recorder):
         self.now += next(self.seconds)
         self.wall.append(self.now - 3600 * (len(self.wall) > 60))
 
-    def mark(self) -> Any:
-        return self.now
+    def blocking(self) -> bool:
+        return True  # its time passes in the step
 
     def version(self) -> str:
         return "1"
@@ -109,7 +109,7 @@ class Lab:
         ranks = [report.read(str(self.folder), 0)[2]]
         made = record.assemble(
             task,
-            record.Measured("ok", "", ranks, metrics=launcher.metrics_of(task, ranks)),
+            record.Measured("ok", "", ranks, metrics=launcher.metrics_of(kind, subject, ranks)),
             valid_record()["environment"],
             ["python"],
             record.Started.now(),
