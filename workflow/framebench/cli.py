@@ -322,11 +322,11 @@ def print_columns() -> None:
 def summary_text(summary: pd.DataFrame) -> str:
     """The summary for a terminal, numbers rounded for reading, failures with their reason."""
     from .tables import condition_words
+    from .tables.results import marks_of_all, other_marks
 
     lines = []
     shown = summary.head(PRINTED_ROWS)
-    figures = [set(row.split()) for row in summary.loc[summary["status"] == "ok", "marks"]]
-    everywhere = set.intersection(*figures) if len(figures) > 1 else set()
+    everywhere = marks_of_all(summary.loc[summary["status"] == "ok", "marks"])
     conditions = condition_words.telling(shown.to_dict("records"))
     row: Any
     for row in shown.itertuples():
@@ -335,13 +335,13 @@ def summary_text(summary: pd.DataFrame) -> str:
             value = f"{row.throughput_median:10.2f} {row.unit:<11} {spread} of {row.repeats}"
         else:
             value = f"{row.status:>10}"
-        marks = [mark for mark in row.marks.split() if mark not in everywhere]
-        note = f" {' '.join(marks)}" if marks else ""
+        marks = other_marks(row.marks, everywhere)
+        note = f" {marks}" if marks else ""
         note += f"  {text}" if (text := conditions(row._asdict())) else ""
         note += f"  {row.reason}" if row.reason else ""
         lines.append(f"{columns_with_size(row)} {value}{note}")
     if len(summary) > PRINTED_ROWS:
         lines.append(f".. and {len(summary) - PRINTED_ROWS} more cases in summary.csv")
     if everywhere:
-        lines.append(f"every figure is marked: {' '.join(sorted(everywhere))}")
+        lines.append(f"every figure is marked: {' '.join(everywhere)}")
     return "\n".join(lines)

@@ -50,7 +50,7 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
         precision = precisions.known().get(case.precision)
         own = variables(case, plan.settings.suite)
         for name, values in precision.variables.items() if precision else ():
-            found = {**environment, **own}.get(name, "")
+            found = own.get(name, environment.get(name, ""))
             if found and found not in values:
                 place = plan.settings.suite.path if name in own else "environment"
                 raise ConfigError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -95,3 +95,15 @@ CaseResults = Mapping[Key, CaseResult]
 def marks_of(*cases: CaseResult | None) -> str:
     """All marks of these cases, each once."""
     return " ".join(sorted(frozenset().union(*(case.marks for case in cases if case))))
+
+
+def marks_of_all(figures: Iterable[str]) -> list[str]:
+    """Of the marks of each figure those that every one of several carries: beside all of them they
+    say nothing of any."""
+    marks = [set(one.split()) for one in figures]
+    return sorted(set.intersection(*marks)) if len(marks) > 1 else []
+
+
+def other_marks(figure: str, everywhere: Collection[str]) -> str:
+    """The marks of a figure but for those that stand ``everywhere``."""
+    return " ".join(mark for mark in figure.split() if mark not in everywhere)

@@ -20,6 +20,7 @@ from ..cases.conditions import CASE, CONDITIONS
 from ..cases.names import topology
 from . import condition_words
 from .columns import PRINTED, TOPOLOGY, YES_NO, YES_NO_OR_NEITHER, Column, Row
+from .results import marks_of_all, other_marks
 from .table import Table
 
 DASH = "\N{EN DASH}"
@@ -115,7 +116,7 @@ def of(table: Table, frame: pd.DataFrame, narrow: bool = True, most: int | None 
     shared, dropped = _shared(columns, shown, narrow)
     if everywhere := _marks_of_all(columns, shown):
         shared.append(("every figure is marked", " ".join(everywhere)))
-        shown = [{**row, "marks": _other_marks(row, everywhere)} for row in shown]
+        shown = [{**row, "marks": other_marks(_text(row["marks"]), everywhere)} for row in shown]
     visible = [
         column
         for column in columns
@@ -181,16 +182,9 @@ def _shared(
 
 
 def _marks_of_all(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
-    """Those that each of several figures carries: beside all of them, they say nothing of any."""
     marked = [column.name for column in columns if column.marked]
-    figures = [row for row in rows if any(row[name] is not None for name in marked)]
-    if len(figures) < 2:
-        return []
-    return sorted(set.intersection(*(set(_text(row.get("marks")).split()) for row in figures)))
-
-
-def _other_marks(row: Row, everywhere: Sequence[str]) -> str:
-    return " ".join(mark for mark in _text(row["marks"]).split() if mark not in everywhere)
+    figures = (row for row in rows if any(row[name] is not None for name in marked))
+    return marks_of_all(_text(row.get("marks")) for row in figures)
 
 
 def _moves(column: Column, narrow: bool) -> bool:
