@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -304,7 +305,26 @@ def test_what_nothing_could_hold_is_named(changes: Record, expected: str, tmp_pa
 def test_nested_records_are_named(tmp_path: Path) -> None:
     text = json.dumps(record(environment=elsewhere(variables={"x": "deep"})))
     save(tmp_path, "c/r1.json", text.replace('"deep"', "[" * 900 + "]" * 900))
-    assert "is nested too deeply; allowed: 32 levels" in messages(record_sets.load(tmp_path))
+    assert "is nested too deeply; allowed: 201 levels" in messages(record_sets.load(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1e400", "[-1E+400]", '{"x":1e400}', "1e99", "[1e-400, 1e308]", "0.00029241999982332345",
+        str(2**64 - 1), f"[{2**64}]", f"-{2**64}", "9" * 400, "NaN", "[1,]", "01", "",
+        "[" * 201 + "]" * 201, "[" * 202 + "]" * 202, '"\\u001b"', '"\x7f"',
+        '{"a":1,"a":2}', '"1e400"',
+    ],
+)  # fmt: skip
+def test_the_fast_way_to_read_a_file_takes_what_the_slow_one_takes(text: str) -> None:
+    def outcome(decode: Callable[[bytes], Any]) -> str:
+        try:
+            return repr(decode(text.encode()))
+        except ValueError as error:
+            return str(error)
+
+    assert outcome(json_files.decode) == outcome(json_files._decode_slowly)
 
 
 def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:

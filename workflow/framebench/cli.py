@@ -143,7 +143,8 @@ def make_report(source: Path, results: Path) -> None:
     from .report import html_report, record_links
     from .tables import frames, measured, registry
 
-    found = record_sets.load(source)
+    own = record_sets.load_results(results) if source == results / "runs" else None
+    found = own or record_sets.load(source)
     certificates, of_parity = parity.load(certificates_of(source))
     searched, of_searches = searches.load(source.parent / searches.FOLDER)
     reached, of_probes = peaks.load(probes_of(source))

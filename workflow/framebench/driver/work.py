@@ -52,8 +52,9 @@ class Work:
         try:
             if snakemake.is_cluster_job:
                 expected = estimates.told(settings.results)
-            elif call.plans and (settings.results / "runs").is_dir():
-                self.cached = record_sets.load(settings.results / "runs")
+            elif call.plans:
+                writes = self._lock.held is not None
+                self.cached = record_sets.load_results(settings.results, writes)
             machine = _machine(settings)
             self.plan = planning.make_plan(settings, catalog, machine, self.cached, expected)
             # On a cluster they may be on its nodes alone.

@@ -25,12 +25,6 @@ def printable(text: str) -> str:
     return text if text.isprintable() else _UNFIT.sub(_escape, text)
 
 
-def is_plain_json(text: str) -> bool:
-    """Whether a JSON text is sure to hold no text that is unfit to be shown. Of what is ASCII that
-    is DEL, and what stands as an escape: control characters may not stand there themselves."""
-    return text.isascii() and "\\" not in text and "\x7f" not in text
-
-
 def _escape(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

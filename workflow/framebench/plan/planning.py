@@ -175,8 +175,7 @@ def make_plan(
 
 def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
     """The plan with the cases whose batch has been found since it was made, and their runs."""
-    folder = plan.settings.results / "runs"
-    cached = record_sets.load(folder) if folder.is_dir() else None
+    cached = record_sets.load_results(plan.settings.results)
     # What was to be tried again has been tried again.
     settings = plan.settings.model_copy(update={"retry": frozenset()})
     now = make_plan(settings, catalog, machine, cached)
@@ -211,8 +210,8 @@ def further(plan: Plan) -> list[PlannedRun]:
     """The next repeats of the cases whose interval is still too wide, now that all runs asked for
     so far have left their records."""
     folder = plan.settings.results / "runs"
-    found = record_sets.load(folder).runs if folder.is_dir() else ()
-    as_asked = _as_asked(found, plan.folders, plan.settings, plan.place)
+    found = record_sets.load_results(plan.settings.results)
+    as_asked = _as_asked(found.runs if found else (), plan.folders, plan.settings, plan.place)
     runs = [run for run in as_asked if is_here(run.machine, plan.here)]
     needed = _needed(plan.folders, plan.settings, runs)
     return [

@@ -24,6 +24,7 @@ from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
 from . import converters, doubts, energy
 from .communication import all_reduce_of
+from .index import Index
 from .phases import phases_of
 from .run import NO_REASON, WAITED_APART, WAITED_IN_WINDOW, Metric, Problem, Run, cause
 from .step_parts import split_of
@@ -38,30 +39,32 @@ _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X
 _RELATIVE_ERROR = 1e-6
 
 
-def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
+def read_folder(root: Path, index: Index | None = None) -> tuple[list[Run], list[Problem], int]:
     """Every record below `root` as a run, what is none, and how many attempts were superseded.
+    ``index``: what is known of it, and will be.
 
     Only the latest attempt of a repeat on a machine counts: a run that was tried again was tried
     again because the earlier attempt was not to be taken. A broken latest attempt leaves the one
     before it.
     """
     with _without_garbage_collection():
-        return _read_folder(root)
+        found = _read_folder(root, index)
+        if index:
+            index.keep()
+        return found
 
 
-def _read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
+def _read_folder(root: Path, index: Index | None) -> tuple[list[Run], list[Problem], int]:
     attempts: dict[tuple[str, int | str], list[Run]] = defaultdict(list)
     files, problems = json_files.below(root)
     seen: dict[bytes, str] = {}
     for file in files:
         origin = json_files.origin_of(file, root)
         try:
-            content = json_files.content_of(file)
-            run = _run_of_record(parse(content), file, origin)
+            run, digest = _run_of_file(file, origin, index)
         except (OSError, ValueError) as error:
             problems.append(Problem(origin, cause(error)))
             continue
-        digest = hashlib.sha256(content).digest()
         if digest in seen:
             problems.append(Problem(origin, f"is a copy of {seen[digest]}, which is counted once"))
             continue
@@ -71,6 +74,18 @@ def _read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
         attempts[slot].append(run)
     latest = [run for tried in attempts.values() for run in _latest(tried)]
     return latest, problems, sum(map(len, attempts.values())) - len(latest)
+
+
+def _run_of_file(file: Path, origin: str, index: Index | None) -> tuple[Run, bytes]:
+    """With the SHA-256 of its content."""
+    known = index.get(file, origin) if index else None
+    if known:
+        return known.run, known.digest
+    content = json_files.content_of(file)
+    run, digest = _run_of_record(parse(content), file, origin), hashlib.sha256(content).digest()
+    if index:
+        index.add(file, origin, run, digest)
+    return run, digest
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..machine.identities import Identity, completed
 from . import searches
+from .index import Index
 from .record_files import read, read_folder
 from .run import STATUSES, Problem, RecordsError, Run, cause, order
 from .tidy_csv import read_csv
@@ -29,11 +30,14 @@ __all__ = [
     "fingerprint",
     "load",
     "load_record",
+    "load_results",
     "machine_label",
     "of_arm",
 ]
 
 CSV_NAME = "runs.csv"
+#: Of a results folder.
+INDEX = ".index"
 _STEPS = ("step_seconds", "waited_seconds")
 _TOLD = [f.name for f in fields(Run) if f.name not in ("record", *_STEPS)]
 
@@ -51,8 +55,9 @@ class RecordSet:
     superseded: int
 
 
-def load(path: Path) -> RecordSet:
-    """Read a folder of records, a folder that holds runs.csv, or a tidy CSV of runs.
+def load(path: Path, index: Index | None = None) -> RecordSet:
+    """Read a folder of records, a folder that holds runs.csv, or a tidy CSV of runs. ``index``: of
+    a folder's records.
 
     Raises RecordsError for a path that is none of these, or a CSV with other columns.
     """
@@ -60,7 +65,7 @@ def load(path: Path) -> RecordSet:
         root, (runs, problems), superseded = path.parent, read_csv(path), 0
     elif path.is_dir():
         root = path
-        runs, problems, superseded = read_folder(path)
+        runs, problems, superseded = read_folder(path, index)
         runs = _with_largest(runs, searches.largest(path.parent / searches.FOLDER))
         if (path / CSV_NAME).is_file():
             rows, row_problems = _rows_beside(path / CSV_NAME, bool(runs))
@@ -76,6 +81,13 @@ def load(path: Path) -> RecordSet:
         root=root,
         superseded=superseded,
     )
+
+
+def load_results(results: Path, writes: bool = True) -> RecordSet | None:
+    """The records of a folder of our own results, by the index that is kept there; None where there
+    are none. ``writes``: whether the index may be written."""
+    folder = results / "runs"
+    return load(folder, Index(results / INDEX, writes)) if folder.is_dir() else None
 
 
 def _rows_beside(path: Path, beside_others: bool) -> tuple[list[Run], list[Problem]]:
