@@ -162,10 +162,12 @@ def held_call(
     project: Project, name: str, results: str, seconds: float, **variables: str
 ) -> SnakemakeCall:
     """A call that waits so long before its first job; the file NAME says that it does."""
-    (project.folder / "held.smk").write_text(HELD)
+    # One of its own: another call may be reading its.
+    snakefile = project.folder / f"{name}.smk"
+    snakefile.write_text(HELD)
     variables |= {"HELD": str(project.folder / name), "HELD_SECONDS": str(seconds)}
-    words = ("--snakefile", "held.smk", "--until", "benchmark", "--config", f"results={results}")
-    return project.start(*words, **variables)
+    words = ("--snakefile", str(snakefile), "--until", "benchmark")
+    return project.start(*words, "--config", f"results={results}", **variables)
 
 
 @pytest.fixture
