@@ -13,8 +13,9 @@ from framebench.config.catalog import load_catalog
 from framebench.config.cluster import Cluster
 from framebench.config.fields import Context, validated
 from framebench.config.settings import Configuration, Settings, load_settings
-from framebench.config.suite import OF_RANKS, SuiteFile
+from framebench.config.suite import SuiteFile
 from framebench.config.validation import ConfigError
+from framebench.config.variables import OF_RANKS
 from framebench.config.yaml_files import read_mapping
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
@@ -498,7 +499,7 @@ def test_a_single_value_stands_for_a_list(tmp_path: Path) -> None:
     assert suite.axes["batch_per_device"] == [2]
 
 
-@pytest.mark.parametrize("name", ["quick", "dlperf"])
+@pytest.mark.parametrize("name", ["quick", "careful", "dlperf", "tuned"])
 def test_shipped_suites_are_valid(name: str) -> None:
     found = cases(load_settings({**CONFIG, "suite": name}, CATALOG).suite, CATALOG)
     assert len(found) == len(set(found)) > 0

@@ -15,11 +15,13 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from .settings import Configuration
 from .suite import SuiteFile
+from .tuned import TunedFile
 
 PROJECT = Path(__file__).parents[3]
 SCHEMAS: dict[str, type[BaseModel]] = {
     "workflow/schemas/config.schema.yaml": Configuration,
     "workflow/schemas/suite.schema.yaml": SuiteFile,
+    "workflow/schemas/tuned.schema.yaml": TunedFile,
 }
 #: Where a table has a row for each key of a model.
 DOCUMENTS = {
@@ -27,6 +29,8 @@ DOCUMENTS = {
     "SuiteFile": "config/README.md",
     "AxesKeys": "config/README.md",
     "Cluster": "docs/cluster.md",
+    "TunedFile": "docs/frameworks.md",
+    "Setting": "docs/frameworks.md",
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -31,6 +30,7 @@ from .fields import (
     OrAll,
     ReadAs,
     Share,
+    Switch,
     Text,
     Values,
     Whole,
@@ -40,25 +40,13 @@ from .fields import (
 from .kinds import MODES, Measurement
 from .provided import Interpreter
 from .repeats import AUTO, Repeats
+from .tuned import Tuned, load_tuned
 from .validation import MissingKey, NotAllowed, did_you_mean, show
+from .variables import Variables
 from .yaml_files import read_yaml
 
 #: Samples of one device, or of all devices together. The axes of a case have one of them.
 BATCHES = ("batch_per_device", "batch_total")
-#: Environment variables that the harness sets for each rank, whatever they were.
-OF_RANKS = (
-    "RANK",
-    "LOCAL_RANK",
-    "WORLD_SIZE",
-    "MASTER_ADDR",
-    "MASTER_PORT",
-    "TMPDIR",
-    "FRAMEBENCH_ADDRESSES",
-    "FRAMEBENCH_CORES",
-    "FRAMEBENCH_RUN",
-)
-#: Names of variables that may hold a secret.
-SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|^TF_(VAR|CLI)_", re.IGNORECASE)
 #: The values of each axis of a block.
 Axes = dict[str, Any]
 
@@ -146,43 +134,13 @@ def _bounds(written: _BoundsKeys) -> Bounds:
     return bounds
 
 
-def _variable(value: Any) -> str:
-    if "\0" in str(value):
-        raise NotAllowed("a text without NUL")
-    return str(value)
-
-
-def _variables(variables: dict[str, str]) -> dict[str, str]:
-    for name in variables:
-        if name in OF_RANKS:
-            raise NotAllowed(
-                f"all but {', '.join(OF_RANKS)}", f"{name}, which the harness sets for each rank"
-            )
-        if SECRET.search(name):
-            raise NotAllowed(
-                "what others may read in command lines and records; a secret is exported to "
-                "Snakemake instead",
-                f"{name}, which may be a secret",
-            )
-    return variables
-
-
-_VariableName = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"),
-    Allowed("the name of an environment variable (letters, digits and _)"),
-]
-_Variable = Annotated[
-    str, ReadAs(Annotated[str | int | float, Allowed("a text or a number")], _variable)
-]
-
-
 class Variant(Keys):
     """One side of an A/B test: what it has instead of the usual."""
 
     environments: dict[FrameworkName, EnvironmentPath] = default({})
     interpreters: dict[FrameworkName, Interpreter] = default({})
-    variables: Annotated[dict[_VariableName, _Variable], AfterValidator(_variables)] = default({})
+    variables: Variables = default({})
+    tuned: Switch = False
 
 
 _Side = Annotated[Variant, ReadAs(Variant | None, lambda side: side or Variant())]
@@ -329,7 +287,9 @@ class SuiteFile(Keys):
     ] = default(7)
     variants: Annotated[
         dict[_VariantName, _Side],
-        Allowed("a mapping from name to nothing, or to environments, interpreters and variables"),
+        Allowed(
+            "a mapping from name to nothing, or to environments, interpreters, variables and tuned"
+        ),
     ] = default({})
     largest_batch: Annotated[Bounds, ReadAs(_BoundsKeys, _bounds)] = default({})
     axes: Annotated[Axes, ReadAs(AxesKeys, _all_axes)] | None = None
@@ -360,9 +320,11 @@ class SuiteFile(Keys):
 
 
 class Suite(SuiteFile):
-    """A named matrix, and the file it comes from."""
+    """A named matrix, and the file it comes from. ``tuned``: the settings of each framework, where
+    a variant asks for them."""
 
     path: Path
+    tuned: Tuned = default({})
 
     @property
     def name(self) -> str:
@@ -393,4 +355,6 @@ def load_suite(name: str, catalog: Catalog, kinds: Path | None = None) -> Suite:
         raise NotAllowed(f"{known}, or the path of a YAML file", show(name))
     shown = path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path
     checked = validated(SuiteFile, read_yaml(path), Context(catalog, kinds=kinds), str(shown))
-    return Suite.model_construct(path=shown, **dict(checked))
+    asked = any(variant.tuned for variant in checked.variants.values())
+    settings = load_tuned(catalog) if asked else {}
+    return Suite.model_construct(path=shown, tuned=settings, **dict(checked))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..cases import conditions, matrix
 from ..cases.matrix import Capacity, Case, LeftOut
-from ..config import values
+from ..config import tuned, values
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.suite import Suite
@@ -126,7 +126,7 @@ def make_plan(
         case: {
             **request(software(case, settings.suite), settings, place, runs_in),
             **_steps(case, settings.suite),
-            **({"variables": own} if (own := variables(case, settings.suite)) else {}),
+            **_variables(case, settings.suite, place.accelerator),
         }
         for case in cases
     }
@@ -200,10 +200,19 @@ def software(case: Case, suite: Suite) -> str:
     return f"{case.framework}@{case.variant}" if own else case.framework
 
 
-def variables(case: Case, suite: Suite) -> Mapping[str, str]:
-    """What the ranks of a case are given by its variant."""
+def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
+    """What the ranks of a case are given by its variant: the settings of its framework, where it is
+    tuned, and its own."""
     variant = suite.variants.get(case.variant)
-    return variant.variables if variant else {}
+    if not variant:
+        return {}
+    settings = suite.tuned.get(case.framework, ()) if variant.tuned else ()
+    return {**tuned.variables(settings, accelerator), **variant.variables}
+
+
+def _variables(case: Case, suite: Suite, accelerator: str) -> dict[str, Any]:
+    own = variables(case, suite, accelerator)
+    return {"variables": own} if own else {}
 
 
 def further(plan: Plan) -> list[PlannedRun]:

@@ -48,7 +48,7 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
     compute something else than the precision of a case that is to be run."""
     for case in dict.fromkeys(run.case for run in plan.pending):
         precision = precisions.known().get(case.precision)
-        own = variables(case, plan.settings.suite)
+        own = variables(case, plan.settings.suite, plan.place.accelerator)
         for name, values in precision.variables.items() if precision else ():
             found = own.get(name, environment.get(name, ""))
             if found and found not in values:

@@ -83,7 +83,8 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
 def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
     """The name of its software, its variables, and its variant where these are not the usual."""
     suite = plan.settings.suite
-    name, own = software(case, suite), tuple(sorted(variables(case, suite).items()))
+    given = variables(case, suite, plan.place.accelerator)
+    name, own = software(case, suite), tuple(sorted(given.items()))
     return name, own, case.variant if own or name != case.framework else ""
 
 

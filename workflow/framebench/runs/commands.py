@@ -179,7 +179,7 @@ def of_kind(parameters: Mapping[str, object]) -> list[str]:
 
 
 def _variables(plan: Plan, case: Case) -> list[str]:
-    return given(variables(case, plan.settings.suite).items())
+    return given(variables(case, plan.settings.suite, plan.place.accelerator).items())
 
 
 def given(named: Iterable[tuple[str, str]]) -> list[str]:

@@ -1,0 +1,59 @@
+"""``config/tuned.yaml``: the environment variables that make a framework faster than it is as
+installed, and who recommends them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import StringConstraints
+
+from .catalog import Catalog
+from .fields import Allowed, Context, FrameworkName, Keys, OneOf, Text, default, validated
+from .variables import Variables
+from .yaml_files import read_yaml
+
+FILE = Path("config", "tuned.yaml")
+
+_Address = Annotated[
+    str,
+    StringConstraints(pattern=r"^https?://\S+$"),
+    Allowed("the address of a page that recommends it"),
+]
+
+
+class Setting(Keys):
+    """``effect``: what it changes, in words."""
+
+    variables: Variables
+    accelerators: list[Annotated[Literal["cpu", "cuda"], OneOf()]] = default(["cpu", "cuda"])
+    effect: Text
+    source: _Address
+
+
+class TunedFile(Keys):
+    """``all``: settings of every framework, to which its own are added."""
+
+    all: list[Setting] = default([])
+    frameworks: dict[FrameworkName, list[Setting]] = default({})
+
+
+Tuned = dict[str, list[Setting]]
+
+
+def load_tuned(catalog: Catalog) -> Tuned:
+    """The settings by framework. Raises ConfigError for a file that is missing or wrong."""
+    written = read_yaml(catalog.root / FILE)
+    found = validated(TunedFile, written, Context(catalog), str(FILE))
+    return {name: [*found.all, *found.frameworks.get(name, ())] for name in catalog.frameworks}
+
+
+def variables(settings: Iterable[Setting], accelerator: str) -> dict[str, str]:
+    """Those that a run has on ``accelerator``; a later one of the same name replaces it."""
+    return {
+        name: value
+        for one in settings
+        if accelerator in one.accelerators
+        for name, value in one.variables.items()
+    }

@@ -1,0 +1,56 @@
+"""Environment variables that people give the ranks of a run."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, StringConstraints
+
+from .fields import Allowed, ReadAs
+from .validation import NotAllowed
+
+#: Those that the harness sets for each rank, whatever they were.
+OF_RANKS = (
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "TMPDIR",
+    "FRAMEBENCH_ADDRESSES",
+    "FRAMEBENCH_CORES",
+    "FRAMEBENCH_RUN",
+)
+#: Names of variables that may hold a secret.
+SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|^TF_(VAR|CLI)_", re.IGNORECASE)
+
+
+def _text(value: Any) -> str:
+    if "\0" in str(value):
+        raise NotAllowed("a text without NUL")
+    return str(value)
+
+
+def _checked(variables: dict[str, str]) -> dict[str, str]:
+    for name in variables:
+        if name in OF_RANKS:
+            raise NotAllowed(
+                f"all but {', '.join(OF_RANKS)}", f"{name}, which the harness sets for each rank"
+            )
+        if SECRET.search(name):
+            raise NotAllowed(
+                "what others may read in command lines and records; a secret is exported to "
+                "Snakemake instead",
+                f"{name}, which may be a secret",
+            )
+    return variables
+
+
+_Name = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"),
+    Allowed("the name of an environment variable (letters, digits and _)"),
+]
+_Value = Annotated[str, ReadAs(Annotated[str | int | float, Allowed("a text or a number")], _text)]
+Variables = Annotated[dict[_Name, _Value], AfterValidator(_checked)]
