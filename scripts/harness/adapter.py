@@ -44,6 +44,7 @@ Axes = Tuple[int, ...]
 SAME: Axes = ()
 CONVOLUTION_OIHW: Axes = (2, 3, 1, 0)  # (out, in, height, width) -> (height, width, in, out)
 DENSE_OI: Axes = (1, 0)  # (out, in) -> (in, out)
+DENSE_CHWO: Axes = (1, 2, 0, 3)  # (channels, height, width, out) -> (height, width, channels, out)
 
 #: What errors say when memory ran out, in any framework; compared without regard to case.
 OUT_OF_MEMORY = (
@@ -101,11 +102,16 @@ class Place:
 
 class Variable(NamedTuple):
     """One array of the model: a tensor of the framework, which has a ``shape``, and the ``axes``
-    that permute it into the shared layout. Running statistics are not ``trainable``."""
+    that permute it into the shared layout. Running statistics are not ``trainable``.
+
+    ``unfolded`` is of a dense layer behind images that were flattened with their channels first,
+    where the shared layout has them last: the shape of its matrix with channels, height and width
+    as axes of their own, which ``axes`` permute."""
 
     tensor: Any
     axes: Axes = SAME
     trainable: bool = True
+    unfolded: Tuple[int, ...] = ()
 
 
 class Product(NamedTuple):
@@ -237,7 +243,7 @@ class Adapter(ABC):
         """Every trainable parameter as a float32 numpy copy, by its name and in the layout that
         all frameworks share: convolutions (height, width, in, out), dense layers (in, out)."""
         return {
-            name: _shared(self.to_numpy(variable.tensor), variable.axes)
+            name: _shared(self.to_numpy(variable.tensor), variable)
             for name, variable in self.state().items()
             if variable.trainable
         }
@@ -246,7 +252,7 @@ class Adapter(ABC):
         """The running statistics of batch normalisation, as :meth:`weights` has parameters; {} of a
         model without."""
         return {
-            name: _shared(self.to_numpy(variable.tensor), variable.axes)
+            name: _shared(self.to_numpy(variable.tensor), variable)
             for name, variable in self.state().items()
             if not variable.trainable
         }
@@ -350,9 +356,7 @@ class Numerics(Capability):
             raise KeyError(f"the model has no {unknown}")
         arrays = {}
         for name, variable in state.items():
-            array = weights[name]
-            if variable.axes:
-                array = array.transpose(np.argsort(variable.axes))
+            array = _own(weights[name], variable)
             if array.shape != _shape(variable):
                 raise ValueError(f"{name} is {_shape(variable)}, not {array.shape}")
             arrays[name] = np.array(array, np.float32, order="C")
@@ -364,7 +368,7 @@ class Numerics(Capability):
         gradients, state = self.raw_gradients(), self.state()
         scale = self.loss_scale()
         return {
-            name: _shared(self.to_numpy(tensor), state[name].axes) / scale
+            name: _shared(self.to_numpy(tensor), state[name]) / scale
             for name, tensor in gradients.items()
         }
 
@@ -421,11 +425,19 @@ class StepBreakdown(Capability):
 
 def state_of_modules(model: Any, dense: type) -> Dict[str, Variable]:
     """:meth:`Adapter.state` of a model whose modules name and lay out their arrays as PyTorch's do;
-    ``dense``: the class of its dense layers."""
+    ``dense``: the class of its dense layers. One behind flattened images says as ``flattened`` what
+    was flattened: (channels, height, width)."""
     layers = model.named_modules()
-    matrices = {f"{name}.weight" for name, layer in layers if isinstance(layer, dense)}
+    matrices = {
+        f"{name}.weight": getattr(layer, "flattened", ())
+        for name, layer in layers
+        if isinstance(layer, dense)
+    }
 
     def variable(name: str, tensor: Any) -> Variable:
+        if matrices.get(name):
+            unfolded = (tensor.shape[0], *matrices[name])
+            return Variable(tensor, CONVOLUTION_OIHW, tensor.requires_grad, unfolded)
         axes = DENSE_OI if name in matrices else CONVOLUTION_OIHW if tensor.dim() == 4 else SAME
         return Variable(tensor, axes, tensor.requires_grad)
 
@@ -458,8 +470,28 @@ def _shape(variable: Variable) -> Tuple[int, ...]:
     return tuple(int(extent) for extent in variable.tensor.shape)
 
 
-def _shared(array: Any, axes: Axes) -> Any:
-    """A copy in the shared layout."""
+def _shared(array: Any, variable: Variable) -> Any:
+    """A copy of ``array``, laid out as the tensor of ``variable``, in the shared layout."""
     import numpy as np
 
-    return np.array(array.transpose(axes) if axes else array, np.float32, order="C")
+    if variable.unfolded:
+        unfolded = array.reshape(variable.unfolded).transpose(variable.axes)
+        array = unfolded.reshape(-1, unfolded.shape[-1])
+    elif variable.axes:
+        array = array.transpose(variable.axes)
+    return np.array(array, np.float32, order="C")
+
+
+def _own(array: Any, variable: Variable) -> Any:
+    """What :func:`_shared` made ``array`` of. Raises ValueError where their shapes do not fit."""
+    import numpy as np
+
+    if not variable.axes:
+        return array
+    if variable.unfolded:
+        *inputs, outputs = (variable.unfolded[axis] for axis in variable.axes)
+        if array.shape[1:] != (outputs,):
+            raise ValueError(f"not {outputs} outputs behind flattened images: {array.shape}")
+        array = array.reshape(*inputs, outputs)
+    array = array.transpose(np.argsort(variable.axes))
+    return array.reshape(_shape(variable)) if variable.unfolded else array

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from harness.adapter import (
     CONVOLUTION_OIHW,
+    DENSE_CHWO,
     DENSE_OI,
     SAME,
     Case,
@@ -101,6 +102,33 @@ def test_weights_come_back_as_they_were_loaded() -> None:
     trained = [weights[name] for name in ("conv", "dense", "bias")]
     assert adapter.weights_checksum() == sum(array.sum() for array in trained)
     assert adapter.trainable_parameters() == sum(array.size for array in trained)
+
+
+CHANNELS, HEIGHT, WIDTH, FEATURES = 2, 3, 4, 5
+
+
+class Flattening(Numpy):
+    """Its model are two dense layers behind images that were flattened channels first."""
+
+    def state(self) -> dict[str, Variable]:
+        image = (CHANNELS, HEIGHT, WIDTH)
+        values = CHANNELS * HEIGHT * WIDTH
+        rows = np.zeros((values, FEATURES)), DENSE_CHWO, True, (*image, FEATURES)
+        columns = np.zeros((FEATURES, values)), CONVOLUTION_OIHW, True, (FEATURES, *image)
+        return {"rows": Variable(*rows), "columns": Variable(*columns)}
+
+
+def test_a_dense_layer_behind_images_has_their_channels_last_in_the_shared_layout() -> None:
+    adapter = Flattening()
+    image = np.random.RandomState(0).randn(HEIGHT, WIDTH, CHANNELS)
+    weights = np.random.RandomState(1).randn(image.size, FEATURES).astype(np.float32)
+    adapter.load_weights({"rows": weights, "columns": weights})
+    own = image.transpose(2, 0, 1).ravel()
+    np.testing.assert_allclose(own @ adapter.arrays["rows"], image.ravel() @ weights)
+    np.testing.assert_allclose(adapter.arrays["columns"] @ own, image.ravel() @ weights)
+    assert all(np.array_equal(array, weights) for array in adapter.gradients().values())
+    with pytest.raises(ValueError, match=r"5 outputs .*\(5, 24\)"):
+        adapter.load_weights({"rows": weights, "columns": weights.T})
 
 
 def test_weights_are_copies() -> None:

@@ -141,11 +141,14 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
                 dense = isinstance(block, self._mx.gluon.nn.Dense) and own == "weight"
                 convolution = len(parameter.shape) == 4
                 axes = DENSE_OI if dense else CONVOLUTION_OIHW if convolution else SAME
+                unfolded = ()
+                if dense and hasattr(block, "flattened"):  # images: (channels, height, width)
+                    axes, unfolded = CONVOLUTION_OIHW, (parameter.shape[0], *block.flattened)
                 # one that is shared has the name of the block that made it, which comes later
-                named[parameter] = (prefix + ENDINGS.get(own, own), axes)
+                named[parameter] = (prefix + ENDINGS.get(own, own), axes, unfolded)
         return {
-            name: Variable(parameter.data(), axes, parameter.grad_req != "null")
-            for parameter, (name, axes) in named.items()
+            name: Variable(parameter.data(), axes, parameter.grad_req != "null", unfolded)
+            for parameter, (name, axes, unfolded) in named.items()
         }
 
     def to_numpy(self, tensor: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
+    DENSE_CHWO,
     SAME,
     Collectives,
     Exchange,
@@ -135,13 +136,22 @@ class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         return found
 
     def state(self) -> Dict[str, Variable]:
+        # one behind flattened images says so: (channels, height, width)
+        flattened = {
+            f"{name}.weight": layer.flattened
+            for name, layer in self._model.named_sublayers()
+            if hasattr(layer, "flattened")
+        }
+
         # Paddle's parameters include the running statistics; its dense layers are (in, out)
-        def variable(tensor: Any) -> Variable:
-            axes = CONVOLUTION_OIHW if tensor.ndim == 4 else SAME
-            return Variable(tensor, axes, not tensor.stop_gradient)
+        def variable(name: str, tensor: Any) -> Variable:
+            trained = not tensor.stop_gradient
+            if name in flattened:
+                return Variable(tensor, DENSE_CHWO, trained, (*flattened[name], tensor.shape[1]))
+            return Variable(tensor, CONVOLUTION_OIHW if tensor.ndim == 4 else SAME, trained)
 
         parameters = self._model.named_parameters()
-        return {_shared_name(name): variable(tensor) for name, tensor in parameters}
+        return {_shared_name(name): variable(name, tensor) for name, tensor in parameters}
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor.detach().astype("float32").numpy()

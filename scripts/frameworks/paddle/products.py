@@ -13,9 +13,16 @@ from paddle import nn
 from paddle.amp import debugging
 
 # Paddle's names: in the statistics of the dynamic graph, and in programs.
-WATCHED = {"conv2d": 1, "matmul_v2": 1, "flash_attn": 2, "memory_efficient_attention": 2}
+WATCHED = {
+    "conv2d": 1,
+    "depthwise_conv2d": 1,
+    "matmul_v2": 1,
+    "flash_attn": 2,
+    "memory_efficient_attention": 2,
+}
 IN_PROGRAMS = {
     "pd_op.conv2d": 1,
+    "pd_op.depthwise_conv2d": 1,
     "pd_op.matmul": 1,
     "pd_op.flash_attn": 2,
     "pd_op.memory_efficient_attention": 2,
@@ -67,7 +74,7 @@ def _multiply_adds(operation: Any) -> int:
     """Of one product of ``operation``."""
     first, second = (tuple(value.shape) for value in operation.operands_source()[:2])
     values = math.prod(tuple(operation.results()[0].shape))
-    if operation.name() == "pd_op.conv2d":  # the filter is (out, in of a group, height, width)
+    if operation.name().endswith("conv2d"):  # the filter is (out, in of a group, height, width)
         return values * math.prod(second[1:])
     if operation.name() == "pd_op.matmul":
         return values * first[-2 if operation.attrs()["transpose_x"] else -1]
