@@ -479,7 +479,7 @@ def test_the_suite_quick_plans_every_framework_everywhere(machine: Machine) -> N
     assert not found.left_out
     files = {name: one.file.path.name for name, one in found.software.items()}
     wanted = "pytorch-cuda.yaml" if machine.gpus else "pytorch.yaml"
-    assert (files["pytorch"], files["paddle"]) == (wanted, "paddle.yaml")
+    assert (files["pytorch"], files["mxnet"]) == (wanted, "mxnet.yaml")
 
 
 def test_more_cores_per_device_than_there_are_is_refused(tmp_path: Path) -> None:

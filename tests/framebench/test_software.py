@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.environments import venvs
@@ -222,3 +223,56 @@ def test_an_environment_is_built_once(tmp_path: Path, monkeypatch: pytest.Monkey
     for thread in threads:
         thread.join()
     assert len(built) == 1
+
+
+def test_a_vendors_own_index_is_handed_to_uv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "toy.yaml"
+    index = "https://vendor.example/packages/"
+    pins = f"--extra-index-url {index}, toy==1.0"
+    file.write_text(f"dependencies: [python=3.11, pip=25.3, {{pip: [{pins}]}}]\n")
+    called: list[list[str]] = []
+
+    class Done:
+        def check_returncode(self) -> None:
+            pass
+
+    def noting(command: list[str], *_: object, **__: object) -> Done:
+        called.append(command)
+        return Done()
+
+    monkeypatch.setattr(venvs.children, "run", noting)
+    monkeypatch.setattr(venvs.soundness, "installed", lambda folder: {})
+    marker = tmp_path / "venv" / MARKER
+    marker.parent.mkdir()
+    monkeypatch.setattr(venvs.shutil, "rmtree", lambda folder: None)
+    venvs.build(file, marker)
+    assert f"--extra-index-url={index}" in called[-1]
+    assert called[-1][-1] == "toy==1.0"
+    assert venvs.read_environment_file(file).packages == ("toy==1.0",)
+
+
+def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:
+    """A file of its own, or an image in the configuration that ships for the others."""
+    shipped = CATALOG.root / "config" / "images-cuda.yaml"
+    with_image = yaml.safe_load(shipped.read_text())
+    with_file = {
+        name
+        for name in CATALOG.frameworks
+        if CATALOG.environment_file(name, "cuda") != CATALOG.environment_file(name, "cpu")
+    }
+    assert with_file | set(with_image["images"]) == set(CATALOG.frameworks)
+    machine = Machine(8, 4)
+    for names, methods, more in (
+        (sorted(with_file), (), {}),
+        (with_image["frameworks"], APPTAINER, with_image),
+    ):
+        suite = {**SUITE, "axes": {**SUITE["axes"], "framework": names}}
+        asked = given(tmp_path, methods, suite, **{**more, "accelerator": "cuda"})
+        made = make_plan(asked, CATALOG, machine, None)
+        assert {case.framework for case in made.folders} == set(names)
+        for name in names:
+            one = made.software[name]
+            assert one.way == ("container" if methods else "venv"), name
+            assert methods or one.file.pin(CATALOG.frameworks[name]["package"])

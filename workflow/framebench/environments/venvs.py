@@ -24,15 +24,18 @@ from . import children, soundness, uv
 
 #: The file in a venv that says that it is whole.
 MARKER = "environment.json"
+_INDEX = "--extra-index-url "
 
 
 @dataclass(frozen=True)
 class EnvironmentFile:
-    """``python`` as major.minor; ``packages`` are pip requirements pinned with ``==``."""
+    """``python`` as major.minor; ``packages`` are pip requirements pinned with ``==``; ``indexes``:
+    addresses of package indexes besides the usual one, a vendor's own."""
 
     path: Path
     python: str
     packages: tuple[str, ...]
+    indexes: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -83,10 +86,14 @@ def read_environment_file(path: Path) -> EnvironmentFile:
                 f"{path}: dependencies: found {entry!r}; allowed: python=X.Y, pip=.. and a pip "
                 "section"
             )
+    # As pip's requirement files have it: conda hands the section on to pip as such a file.
+    options = [entry for entry in packages if entry.startswith(_INDEX)]
+    packages = [entry for entry in packages if entry not in options]
     loose = [p for p in packages if not re.fullmatch(r"[A-Za-z0-9._-]+(\[[^]]+\])?==[^=]+", p)]
     if not python or loose:
         raise ConfigError(f"{path}: python=X.Y and exact pins are wanted; found {loose or 'none'}")
-    return EnvironmentFile(path, python, tuple(packages))
+    indexes = tuple(entry.removeprefix(_INDEX).strip() for entry in options)
+    return EnvironmentFile(path, python, tuple(packages), indexes)
 
 
 def build(file: Path, marker: Path, keep: Sequence[int] = ()) -> None:
@@ -110,7 +117,8 @@ def build(file: Path, marker: Path, keep: Sequence[int] = ()) -> None:
     making.check_returncode()
     installing = children.run(
         [tool, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
-        + [*uv.arguments(settings), *wanted.packages],
+        + [*uv.arguments(settings), *(f"{_INDEX.strip()}={one}" for one in wanted.indexes)]
+        + [*wanted.packages],
         {**os.environ, **uv.variables(settings)},
         keep,
     )
