@@ -196,10 +196,12 @@ class Adapter(ABC):
         """A tensor of the framework on the host, as float32 if it has fewer bits."""
 
     def definition(self) -> Any:
-        """The module of the case's model in the framework's folder, ``NAME.py``. It may import the
-        framework at its top: call this behind the framework's own import."""
+        """The module of the case's model in the framework's folder: what the facts name as their
+        ``definition``, or the model's own, ``NAME.py``. It may import the framework at its top:
+        call this behind the framework's own import."""
         package = type(self).__module__.rpartition(".")[0]
-        return importlib.import_module(f"{package}.{self.case.model.replace('.', '_')}")
+        name = self.facts.get("definition", self.case.model.replace(".", "_"))
+        return importlib.import_module(f"{package}.{name}")
 
     def read(self, handle: Any) -> float:
         """The number behind a handle of :meth:`step`: the loss, or the mean of all outputs."""

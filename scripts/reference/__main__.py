@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -14,6 +13,8 @@ sys.path[:] = [os.path.dirname(HERE)] + [e for e in sys.path if os.path.realpath
 
 
 def main() -> None:
+    from harness.request.declaration import read_model
+
     from reference.compute import write
 
     parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
     given = parser.parse_args()
-    write(json.loads(given.model.read_text()), given.sequence_length, given.seed, given.output)
+    write(read_model(str(given.model)), given.sequence_length, given.seed, given.output)
 
 
 if __name__ == "__main__":

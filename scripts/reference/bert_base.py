@@ -94,7 +94,7 @@ def forward(
     return [words, dense(np.tanh(dense(x[:, 0], weights, "pooler")), weights, "next_sentence")]
 
 
-def loss(outputs: list[Array], batch: dict[str, Any]) -> Array:
+def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
     words, next_sentence = outputs
     masked = cross_entropy(words, batch["masked_labels"])
     return masked + cross_entropy(next_sentence, batch["next_sentence_labels"])

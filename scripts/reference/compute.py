@@ -56,7 +56,8 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
     partial.mkdir(parents=True)
     without = parity_facts(facts, dropout=False)
     hyper = without["hyperparameters"]
-    model: Any = importlib.import_module(f"reference.{facts['name'].replace('.', '_')}")
+    name = facts.get("definition", facts["name"].replace(".", "_"))
+    model: Any = importlib.import_module(f"reference.{name}")
     parameters = model.parameters(without)
     weights = draw(parameters, seed)
     size = facts["parity"]["batch_per_device"]
@@ -83,7 +84,7 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
 
     def differentiate(weights: Arrays, batch: Arrays) -> tuple[float, Arrays]:
         def loss(some: Arrays) -> Any:
-            return model.loss(model.forward({**weights, **some}, batch, hyper, True), batch)
+            return model.loss(model.forward({**weights, **some}, batch, hyper, True), batch, hyper)
 
         value, gradients = autograd.value_and_grad(loss)({name: weights[name] for name in trained})
         return float(value), gradients

@@ -3,6 +3,7 @@ differentiation of numpy code) the gradients. Images are (batch, height, width, 
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, ClassVar
 
@@ -55,35 +56,75 @@ def product(x: Array, y: Array) -> Array:
     return np.matmul(x, y)
 
 
-def convolution(x: Array, weight: Array, stride: int = 1) -> Array:
-    """``weight`` is (kernel, kernel, in, out); padded by kernel // 2 on every side. The sum over
-    the kernel's positions of one matrix product each."""
-    kernel = weight.shape[0]
-    pad = kernel // 2
-    height, width = ((size + 2 * pad - kernel) // stride + 1 for size in x.shape[1:3])
-    if pad:
-        x = np.pad(x, ((0, 0), (pad, pad), (pad, pad), (0, 0)), "constant")
-    columns = [
-        x[:, i : i + stride * height : stride, j : j + stride * width : stride]
-        for i in range(kernel)
-        for j in range(kernel)
+def _windows(
+    x: Array, kernel: tuple[int, int], stride: int, padding: tuple[int, int],
+    extra: tuple[int, int] = (0, 0), value: float = 0.0,
+) -> list[Array]:  # fmt: skip
+    """For each place in a window what all windows have there. ``x`` is padded with ``value``;
+    ``extra``: beyond ``padding``, below and on the right."""
+    padded = [(0, 0), *((pad, pad + more) for pad, more in zip(padding, extra)), (0, 0)]
+    if any(map(any, padded)):
+        x = np.pad(x, padded, "constant", constant_values=value)
+    height, width = ((n - k) // stride + 1 for n, k in zip(x.shape[1:3], kernel))
+    return [
+        x[:, i : i + stride * (height - 1) + 1 : stride, j : j + stride * (width - 1) + 1 : stride]
+        for i in range(kernel[0])
+        for j in range(kernel[1])
     ]
-    columns = columns[0] if kernel == 1 else np.concatenate(columns, axis=3)
-    rows = np.reshape(columns, (-1, columns.shape[3]))
-    y = product(rows, np.reshape(weight, (-1, weight.shape[3])))
-    return np.reshape(y, (len(x), height, width, -1))
 
 
-def maximum_pool(x: Array) -> Array:
-    """The largest of 3 x 3, in steps of 2, padded by one."""
-    height, width = ((size + 1) // 2 for size in x.shape[1:3])
-    x = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), "constant", constant_values=-np.inf)
-    found = None
-    for i in range(3):
-        for j in range(3):
-            part = x[:, i : i + 2 * height : 2, j : j + 2 * width : 2]
-            found = part if found is None else np.maximum(found, part)
-    return found
+def convolution(
+    x: Array,
+    weight: Array,
+    stride: int = 1,
+    padding: tuple[int, int] | None = None,
+    groups: int = 1,
+) -> Array:
+    """``weight`` is (rows, columns, in / groups, out); padded by half of the kernel on every side,
+    or by ``padding`` (rows, columns). The sum over the kernel's places of one matrix product each,
+    and for each group."""
+    kernel = weight.shape[:2]
+    half = (kernel[0] // 2, kernel[1] // 2)
+    places = _windows(x, kernel, stride, half if padding is None else padding)
+    batch, height, width, channels = places[0].shape
+    columns = places[0] if len(places) == 1 else np.concatenate(places, axis=3)
+    if groups == 1:
+        rows = np.reshape(columns, (-1, columns.shape[3]))
+        y = product(rows, np.reshape(weight, (-1, weight.shape[3])))
+        return np.reshape(y, (batch, height, width, -1))
+    inner = channels // groups
+    split = np.reshape(columns, (-1, len(places), groups, inner))
+    rows = np.reshape(np.transpose(split, (2, 0, 1, 3)), (groups, -1, len(places) * inner))
+    shares = np.reshape(weight, (len(places) * inner, groups, -1))
+    y = product(rows, np.transpose(shares, (1, 0, 2)))
+    return np.reshape(np.transpose(y, (1, 0, 2)), (batch, height, width, -1))
+
+
+def maximum_pool(
+    x: Array, kernel: int = 3, stride: int = 2, padding: int = 1, extra: tuple[int, int] = (0, 0)
+) -> Array:
+    """The largest of kernel x kernel."""
+    both = (padding, padding)
+    return functools.reduce(np.maximum, _windows(x, (kernel, kernel), stride, both, extra, -np.inf))
+
+
+def average_pool(x: Array, kernel: int, stride: int, padding: int) -> Array:
+    """The mean of kernel x kernel, in which the padding counts."""
+    return sum(_windows(x, (kernel, kernel), stride, (padding, padding))) / kernel**2
+
+
+def adaptive_average_pool(x: Array, size: int) -> Array:
+    """To size x size: window i begins at floor(i n / size) and ends before ceil((i + 1) n / size),
+    n being the extent."""
+    for axis in (1, 2):
+        extent = x.shape[axis]
+        parts = []
+        for i in range(size):
+            begin, end = i * extent // size, -((i + 1) * extent // -size)
+            part = x[:, begin:end] if axis == 1 else x[:, :, begin:end]
+            parts.append(np.mean(part, axis=axis, keepdims=True))
+        x = np.concatenate(parts, axis=axis)
+    return x
 
 
 def batch_norm(
@@ -120,6 +161,11 @@ def relu(x: Array) -> Array:
     if isinstance(x, numpy.ndarray):  # not one that is being differentiated
         Jumps.nearest = min(Jumps.nearest, float(abs(x).min()))
     return x * (x > 0)
+
+
+def relu6(x: Array) -> Array:
+    """min(max(x, 0), 6)."""
+    return 6 - relu(6 - relu(x))
 
 
 def gelu(x: Array) -> Array:

@@ -96,5 +96,5 @@ def forward(
     return [dense(np.mean(x, axis=(1, 2)), weights, "classifier")]
 
 
-def loss(outputs: list[Array], batch: dict[str, Any]) -> Array:
+def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
     return cross_entropy(outputs[0], batch["labels"])

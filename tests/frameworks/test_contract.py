@@ -26,14 +26,14 @@ from ..bench import Bench, Finished
 from ..conftest import ROOT, build_environment
 from ..processes import take_own_core
 from .fork_server import ForkServer, compiling_quickly
-from .models import BERT, MODELS, RESNET, facts_of, sequence_of, small
+from .models import BERT, MODELS, RESNET, definition_of, facts_of, sequence_of, small
 
 FRAMEWORKS = sorted(path.parent for path in ROOT.glob("scripts/frameworks/*/framework.json"))
 DEFINED = [
     pytest.param(framework, model, id=f"{framework.name}-{model}")
     for framework in FRAMEWORKS
     for model in MODELS
-    if model in (RESNET, BERT) or (framework / f"{model.replace('.', '_')}.py").exists()
+    if model in (RESNET, BERT) or (framework / f"{definition_of(model)}.py").exists()
 ]
 SCHEMA = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
 

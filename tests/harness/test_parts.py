@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
 import signal
 import subprocess
@@ -23,9 +22,9 @@ from harness.messages import report
 from harness.processes import launch, outcome
 from harness.record import record, schema
 
-from ..conftest import ROOT
+from ..frameworks.models import MODELS, facts_of
 
-FACTS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "scripts/models").glob("*")}
+FACTS = {name: facts_of(name) for name in [*MODELS, "inception_v3"]}
 
 
 class Recorder(Adapter):

@@ -49,11 +49,15 @@ MODULES = (
 
 def digest(framework: str, facts: Mapping[str, Any], precision: str) -> str:
     """SHA-256 (hex) over the folder of the adapter, the model's facts, what a rank knows of the
-    precision, and MODULES. ``facts``: as they are timed or as they are compared, which gives the
+    precision, MODULES, and what makes layers of descriptions where several models share their
+    definition. ``facts``: as they are timed or as they are compared, which gives the
     same."""
     declared = precisions.load(precision) if precision in precisions.names() else precision
     found = hashlib.sha256(json.dumps([_compared(facts), declared], sort_keys=True).encode())
-    for name, path in [*_files(framework), *((name, _module(name)) for name in MODULES)]:
+    shared = os.path.join(os.path.dirname(_HARNESS), "networks")
+    described = _files(shared) if "definition" in facts else ()
+    modules = ((name, _module(name)) for name in MODULES)
+    for name, path in [*_files(framework), *described, *modules]:
         with open(path, "rb") as file:
             content = file.read()
         found.update(f"{name}\0{len(content)}\0".encode() + content)

@@ -55,12 +55,25 @@ def read_framework(folder: str) -> Framework:
 
 
 def read_model(path: str) -> Dict[str, Any]:
-    """The facts of a model. Raises :class:`DeclarationError`."""
+    """The facts of a model, over those of its ``base`` in the folder ``bases`` beside it, if it
+    names one. Raises :class:`DeclarationError`."""
     facts = _read(path)
+    if "base" in facts:
+        base = os.path.join(os.path.dirname(path), "bases", f"{facts.pop('base')}.json")
+        facts = _merged(_read(base), facts)
     for key in ("name", "unit", "trainable_parameters", "sequence_lengths", "inputs"):
         if key not in facts:
             raise DeclarationError(f"{path} lacks the key {key!r}")
     return facts
+
+
+def _merged(base: Dict[str, Any], facts: Dict[str, Any]) -> Dict[str, Any]:
+    """Objects are merged, all else that ``facts`` has stands in the place of the base's."""
+    both = {
+        key: _merged(base[key], value) if isinstance(value, dict) and key in base else value
+        for key, value in facts.items()
+    }
+    return {**base, **both}
 
 
 class Task(NamedTuple):
@@ -140,7 +153,7 @@ def unsupported(task: Task, cores: int) -> Optional[str]:
 
 
 def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> Optional[str]:
-    if not _has_module(framework.folder, case.model):
+    if not _has_module(framework.folder, facts.get("definition", case.model)):
         return f"{framework.name} has no definition of the model {case.model}"
     if case.compiler == "native":
         return f"{framework.name} has no graph compiler"

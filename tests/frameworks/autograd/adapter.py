@@ -38,7 +38,8 @@ class AutogradAdapter(Operators, Numerics):
         return self._definition.forward(weights, self._batch, self._hyper, train)
 
     def _loss(self, trained: dict[str, Any]) -> Any:
-        return self._definition.loss(self._forward({**self._weights, **trained}), self._batch)
+        outputs = self._forward({**self._weights, **trained})
+        return self._definition.loss(outputs, self._batch, self._hyper)
 
     def _evaluate(self) -> tuple[Any, dict[str, Any]]:
         return self._differentiate({name: self._weights[name] for name in self._trained})

@@ -60,13 +60,30 @@ def load_catalog(root: Path) -> Catalog:
     folders = [path for path in sorted(root.glob("scripts/frameworks/[!_.]*")) if path.is_dir()]
     missing = {folder.name: _missing(folder) for folder in folders}
     frameworks = {name: _framework(root, name) for name, file in missing.items() if not file}
-    models = [json.loads(path.read_text()) for path in sorted(root.glob("scripts/models/*.json"))]
+    models = [model_facts(path) for path in sorted(root.glob("scripts/models/*.json"))]
     return Catalog(
         root,
         frameworks,
         {facts["name"]: facts for facts in models},
         {name: file for name, file in missing.items() if file},
     )
+
+
+def model_facts(path: Path) -> dict[str, Any]:
+    """Of a model's file, over those of its ``base`` in the folder ``bases`` beside it, if it names
+    one: as the harness reads them."""
+    facts: dict[str, Any] = json.loads(path.read_text())
+    base = facts.pop("base", None)
+    return _merged(model_facts(path.parent / "bases" / f"{base}.json"), facts) if base else facts
+
+
+def _merged(base: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
+    """Objects are merged, all else that ``facts`` has stands in the place of the base's."""
+    both = {
+        key: _merged(base[key], value) if isinstance(value, dict) and key in base else value
+        for key, value in facts.items()
+    }
+    return {**base, **both}
 
 
 def _missing(folder: Path) -> str:
@@ -98,12 +115,16 @@ def facts_of(framework: str) -> dict[str, Any]:
     return load_catalog(PROJECT).frameworks.get(framework, {})
 
 
-def forward_multiply_adds(facts: dict[str, Any], sequence_length: int | None) -> float:
-    """Multiply-adds of one sample's forward pass, from the polynomial in the model's facts."""
+def forward_multiply_adds(
+    facts: dict[str, Any], sequence_length: int | None, training: bool = False
+) -> float:
+    """Multiply-adds of one sample's forward pass, from the polynomial in the model's facts; in
+    ``training`` with those of auxiliary heads."""
     terms = facts["forward_multiply_adds"]
     tokens = sequence_length or 0
     return float(
         terms.get("per_sample", 0)
+        + terms.get("per_sample_in_training", 0) * training
         + terms.get("per_token", 0) * tokens
         + terms.get("per_token_pair", 0) * tokens**2
         + terms.get("per_prediction", 0) * max(1, round(20 * tokens / 128)) * bool(tokens)

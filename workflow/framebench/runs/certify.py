@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..cases.matrix import Case
-from ..config.catalog import Catalog
+from ..config.catalog import Catalog, model_facts
 from ..files.attempt_names import attempt_name
 from ..machine.identities import Identity, is_here
 from ..plan.planning import Plan, request, software, variables
@@ -90,7 +90,9 @@ def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], s
 
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
     """Of all that a reference is computed from: the model's facts, the seed and the code."""
-    code = [*_files(catalog.root / "scripts" / "reference"), *_shared(catalog.root)]
+    folders = ("reference", "networks")
+    code = [path for name in folders for path in _files(catalog.root / "scripts" / name)]
+    code += _shared(catalog.root)
     return _digest([catalog.models[model], seed], code)
 
 
@@ -121,7 +123,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
 
 def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
     """What to compare, as arguments of the harness. ``reference``: the folder."""
-    facts = json.loads(Path(plan.scripts, "models", f"{one.model}.json").read_text())
+    facts = model_facts(Path(plan.scripts, "models", f"{one.model}.json"))
     named: dict[str, Any] = {
         "kind": parity.KIND,
         "framework": f"{plan.scripts}/frameworks/{one.framework}",

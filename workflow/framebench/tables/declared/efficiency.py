@@ -44,7 +44,7 @@ def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> 
     if facts["sequence_lengths"] and length is None:
         return None
     passes = 3 if run.case.mode == "train" else 1
-    return 2.0 * passes * forward_multiply_adds(dict(facts), length)
+    return 2.0 * passes * forward_multiply_adds(dict(facts), length, run.case.mode == "train")
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:

@@ -1,0 +1,58 @@
+"""From a model's facts to its layers."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Mapping
+
+from networks import densenet, inception, listed, mobile, resnet, shufflenet, vgg
+from networks.layers import Layer, Layers, Network, Shape
+
+#: What adds a family's layers and returns the name of that with the logits.
+Family = Callable[[Layers], str]
+
+FAMILIES: Dict[str, Family] = {
+    "alexnet": vgg.alexnet,
+    "densenet": densenet.densenet,
+    "googlenet": inception.googlenet,
+    "inception_v3": inception.inception_v3,
+    "layers": listed.listed,
+    "mnasnet": mobile.mnasnet,
+    "mobilenet_v2": mobile.mobilenet_v2,
+    "resnet": resnet.resnet,
+    "shufflenet_v2": shufflenet.shufflenet_v2,
+    "squeezenet": vgg.squeezenet,
+    "vgg": vgg.vgg,
+}
+
+
+def describe(facts: Mapping[str, Any]) -> Network:
+    """The network of a model's facts, for images of the size of its inputs. Raises KeyError for
+    what a family needs and the facts lack, ValueError for images that are too small."""
+    (shape,) = (item["shape"] for item in facts["inputs"] if item["name"] == "images")
+    return describe_images(facts["hyperparameters"], Shape(*shape[1:]))
+
+
+def describe_images(hyper: Mapping[str, Any], images: Shape) -> Network:
+    """As :func:`describe`, from the hyper-parameters and the shape of an image."""
+    layers = Layers(hyper, images)
+    return layers.network(FAMILIES[hyper["family"]](layers))
+
+
+def forward_multiply_adds(network: Network, training: bool) -> int:
+    """Of one image's convolutions and linear layers."""
+    return sum(
+        _multiply_adds(layer)
+        for layer in network.layers
+        if training or layer.name not in network.auxiliary
+    )
+
+
+def _multiply_adds(layer: Layer) -> int:
+    if layer.op == "linear":
+        return layer.in_shape.channels * layer.shape.channels
+    if layer.op != "convolution":
+        return 0
+    rows, columns = layer.attributes["kernel"]
+    inputs: int = layer.in_shape.channels // layer.attributes["groups"]
+    products: int = rows * columns * inputs  # that go into one value
+    return layer.shape.height * layer.shape.width * layer.shape.channels * products

@@ -1,0 +1,204 @@
+"""GoogLeNet (Szegedy et al. 2014, arXiv:1409.4842), whose "5x5" is a 3x3 as in torchvision, and
+Inception V3 (Szegedy et al. 2015, arXiv:1512.00567). ``width`` is a factor of all channels."""
+
+from __future__ import annotations
+
+from typing import Optional, Sequence
+
+from networks.initials import Initials, normal
+from networks.layers import IMAGES, Extent, Layers
+
+#: Of GoogLeNet's blocks: channels of the 1x1, of the 3x3 and what reduces its input, of the "5x5"
+#: and what reduces its input, of what is behind the pool.
+GOOGLENET = {
+    "inception3a": (64, 96, 128, 16, 32, 32),
+    "inception3b": (128, 128, 192, 32, 96, 64),
+    "maxpool3": (3,),
+    "inception4a": (192, 96, 208, 16, 48, 64),
+    "inception4b": (160, 112, 224, 24, 64, 64),
+    "inception4c": (128, 128, 256, 24, 64, 64),
+    "inception4d": (112, 144, 288, 32, 64, 64),
+    "inception4e": (256, 160, 320, 32, 128, 128),
+    "maxpool4": (2,),
+    "inception5a": (256, 160, 320, 32, 128, 128),
+    "inception5b": (384, 192, 384, 48, 128, 128),
+}
+#: Behind which of them an auxiliary head stands.
+GOOGLENET_HEADS = {"inception4a": "aux1", "inception4d": "aux2"}
+
+
+def _layer(
+    add: Layers,
+    x: str,
+    name: str,
+    channels: int,
+    kernel: Extent,
+    stride: int = 1,
+    padding: Optional[Extent] = None,
+    deviation: Optional[float] = None,
+) -> str:
+    """Convolution, batch normalisation, ReLU. ``deviation``: of its initial weights."""
+    x = add.convolution(
+        x, f"{name}.conv", _wide(add, channels), kernel, stride, padding,
+        initial=None if deviation is None else normal(deviation),
+    )  # fmt: skip
+    return add.relu(add.batch_norm(x, f"{name}.bn"), f"{name}.relu")
+
+
+def _wide(add: Layers, channels: int) -> int:
+    return max(1, int(channels * add.hyper["width"] + 0.5))
+
+
+def googlenet(add: Layers) -> str:
+    """``auxiliary_weight``: of each of the two heads in the loss."""
+    hyper = add.hyper
+    add.initials = Initials(convolution=normal(0.01), linear=normal(0.01))
+    x = _layer(add, IMAGES, "conv1", 64, 7, 2)
+    x = add.max_pool(x, "maxpool1", 3, 2, ceil=True)
+    x = _layer(add, _layer(add, x, "conv2", 64, 1), "conv3", 192, 3)
+    x = add.max_pool(x, "maxpool2", 3, 2, ceil=True)
+    for name, numbers in GOOGLENET.items():
+        if name.startswith("maxpool"):
+            x = add.max_pool(x, name, numbers[0], 2, ceil=True)
+            continue
+        x = _googlenet_block(add, x, name, numbers)
+        if name in GOOGLENET_HEADS:
+            _googlenet_head(add, x, GOOGLENET_HEADS[name])
+    x = add.dropout(add.global_average_pool(x, "avgpool"), "dropout")
+    return add.linear(x, "fc", hyper["classes"])
+
+
+def _googlenet_block(add: Layers, x: str, name: str, numbers: Sequence[int]) -> str:
+    one, reduced3, three, reduced5, five, pooled = numbers
+    pool = add.max_pool(x, f"{name}.branch4.0", 3, 1, 1, ceil=True)
+    branches = [
+        _layer(add, x, f"{name}.branch1", one, 1),
+        _layer(
+            add, _layer(add, x, f"{name}.branch2.0", reduced3, 1), f"{name}.branch2.1", three, 3
+        ),
+        _layer(add, _layer(add, x, f"{name}.branch3.0", reduced5, 1), f"{name}.branch3.1", five, 3),
+        _layer(add, pool, f"{name}.branch4.1", pooled, 1),
+    ]
+    return add.concatenate(branches, f"{name}.concatenate")
+
+
+def _googlenet_head(add: Layers, x: str, name: str) -> None:
+    first = len(add)
+    x = add.adaptive_average_pool(x, f"{name}.pool", 4)
+    x = add.flatten(_layer(add, x, f"{name}.conv", 128, 1), f"{name}.flatten")
+    x = add.relu(add.linear(x, f"{name}.fc1", _wide(add, 1024)), f"{name}.relu")
+    x = add.dropout(x, f"{name}.dropout", "auxiliary_dropout")
+    x = add.linear(x, f"{name}.fc2", add.hyper["classes"])
+    add.head(x, add.hyper["auxiliary_weight"], first)
+
+
+def inception_v3(add: Layers) -> str:
+    """``auxiliary_weight``: of the head in the loss."""
+    add.initials = Initials(convolution=normal(0.1), linear=normal(0.1))
+    x = _layer(add, IMAGES, "Conv2d_1a_3x3", 32, 3, 2, 0)
+    x = _layer(add, x, "Conv2d_2a_3x3", 32, 3, 1, 0)
+    x = _layer(add, x, "Conv2d_2b_3x3", 64, 3)
+    x = add.max_pool(x, "maxpool1", 3, 2)
+    x = _layer(add, x, "Conv2d_3b_1x1", 80, 1)
+    x = _layer(add, x, "Conv2d_4a_3x3", 192, 3, 1, 0)
+    x = add.max_pool(x, "maxpool2", 3, 2)
+    for name, pooled in (("Mixed_5b", 32), ("Mixed_5c", 64), ("Mixed_5d", 64)):
+        x = _inception_a(add, x, name, pooled)
+    x = _inception_b(add, x, "Mixed_6a")
+    for name, inner in (("Mixed_6b", 128), ("Mixed_6c", 160), ("Mixed_6d", 160), ("Mixed_6e", 192)):
+        x = _inception_c(add, x, name, inner)
+    _inception_head(add, x, "AuxLogits")
+    x = _inception_d(add, x, "Mixed_7a")
+    x = _inception_e(add, _inception_e(add, x, "Mixed_7b"), "Mixed_7c")
+    x = add.dropout(add.global_average_pool(x, "avgpool"), "dropout")
+    return add.linear(x, "fc", add.hyper["classes"])
+
+
+def _inception_head(add: Layers, x: str, name: str) -> None:
+    first = len(add)
+    x = add.average_pool(x, f"{name}.pool", 5, 3)
+    x = _layer(add, x, f"{name}.conv0", 128, 1)
+    x = _layer(add, x, f"{name}.conv1", 768, 5, 1, 0, deviation=0.01)
+    x = add.global_average_pool(x, f"{name}.avgpool")
+    x = add.linear(x, f"{name}.fc", add.hyper["classes"], normal(0.001))
+    add.head(x, add.hyper["auxiliary_weight"], first)
+
+
+def _pooled(add: Layers, x: str, name: str, channels: int) -> str:
+    pool = add.average_pool(x, f"{name}.pool", 3, 1, 1)
+    return _layer(add, pool, f"{name}.branch_pool", channels, 1)
+
+
+def _inception_a(add: Layers, x: str, name: str, pooled: int) -> str:
+    five = _layer(add, x, f"{name}.branch5x5_1", 48, 1)
+    twice = _layer(add, x, f"{name}.branch3x3dbl_1", 64, 1)
+    twice = _layer(add, twice, f"{name}.branch3x3dbl_2", 96, 3)
+    branches = [
+        _layer(add, x, f"{name}.branch1x1", 64, 1),
+        _layer(add, five, f"{name}.branch5x5_2", 64, 5),
+        _layer(add, twice, f"{name}.branch3x3dbl_3", 96, 3),
+        _pooled(add, x, name, pooled),
+    ]
+    return add.concatenate(branches, f"{name}.concatenate")
+
+
+def _inception_b(add: Layers, x: str, name: str) -> str:
+    twice = _layer(add, x, f"{name}.branch3x3dbl_1", 64, 1)
+    twice = _layer(add, twice, f"{name}.branch3x3dbl_2", 96, 3)
+    branches = [
+        _layer(add, x, f"{name}.branch3x3", 384, 3, 2, 0),
+        _layer(add, twice, f"{name}.branch3x3dbl_3", 96, 3, 2, 0),
+        add.max_pool(x, f"{name}.pool", 3, 2),
+    ]
+    return add.concatenate(branches, f"{name}.concatenate")
+
+
+def _inception_c(add: Layers, x: str, name: str, inner: int) -> str:
+    rows, columns = (7, 1), (1, 7)
+    seven = _layer(add, x, f"{name}.branch7x7_1", inner, 1)
+    seven = _layer(add, seven, f"{name}.branch7x7_2", inner, columns)
+    twice = _layer(add, x, f"{name}.branch7x7dbl_1", inner, 1)
+    for number, kernel in ((2, rows), (3, columns), (4, rows)):
+        twice = _layer(add, twice, f"{name}.branch7x7dbl_{number}", inner, kernel)
+    branches = [
+        _layer(add, x, f"{name}.branch1x1", 192, 1),
+        _layer(add, seven, f"{name}.branch7x7_3", 192, rows),
+        _layer(add, twice, f"{name}.branch7x7dbl_5", 192, columns),
+        _pooled(add, x, name, 192),
+    ]
+    return add.concatenate(branches, f"{name}.concatenate")
+
+
+def _inception_d(add: Layers, x: str, name: str) -> str:
+    three = _layer(add, x, f"{name}.branch3x3_1", 192, 1)
+    seven = _layer(add, x, f"{name}.branch7x7x3_1", 192, 1)
+    seven = _layer(add, seven, f"{name}.branch7x7x3_2", 192, (1, 7))
+    seven = _layer(add, seven, f"{name}.branch7x7x3_3", 192, (7, 1))
+    branches = [
+        _layer(add, three, f"{name}.branch3x3_2", 320, 3, 2, 0),
+        _layer(add, seven, f"{name}.branch7x7x3_4", 192, 3, 2, 0),
+        add.max_pool(x, f"{name}.pool", 3, 2),
+    ]
+    return add.concatenate(branches, f"{name}.concatenate")
+
+
+def _inception_e(add: Layers, x: str, name: str) -> str:
+    three = _layer(add, x, f"{name}.branch3x3_1", 384, 1)
+    twice = _layer(add, x, f"{name}.branch3x3dbl_1", 448, 1)
+    twice = _layer(add, twice, f"{name}.branch3x3dbl_2", 384, 3)
+    branches = [
+        _layer(add, x, f"{name}.branch1x1", 320, 1),
+        _split(add, three, name, "branch3x3_2"),
+        _split(add, twice, name, "branch3x3dbl_3"),
+        _pooled(add, x, name, 192),
+    ]
+    return add.concatenate(branches, f"{name}.concatenate")
+
+
+def _split(add: Layers, x: str, name: str, branch: str) -> str:
+    """A 1x3 beside a 3x1."""
+    halves = [
+        _layer(add, x, f"{name}.{branch}a", 384, (1, 3)),
+        _layer(add, x, f"{name}.{branch}b", 384, (3, 1)),
+    ]
+    return add.concatenate(halves, f"{name}.{branch}")

@@ -1,0 +1,50 @@
+"""Rules by which arrays are initialized, from the fan-in and fan-out of their layer."""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple, Tuple
+
+#: How values are drawn: ``("normal", standard deviation)`` around zero, ``("uniform", bound)``
+#: between -bound and bound, or ``("constant", value)``.
+Initial = Tuple[str, float]
+#: Of fan-in and fan-out: products that go into, and come out of, one value.
+Rule = Callable[[int, int], Initial]
+
+
+def normal(deviation: float) -> Rule:
+    return lambda fan_in, fan_out: ("normal", deviation)
+
+
+def constant(value: float) -> Rule:
+    return lambda fan_in, fan_out: ("constant", value)
+
+
+def by_fan_in(fan_in: int, fan_out: int) -> Initial:
+    """PyTorch's own, of weights and biases."""
+    return "uniform", fan_in**-0.5
+
+
+def he_normal_in(fan_in: int, fan_out: int) -> Initial:
+    """He et al. 2015, arXiv:1502.01852, as the next two."""
+    return "normal", (2 / fan_in) ** 0.5
+
+
+def he_normal_out(fan_in: int, fan_out: int) -> Initial:
+    return "normal", (2 / fan_out) ** 0.5
+
+
+def he_uniform_in(fan_in: int, fan_out: int) -> Initial:
+    return "uniform", (6 / fan_in) ** 0.5
+
+
+def lecun_uniform_out(fan_in: int, fan_out: int) -> Initial:
+    return "uniform", (3 / fan_out) ** 0.5
+
+
+class Initials(NamedTuple):
+    """Of a family's products, where a layer has none of its own."""
+
+    convolution: Rule = by_fan_in
+    convolution_bias: Rule = by_fan_in
+    linear: Rule = by_fan_in
+    linear_bias: Rule = by_fan_in

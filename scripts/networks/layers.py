@@ -1,0 +1,239 @@
+"""Layers of a network, and what a family adds them with."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from networks.initials import Initials, Rule
+
+#: The name that layers have as their input which read the images themselves.
+IMAGES = "images"
+
+#: One number for both directions, or one for rows and one for columns.
+Extent = Union[int, Sequence[int]]
+
+
+class Shape(NamedTuple):
+    """Of one sample. Behind a global pool, a flattening or a linear layer: 1 x 1 x channels."""
+
+    height: int
+    width: int
+    channels: int
+
+
+class Layer(NamedTuple):
+    """One operation. Its arrays are named ``NAME.weight``, ``NAME.bias``, ``NAME.running_mean`` and
+    ``NAME.running_var``.
+
+    ``op`` and its ``attributes``:
+
+    - ``convolution``: ``kernel`` and ``padding`` (rows, columns; the padding on either side),
+      ``stride``, ``groups``, ``channels``, ``bias``;
+    - ``batch_norm``: ``epsilon``, ``momentum`` (the share of the new statistics);
+    - ``relu``, ``relu6``, ``add``, ``concatenate`` (channels), ``flatten`` (rows, columns,
+      channels), ``global_average_pool``;
+    - ``max_pool``: ``kernel``, ``stride``, ``padding``, ``ceil`` (whether a last window may reach
+      over the end), ``extra`` (rows and columns that it reaches over, beyond the padding);
+    - ``average_pool``: ``kernel``, ``stride``, ``padding``, which counts in the mean;
+    - ``adaptive_average_pool``: ``size``; the window of place i of n begins at
+      floor(i * extent / n) and ends before ceil((i + 1) * extent / n);
+    - ``linear``: ``features``, ``bias``; ``dropout``: ``rate``;
+    - ``channels``: ``begin``, ``end``; ``shuffle``: ``groups``, whose first channels come first.
+
+    Of convolutions and linear layers also how :func:`networks.weights` says that their arrays are
+    initialized: ``initial`` and ``initial_bias``.
+    """
+
+    name: str
+    op: str
+    inputs: Tuple[str, ...]
+    shape: Shape
+    in_shape: Shape
+    attributes: Mapping[str, Any]
+
+
+class Network(NamedTuple):
+    """``layers``: each behind its inputs. ``outputs``: the layer with the logits, then those of
+    auxiliary heads, which exist in training alone; ``output_weights``: of their cross-entropies in
+    the loss. ``auxiliary``: the layers that only training computes; their weights are there in
+    inference too."""
+
+    layers: Tuple[Layer, ...]
+    outputs: Tuple[str, ...]
+    output_weights: Tuple[float, ...]
+    auxiliary: FrozenSet[str]
+
+
+class Layers:
+    """The layers of a network as a family adds them. Every method that adds one returns its name,
+    which the next takes as its input."""
+
+    def __init__(self, hyper: Mapping[str, Any], images: Shape) -> None:
+        self.hyper = hyper
+        self.initials = Initials()
+        self._layers: List[Layer] = []
+        self._shapes: Dict[str, Shape] = {IMAGES: images}
+        self._heads: List[Tuple[str, float]] = []
+        self._auxiliary: List[str] = []
+
+    def network(self, logits: str) -> Network:
+        """All layers; ``logits``: the last."""
+        names = [name for name, _ in self._heads]
+        return Network(
+            tuple(self._layers),
+            (logits, *names),
+            (1.0, *(weight for _, weight in self._heads)),
+            frozenset(self._auxiliary),
+        )
+
+    def head(self, logits: str, weight: float, first: int) -> None:
+        """The layers from number ``first`` on are an auxiliary head with the output ``logits``."""
+        self._heads.append((logits, weight))
+        self._auxiliary += [layer.name for layer in self._layers[first:]]
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def shape(self, name: str) -> Shape:
+        return self._shapes[name]
+
+    def convolution(
+        self,
+        x: str,
+        name: str,
+        channels: int,
+        kernel: Extent,
+        stride: int = 1,
+        padding: Optional[Extent] = None,
+        groups: int = 1,
+        bias: bool = False,
+        initial: Optional[Rule] = None,
+    ) -> str:
+        """Padded by half of the kernel, unless said otherwise."""
+        rows, columns = kernel = _pair(kernel)
+        padding = (rows // 2, columns // 2) if padding is None else _pair(padding)
+        before = self.shape(x)
+        shape = Shape(
+            _places(before.height, rows, stride, padding[0]),
+            _places(before.width, columns, stride, padding[1]),
+            channels,
+        )
+        if before.channels % groups or channels % groups:
+            raise ValueError(f"{name}: {before.channels} or {channels} channels in {groups} groups")
+        rule = initial or self.initials.convolution
+        fans = rows * columns * before.channels // groups, rows * columns * channels
+        return self._add(
+            name, "convolution", [x], shape, kernel=kernel, stride=stride, padding=padding,
+            groups=groups, channels=channels, bias=bias, initial=rule(*fans),
+            initial_bias=self.initials.convolution_bias(*fans),
+        )  # fmt: skip
+
+    def batch_norm(self, x: str, name: str) -> str:
+        epsilon, momentum = self.hyper["batch_norm_epsilon"], self.hyper["batch_norm_momentum"]
+        return self._same(x, name, "batch_norm", epsilon=epsilon, momentum=momentum)
+
+    def relu(self, x: str, name: str) -> str:
+        return self._same(x, name, "relu")
+
+    def relu6(self, x: str, name: str) -> str:
+        return self._same(x, name, "relu6")
+
+    def dropout(self, x: str, name: str, key: str = "dropout") -> str:
+        """``key``: the hyper-parameter that is its rate."""
+        return self._same(x, name, "dropout", rate=self.hyper[key])
+
+    def max_pool(
+        self, x: str, name: str, kernel: int, stride: int, padding: int = 0, ceil: bool = False
+    ) -> str:
+        before = self.shape(x)
+        sizes, extra = [], []
+        for extent in before[:2]:
+            places = _places(extent, kernel, stride, padding)
+            if ceil:
+                places = -((extent + 2 * padding - kernel) // -stride) + 1
+                if (places - 1) * stride >= extent + padding:  # it would begin behind the input
+                    places -= 1
+            sizes.append(places)
+            extra.append(max(0, (places - 1) * stride + kernel - extent - 2 * padding))
+        return self._add(
+            name, "max_pool", [x], Shape(sizes[0], sizes[1], before.channels), kernel=kernel,
+            stride=stride, padding=padding, ceil=ceil, extra=(extra[0], extra[1]),
+        )  # fmt: skip
+
+    def average_pool(self, x: str, name: str, kernel: int, stride: int, padding: int = 0) -> str:
+        height, width, channels = self.shape(x)
+        shape = Shape(
+            _places(height, kernel, stride, padding), _places(width, kernel, stride, padding),
+            channels,
+        )  # fmt: skip
+        return self._add(
+            name, "average_pool", [x], shape, kernel=kernel, stride=stride, padding=padding
+        )
+
+    def adaptive_average_pool(self, x: str, name: str, size: int) -> str:
+        """To size x size; nothing where the input has this size."""
+        before = self.shape(x)
+        if before[:2] == (size, size):
+            return x
+        shape = Shape(size, size, before.channels)
+        return self._add(name, "adaptive_average_pool", [x], shape, size=size)
+
+    def global_average_pool(self, x: str, name: str) -> str:
+        shape = Shape(1, 1, self.shape(x).channels)
+        return self._add(name, "global_average_pool", [x], shape)
+
+    def flatten(self, x: str, name: str) -> str:
+        height, width, channels = self.shape(x)
+        return self._add(name, "flatten", [x], Shape(1, 1, height * width * channels))
+
+    def linear(self, x: str, name: str, features: int, initial: Optional[Rule] = None) -> str:
+        fans = self.shape(x).channels, features
+        return self._add(
+            name, "linear", [x], Shape(1, 1, features), features=features, bias=True,
+            initial=(initial or self.initials.linear)(*fans),
+            initial_bias=self.initials.linear_bias(*fans),
+        )  # fmt: skip
+
+    def add(self, inputs: Sequence[str], name: str) -> str:
+        return self._add(name, "add", inputs, self.shape(inputs[0]))
+
+    def concatenate(self, inputs: Sequence[str], name: str) -> str:
+        if len(inputs) == 1:
+            return inputs[0]
+        channels = sum(self.shape(x).channels for x in inputs)
+        shape = self.shape(inputs[0])._replace(channels=channels)
+        return self._add(name, "concatenate", inputs, shape)
+
+    def channels(self, x: str, name: str, begin: int, end: int) -> str:
+        shape = self.shape(x)._replace(channels=end - begin)
+        return self._add(name, "channels", [x], shape, begin=begin, end=end)
+
+    def shuffle(self, x: str, name: str, groups: int) -> str:
+        return self._same(x, name, "shuffle", groups=groups)
+
+    def _same(self, x: str, name: str, op: str, **attributes: Any) -> str:
+        return self._add(name, op, [x], self.shape(x), **attributes)
+
+    def _add(
+        self, name: str, op: str, inputs: Sequence[str], shape: Shape, **attributes: Any
+    ) -> str:
+        if name in self._shapes:
+            raise ValueError(f"two layers are named {name}")
+        if min(shape) < 1:
+            raise ValueError(f"{name}: the images are too small, nothing is left: {tuple(shape)}")
+        before = self.shape(inputs[0])
+        self._shapes[name] = shape
+        self._layers.append(Layer(name, op, tuple(inputs), shape, before, attributes))
+        return name
+
+
+def _pair(extent: Extent) -> Tuple[int, int]:
+    if isinstance(extent, int):
+        return extent, extent
+    rows, columns = extent
+    return rows, columns
+
+
+def _places(extent: int, kernel: int, stride: int, padding: int) -> int:
+    """Of a window that stays within the padded input."""
+    return (extent + 2 * padding - kernel) // stride + 1

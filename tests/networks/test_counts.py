@@ -1,0 +1,91 @@
+"""The described networks have the sizes that were counted in torchvision."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from typing import Any
+
+import networks
+import pytest
+from framebench.config.catalog import forward_multiply_adds, load_catalog
+from harness.request.declaration import DeclarationError, read_model
+
+from ..conftest import ROOT
+
+with (ROOT / "tests/data/torchvision_models_counted.csv").open() as file:
+    COUNTED = {row["name"]: row for row in csv.DictReader(file)}
+
+MODELS = load_catalog(ROOT).models
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_parameters_and_multiply_adds_are_those_of_torchvision(name: str) -> None:
+    facts, counted = MODELS[name], COUNTED[name]
+    network = networks.describe(facts)
+    weights = networks.weights(network)
+    sizes = {key: math.prod(one.shape) for key, one in weights.items() if one.trained}
+    heads = tuple(f"{layer}." for layer in network.auxiliary)
+    without = sum(size for key, size in sizes.items() if not key.startswith(heads or ("-",)))
+    assert facts["inputs"][0]["shape"][1] == int(counted["input_size"])
+    assert sum(sizes.values()) == int(counted["trainable_parameters"])
+    assert without == int(counted["trainable_parameters_without_auxiliary_heads"])
+    for training, mode in ((False, "evaluation"), (True, "training")):
+        exact = int(counted[f"forward_multiply_adds_{mode}"])
+        assert networks.forward_multiply_adds(network, training) == exact
+        assert forward_multiply_adds(facts, None, training) == exact
+    assert facts["trainable_parameters"] == sum(sizes.values())
+
+
+def test_all_that_were_counted_are_described_and_no_other() -> None:
+    assert {name for name in MODELS if MODELS[name].get("definition") == "cnn"} == set(COUNTED)
+
+
+def test_both_sides_read_the_same_facts() -> None:
+    for name, facts in MODELS.items():
+        assert read_model(str(ROOT / f"scripts/models/{name}.json")) == facts
+
+
+def test_a_base_that_is_missing_is_named(tmp_path: Any) -> None:
+    (tmp_path / "new.json").write_text(json.dumps({"name": "new", "base": "nobody"}))
+    with pytest.raises(DeclarationError, match=r"bases/nobody\.json"):
+        read_model(str(tmp_path / "new.json"))
+
+
+def layers(*layers: dict[str, Any], size: int = 8) -> networks.Network:
+    hyper = {"family": "layers", "layers": layers, "batch_norm_epsilon": 1e-5}
+    return networks.describe_images(hyper, networks.Shape(size, size, 3))
+
+
+def test_a_ceiling_pool_begins_no_window_behind_its_input() -> None:
+    pool = {"op": "max_pool", "name": "pool", "ceil": True}
+    cases = {
+        (8, 3, 2, 0): (4, 1),  # a last window reaches one over the end
+        (7, 3, 2, 0): (3, 0),
+        (8, 2, 2, 1): (5, 0),
+        (7, 2, 3, 1): (3, 0),
+        (5, 1, 3, 0): (2, 0),  # one more would begin behind the end
+    }
+    for (size, kernel, stride, padding), (places, extra) in cases.items():
+        given = {"kernel": kernel, "stride": stride, "padding": padding}
+        network = layers({**pool, **given}, size=size)
+        assert network.layers[0].shape == (places, places, 3)
+        assert network.layers[0].attributes["extra"] == (extra, extra)
+
+
+def test_an_adaptive_pool_to_the_size_that_is_there_is_left_out() -> None:
+    pool = {"op": "adaptive_average_pool", "name": "pool", "size": 4}
+    linear = {"op": "global_average_pool", "name": "logits"}
+    assert [layer.name for layer in layers(pool, linear, size=4).layers] == ["logits"]
+    assert [layer.name for layer in layers(pool, linear, size=6).layers] == ["pool", "logits"]
+
+
+def test_what_cannot_be_is_refused_by_the_name_of_its_layer() -> None:
+    convolution = {"op": "convolution", "name": "here", "channels": 4, "kernel": 3}
+    with pytest.raises(ValueError, match="here: 3 or 4 channels in 2 groups"):
+        layers({**convolution, "groups": 2})
+    with pytest.raises(ValueError, match="here: the images are too small"):
+        layers({**convolution, "kernel": 9, "padding": 0})
+    with pytest.raises(ValueError, match="two layers are named here"):
+        layers(convolution, convolution)
