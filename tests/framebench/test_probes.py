@@ -150,6 +150,53 @@ def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
     assert peak.by == "pytorch 2.8.0 float32 1000 for 2.0 s"
 
 
+def together(devices: int, tflops: float) -> dict[str, Any]:
+    """A probe of several devices, the last of which reached ``tflops``, the others twice that."""
+    made = record(case={"devices_per_node": devices})
+    made["metrics"]["peak"]["value"] = tflops
+    (rank,) = made["ranks"]
+    speeds = [*[2 * tflops] * (devices - 1), tflops]
+    made["ranks"] = [
+        {
+            **rank,
+            "rank": n,
+            "sustained": {"size": 1000, "products": round(1000 * speed), "seconds": [2.0]},
+        }
+        for n, speed in enumerate(speeds)
+    ]
+    return made
+
+
+@pytest.mark.parametrize(("devices", "expected"), [(1, 0.05), (2, 0.03), (3, 0.03), (4, 0.02)])
+def test_several_devices_are_held_against_what_as_many_reach_at_once(
+    tmp_path: Path, devices: int, expected: float
+) -> None:
+    found, problems = peaks_of(tmp_path, record(), together(2, 0.03), together(4, 0.02))
+    peak = found.of(run(**HERE, devices_per_node=devices))
+    assert problems == []
+    assert peak is not None
+    assert peak.tflops == pytest.approx(expected)
+    assert ("at once" in peak.by) == (devices > 1)
+
+
+def test_a_probe_without_one_of_its_ranks_is_a_problem(tmp_path: Path) -> None:
+    lacking = together(2, 0.03)
+    del lacking["ranks"][1]
+    _, problems = peaks_of(tmp_path, lacking)
+    assert "1 ranks on 2 device(s)" in problems[0].message
+
+
+def test_each_number_of_devices_of_a_suite_is_probed(tmp_path: Path) -> None:
+    catalog = load_catalog(ROOT)
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    config |= {"results": str(tmp_path), "accelerator": "cpu", "frameworks": "jax"}
+    plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
+    named = probes.names(plan)
+    asked = {(one.precision, one.devices) for one in named.values()}
+    assert asked == {("fp32", 1), ("fp32", 2), ("amp", 1)}
+    assert len(named) == 3
+
+
 def test_a_long_chain_of_products_keeps_its_size() -> None:
     random = np.random.RandomState(0)
     factor = orthogonal(64, random)

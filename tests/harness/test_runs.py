@@ -8,7 +8,9 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fastjsonschema
@@ -222,6 +224,44 @@ def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) ->
     # the toy's device does 1e11 operations per second, and what waits for it only adds
     assert 0.05 < reached["value"] <= 0.1, "a product was not waited for"
     assert "ok: peak 0." in done.stdout
+
+
+def test_of_several_devices_the_slowest_tells_the_peak(toy: Bench) -> None:
+    done = toy.run("", **PEAK, devices_per_node=2)
+    assert_valid(done.record)
+    assert done.record["status"] == "ok", done.record["reason"]
+    ranks = done.record["ranks"]
+    rates = [converters.tflops_of(rank["sustained"]) for rank in ranks]
+    assert done.record["metrics"]["peak"]["value"] == min(rates)
+    assert len(rates) == 2
+
+
+def test_no_device_begins_before_all_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they reach one after the other is more than they reach at once."""
+    happened: list[str] = []
+
+    def noting(name: str, value: object) -> Callable[..., object]:
+        def note(*_: object) -> object:
+            happened.append(name)
+            return value
+
+        return note
+
+    block = {"size": 256, "products": 1, "seconds": [1.0]}
+    monkeypatch.setattr(peak, "measure", noting("sizes", [block]))
+    monkeypatch.setattr(peak, "sustain", noting("sustained", block))
+    monkeypatch.setattr(peak, "check_cores", lambda cores: [])
+    monkeypatch.setattr(peak, "require", lambda adapter, capability: None)
+    context = SimpleNamespace(
+        adapter=SimpleNamespace(all_reduce=noting("all there", 0.0)),
+        fields={},
+        place=SimpleNamespace(world_size=2),
+        report=SimpleNamespace(enter=lambda name: None),
+        subject=SimpleNamespace(parameters={"sustained_seconds": 1.0}),
+        cores=(),
+    )
+    peak.Peak().measure(context)
+    assert happened == ["sizes", "all there", "sustained"]
 
 
 def test_the_rate_of_a_single_size_is_no_peak(toy: Bench) -> None:

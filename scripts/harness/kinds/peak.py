@@ -3,7 +3,8 @@
 Both are dense, and a chain of products keeps its size: on some devices the speed depends on what is
 multiplied. A processor is faster in a burst than it stays: the size that
 is the fastest in short blocks is then multiplied for seconds, and that is the peak, as the steps
-that it is compared with take seconds too. Standard library and numpy.
+that it is compared with take seconds too. Devices share power, cooling and memory: of several, all
+do so at once, and the peak is that of the slowest. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from harness.adapter import Adapter, Matmul, MatrixProduct, Unsupported
+from harness.adapter import Adapter, Collectives, Matmul, MatrixProduct, Unsupported, require
 from harness.kind import AXES, Context, Kind, Metric, Parameter, Subject, above_zero
 from harness.measuring.checks import check_cores, check_products
 
@@ -53,6 +54,9 @@ class Peak(Kind):
         context.report.enter("products")
         fields["matmuls"] = measure(context.adapter, check)
         fastest = max(fields["matmuls"], key=tflops_of)
+        if context.place.world_size > 1:
+            require(context.adapter, Collectives)
+            context.adapter.all_reduce(0.0)  # a barrier: all are at work at the same time
         fields["sustained"] = sustain(
             context.adapter, fastest, context.subject.parameters["sustained_seconds"]
         )

@@ -121,7 +121,7 @@ class Work:
             return Shape(case.nodes, case.devices_per_node, limit)
         if what == "comparison":
             return Shape(1, self.comparison(wildcards)[1].devices, limit)
-        return Shape(1, 1, probes.SECONDS)
+        return Shape(1, self.probe(wildcards)[1].devices, probes.SECONDS)
 
     def add_runs_with_largest_batch(self) -> list[PlannedRun]:
         """Those of the cases whose batch was not known before; the plan has them from now on."""

@@ -1,7 +1,8 @@
 """The peak of a device in a precision, as probes found it.
 
 The peak belongs to the device, not to the framework that reached it: the fastest products of any
-framework on the same machine, accelerator and cores are what all are measured against.
+framework on the same machine, accelerator and cores, with as many devices at work, are what all are
+measured against.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _RELATIVE_ERROR = 1e-6
 @dataclass(frozen=True)
 class Peak:
     """What one probe reached: ``tflops`` are 10^12 floating-point operations per second, of
-    products in ``dtype`` of matrices with ``size`` rows, None unless ``status`` is ok."""
+    products in ``dtype`` of matrices with ``size`` rows, None unless ``status`` is ok; on the
+    slowest of so many ``devices`` of a node that were at work."""
 
     framework: str
     framework_version: str
@@ -43,12 +45,15 @@ class Peak:
     size: int
     machine: Identity = UNKNOWN
     sustained_seconds: float | None = None  # of older records None: theirs is of short blocks
+    devices: int = 1
 
     @property
     def by(self) -> str:
-        """Who reached it: framework, version, dtype, rows of the matrices, and how long it held."""
+        """Who reached it: framework, version, dtype, rows of the matrices, how long it held, and
+        how many devices were at work."""
         held = f" for {self.sustained_seconds:.1f} s" if self.sustained_seconds else ""
-        return f"{self.framework} {self.framework_version} {self.dtype} {self.size}{held}"
+        together = f" on {self.devices} devices at once" if self.devices > 1 else ""
+        return f"{self.framework} {self.framework_version} {self.dtype} {self.size}{held}{together}"
 
 
 class Peaks:
@@ -62,13 +67,19 @@ class Peaks:
                 self._found[key].append(peak)
 
     def of(self, run: Run) -> Peak | None:
-        """The highest on this machine, accelerator and number of cores, in this precision."""
+        """The highest on this machine, accelerator and number of cores, in this precision: with
+        as many devices at work as the run had on a node, or with the next smaller number that was
+        probed, whose peak is no lower."""
         if run.case.source != "framebench" or not run.hardware:
             return None
         where = run.conditions
         key = (run.hardware, where.accelerator, where.cores_per_device, run.case.precision)
-        here = [peak for peak in self._found.get(key, []) if same(peak.machine, run.machine)]
-        return max(here, key=lambda peak: peak.tflops or 0.0, default=None)
+        here = [
+            peak
+            for peak in self._found.get(key, [])
+            if same(peak.machine, run.machine) and peak.devices <= run.case.devices_per_node
+        ]
+        return max(here, key=lambda peak: (peak.devices, peak.tflops or 0.0), default=None)
 
 
 def load(folder: Path) -> tuple[list[Peak], list[Problem]]:
@@ -87,7 +98,7 @@ def _peak(record: Mapping[str, Any]) -> Peak:
     """Raises ValueError for an ok record without a product that took time."""
     tflops, size, dtype = None, 0, ""
     if record["status"] == "ok":
-        tflops, size, dtype = _reached(record["ranks"])
+        tflops, size, dtype = _reached(record["case"], record["ranks"])
         stated = record["metrics"].get("peak", {}).get("value")
         if stated is None or not math.isclose(stated, tflops, rel_tol=_RELATIVE_ERROR):
             raise ValueError(f"states a peak of {stated} TFLOP/s, but its products took {tflops}")
@@ -107,6 +118,7 @@ def _peak(record: Mapping[str, Any]) -> Peak:
         size=size,
         machine=identity(record["environment"], hardware),
         sustained_seconds=_sustained_seconds(record["ranks"]),
+        devices=record["case"]["devices_per_node"],
     )
 
 
@@ -114,16 +126,21 @@ def _sustained_seconds(ranks: Sequence[Mapping[str, Any]]) -> float | None:
     return next((sum(rank["sustained"]["seconds"]) for rank in ranks if "sustained" in rank), None)
 
 
-def _reached(ranks: Sequence[Mapping[str, Any]]) -> tuple[float, int, str]:
-    """The rate that the one rank sustained, or in older records the highest of short blocks, at
-    which size, and the dtype of its products."""
-    if len(ranks) != 1:
-        raise ValueError(f"is an ok probe of {len(ranks)} ranks; allowed: 1")
-    sustained = ranks[0].get("sustained")
-    blocks = [sustained] if sustained else ranks[0].get("matmuls", ())
+def _reached(case: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> tuple[float, int, str]:
+    """The rate of the slowest rank, at which size, and the dtype of its products."""
+    devices = case["devices_per_node"]
+    if case["nodes"] != 1 or len(ranks) != devices:
+        raise ValueError(f"is an ok probe of {len(ranks)} ranks on {devices} device(s) of a node")
+    return min(map(_reached_by, ranks))
+
+
+def _reached_by(rank: Mapping[str, Any]) -> tuple[float, int, str]:
+    """The rate that a rank sustained, or in older records the highest of short blocks."""
+    sustained = rank.get("sustained")
+    blocks = [sustained] if sustained else rank.get("matmuls", ())
     if not blocks or not all(block["seconds"] and min(block["seconds"]) for block in blocks):
         raise ValueError("is an ok probe without products that took time")
-    dtypes = list(ranks[0].get("products", ()))
+    dtypes = list(rank.get("products", ()))
     if len(dtypes) != 1:
         raise ValueError(f"is an ok probe with products in {dtypes}; allowed: one dtype")
     tflops, size = max((tflops_of(block), int(block["size"])) for block in blocks)

@@ -17,24 +17,27 @@ SECONDS = 8.0
 
 
 class Probe(NamedTuple):
-    """One framework multiplying matrices in one precision, on one device. ``model`` is any that
-    the framework runs in the suite: what it says of itself may depend on the products it has."""
+    """One framework multiplying matrices in one precision, on so many ``devices`` of a node at
+    once. ``model`` is any that the framework runs in the suite: what it says of itself may depend
+    on the products it has."""
 
     framework: str
     precision: str
+    devices: int
     model: str
     sequence_length: int | None
 
     def __str__(self) -> str:
-        return f"{self.framework} {self.precision}"
+        together = f", {self.devices} devices at once" if self.devices > 1 else ""
+        return f"{self.framework} {self.precision}{together}"
 
 
 def wanted(plan: Plan) -> list[Probe]:
-    """One for each framework and precision of the plan."""
-    found: dict[tuple[str, str], Probe] = {}
+    """One for each framework, precision and number of devices on a node of the plan."""
+    found: dict[tuple[str, str, int], Probe] = {}
     for case in filter(lambda case: case.is_step, plan.cases):
-        probe = Probe(case.framework, case.precision, case.model, case.sequence_length)
-        found.setdefault((case.framework, case.precision), probe)
+        what = (case.framework, case.precision, case.devices_per_node)
+        found.setdefault(what, Probe(*what, case.model, case.sequence_length))
     return list(found.values())
 
 
@@ -46,7 +49,8 @@ def names(plan: Plan) -> dict[str, Probe]:
         asked = request(one.framework, plan.settings, plan.place, plan.software)
         about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
-        name = f"{one.framework}/{one.precision}-{digest}"
+        together = f"-{one.devices}d" if one.devices > 1 else ""
+        name = f"{one.framework}/{one.precision}{together}-{digest}"
         found[free_name(plan, "probes", name, KIND)] = one
     return found
 
@@ -69,6 +73,7 @@ def arguments(plan: Plan, one: Probe) -> list[str]:
         "model": f"{plan.scripts}/models/{one.model}.json",
         "sequence-length": one.sequence_length,
         "precision": one.precision,
+        "devices-per-node": one.devices,
         **common(plan, SECONDS),
     }
     return words(named)
