@@ -61,6 +61,9 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
     parameters = model.parameters(without)
     weights = draw(parameters, seed)
     size = facts["parity"]["batch_per_device"]
+    if hasattr(model, "calibrated"):
+        batch = make_batch(facts["inputs"], size, sequence_length, seed, 0)
+        weights = model.calibrated(weights, batch, hyper)
     exact = {name: array.astype(np.float64) for name, array in weights.items()}
     for attempt in range(ATTEMPTS):
         batches = [
@@ -97,7 +100,10 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
     losses = _train(exact, batches[0], hyper, differentiate, first, partial / "update.npz")
     expected: dict[str, Any] = {
         "losses": losses,
-        "forward_multiply_adds": count_multiply_adds(model, exact, batches[0], hyper),
+        "multiply_adds": {
+            mode: count_multiply_adds(model, exact, batches[0], hyper, mode == "train")
+            for mode in ("train", "inference")
+        },
         "trainable_parameters": sum(weights[name].size for name in trained),
     }
     with_dropout = parity_facts(facts, dropout="dropout" in hyper)
@@ -138,10 +144,12 @@ def _statistics(
     }
 
 
-def count_multiply_adds(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) -> int:
+def count_multiply_adds(
+    model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any], training: bool = False
+) -> int:
     """Of one forward pass."""
     before = Products.multiply_adds
-    model.forward(weights, batch, hyper, False)
+    model.forward(weights, batch, hyper, training)
     return Products.multiply_adds - before
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .models import MODELS, write_references
+from .models import references_in, write_references
 
 
 @pytest.fixture(scope="session")
@@ -26,4 +26,4 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         if not done.exists():
             write_references(shared)
             done.touch()
-    return {model: shared / model for model in MODELS}
+    return references_in(shared)

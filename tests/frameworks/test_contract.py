@@ -26,7 +26,7 @@ from ..bench import Bench, Finished
 from ..conftest import ROOT, build_environment
 from ..processes import take_own_core
 from .fork_server import ForkServer, compiling_quickly
-from .models import BERT, MODELS, RESNET, definition_of, facts_of, sequence_of, small
+from .models import BERT, BLOCKS, MODELS, RESNET, definition_of, facts_of, sequence_of, small
 
 FRAMEWORKS = sorted(path.parent for path in ROOT.glob("scripts/frameworks/*/framework.json"))
 DEFINED = [
@@ -453,6 +453,20 @@ def test_inference_is_that_of_the_reference(runs: Runs, model: str, compiler: st
 def test_amp_is_near_the_reference_or_is_refused(runs: Runs, model: str) -> None:
     certificate = runs.certificate(model, precision="amp")
     if certificate.status == "unsupported":
+        return
+    assert certificate.passed, (certificate.reason, certificate.errors)
+
+
+@pytest.mark.parametrize(
+    ("mode", "precision"), [("train", "fp32"), ("inference", "fp32"), ("train", "amp")]
+)
+def test_every_block_of_described_networks_is_that_of_the_reference(
+    runs: Runs, mode: str, precision: str
+) -> None:
+    """One made-up network has them all."""
+    certificate = runs.certificate(BLOCKS, mode, precision=precision)
+    if certificate.status == "unsupported":
+        assert len(certificate.reason.split()) >= 4, f"no reason: {certificate.reason!r}"
         return
     assert certificate.passed, (certificate.reason, certificate.errors)
 

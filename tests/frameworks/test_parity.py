@@ -18,6 +18,7 @@ from ..framebench.made_up_runs import changed, run
 from ..processes import take_own_core
 from .models import (
     BERT,
+    BLOCKS,
     MODELS,
     RESNET,
     facts_of,
@@ -247,18 +248,20 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
     assert marks.doubt(changed(timed, source="dlperf-v1.0")) is None
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [*MODELS, BLOCKS])
 def test_the_reference_has_the_parameters_and_products_of_the_facts(model: str) -> None:
     facts, module = facts_of(model), reference_module(model)
     assert trained_parameters(facts) == facts["trainable_parameters"]
     length = 128 if facts["sequence_lengths"] else None
     batch = compute.make_batch(facts["inputs"], 1, length, 0, 0)
     weights = compute.draw(module.parameters(facts), 0)
-    counted = compute.count_multiply_adds(module, weights, batch, facts["hyperparameters"])
-    assert counted == catalog.forward_multiply_adds(facts, length)
+    hyper = facts["hyperparameters"]
+    for training in (False, True):
+        counted = compute.count_multiply_adds(module, weights, batch, hyper, training)
+        assert counted == catalog.forward_multiply_adds(facts, length, training)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [*MODELS, BLOCKS])
 def test_the_reference_is_deterministic(
     model: str, references: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -193,12 +193,11 @@ def compare(
     if adapter.facts["hyperparameters"].get("dropout"):
         enter("dropout")
         return compare_dropout(adapter, reference)
+    parameters = reference.expected["trainable_parameters"]
+    multiply_adds = reference.expected["multiply_adds"][case.mode]
     found = [
-        _counted(quantity, count, reference.expected[key])
-        for quantity, key, count in (
-            ("trainable parameters", "trainable_parameters", adapter.trainable_parameters()),
-            ("multiply-adds", "forward_multiply_adds", adapter.forward_multiply_adds()),
-        )
+        _counted("trainable parameters", adapter.trainable_parameters(), parameters),
+        _counted("multiply-adds", adapter.forward_multiply_adds(), multiply_adds),
     ]
     enter("outputs")
     found += compare_outputs(adapter, reference)

@@ -1,0 +1,213 @@
+"""Any convolutional network of a description (``scripts/networks``): each layer a call that is
+prepared once, run one behind the other."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Set, Tuple
+
+import torch
+import torch.nn.functional as F
+from networks import IMAGES, Layer, Network, describe
+from torch import Tensor, nn
+
+MEMORY_FORMAT = torch.channels_last
+
+
+class Call(NamedTuple):
+    """``run`` on the ``inputs``, numbers of tensors; what comes is tensor ``output``. ``last``: the
+    numbers of those that nobody needs behind it."""
+
+    run: Callable[..., Tensor]
+    inputs: Tuple[int, ...]
+    output: int
+    last: Tuple[int, ...]
+
+
+class ConvolutionalNetwork(nn.Module):
+    """Images (batch, 3, h, w) -> logits (batch, classes), in training those of auxiliary heads
+    behind them. Modules are nested by the dots in the layers' names."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        overwriting = _overwriting(network)
+        runs = {layer.name: OPERATIONS[layer.op](layer) for layer in network.layers}
+        for name, run in runs.items():
+            if isinstance(run, nn.Module):
+                _nest(self, name, run)
+            if name in overwriting:
+                run.inplace = True
+        flattened = {
+            layer.name: layer.in_shape for layer in network.layers if layer.op == "flatten"
+        }
+        for layer in network.layers:
+            if layer.op == "linear" and layer.inputs[0] in flattened:
+                height, width, channels = flattened[layer.inputs[0]]
+                runs[layer.name].flattened = (channels, height, width)
+        self._modes = {training: _mode(network, runs, training) for training in (True, False)}
+        self._tensors = len(network.layers) + 1
+
+    def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
+        calls, outputs = self._modes[self.training]
+        tensors: List[Any] = [images] * self._tensors
+        for run, inputs, output, last in calls:
+            tensors[output] = run(*[tensors[number] for number in inputs])
+            for number in last:
+                tensors[number] = None
+        return tuple([tensors[number] for number in outputs])
+
+
+def _overwriting(network: Network) -> Set[str]:
+    """The ReLUs that may write into their input: nobody else reads it, and the gradient of what
+    made it does not need it."""
+    readers = Counter(name for layer in network.layers for name in layer.inputs)
+    makers = {layer.name: layer.op for layer in network.layers}
+    return {
+        layer.name
+        for layer in network.layers
+        if layer.op in ("relu", "relu6")
+        and readers[layer.inputs[0]] == 1
+        and makers.get(layer.inputs[0]) in ("convolution", "batch_norm", "linear", "add")
+    }
+
+
+def _mode(
+    network: Network, runs: Dict[str, Callable[..., Tensor]], training: bool
+) -> Tuple[List[Call], List[int]]:
+    """The calls of a mode, and the numbers of the tensors that it gives."""
+    numbers = {layer.name: number for number, layer in enumerate(network.layers, 1)}
+    numbers[IMAGES] = 0
+    outputs = network.outputs if training else network.outputs[:1]
+    layers = [one for one in network.layers if training or one.name not in network.auxiliary]
+    last = {name: layer.name for layer in layers for name in layer.inputs if name not in outputs}
+    calls = [
+        Call(
+            runs[layer.name],
+            tuple(numbers[name] for name in layer.inputs),
+            numbers[layer.name],
+            tuple(numbers[name] for name in layer.inputs if last.get(name) == layer.name),
+        )
+        for layer in layers
+    ]
+    return calls, [numbers[name] for name in outputs]
+
+
+def _nest(root: nn.Module, name: str, module: nn.Module) -> None:
+    *parents, own = name.split(".")
+    for parent in parents:
+        if parent not in root._modules:
+            root.add_module(parent, nn.Module())
+        root = root._modules[parent]
+    root.add_module(own, module)
+
+
+def _convolution(layer: Layer) -> nn.Module:
+    given = layer.attributes
+    module = nn.Conv2d(
+        layer.in_shape.channels, given["channels"], given["kernel"], given["stride"],
+        given["padding"], groups=given["groups"], bias=given["bias"],
+    )  # fmt: skip
+    return _initialized(module, given)
+
+
+def _linear(layer: Layer) -> nn.Module:
+    return _initialized(nn.Linear(layer.in_shape.channels, layer.shape.channels), layer.attributes)
+
+
+def _initialized(module: Any, given: Mapping[str, Any]) -> nn.Module:
+    for array, (kind, value) in (
+        (module.weight, given["initial"]),
+        (module.bias, given["initial_bias"]),
+    ):
+        if array is not None:
+            INITIALS[kind](array, value)
+    return module
+
+
+INITIALS: Dict[str, Callable[[Tensor, float], Any]] = {
+    "constant": nn.init.constant_,
+    "normal": lambda array, deviation: nn.init.normal_(array, 0.0, deviation),
+    "uniform": lambda array, bound: nn.init.uniform_(array, -bound, bound),
+}
+
+
+def _batch_norm(layer: Layer) -> nn.Module:
+    given = layer.attributes
+    return nn.BatchNorm2d(layer.shape.channels, given["epsilon"], given["momentum"])
+
+
+def _max_pool(layer: Layer) -> nn.Module:
+    given = layer.attributes
+    return nn.MaxPool2d(given["kernel"], given["stride"], given["padding"], ceil_mode=given["ceil"])
+
+
+def _average_pool(layer: Layer) -> nn.Module:
+    given = layer.attributes
+    return nn.AvgPool2d(given["kernel"], given["stride"], given["padding"])
+
+
+def _shuffle(layer: Layer) -> Callable[..., Tensor]:
+    """As (batch, h, w, channels), which channels_last is: no copy to another layout."""
+    groups = layer.attributes["groups"]
+
+    def shuffle(x: Tensor) -> Tensor:
+        split = x.permute(0, 2, 3, 1).unflatten(-1, (groups, -1))
+        return split.transpose(-1, -2).flatten(-2).permute(0, 3, 1, 2)
+
+    return shuffle
+
+
+def _channels(layer: Layer) -> Callable[..., Tensor]:
+    begin, end = layer.attributes["begin"], layer.attributes["end"]
+    return lambda x: x[:, begin:end]
+
+
+#: From a layer what computes it.
+OPERATIONS: Dict[str, Callable[[Layer], Any]] = {
+    "convolution": _convolution,
+    "batch_norm": _batch_norm,
+    "linear": _linear,
+    "relu": lambda layer: nn.ReLU(),
+    "relu6": lambda layer: nn.ReLU6(),
+    "dropout": lambda layer: nn.Dropout(layer.attributes["rate"]),
+    "max_pool": _max_pool,
+    "average_pool": _average_pool,
+    "adaptive_average_pool": lambda layer: nn.AdaptiveAvgPool2d(layer.attributes["size"]),
+    "global_average_pool": lambda layer: lambda x: F.adaptive_avg_pool2d(x, 1).flatten(1),
+    "flatten": lambda layer: nn.Flatten(),
+    "add": lambda layer: operator.add,
+    "concatenate": lambda layer: lambda *inputs: torch.cat(inputs, 1),
+    "channels": _channels,
+    "shuffle": _shuffle,
+}
+
+
+def build(facts: Dict[str, Any]) -> nn.Module:
+    return ConvolutionalNetwork(describe(facts)).to(memory_format=MEMORY_FORMAT)
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
+    # (batch, height, width, channels) seen as (batch, channels, height, width) is channels_last
+    # already: no copy
+    return (batch["images"].permute(0, 3, 1, 2),)
+
+
+def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+    logits, *heads = outputs
+    total = F.cross_entropy(logits.float(), batch["labels"])
+    for head in heads:
+        weight = facts["hyperparameters"]["auxiliary_weight"]
+        total = total + weight * F.cross_entropy(head.float(), batch["labels"])
+    return total
+
+
+def optimizer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
+    hyper = facts["hyperparameters"]
+    return torch.optim.SGD(
+        model.parameters(),
+        lr=hyper["learning_rate"],
+        momentum=hyper["momentum"],
+        weight_decay=hyper["weight_decay"],
+        fused=True,
+    )

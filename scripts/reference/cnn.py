@@ -1,0 +1,246 @@
+"""Any convolutional network of a description (``scripts/networks``) in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import autograd.numpy as np
+import numpy
+from networks import Layer, Network, Shape, describe, describe_images
+from networks import weights as weights_of
+
+from reference.operations import (
+    Array,
+    adaptive_average_pool,
+    average_pool,
+    batch_norm,
+    convolution,
+    cross_entropy,
+    dense,
+    maximum_pool,
+    relu,
+    relu6,
+)
+from reference.weights import Drawn, state, trainable
+
+RECTIFIERS = ("relu", "relu6")
+
+#: What goes into a ReLU lies around this, or for a part of the channels around its negative.
+LIFT, NEGATED = 2.0, 0.15
+#: The spread of what a batch normalisation puts out.
+SPREAD = 0.4
+#: The most by which what goes into a ReLU without batch normalisation differs from its lift.
+REACH = 1.6
+#: That of a ReLU6 is lifted higher, so that neither of its jumps is near, and every so many
+#: channels beyond the second.
+LIFT6, EVERY, BEYOND = 3.0, 7, 6.0
+
+Dropout = Callable[[tuple[int, ...]], Any]
+
+
+def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
+    """Every parameter and running statistic, and how its value for the comparison is drawn.
+
+    The gradient of a ReLU jumps at zero: of values drawn around it, rounding in float32 moves so
+    many to the other side that gradients differ by a hundredth. So biases lift most channels above
+    zero, and a part below. Convolutions whose weights add up to zero do not see that lift: a
+    variance computed as the difference of two large means would lose digits. What is added to a
+    shortcut in front of a ReLU is small, and the smaller the more there are.
+    """
+    network = describe(facts)
+    uses = _uses(network)
+    sums = sum(layer.op == "add" for layer in network.layers)
+    held = weights_of(network)
+    drawn: dict[str, Drawn] = {}
+    for layer in network.layers:
+        shapes = {
+            ending: held[f"{layer.name}.{ending}"].shape
+            for ending in ("weight", "bias", "running_mean", "running_var")
+            if f"{layer.name}.{ending}" in held
+        }
+        if layer.op == "batch_norm":
+            values = _normalisation(layer, shapes["weight"], uses, sums)
+        elif shapes:
+            values = _product(layer, shapes, layer.name in network.outputs)
+        else:
+            continue
+        drawn.update({f"{layer.name}.{ending}": one for ending, one in values.items()})
+    return drawn
+
+
+def _product(layer: Layer, shapes: dict[str, tuple[int, ...]], is_output: bool) -> dict[str, Drawn]:
+    shape = shapes["weight"]
+    fan_in = int(numpy.prod(shape[:-1]))
+    if is_output and layer.op == "linear":
+        values = {"weight": trainable(shape, fan_in**-0.5)}
+    else:
+        values = {"weight": trainable(shape, (2 / fan_in) ** 0.5, centred=True)}
+    return {**values, "bias": trainable(shapes["bias"], 0.1)} if "bias" in shapes else values
+
+
+def _normalisation(
+    layer: Layer, shape: tuple[int, ...], uses: dict[str, list[Layer]], sums: int
+) -> dict[str, Drawn]:
+    users = uses[layer.name]
+    spread, lift, negated = SPREAD, 0.1, 0.0
+    if any(user.op in RECTIFIERS for user in users):
+        lift, negated = LIFT6 if users[0].op == "relu6" else LIFT, NEGATED
+    elif any(user.op == "add" and _is_rectified(user, uses) for user in users):
+        (added,) = (user for user in users if user.op == "add")
+        branch = added.inputs[0] == layer.name
+        spread, lift = (0.3 * sums**-0.5, 0.0) if branch else (SPREAD, LIFT)
+    return {
+        "weight": trainable(shape, 0.1 * spread, spread),
+        "bias": trainable(shape, 0.05 if lift else 0.02, lift, negated),
+        "running_mean": state(shape, 0.1),
+        "running_var": state(shape, 0.1, 1.0),
+    }
+
+
+def _uses(network: Network) -> dict[str, list[Layer]]:
+    uses: dict[str, list[Layer]] = {layer.name: [] for layer in network.layers}
+    for layer in network.layers:
+        for name in layer.inputs:
+            if name in uses:
+                uses[name].append(layer)
+    return uses
+
+
+def _is_rectified(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
+    return any(user.op in RECTIFIERS for user in uses[layer.name])
+
+
+def calibrated(weights: dict[str, Any], batch: dict[str, Any], hyper: dict[str, Any]) -> Any:
+    """The drawn ``weights`` with what takes a pass over a batch to know: running statistics near
+    the batch's own, and products in front of a ReLU, without batch normalisation between, that keep
+    away from its jump. In a chain of such layers, nothing that is drawn alone neither explodes nor
+    dies. Float32 arrays by name."""
+    network = _network(batch, hyper)
+    uses = _uses(network)
+    weights = {name: array.astype(np.float64) for name, array in weights.items()}
+
+    def settle(layer: Layer, inputs: list[Array]) -> None:
+        if layer.op == "batch_norm":
+            _settle_statistics(weights, layer.name, inputs[0])
+            if any(user.op == "relu6" for user in uses[layer.name]):
+                weights[f"{layer.name}.bias"][::EVERY] += BEYOND
+        elif f"{layer.name}.bias" in weights and _is_rectified(layer, uses):
+            _settle_product(weights, layer, inputs[0])
+
+    _run(network, weights, batch, True, None, settle)
+    return {name: array.astype(np.float32) for name, array in weights.items()}
+
+
+def _settle_statistics(weights: dict[str, Array], name: str, x: Array) -> None:
+    """``running_mean`` and ``running_var``, drawn around 0 and 1, become those of ``x``, as far
+    away as they were drawn."""
+    axes = tuple(range(x.ndim - 1))
+    mean, variance = x.mean(axis=axes), x.var(axis=axes)
+    weights[f"{name}.running_mean"] = mean + variance**0.5 * weights[f"{name}.running_mean"]
+    weights[f"{name}.running_var"] = variance * weights[f"{name}.running_var"]
+
+
+def _settle_product(weights: dict[str, Array], layer: Layer, x: Array) -> None:
+    """Scaled and shifted so that all of the layer's output is within REACH of the lift, or of its
+    negative."""
+    weight, bias = f"{layer.name}.weight", f"{layer.name}.bias"
+    weights[bias] = 0 * weights[bias]
+    y = _computed(layer, [x], weights, True, None)
+    # of a batch's few features the mean is no property of the channel
+    means = y.mean(axis=(0, 1, 2)) if y.ndim == 4 else np.zeros(y.shape[-1])
+    scale = REACH / abs(y - means).max()
+    below = numpy.random.RandomState(len(layer.name)).random_sample(len(means)) < NEGATED
+    weights[weight] = scale * weights[weight]
+    weights[bias] = np.where(below, -LIFT, LIFT) - scale * means
+
+
+def forward(
+    weights: dict[str, Array],
+    batch: dict[str, Any],
+    hyper: dict[str, Any],
+    training: bool,
+    dropout: Dropout | None = None,
+) -> list[Array]:
+    """Logits (batch, classes), in training with those of the auxiliary heads. ``dropout`` gives
+    factors of a shape, 0 or 1 / (1 - rate); None: no dropout."""
+    return _run(_network(batch, hyper), weights, batch, training, dropout)
+
+
+def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
+    """The weighted sum over all heads."""
+    shares = _network(batch, hyper).output_weights
+    return sum(
+        share * cross_entropy(logits, batch["labels"]) for share, logits in zip(shares, outputs)
+    )
+
+
+def _network(batch: dict[str, Any], hyper: dict[str, Any]) -> Network:
+    return describe_images(hyper, Shape(*batch["images"].shape[1:]))
+
+
+def _run(
+    network: Network,
+    weights: dict[str, Array],
+    batch: dict[str, Any],
+    training: bool,
+    dropout: Dropout | None,
+    before: Callable[[Layer, list[Array]], None] = lambda layer, inputs: None,
+) -> list[Array]:
+    """All outputs that the mode has; ``before`` each layer is called."""
+    arrays = {"images": batch["images"]}
+    for layer in network.layers:
+        if training or layer.name not in network.auxiliary:
+            inputs = [arrays[name] for name in layer.inputs]
+            before(layer, inputs)
+            arrays[layer.name] = _computed(layer, inputs, weights, training, dropout)
+    return [arrays[name] for name in network.outputs if name in arrays]
+
+
+def _computed(
+    layer: Layer,
+    inputs: list[Array],
+    weights: dict[str, Array],
+    training: bool,
+    dropout: Dropout | None,
+) -> Array:
+    """What the layer puts out."""
+    x, given, name = inputs[0], layer.attributes, layer.name
+    if layer.op == "convolution":
+        y = convolution(
+            x, weights[f"{name}.weight"], given["stride"], given["padding"], given["groups"]
+        )
+        return y + weights[f"{name}.bias"] if given["bias"] else y
+    if layer.op == "batch_norm":
+        return batch_norm(x, weights, name, given["epsilon"], training)
+    if layer.op == "linear":
+        return dense(x, weights, name)
+    if layer.op == "max_pool":
+        return maximum_pool(x, given["kernel"], given["stride"], given["padding"], given["extra"])
+    if layer.op == "average_pool":
+        return average_pool(x, given["kernel"], given["stride"], given["padding"])
+    if layer.op == "dropout":
+        drops = training and dropout is not None and given["rate"]
+        return x * dropout(x.shape) if drops and dropout else x
+    if layer.op == "add":
+        return inputs[0] + inputs[1]
+    if layer.op == "concatenate":
+        return np.concatenate(inputs, axis=3)
+    if layer.op == "channels":
+        return x[..., given["begin"] : given["end"]]
+    return PLAIN[layer.op](x, given)
+
+
+def _shuffle(x: Array, given: Any) -> Array:
+    split = np.reshape(x, (*x.shape[:3], given["groups"], -1))
+    return np.reshape(np.transpose(split, (0, 1, 2, 4, 3)), x.shape)
+
+
+PLAIN: dict[str, Callable[[Array, Any], Array]] = {
+    "relu": lambda x, given: relu(x),
+    "relu6": lambda x, given: relu6(x),
+    "adaptive_average_pool": lambda x, given: adaptive_average_pool(x, given["size"]),
+    "global_average_pool": lambda x, given: np.mean(x, axis=(1, 2)),
+    "flatten": lambda x, given: np.reshape(x, (len(x), -1)),
+    "shuffle": _shuffle,
+}
