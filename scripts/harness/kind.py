@@ -129,17 +129,24 @@ class Subject:
     timed_steps: int
 
 
+def _nobody() -> None:
+    """A barrier with nobody to wait for."""
+
+
 @dataclass(frozen=True)
 class Context:
     """What a kind measures with, in one rank. ``adapter``: the framework, started, with what the
-    kind needs of it; None for a kind that needs none. ``cores``: that the rank is pinned to, empty
-    where it is not."""
+    kind needs of it; None for a kind that needs none. Where ranks are independent its own ``place``
+    is that of a single rank. ``cores``: that the rank is pinned to, empty where it is not.
+    ``barrier``: returns when all ranks of this node have called it; it does nothing where ranks
+    exchange something, for then an all-reduce does it."""
 
     subject: Subject
     place: Place
     adapter: Any
     cores: List[int]
     report: Report
+    barrier: Callable[[], None] = _nobody
 
     @property
     def fields(self) -> Dict[str, Any]:
@@ -168,6 +175,9 @@ class Kind(ABC):
     needs: Optional[type] = Adapter
     #: Whether it warms up and times the numbers of steps that the command line names.
     counts_steps = False
+    #: Whether each of its ranks runs as if there were no other: its framework joins no process
+    #: group, and :attr:`Context.barrier` lets those of a node begin together.
+    independent_ranks = False
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional
 
 from harness import kinds
@@ -20,6 +21,7 @@ from harness.measuring import preflight
 from harness.measuring.checks import check_processes
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter
+from harness.messages.barrier import Barrier
 from harness.messages.report import Report
 from harness.processes.parent_death import signal_when_parent_dies
 
@@ -42,6 +44,17 @@ def place_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> Place:
         threads=spec["threads"],
         seed=spec["seed"],
     )
+
+
+def alone(place: Place) -> Place:
+    """The place of a rank that knows of no other, on the same device. The environment says so,
+    too: some frameworks look there for others by themselves."""
+    address = place.addresses[place.rank]
+    host, _, port = address.rpartition(":")
+    os.environ.update(
+        RANK="0", WORLD_SIZE="1", MASTER_ADDR=host, MASTER_PORT=port, FRAMEBENCH_ADDRESSES=address
+    )
+    return replace(place, rank=0, addresses=[address])
 
 
 def offer_to_the_kernel() -> None:
@@ -68,8 +81,8 @@ def start_framework(context: Context) -> None:
     context.phase("import", adapter.start)
     fields["framework_version"] = adapter.version()
     fields["device"] = adapter.device()
-    if context.place.world_size > 1:
-        fields["processes"] = check_processes(adapter, context.place.world_size)
+    if adapter.place.world_size > 1:
+        fields["processes"] = check_processes(adapter, adapter.place.world_size)
         fields["preflight"] = context.phase(
             "pre-flight check", lambda: preflight.check(adapter), "preflight"
         )
@@ -109,8 +122,13 @@ def main(spec_path: str) -> int:
         report.enter("start")
         kind = kinds.load(spec["kind"], spec["kinds"])
         subject = Subject(**dict(spec["subject"], case=Case(**spec["subject"]["case"])))
-        adapter = load_framework(kind, spec["framework_folder"], subject, place)
-        context = Context(subject, place, adapter, cores, report)
+        if kind.independent_ranks:
+            barrier = Barrier(spec["folder"], place.rank, subject.case.devices_per_node)
+            adapter = load_framework(kind, spec["framework_folder"], subject, alone(place))
+            context = Context(subject, place, adapter, cores, report, barrier)
+        else:
+            adapter = load_framework(kind, spec["framework_folder"], subject, place)
+            context = Context(subject, place, adapter, cores, report)
         if adapter is not None:
             start_framework(context)
         kind.measure(context)

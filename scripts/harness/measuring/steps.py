@@ -109,13 +109,14 @@ def run(context: Context) -> None:
     fields["cores"] = check_cores(context.cores)
     context.report.enter("timed window")
     ahead = fields["run_ahead"] = run_ahead(adapter)
-    window = measure(adapter, subject.timed_steps, ahead, warmed.read_seconds)
+    read_seconds, barrier = warmed.read_seconds, context.barrier
+    window = measure(adapter, subject.timed_steps, ahead, read_seconds, barrier)
     fields["phases"]["window_seconds"] = window.seconds
     note_window(adapter, window, warmed.steps + subject.timed_steps, fields)
     if ahead:
         context.report.enter("waited window")
         count = waited_steps(adapter, window, sum(fields["phases"].values()))
-        waited = measure(adapter, count, 0, warmed.read_seconds)
+        waited = measure(adapter, count, 0, read_seconds, barrier)
         fields["waited_step_seconds"] = waited.step_seconds
         fields["phases"]["waited_window_seconds"] = waited.seconds
     context.report.enter("end")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from dataclasses import dataclass
-from typing import Any, List
+from typing import Any, Callable, List, Optional
 
 from harness.adapter import Adapter, Mismatch
 
@@ -43,12 +43,18 @@ def run_ahead(adapter: Adapter) -> int:
     return 0 if adapter.blocking() else RUN_AHEAD
 
 
-def measure(adapter: Adapter, steps: int, ahead: int, read_seconds: float = 0.0) -> Window:
+def measure(
+    adapter: Adapter,
+    steps: int,
+    ahead: int,
+    read_seconds: float = 0.0,
+    barrier: Optional[Callable[[], None]] = None,
+) -> Window:
     """Time ``steps`` steps. Before a step is enqueued, the one ``ahead`` of its predecessor is
     waited for; with ``ahead`` 0 each is complete before the next. Nothing else happens in the
     window: no collection of garbage, no allocation, no reading of values. Raises Mismatch where
     work was still under way at its end. ``read_seconds``: what reading the value of a step took
-    that was complete."""
+    that was complete. ``barrier``: waits for the ranks that exchange nothing with this one."""
     marks: List[Any] = [None] * steps
     moments = [0.0] * (steps + 1)
     handle: Any = None
@@ -61,6 +67,8 @@ def measure(adapter: Adapter, steps: int, ahead: int, read_seconds: float = 0.0)
     try:
         if adapter.place.world_size > 1:
             adapter.all_reduce(0.0)  # a barrier: no rank starts its clock while another warms up
+        if barrier:
+            barrier()
         synchronize()
         adapter.reset_peak_device_memory()
         start = moments[0] = clock()

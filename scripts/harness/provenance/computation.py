@@ -37,6 +37,7 @@ MODULES = (
     "measuring/waited",
     "measuring/window",
     "messages/__init__",
+    "messages/barrier",
     "messages/report",
     "parts",
     "precisions",

@@ -5,6 +5,7 @@ The variable holds words and ``word=number`` separated by commas, such as ``slee
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -96,8 +97,11 @@ class ToyAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             raise MemoryError("the toy box is full")
 
     def build(self, batch: dict[str, Any]) -> None:
-        seed = self.place.seed * 1000 + self.place.rank
+        # Other data on each device, also of ranks that do not know of each other.
+        seed = self.place.seed * 1000 + self.place.rank + 100 * self.place.local_rank
         self.line = toy.Line(self.case.batch_per_device, seed)
+        if self.does.get("late_device") == self.place.local_rank:
+            time.sleep(0.5)
         # Not zeros: pages that nobody wrote to take no memory.
         mebibytes = self.case.batch_per_device * int(self.does.get("fill", 0))
         self.food = [bytearray(b"x") * 2**20 for _ in range(mebibytes)]
@@ -116,6 +120,7 @@ class ToyAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             sleep *= 5
         sleep *= self.does.get("growth", 1.0) ** self.steps
         self.done_at = max(self.done_at, time.perf_counter()) + sleep
+        self._use_shared_hardware()
         busy_until = time.process_time() + self.does.get("burn", 0.0)
         while time.process_time() < busy_until:
             pass
@@ -123,6 +128,13 @@ class ToyAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         if self.steps >= self.does.get("nan_at", float("inf")):
             value = float("nan")
         return value, self.done_at
+
+    def _use_shared_hardware(self) -> None:
+        """For ``shared`` seconds no other rank of the run can have it."""
+        if "shared" in self.does:
+            with open(os.path.join(tempfile.gettempdir(), "hardware"), "w") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                time.sleep(self.does["shared"])
 
     def _train(self) -> float:
         loss, _ = self.line.loss_and_gradients()
@@ -134,6 +146,7 @@ class ToyAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
     def _averaged(self) -> list[float]:
         _, gradients = self.line.loss_and_gradients()
         if self.ring and "no_all_reduce" not in self.does:
+            self.done_at = max(self.done_at, time.perf_counter()) + self.does.get("exchange", 0.0)
             sums = self.ring.all_reduce(gradients)
             gradients = [value / self.place.world_size for value in sums]
         return gradients

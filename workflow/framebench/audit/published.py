@@ -165,7 +165,7 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     """
     cells = read_cells(published_csv)
     causes = read_causes(published_csv.parent)
-    figures = (dict(zip(WEAK.names, row, strict=True)) for row in with_verdicts(weak(cases)))
+    figures = (dict(zip(WEAK.names, row, strict=True)) for row in with_verdicts(weak(cases, {})))
     known = {key_of(key): row for key, row in zip(cases, figures, strict=True)}
     rows = [_compared(cell, known, causes) for cell in cells]
     return frames.frame(TABLE, rows)

@@ -20,6 +20,8 @@ from .validation import NotAllowed, NotAmong, show
 
 #: The kinds of measurement that time steps of a model.
 MODES = ("train", "inference")
+#: Trains on several devices without an exchange: the control of a scaling series.
+INDEPENDENT = "independent"
 #: Kinds that a suite has in another way, and which.
 OTHERWISE = {
     **dict.fromkeys(MODES, "axes.mode"),

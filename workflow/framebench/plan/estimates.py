@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..cases.matrix import Capacity, Case
 from ..config.catalog import Catalog, forward_multiply_adds
+from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings
 from ..files.whole_files import write_whole
 from ..records.run import Run
@@ -66,10 +67,10 @@ def of_runs(
 
 
 def _guess(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float:
-    if not case.is_step:
+    if not case.is_step and case.mode != INDEPENDENT:
         return START_SECONDS
     operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
-    if case.mode == "train":
+    if case.mode in ("train", INDEPENDENT):
         operations *= 3  # the backward pass costs about two forward passes
     rate = GPU_RATE if place.cores_per_device is None else CORE_RATE * place.cores_per_device
     return START_SECONDS + steps * int(case.batch_per_device) * operations / rate

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...cases.conditions import Key
 from ...statistics import descriptive
+from .. import losses
 from ..columns import (
     NUMBER,
     PERCENT,
@@ -24,9 +25,9 @@ from ..columns import (
 )
 from ..ratios import VERDICT, Sides, ratio, sides, with_verdicts
 from ..results import CaseResult, CaseResults, marks_of
-from ..table import Pivot, Table
+from ..table import Inputs, Pivot, Table
 
-Rows = Callable[[CaseResults], Iterator[tuple[list[Any], Sides | None]]]
+Rows = Callable[[Inputs], Iterator[tuple[list[Any], Sides | None]]]
 COMMUNICATION = (
     "communication_estimate",
     "all_reduce_gbytes_per_second",
@@ -69,7 +70,8 @@ COMMUNICATION_EXPLANATION = (
 
 SHARED_HARDWARE = (
     "Devices of a processor share its caches, its memory and its clock: what these cost stands in "
-    "the efficiency too, and reads as if it were the framework's communication."
+    "the efficiency too, and reads as if it were the framework's communication, unless a control "
+    "was measured, which tells them apart."
 )
 
 
@@ -79,12 +81,19 @@ def shared_hardware(rows: Sequence[Row]) -> Iterator[str]:
         yield SHARED_HARDWARE
 
 
-def weak(cases: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
-    """A row for every case: relative to 1n1g with the same batch per device."""
+def weak(cases: CaseResults, others: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
+    """A row for every case: relative to 1n1g with the same batch per device. ``others``: of other
+    kinds than steps, such as the controls of the series."""
     for result in cases.values():
         base = cases.get(result.key.at(nodes=1, devices_per_node=1))
         yield (
-            _row(result, base, [result.case.devices], ""),
+            _row(
+                result,
+                base,
+                [result.case.devices],
+                "",
+                losses.cells(result, base, losses.control_of(result, others)),
+            ),
             sides(result, base, result.case.devices),
         )
 
@@ -121,8 +130,15 @@ def _is_series(base: Key, group: Sequence[CaseResult], cases: CaseResults) -> bo
     )
 
 
-def _row(result: CaseResult, base: CaseResult | None, sizes: Sequence[int], at: str) -> list[Any]:
-    """``sizes``: what stands behind the keys, the number of devices first."""
+def _row(
+    result: CaseResult,
+    base: CaseResult | None,
+    sizes: Sequence[int],
+    at: str,
+    lost: Sequence[Any] = (),
+) -> list[Any]:
+    """``sizes``: what stands behind the keys, the number of devices first; ``lost``: the cells that
+    split the loss, in a table that has them."""
     *ratios, reason = ratio(result, base, "1n1g", at)
     efficiencies = [None if value is None else value / sizes[0] for value in ratios]
     return [
@@ -132,6 +148,7 @@ def _row(result: CaseResult, base: CaseResult | None, sizes: Sequence[int], at: 
         result.unit,
         *ratios,
         *efficiencies,
+        *lost,
         *_communication(result),
         reason,
         marks_of(result, base),
@@ -170,7 +187,7 @@ def _why_no_communication(row: Row) -> str:
     return "not timed" if row["mode"] == "train" else "inference"
 
 
-_FIGURES = (
+_RATIOS = (
     *shared("throughput_median", "unit", "speedup", "speedup_ci_low", "speedup_ci_high"),
     Column(
         "efficiency",
@@ -188,6 +205,8 @@ _FIGURES = (
         why=why_no_ratio_interval("efficiency"),
         check="ratio",
     ),
+)
+_EXCHANGE = (
     Column(
         "communication_estimate",
         NUMBER,
@@ -238,7 +257,7 @@ def _table(
         title=kind.title,
         explanation=explanation,
         columns=tuple(columns),
-        rows=lambda inputs: with_verdicts(rows(inputs.cases)),
+        rows=lambda inputs: with_verdicts(rows(inputs)),
         group="Scaling",
         heading=kind.name,
         always=True,
@@ -255,9 +274,9 @@ WEAK = _table(
     "weak_scaling",
     "Throughput, and its ratio to one device (1n1g) at the same batch per device: the total batch "
     f"grows with the devices. {_EFFICIENCY}",
-    (*RESULT_COLUMNS, *shared("devices"), *_FIGURES),
+    (*RESULT_COLUMNS, *shared("devices"), *_RATIOS, *losses.COLUMNS, *_EXCHANGE),
     "bsz",
-    weak,
+    lambda inputs: weak(inputs.cases, inputs.others),
 )
 STRONG = _table(
     "strong_scaling",
@@ -266,8 +285,8 @@ STRONG = _table(
     "several numbers of devices: with 1n1g among them or, to say that it is missing, where one of "
     "them has no 1n1g at its batch per device either (total batches that a weak series repeats are "
     "chance).",
-    (*RESULT_COLUMNS, *shared("devices"), _TOTAL_BATCH, *_FIGURES),
+    (*RESULT_COLUMNS, *shared("devices"), _TOTAL_BATCH, *_RATIOS, *_EXCHANGE),
     "total bsz",
-    strong,
+    lambda inputs: strong(inputs.cases),
 )
 TABLES = (WEAK, STRONG)

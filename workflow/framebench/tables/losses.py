@@ -1,0 +1,173 @@
+"""What several devices lose against as many single ones, and to what.
+
+Three cases tell it, all with the same batch per device: one device, N devices that train together,
+and the control: N devices that train at the same time and exchange nothing. With throughputs X1, XN
+and C, of N devices that would lose nothing together N X1:
+
+1. The efficiency of the control is C / (N X1). What it lacks of 1 is lost to shared hardware.
+2. From there to the efficiency XN / (N X1) the exchange takes the rest: C / (N X1) (1 - XN / C).
+3. The all-reduce that was seen in the step, behind what it overlaps with, is a part of a step on
+   the N devices. That part of the control's efficiency is communication; the rest of 2 is waiting
+   for each other, and whatever else goes on beside an exchange.
+
+1 and 2 together, and 1, communication and rest, are 1 - efficiency.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..config.kinds import INDEPENDENT
+from ..records.run import Run
+from ..statistics import descriptive
+from .columns import NUMBER, PERCENT, TEXT, Column, Row, interval, why_no_ratio_interval
+from .results import CaseResult, CaseResults, marks_of
+
+if TYPE_CHECKING:  # numpy takes its time, and a plan only asks for names
+    from ..statistics.intervals import Interval
+
+#: Two intervals that hold together as often as one of 95 % (Bonferroni): an event of 5 % is divided
+#: between them.
+BOTH = 0.975
+
+ABOUT = (
+    "What devices lose against as many single ones (1 - efficiency) is split by a control: as many "
+    "independent processes that train at the same time and exchange nothing (kind `independent`). "
+    "What these lose is lost to shared hardware: memory bandwidth, caches, clocks. The exchange "
+    "takes the rest of the loss. Of that, communication is the all-reduce of the step breakdown, "
+    "of the gradients as the framework sends them and beyond what it overlaps with, as a part of a "
+    "step; what remains is waiting for the slowest device in each step, and all else that an "
+    "exchange brings. Negative: less than what can be told. The interval of shared hardware is "
+    "that of a ratio; that of the exchange is made of two ratios and holds at least as often as it "
+    "says. The step breakdown is of one repeat, so that its parts have none. Without a control, or "
+    "a baseline, nothing is split."
+)
+
+
+def control_of(result: CaseResult, others: CaseResults) -> CaseResult | None:
+    """The independent processes on the same devices, with the same batch on each, among ``others``:
+    cases of other kinds than steps. None of a single device, and without any."""
+    if result.case.devices == 1 or result.case.mode != "train":
+        return None
+    return others.get(result.key.at(mode=INDEPENDENT))
+
+
+def cells(
+    result: CaseResult, base: CaseResult | None, control: CaseResult | None
+) -> list[float | str | None]:
+    """Those of COLUMNS; ``base``: one device with the same batch."""
+    if not (result.throughput and base and base.throughput and control and control.throughput):
+        return [*[None] * (len(COLUMNS) - 1), ""]
+    devices = result.case.devices
+    apart = control.throughput / (devices * base.throughput)
+    exchange = apart - result.throughput / (devices * base.throughput)
+    low, high = _shared_interval(result, base, control) or (None, None)
+    lowest, highest = _exchange_interval(result, base, control) or (None, None)
+    waiting = _exposed(result)
+    communication = None if waiting is None else apart * waiting
+    return [
+        1 - apart,
+        low,
+        high,
+        exchange,
+        lowest,
+        highest,
+        communication,
+        None if communication is None else exchange - communication,
+        marks_of(control),
+    ]
+
+
+def _shared_interval(result: CaseResult, base: CaseResult, control: CaseResult) -> Interval | None:
+    from ..statistics import intervals  # numpy takes its time, and a plan makes no rows
+
+    singles = [result.case.devices * value for value in base.values]
+    found = intervals.ratio_interval(singles, control.values)
+    return (1 - found[1], 1 - found[0]) if found else None
+
+
+def _exchange_interval(
+    result: CaseResult, base: CaseResult, control: CaseResult
+) -> Interval | None:
+    """Of a (1 - b) with the ratios a = C / (N X1) and b = XN / C: the extremes while both lie in
+    their intervals, which they do together at least as often as BOTH makes sure of."""
+    from ..statistics import intervals  # as above
+
+    singles = [result.case.devices * value for value in base.values]
+    first = intervals.ratio_interval(singles, control.values, BOTH)
+    second = intervals.ratio_interval(control.values, result.values, BOTH)
+    if not (first and second):
+        return None
+    corners = [a * (1 - b) for a in first for b in second]
+    return min(corners), max(corners)
+
+
+def _exposed(result: CaseResult) -> float | None:
+    """The part of a step that is all-reduce and nothing else: the median over the repeats with a
+    step breakdown that tells it apart; None without any."""
+    parts = [part for run in result.ok if (part := _exposed_in(run)) is not None]
+    return descriptive.median(parts) if parts else None
+
+
+def _exposed_in(run: Run) -> float | None:
+    seconds = dict(run.split.seconds).get("all_reduce") if run.split else None
+    if seconds is None or not run.throughput:
+        return None
+    return seconds * run.throughput / run.case.total_batch
+
+
+def _why(row: Row) -> str:
+    if row["speedup"] is None:
+        return ""
+    if row["devices"] == 1:
+        return "one device"
+    return "not measured" if row["mode"] == "train" else "inference"
+
+
+def _why_not_apart(row: Row) -> str:
+    return _why(row) if row["exchange_loss"] is None else "not timed apart"
+
+
+def _why_no_exchange_interval(row: Row) -> str:
+    from ..statistics import intervals  # as above
+
+    needs = f"needs {intervals.repeats_for_comparison(BOTH)} repeats"
+    return "" if row["exchange_loss"] is None else needs
+
+
+COLUMNS = (
+    Column(
+        "shared_hardware_loss", NUMBER,
+        "part of the ideal that devices lose without exchanging anything",
+        title="lost to shared hardware %", form=PERCENT, optional=True, why=_why, about=ABOUT,
+        check="ratio",
+    ),
+    *interval(
+        "shared_hardware_loss", "that", title="interval %", form=PERCENT, optional=True,
+        why=why_no_ratio_interval("shared_hardware_loss"), check="ratio",
+    ),
+    Column(
+        "exchange_loss", NUMBER,
+        "part of the ideal that devices lose beyond that when they train together",
+        title="lost to communication and rest %", form=PERCENT, optional=True, why=_why,
+        about=ABOUT, check="ratio",
+    ),
+    *interval(
+        "exchange_loss", "that", title="interval %", form=PERCENT, optional=True,
+        why=_why_no_exchange_interval, check="ratio",
+    ),
+    Column(
+        "communication_loss", NUMBER, "of that, the all-reduce beyond what it overlaps with",
+        title="of that communication %", form=PERCENT, optional=True, why=_why_not_apart,
+        about=ABOUT, check="ratio",
+    ),
+    Column(
+        "rest_loss", NUMBER, "of that, all else: waiting for each other, ..",
+        title="of that rest %", form=PERCENT, optional=True, why=_why_not_apart, about=ABOUT,
+        check="ratio",
+    ),
+    Column(
+        "control_marks", TEXT, "quality flags of the control", title="marks of the control",
+        optional=True,
+    ),
+)  # fmt: skip
