@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Set, Tuple
 import torch
 import torch.nn.functional as F
 from networks import IMAGES, Layer, Network, describe
+from networks.schedule import flattened
 from torch import Tensor, nn
 
 MEMORY_FORMAT = torch.channels_last
@@ -38,13 +39,8 @@ class ConvolutionalNetwork(nn.Module):
                 _nest(self, name, run)
             if name in overwriting:
                 run.inplace = True
-        flattened = {
-            layer.name: layer.in_shape for layer in network.layers if layer.op == "flatten"
-        }
-        for layer in network.layers:
-            if layer.op == "linear" and layer.inputs[0] in flattened:
-                height, width, channels = flattened[layer.inputs[0]]
-                runs[layer.name].flattened = (channels, height, width)
+        for name, images in flattened(network).items():
+            runs[name].flattened = images
         self._modes = {training: _mode(network, runs, training) for training in (True, False)}
         self._tensors = len(network.layers) + 1
 

@@ -1,0 +1,82 @@
+"""In which order the layers of a network run, and where their outputs stay until nobody reads them
+any more: for a framework that runs one layer after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Dict, List, NamedTuple, Tuple
+
+from networks.layers import IMAGES, Layer, Network
+
+#: Layers whose backward pass does not read what they put out.
+UNREAD = frozenset(("convolution", "batch_norm", "linear", "add"))
+
+
+#: Layers that take each value by itself: behind them the order is that in front of them.
+BY_VALUE = frozenset(("dropout", "relu", "relu6"))
+
+
+class Call(NamedTuple):
+    """One layer. All values are in one list: ``inputs`` says where those of this layer are,
+    ``output`` where its own goes, and ``freed`` where there is one that nobody reads behind it.
+    ``in_place``: the layer may write over its input: no other reads that, forward or backward."""
+
+    layer: Layer
+    inputs: Tuple[int, ...]
+    output: int
+    freed: Tuple[int, ...]
+    in_place: bool
+
+
+class Schedule(NamedTuple):
+    """``places``: how long the list of values is. The images are at 0 before the first call;
+    ``outputs`` says where the network's are behind the last one."""
+
+    calls: Tuple[Call, ...]
+    places: int
+    outputs: Tuple[int, ...]
+
+
+def schedule(network: Network, training: bool) -> Schedule:
+    """The layers of ``network``; those that exist in training only, and their outputs, only where
+    ``training``."""
+    layers = [one for one in network.layers if training or one.name not in network.auxiliary]
+    outputs = [name for name in network.outputs if training or name not in network.auxiliary]
+    readers = Counter(name for layer in layers for name in layer.inputs) + Counter(outputs)
+    operations = {layer.name: layer.op for layer in layers}
+    places: Dict[str, int] = {IMAGES: 0}
+    free: List[int] = []
+    size = 1
+    calls = []
+    unread = Counter(readers)
+    for layer in layers:
+        inputs = tuple(places[name] for name in layer.inputs)
+        unread.subtract(layer.inputs)
+        freed = {places.pop(name) for name in set(layer.inputs) if not unread[name]}
+        free.extend(freed)
+        if not free:
+            free.append(size)
+            size += 1
+        output = min(free)
+        free.remove(output)
+        places[layer.name] = output
+        first = layer.inputs[0]
+        in_place = readers[first] == 1 and operations.get(first) in UNREAD
+        calls.append(Call(layer, inputs, output, tuple(sorted(freed - {output})), in_place))
+    return Schedule(tuple(calls), size, tuple(places[name] for name in outputs))
+
+
+def flattened(network: Network) -> Dict[str, Tuple[int, int, int]]:
+    """By the names of the linear layers behind images that were flattened: (channels, height,
+    width) of those. A framework that keeps channels first flattens them in that order, so that the
+    rows of its weights have another one than in :func:`networks.weights`."""
+    layers = {layer.name: layer for layer in network.layers}
+    found = {}
+    for layer in network.layers:
+        source = layers.get(layer.inputs[0])
+        while source is not None and source.op in BY_VALUE:
+            source = layers.get(source.inputs[0])
+        if layer.op == "linear" and source is not None and source.op == "flatten":
+            height, width, channels = source.in_shape
+            found[layer.name] = (channels, height, width)
+    return found

@@ -1,0 +1,83 @@
+"""Where the outputs of a network's layers stay while it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from networks.layers import IMAGES, Layer, Network, Shape
+from networks.schedule import flattened, schedule
+
+IMAGE, VECTOR = Shape(2, 2, 3), Shape(1, 1, 12)
+
+
+def layer(name: str, op: str, *inputs: str, shape: Shape = IMAGE, **attributes: Any) -> Layer:
+    in_shape = VECTOR if op == "linear" else IMAGE
+    return Layer(name, op, inputs, shape, in_shape, attributes)
+
+
+#: A residual, two heads, the second in training only, and behind them a sum of what is left.
+NETWORK = Network(
+    layers=(
+        layer("conv", "convolution", IMAGES),
+        layer("relu", "relu", "conv"),
+        layer("right", "convolution", "relu"),
+        layer("sum", "add", "right", "relu"),
+        layer("rectified", "relu", "sum"),
+        layer("pool", "max_pool", "rectified"),
+        layer("again", "relu", "pool"),
+        layer("side", "flatten", "rectified", shape=VECTOR),
+        layer("auxiliary", "linear", "side", shape=VECTOR),
+        layer("flat", "flatten", "again", shape=VECTOR),
+        layer("dropout", "dropout", "flat", shape=VECTOR),
+        layer("hidden", "linear", "dropout", shape=VECTOR),
+        layer("logits", "linear", "hidden", shape=VECTOR),
+    ),
+    outputs=("logits", "auxiliary"),
+    output_weights=(1.0, 0.3),
+    auxiliary=frozenset(("side", "auxiliary")),
+)
+
+
+def traced(training: bool) -> tuple[list[str], list[str | None]]:
+    """What a run with names for values puts out, and what is left of the list behind it. Each layer
+    must see its own inputs."""
+    plan = schedule(NETWORK, training)
+    values: list[str | None] = [IMAGES] + [None] * (plan.places - 1)
+    for call in plan.calls:
+        assert tuple(values[number] for number in call.inputs) == call.layer.inputs
+        values[call.output] = call.layer.name
+        for number in call.freed:
+            values[number] = None
+    return [str(values[number]) for number in plan.outputs], values
+
+
+def test_each_layer_reads_its_inputs_and_nothing_else_is_left() -> None:
+    outputs, left = traced(training=True)
+    assert outputs == ["logits", "auxiliary"]
+    assert sorted(filter(None, left)) == ["auxiliary", "logits"]
+
+
+def test_what_exists_in_training_only_is_absent_from_inference() -> None:
+    outputs, left = traced(training=False)
+    assert outputs == ["logits"]
+    assert list(filter(None, left)) == ["logits"]
+    names = {call.layer.name for call in schedule(NETWORK, training=False).calls}
+    assert names == {one.name for one in NETWORK.layers} - NETWORK.auxiliary
+
+
+def test_no_more_values_are_kept_than_are_alive_at_once() -> None:
+    assert schedule(NETWORK, training=False).places == 2
+    assert schedule(NETWORK, training=True).places == 2
+
+
+def test_a_layer_may_only_write_over_what_nobody_else_reads() -> None:
+    calls = {call.layer.name: call.in_place for call in schedule(NETWORK, True).calls}
+    assert calls["relu"], "a convolution needs its inputs alone to go back"
+    assert calls["rectified"]
+    assert not calls["conv"], "the images are needed in the next step"
+    assert not calls["right"], "the sum reads the same"
+    assert not calls["again"], "a pool's backward pass looks for the value that it put out"
+
+
+def test_linear_layers_behind_images_know_what_was_flattened() -> None:
+    assert flattened(NETWORK) == {"auxiliary": (3, 2, 2), "hidden": (3, 2, 2)}
