@@ -89,7 +89,7 @@ class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         def evaluation(of: Any) -> Any:
             return self._steps.evaluation(
                 forward=lambda: self._forward(of),
-                loss=lambda outputs: definition.loss(outputs, tensors),
+                loss=lambda outputs: definition.loss(outputs, tensors, self.facts),
                 optimizer=self._optimizer,
             )
 

@@ -131,7 +131,7 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     return tuple(batch[name] for name in names)
 
 
-def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> Tensor:
+def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
     tokens, next_sentence = (logits.astype("float32") for logits in outputs)
     masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
     return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])

@@ -91,7 +91,7 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
     return (batch["images"].transpose([0, 3, 1, 2]),)
 
 
-def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> Tensor:
+def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
     (logits,) = outputs
     return F.cross_entropy(logits.astype("float32"), batch["labels"])
 

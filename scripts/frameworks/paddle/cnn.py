@@ -1,0 +1,195 @@
+"""A convolutional network, layer by layer as ``scripts/networks`` describes it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Callable, Dict, Tuple
+
+import networks
+import paddle
+import paddle.nn.functional as F
+from networks import Layer, Network
+from networks.schedule import Schedule, flattened, schedule
+from paddle import Tensor, nn
+
+Operation = Callable[..., Tensor]
+Initials = Dict[str, Any]  # of the arrays of a layer, by their names in it
+
+INITIALIZERS: Dict[str, Callable[[float], nn.initializer.Initializer]] = {
+    "normal": lambda deviation: nn.initializer.Normal(0.0, deviation),
+    "uniform": lambda bound: nn.initializer.Uniform(-bound, bound),
+    "constant": nn.initializer.Constant,
+}
+
+
+def convolution(layer: Layer, initials: Initials) -> Operation:
+    return nn.Conv2D(
+        layer.in_shape.channels,
+        layer.attributes["channels"],
+        layer.attributes["kernel"],
+        stride=layer.attributes["stride"],
+        padding=list(layer.attributes["padding"]),
+        groups=layer.attributes["groups"],
+        weight_attr=initials["weight"],
+        bias_attr=initials.get("bias", False),  # False: it has none
+    )
+
+
+def batch_norm(layer: Layer, initials: Initials) -> Operation:
+    return nn.BatchNorm2D(
+        layer.shape.channels,
+        # Paddle's momentum is the share of the old statistics, PyTorch's that of the new ones
+        momentum=1.0 - layer.attributes["momentum"],
+        epsilon=layer.attributes["epsilon"],
+        weight_attr=initials["weight"],
+        bias_attr=initials["bias"],
+    )
+
+
+def linear(layer: Layer, initials: Initials) -> Operation:
+    return nn.Linear(
+        layer.in_shape.channels,
+        layer.attributes["features"],
+        weight_attr=initials["weight"],
+        bias_attr=initials.get("bias", False),
+    )
+
+
+def dropout(layer: Layer, initials: Initials) -> Operation:
+    return nn.Dropout(layer.attributes["rate"], mode="upscale_in_train")
+
+
+def relu(layer: Layer, initials: Initials) -> Operation:
+    return F.relu
+
+
+def relu6(layer: Layer, initials: Initials) -> Operation:
+    return F.relu6
+
+
+def max_pool(layer: Layer, initials: Initials) -> Operation:
+    return partial(
+        F.max_pool2d,
+        kernel_size=layer.attributes["kernel"],
+        stride=layer.attributes["stride"],
+        padding=layer.attributes["padding"],
+        # not "ceil": Paddle's has a window more where that would begin in the padding
+        ceil_mode=any(layer.attributes["extra"]),
+    )
+
+
+def average_pool(layer: Layer, initials: Initials) -> Operation:
+    return partial(
+        F.avg_pool2d,
+        kernel_size=layer.attributes["kernel"],
+        stride=layer.attributes["stride"],
+        padding=layer.attributes["padding"],
+        exclusive=False,  # the padding counts
+    )
+
+
+def adaptive_average_pool(layer: Layer, initials: Initials) -> Operation:
+    return partial(F.adaptive_avg_pool2d, output_size=layer.attributes["size"])
+
+
+def global_average_pool(layer: Layer, initials: Initials) -> Operation:
+    return lambda x: F.adaptive_avg_pool2d(x, 1).flatten(1)
+
+
+def flatten(layer: Layer, initials: Initials) -> Operation:
+    return lambda x: x.flatten(1)
+
+
+def add(layer: Layer, initials: Initials) -> Operation:
+    return paddle.add
+
+
+def concatenate(layer: Layer, initials: Initials) -> Operation:
+    return lambda *parts: paddle.concat(parts, axis=1)
+
+
+def channels(layer: Layer, initials: Initials) -> Operation:
+    begin, end = layer.attributes["begin"], layer.attributes["end"]
+    return partial(paddle.slice, axes=[1], starts=[begin], ends=[end])
+
+
+def shuffle(layer: Layer, initials: Initials) -> Operation:
+    return partial(F.channel_shuffle, groups=layer.attributes["groups"])
+
+
+OPERATIONS: Dict[str, Callable[[Layer, Initials], Operation]] = {
+    make.__name__: make
+    for make in (
+        *(convolution, batch_norm, linear, dropout, relu, relu6, max_pool, average_pool),
+        *(adaptive_average_pool, global_average_pool, flatten, add, concatenate, channels, shuffle),
+    )
+}
+
+
+class CNN(nn.Layer):
+    """Images (batch, 3, h, w) -> logits (batch, classes); in training, behind them those of the
+    auxiliary heads."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        initials: Dict[str, Initials] = {}
+        for name, weight in networks.weights(network).items():
+            if weight.trained:
+                holder, _, own = name.rpartition(".")
+                distribution, value = weight.initial
+                initials.setdefault(holder, {})[own] = INITIALIZERS[distribution](value)
+        operations: Dict[str, Operation] = {}
+        for layer in network.layers:
+            operation = OPERATIONS[layer.op](layer, initials.get(layer.name, {}))
+            operations[layer.name] = operation
+            if isinstance(operation, nn.Layer):
+                self.add_sublayer(layer.name, operation)
+        for name, shape in flattened(network).items():
+            self._sub_layers[name].flattened = shape
+        self.plans = {
+            training: _plan(schedule(network, training), operations) for training in (True, False)
+        }
+
+    def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
+        calls, places, outputs = self.plans[self.training]
+        values: Any = [images] + [None] * (places - 1)
+        for operation, inputs, output, freed in calls:
+            values[output] = operation(*[values[number] for number in inputs])
+            for number in freed:
+                values[number] = None
+        return tuple([values[number] for number in outputs])
+
+
+def _plan(plan: Schedule, operations: Dict[str, Operation]) -> Tuple[Any, int, Tuple[int, ...]]:
+    calls = [(operations[one.layer.name], one.inputs, one.output, one.freed) for one in plan.calls]
+    return calls, plan.places, plan.outputs
+
+
+def build(facts: Dict[str, Any]) -> nn.Layer:
+    return CNN(networks.describe(facts))
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
+    # NCHW, the layout of Paddle's layers and kernels unless told otherwise
+    return (batch["images"].transpose([0, 3, 1, 2]),)
+
+
+def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+    logits, *heads = (output.astype("float32") for output in outputs)
+    value = F.cross_entropy(logits, batch["labels"])
+    for auxiliary in heads:
+        weight = facts["hyperparameters"]["auxiliary_weight"]
+        value = value + weight * F.cross_entropy(auxiliary, batch["labels"])
+    return value
+
+
+def optimizer(model: nn.Layer, facts: Dict[str, Any]) -> paddle.optimizer.Optimizer:
+    hyper = facts["hyperparameters"]
+    return paddle.optimizer.Momentum(
+        learning_rate=hyper["learning_rate"],
+        momentum=hyper["momentum"],
+        # coupled: added to the gradient, on all parameters
+        weight_decay=paddle.regularizer.L2Decay(hyper["weight_decay"]),
+        parameters=model.parameters(),
+        use_multi_tensor=True,  # one update for all parameters, as Momentum's reference says
+    )
