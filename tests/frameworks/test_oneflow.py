@@ -258,7 +258,7 @@ class Model(flow.nn.Module):
 images = flow.randn(4, 3, 8, 8) + RANK
 (alone,) = Model().train()(images)
 model = ranks.replicate(Model().train(), adapter._device)
-graph = graphs.Forward(Definition, model, None)
+graph = graphs.Forward(Definition, model, {}, None)
 (together,) = graph(ranks.join({"images": images}, adapter._device))
 answer(alone=alone.numpy().ravel().tolist(), together=together.to_local().numpy().ravel().tolist(),
        running=float(model.norm.running_mean.to_local().numpy().mean()))

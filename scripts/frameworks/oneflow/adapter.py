@@ -77,7 +77,7 @@ class OneFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         def evaluation(of: Any) -> Any:
             return self._eager.evaluation(
                 forward=lambda: self._forward(of),
-                losses=lambda outputs: self._definition.losses(outputs, self._batch),
+                losses=lambda outputs: self._definition.losses(outputs, self._batch, self.facts),
                 optimizer=self._optimizer,
                 views=several,
             )
@@ -101,8 +101,8 @@ class OneFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             self._graph = self._compiled(self._graphs.Forward)
         self._step = lambda: self._graph(self._batch)
 
-    def _graph_parts(self) -> Tuple[Any, Any, Any]:
-        return self._definition, self._model, self._amp
+    def _graph_parts(self) -> Tuple[Any, Any, Any, Any]:
+        return self._definition, self._model, self.facts, self._amp
 
     def _compiled(self, kind: Any) -> Any:
         """The graph of this ``kind`` beside the step's, compiled when it is first wanted."""

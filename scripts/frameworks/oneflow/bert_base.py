@@ -128,7 +128,9 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     return tuple(batch[name] for name in names)
 
 
-def losses(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+def losses(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
+) -> Tuple[Tensor, ...]:
     """Vectors (batch x predictions,) and (batch,); the loss is the sum of their means."""
     tokens, next_sentence = (logits.float() for logits in outputs)
     return (

@@ -22,10 +22,17 @@ OPTIONS = {
 
 
 class _Graph(nn.Graph):
-    def __init__(self, definition: Any, model: nn.Module, amp: Optional[oneflow.dtype]) -> None:
+    def __init__(
+        self,
+        definition: Any,
+        model: nn.Module,
+        facts: Dict[str, Any],
+        amp: Optional[oneflow.dtype],
+    ) -> None:
         super().__init__()
         self.definition = definition
         self.model = model
+        self.facts = facts
         for name, value in OPTIONS.items():
             getattr(self.config, name)(value)
         if amp is not None:
@@ -33,7 +40,7 @@ class _Graph(nn.Graph):
 
     def find_losses(self, batch: Batch) -> List[Tensor]:
         outputs = self.model(*self.definition.inputs(batch))
-        found = self.definition.losses(outputs, batch)
+        found = self.definition.losses(outputs, batch, self.facts)
         sum(vector.mean() for vector in found).backward()
         return list(found)
 
@@ -45,10 +52,11 @@ class Training(_Graph):
         self,
         definition: Any,
         model: nn.Module,
+        facts: Dict[str, Any],
         amp: Optional[oneflow.dtype],
         optimizer: optim.Optimizer,
     ) -> None:
-        super().__init__(definition, model, amp)
+        super().__init__(definition, model, facts, amp)
         self.add_optimizer(optimizer)
         if amp == oneflow.float16:  # bfloat16 has the range of float32
             self.set_grad_scaler(oneflow.amp.GradScaler())
@@ -61,8 +69,14 @@ class Gradients(_Graph):
     """From a batch to the gradients, as :class:`Training` finds them. OneFlow has a backward pass
     only in a graph with an optimizer: this one's changes nothing."""
 
-    def __init__(self, definition: Any, model: nn.Module, amp: Optional[oneflow.dtype]) -> None:
-        super().__init__(definition, model, amp)
+    def __init__(
+        self,
+        definition: Any,
+        model: nn.Module,
+        facts: Dict[str, Any],
+        amp: Optional[oneflow.dtype],
+    ) -> None:
+        super().__init__(definition, model, facts, amp)
         self.parameters = list(model.parameters())
         self.add_optimizer(optim.SGD(self.parameters, lr=0.0))
 

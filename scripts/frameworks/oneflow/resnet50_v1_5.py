@@ -91,7 +91,9 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     return (batch["images"],)
 
 
-def losses(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+def losses(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
+) -> Tuple[Tensor, ...]:
     """One vector, (batch,); the loss is its mean."""
     (logits,) = outputs
     return (F.cross_entropy(logits.float(), batch["labels"], reduction="none"),)
