@@ -87,7 +87,7 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             mx.contrib.amp.init_trainer(self._trainer)
         self._evaluate = steps.evaluation(
             forward=self._forward,
-            loss=lambda outputs: definition.loss(outputs, labels),
+            loss=lambda outputs: definition.loss(outputs, labels, self.facts),
             trainer=self._trainer,
         )
         self._differentiate = steps.gradients(
@@ -175,11 +175,10 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             return self._forward()
 
     def products(self, forward_only: bool) -> List[Product]:
-        operators = self._definition.PRODUCTS
-        if self.case.compiler != "none":
-            return self._products.compiled(self._model, self._inputs, operators)
+        of = self._products
+        products = of.imperative if self.case.compiler == "none" else of.compiled
         train = self.case.mode == "train"
-        return self._products.imperative(self._model, self._inputs, train, operators)
+        return products(self._model, self._inputs, train, self._definition.PRODUCTS)
 
     def compiled(self) -> Dict[str, Any]:
         return self._products.proof(self._model)

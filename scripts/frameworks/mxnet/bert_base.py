@@ -171,7 +171,7 @@ def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     )
 
 
-def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...]) -> Any:
+def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any]) -> Any:
     """Mean cross entropy over the masked positions plus that over the sequences."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     tokens, next_sentence = (logits.astype("float32") for logits in outputs)

@@ -66,6 +66,10 @@ def _watched(operators: Sequence[str], products: List[Product]) -> Iterator[None
             setattr(mx.nd, name, original)
 
 
+def _mode(train: bool) -> Any:
+    return autograd.train_mode() if train else autograd.predict_mode()
+
+
 def imperative(model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]) -> Any:
     """The products of one forward pass, which leaves the running statistics as they were.
 
@@ -73,18 +77,22 @@ def imperative(model: Any, inputs: Sequence[Any], train: bool, operators: Sequen
     products: List[Product] = []
     statistics = [p for p in model.collect_params().values() if p.grad_req == "null"]
     kept = [parameter.data().copy() for parameter in statistics]
-    with autograd.train_mode() if train else autograd.predict_mode(), _watched(operators, products):
+    with _mode(train), _watched(operators, products):
         model(*inputs)
     for parameter, before in zip(statistics, kept):
         parameter.set_data(before)
     return products
 
 
-def compiled(model: Any, inputs: Sequence[Any], operators: Sequence[str]) -> List[Product]:
+def compiled(
+    model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]
+) -> List[Product]:
     """The products in the graph that a hybridized model runs, by MXNet's own inference of types
     and shapes."""
     if model._cached_op is None:
-        model._build_cache(*inputs)  # as the first call of the model does
+        # as the first call of the model does; a model may have more layers in training
+        with _mode(train):
+            model._build_cache(*inputs)
     data, graph = model._cached_graph
     known = {p.name: p.data() for p in model.collect_params().values()}
     known.update({symbol.name: array for symbol, array in zip(data, inputs)})

@@ -121,7 +121,7 @@ def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     return (batch["labels"].astype(np.int32),)
 
 
-def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...]) -> Any:
+def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any]) -> Any:
     """Mean cross entropy over the batch."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     return entropy(outputs[0].astype("float32"), labels[0]).mean()

@@ -1,0 +1,230 @@
+"""A convolutional network, layer by layer as ``scripts/networks`` describes it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Tuple
+
+import mxnet as mx
+import networks
+import numpy as np
+from mxnet.contrib.amp import amp
+from mxnet.gluon import nn
+from networks import Layer, Network
+from networks.schedule import Schedule, flattened, schedule
+
+LAYOUT = "NCHW"  # the only layout of convolutions on the CPU; oneDNN reorders it by itself
+PRODUCTS = ("Convolution", "FullyConnected")
+
+Operation = Callable[..., Any]  # of mx.nd or mx.sym, and its inputs
+Initials = Dict[str, Any]  # the initializers of a layer's arrays, by their names in it
+
+INITIALIZERS = {
+    "normal": mx.init.Normal,
+    "uniform": mx.init.Uniform,
+    "constant": mx.init.Constant,
+}
+
+
+def convolution(layer: Layer, initials: Initials) -> nn.HybridBlock:
+    return nn.Conv2D(
+        layer.attributes["channels"],
+        layer.attributes["kernel"],
+        strides=layer.attributes["stride"],
+        padding=layer.attributes["padding"],
+        groups=layer.attributes["groups"],
+        use_bias="bias" in initials,
+        in_channels=layer.in_shape.channels,
+        weight_initializer=initials["weight"],
+        bias_initializer=initials.get("bias"),
+    )
+
+
+def batch_norm(layer: Layer, initials: Initials) -> nn.HybridBlock:
+    return nn.BatchNorm(
+        # MXNet's momentum is the share of the old statistics, PyTorch's that of the new ones
+        momentum=1.0 - layer.attributes["momentum"],
+        epsilon=layer.attributes["epsilon"],
+        in_channels=layer.shape.channels,
+        gamma_initializer=initials["weight"],
+        beta_initializer=initials["bias"],
+    )
+
+
+def linear(layer: Layer, initials: Initials) -> nn.HybridBlock:
+    return nn.Dense(
+        layer.attributes["features"],
+        use_bias="bias" in initials,
+        in_units=layer.in_shape.channels,
+        weight_initializer=initials["weight"],
+        bias_initializer=initials.get("bias"),
+    )
+
+
+def relu(layer: Layer) -> Operation:
+    # by oneDNN in every dtype, unlike F.relu, which bfloat16 makes several times slower
+    return lambda F, x: F.Activation(x, act_type="relu")
+
+
+def relu6(layer: Layer) -> Operation:
+    return lambda F, x: F.clip(x, 0.0, 6.0)
+
+
+def pool(layer: Layer, **options: Any) -> Operation:
+    """Over windows of the layer's own size."""
+    kernel, stride, padding = (
+        (layer.attributes[name],) * 2 for name in ("kernel", "stride", "padding")
+    )
+    return lambda F, x: F.Pooling(x, kernel=kernel, stride=stride, pad=padding, **options)
+
+
+def max_pool(layer: Layer) -> Operation:
+    # "full", wherever a window begins in the padding, has one more than the description
+    convention = "full" if any(layer.attributes["extra"]) else "valid"
+    return pool(layer, pool_type="max", pooling_convention=convention)
+
+
+def average_pool(layer: Layer) -> Operation:
+    return pool(layer, pool_type="avg", count_include_pad=True)
+
+
+def adaptive_average_pool(layer: Layer) -> Operation:
+    size = layer.attributes["size"]
+    return lambda F, x: F.contrib.AdaptiveAvgPooling2D(x, output_size=size)
+
+
+def global_average_pool(layer: Layer) -> Operation:
+    # (batch, channels, 1, 1), which Dense takes as it is
+    return lambda F, x: F.Pooling(x, kernel=(1, 1), global_pool=True, pool_type="avg")
+
+
+def flatten(layer: Layer) -> Operation:
+    return lambda F, x: F.flatten(x)
+
+
+def dropout(layer: Layer) -> Operation:
+    rate = layer.attributes["rate"]
+    return lambda F, x: F.Dropout(x, p=rate)
+
+
+def add(layer: Layer) -> Operation:
+    return lambda F, x, y: F.elemwise_add(x, y)  # by oneDNN, unlike +, which broadcasts
+
+
+def concatenate(layer: Layer) -> Operation:
+    return lambda F, *parts: F.concat(*parts, dim=1)
+
+
+def widened(layer: Layer) -> Operation:
+    """:func:`concatenate` under AMP where some parts are slices, which AMP keeps in float32: MXNet
+    refuses parts of different types."""
+
+    def operation(F: Any, *parts: Any) -> Any:
+        return F.concat(*F.amp_multicast(*parts, num_outputs=len(parts)), dim=1)
+
+    return operation
+
+
+def channels(layer: Layer) -> Operation:
+    begin, end = layer.attributes["begin"], layer.attributes["end"]
+    return lambda F, x: F.slice_axis(x, axis=1, begin=begin, end=end)
+
+
+def shuffle(layer: Layer) -> Operation:
+    groups = layer.attributes["groups"]
+
+    def operation(F: Any, x: Any) -> Any:
+        x = F.reshape(x, (0, -4, groups, -1, -2))  # (batch, groups, channels of one, h, w)
+        return F.reshape(F.swapaxes(x, 1, 2), (0, -3, -2))
+
+    return operation
+
+
+BLOCKS: Dict[str, Callable[[Layer, Initials], nn.HybridBlock]] = {
+    make.__name__: make for make in (convolution, batch_norm, linear)
+}
+OPERATIONS: Dict[str, Callable[[Layer], Operation]] = {
+    make.__name__: make
+    for make in (
+        *(dropout, relu, relu6, max_pool, average_pool, adaptive_average_pool),
+        *(global_average_pool, flatten, add, concatenate, channels, shuffle),
+    )
+}
+
+
+class CNN(nn.HybridBlock):
+    """Images (batch, 3, h, w) -> logits (batch, classes); in training, behind them those of the
+    auxiliary heads."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        initials: Dict[str, Initials] = {}
+        for name, weight in networks.weights(network).items():
+            if weight.trained:
+                holder, _, own = name.rpartition(".")
+                distribution, value = weight.initial
+                initials.setdefault(holder, {})[own] = INITIALIZERS[distribution](value)
+        sliced = {layer.name for layer in network.layers if layer.op == "channels"}
+        operations: Dict[str, Operation] = {}
+        for layer in network.layers:
+            if layer.op in BLOCKS:
+                block = BLOCKS[layer.op](layer, initials[layer.name])
+                self.register_child(block, layer.name)
+                operations[layer.name] = _call(block)
+            else:
+                operations[layer.name] = OPERATIONS[layer.op](layer)
+            if layer.op == "concatenate" and amp._amp_initialized and sliced & set(layer.inputs):
+                operations[layer.name] = widened(layer)
+            if layer.name in network.outputs and layer.op == "global_average_pool":
+                operations[layer.name] = _flat(operations[layer.name])
+        for name, shape in flattened(network).items():
+            self._children[name].flattened = shape
+        self.plans = {
+            training: _plan(schedule(network, training), operations) for training in (True, False)
+        }
+
+    def hybrid_forward(self, F: Any, images: Any) -> Tuple[Any, ...]:
+        calls, places, outputs = self.plans[mx.autograd.is_training()]
+        values: Any = [images] + [None] * (places - 1)
+        for operation, inputs, output, freed in calls:
+            values[output] = operation(F, *[values[number] for number in inputs])
+            for number in freed:
+                values[number] = None
+        return tuple(values[number] for number in outputs)
+
+
+def _call(block: nn.HybridBlock) -> Operation:
+    return lambda F, x: block(x)
+
+
+def _flat(operation: Operation) -> Operation:
+    return lambda F, x: F.flatten(operation(F, x))
+
+
+def _plan(plan: Schedule, operations: Dict[str, Operation]) -> Tuple[Any, int, Tuple[int, ...]]:
+    calls = [(operations[one.layer.name], one.inputs, one.output, one.freed) for one in plan.calls]
+    return calls, plan.places, plan.outputs
+
+
+def build(facts: Dict[str, Any]) -> nn.HybridBlock:
+    return CNN(networks.describe(facts))
+
+
+def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
+    """Numpy arrays of the batch -> those that the model takes."""
+    return (np.ascontiguousarray(batch["images"].transpose(0, 3, 1, 2)),)
+
+
+def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
+    """Numpy arrays of the batch -> those that :func:`loss` takes."""
+    return (batch["labels"].astype(np.int32),)
+
+
+def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any]) -> Any:
+    """Mean cross entropy over the batch, of the auxiliary heads with their weight."""
+    entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    logits, *heads = (output.astype("float32") for output in outputs)
+    value = entropy(logits, labels[0]).mean()
+    for auxiliary in heads:
+        weight = facts["hyperparameters"]["auxiliary_weight"]
+        value = value + weight * entropy(auxiliary, labels[0]).mean()
+    return value
