@@ -4,26 +4,42 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from .cnns import write_narrow_references
 from .models import references_in, write_references
 
 
 @pytest.fixture(scope="session")
 def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """For every small model the folder with its reference, computed once for all processes of a
-    test run."""
+    """For every small model the folder with its reference."""
+    return references_in(written_once(tmp_path_factory, "references", write_references))
+
+
+@pytest.fixture(scope="session")
+def narrow_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the references of the narrow CNNs."""
+    return written_once(tmp_path_factory, "narrow-references", write_narrow_references)
+
+
+def written_once(
+    tmp_path_factory: pytest.TempPathFactory, name: str, write: Callable[[Path], object]
+) -> Path:
+    """The folder that ``write`` fills, once for all processes of a test run."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
     if run is None:
-        return write_references(tmp_path_factory.mktemp("references"))
-    shared = tmp_path_factory.getbasetemp().parent / f"references-{run}"
+        folder = tmp_path_factory.mktemp(name)
+        write(folder)
+        return folder
+    shared = tmp_path_factory.getbasetemp().parent / f"{name}-{run}"
     shared.mkdir(exist_ok=True)
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = shared / "done"
         if not done.exists():
-            write_references(shared)
+            write(shared)
             done.touch()
-    return references_in(shared)
+    return shared

@@ -1,0 +1,120 @@
+"""Convolutional networks in each framework: from the same description, the same network. One of
+each family, made narrow, is compared with the reference; of all, the parameters are counted."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from framebench.records import parity
+
+from ..conftest import ROOT, build_environment
+from .cnns import CNNS, NARROW
+from .fork_server import ForkServer
+
+FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/cnn.py"))
+
+#: Of one array: with a single channel or two in nearly a hundred batch normalisations (Inception),
+#: ten times what wide networks have.
+SINGLE_GRADIENT = 5e-3
+
+#: What a process does only once, though it starts several adapters.
+ONCE = {
+    "pytorch": """
+import torch
+torch.set_num_interop_threads(1)
+torch.set_num_interop_threads = lambda number: None
+"""
+}
+COMPARE = """
+import json
+from harness.kinds.parity import Comparison, compare
+errors = {}
+for folder in FOLDERS:
+    with open(folder + "/facts.json") as file:
+        facts = json.load(file)
+    reference = Comparison(folder)
+    for mode in ("train", "inference"):
+        adapter = started(facts, mode=mode)
+        adapter.build(dict(reference.arrays("batch-0")))
+        errors[f"{facts['name']}, {mode}"] = compare(adapter, reference, print)
+        adapter.stop()
+answer(errors=errors)
+"""
+
+
+#: How many parameters are trained of ``model``, which is built from ``facts`` without drawing or
+#: touching them, where the framework can do that.
+COUNTED = {
+    "mxnet": """
+from math import prod
+model = definition.build(facts)
+count = sum(prod(p.shape) for p in model.collect_params().values() if p.grad_req != "null")
+""",
+    "oneflow": """
+for kind in (framework.nn.Conv2d, framework.nn.Linear, framework.nn.BatchNorm2d):
+    kind.reset_parameters = lambda module: None
+definition.INITIALIZERS = dict.fromkeys(definition.INITIALIZERS, lambda tensor, value: None)
+count = sum(p.numel() for p in definition.build(facts).parameters())
+""",
+    "paddle": """
+from math import prod
+with framework.LazyGuard():
+    model = definition.build(facts)
+count = sum(prod(p.shape) for p in model.parameters() if not p.stop_gradient)
+""",
+    "pytorch": """
+with framework.device("meta"):
+    count = sum(p.numel() for p in definition.build(facts).parameters())
+""",
+}
+COUNT = """
+import importlib
+import json
+networks = json.loads(NETWORKS)
+adapter = started(networks[0])
+definition = adapter._definition
+framework = importlib.import_module(adapter.MODULE)
+counts = {}
+for facts in networks:
+    COUNTED
+    counts[facts["name"]] = count
+answer(counts=counts)
+"""
+
+
+@pytest.fixture(scope="module", params=FRAMEWORKS)
+def run(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ForkServer]:
+    framework = request.param
+    python = build_environment(framework)
+    with ForkServer(framework, python, "", tmp_path_factory.mktemp("ranks")) as server:
+        yield server
+
+
+def test_every_family_computes_what_the_reference_does(
+    run: ForkServer, narrow_references: Path
+) -> None:
+    folders = [str(narrow_references / model) for model in NARROW]
+    (found,) = run(ONCE.get(run.framework, "") + COMPARE.replace("FOLDERS", repr(folders)))
+    assert len(found["errors"]) == 2 * len(NARROW)
+    bounds = {"gradients": SINGLE_GRADIENT}
+    beyond = {
+        (computation, error["quantity"], error["where"]): error["error"]
+        for computation, errors in found["errors"].items()
+        for error in errors
+        if not error["error"]
+        <= bounds.get(error["quantity"], parity.bound("fp32", error["quantity"]))
+    }
+    assert not beyond
+
+
+def test_every_network_has_the_parameters_of_its_facts(run: ForkServer) -> None:
+    given = json.dumps(list(CNNS.values()))
+    counted = textwrap.indent(COUNTED[run.framework], "    ")
+    (found,) = run(COUNT.replace("COUNTED", counted).replace("NETWORKS", repr(given)))
+    assert found["counts"] == {name: facts["trainable_parameters"] for name, facts in CNNS.items()}
