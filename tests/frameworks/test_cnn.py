@@ -46,8 +46,8 @@ answer(errors=errors)
 """
 
 
-#: How many parameters are trained of ``model``, which is built from ``facts`` without drawing or
-#: touching them, where the framework can do that.
+#: How many parameters are trained of the model of ``facts``, in frameworks that can build it
+#: without drawing them: of all 35 those are 1.8 billion.
 COUNTED = {
     "mxnet": """
 from math import prod
@@ -113,6 +113,7 @@ def test_every_family_computes_what_the_reference_does(
     assert not beyond
 
 
+@pytest.mark.parametrize("run", sorted(COUNTED), indirect=True)
 def test_every_network_has_the_parameters_of_its_facts(run: ForkServer) -> None:
     given = json.dumps(list(CNNS.values()))
     counted = textwrap.indent(COUNTED[run.framework], "    ")
