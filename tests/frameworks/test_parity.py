@@ -154,13 +154,24 @@ BERT_MISTAKES = {
 }  # fmt: skip
 
 
+BLOCK_MISTAKES = {
+    "ReLU6 without its upper end": [("cnn.py", "nn.ReLU6()", "nn.ReLU()")],
+    "a mean without the padding": [
+        ("cnn.py", 'nn.AvgPool2d(given["kernel"], given["stride"], given["padding"]',
+         'nn.AvgPool2d(given["kernel"], given["stride"], given["padding"], False, False'),
+    ],
+    "channels shuffled back": [("cnn.py", "(groups, -1)", "(-1, groups)")],
+    "auxiliary heads as heavy as the logits": [("cnn.py", "+ weight *", "+ 1.0 *")],
+}  # fmt: skip
+
+MISTAKES = {RESNET: RESNET_MISTAKES, BERT: BERT_MISTAKES, BLOCKS: BLOCK_MISTAKES}
+
+
 @pytest.mark.parametrize(
-    ("model", "mistake"),
-    [(RESNET, name) for name in RESNET_MISTAKES] + [(BERT, name) for name in BERT_MISTAKES],
+    ("model", "mistake"), [(model, name) for model, named in MISTAKES.items() for name in named]
 )
 def test_finds_a_mistake(compare: Compare, model: str, mistake: str) -> None:
-    planted = (RESNET_MISTAKES if model == RESNET else BERT_MISTAKES)[mistake]
-    certificate = compare(model, *planted)
+    certificate = compare(model, *MISTAKES[model][mistake])
     assert certificate.status == "ok", certificate.reason
     assert failed(certificate), f"{mistake}: not found by {certificate.errors}"
 

@@ -53,6 +53,20 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     assert computation.digest(str(tmp_path / "pytorch"), facts, "fp32") == found[-2]
 
 
+def test_another_description_is_another_computation_of_what_is_described(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("harness", "networks"):
+        shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
+    monkeypatch.setattr(computation, "_HARNESS", str(tmp_path / "harness"))
+    models = [facts_of("resnet18"), facts_of(BERT)]
+    before = [computation.digest(str(PYTORCH), facts, "fp32") for facts in models]
+    (tmp_path / "networks" / "resnet.py").write_text("# another\n")
+    after = [computation.digest(str(PYTORCH), facts, "fp32") for facts in models]
+    assert after[0] != before[0]
+    assert after[1] == before[1], "a BERT is not described"
+
+
 def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
     """Though the hyper-parameters are others on purpose."""
     from reference.compute import parity_facts

@@ -4,26 +4,15 @@ prepared once, run one behind the other."""
 from __future__ import annotations
 
 import operator
-from collections import Counter
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 import torch
 import torch.nn.functional as F
-from networks import IMAGES, Layer, Network, describe
-from networks.schedule import flattened
+from networks import Layer, Network, describe
+from networks.schedule import Schedule, flattened, schedule
 from torch import Tensor, nn
 
 MEMORY_FORMAT = torch.channels_last
-
-
-class Call(NamedTuple):
-    """``run`` on the ``inputs``, numbers of tensors; what comes is tensor ``output``. ``last``: the
-    numbers of those that nobody needs behind it."""
-
-    run: Callable[..., Tensor]
-    inputs: Tuple[int, ...]
-    output: int
-    last: Tuple[int, ...]
 
 
 class ConvolutionalNetwork(nn.Module):
@@ -32,61 +21,37 @@ class ConvolutionalNetwork(nn.Module):
 
     def __init__(self, network: Network) -> None:
         super().__init__()
-        overwriting = _overwriting(network)
         runs = {layer.name: OPERATIONS[layer.op](layer) for layer in network.layers}
         for name, run in runs.items():
             if isinstance(run, nn.Module):
                 _nest(self, name, run)
-            if name in overwriting:
-                run.inplace = True
         for name, images in flattened(network).items():
             runs[name].flattened = images
-        self._modes = {training: _mode(network, runs, training) for training in (True, False)}
-        self._tensors = len(network.layers) + 1
+        modes = {training: schedule(network, training) for training in (True, False)}
+        for call in modes[True].calls:
+            if call.layer.op in ("relu", "relu6"):
+                runs[call.layer.name].inplace = call.in_place
+        self._modes = {training: _prepared(mode, runs) for training, mode in modes.items()}
 
     def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
-        calls, outputs = self._modes[self.training]
-        tensors: List[Any] = [images] * self._tensors
-        for run, inputs, output, last in calls:
-            tensors[output] = run(*[tensors[number] for number in inputs])
-            for number in last:
-                tensors[number] = None
-        return tuple([tensors[number] for number in outputs])
+        calls, places, outputs = self._modes[self.training]
+        tensors: List[Any] = [None] * places
+        tensors[0] = images
+        for run, inputs, output, freed in calls:
+            tensors[output] = run(*[tensors[place] for place in inputs])
+            for place in freed:
+                tensors[place] = None
+        return tuple([tensors[place] for place in outputs])
 
 
-def _overwriting(network: Network) -> Set[str]:
-    """The ReLUs that may write into their input: nobody else reads it, and the gradient of what
-    made it does not need it."""
-    readers = Counter(name for layer in network.layers for name in layer.inputs)
-    makers = {layer.name: layer.op for layer in network.layers}
-    return {
-        layer.name
-        for layer in network.layers
-        if layer.op in ("relu", "relu6")
-        and readers[layer.inputs[0]] == 1
-        and makers.get(layer.inputs[0]) in ("convolution", "batch_norm", "linear", "add")
-    }
+Prepared = Tuple[List[Tuple[Any, ...]], int, Tuple[int, ...]]
 
 
-def _mode(
-    network: Network, runs: Dict[str, Callable[..., Tensor]], training: bool
-) -> Tuple[List[Call], List[int]]:
-    """The calls of a mode, and the numbers of the tensors that it gives."""
-    numbers = {layer.name: number for number, layer in enumerate(network.layers, 1)}
-    numbers[IMAGES] = 0
-    outputs = network.outputs if training else network.outputs[:1]
-    layers = [one for one in network.layers if training or one.name not in network.auxiliary]
-    last = {name: layer.name for layer in layers for name in layer.inputs if name not in outputs}
-    calls = [
-        Call(
-            runs[layer.name],
-            tuple(numbers[name] for name in layer.inputs),
-            numbers[layer.name],
-            tuple(numbers[name] for name in layer.inputs if last.get(name) == layer.name),
-        )
-        for layer in layers
-    ]
-    return calls, [numbers[name] for name in outputs]
+def _prepared(mode: Schedule, runs: Dict[str, Callable[..., Tensor]]) -> Prepared:
+    """What computes each layer, with the places of its inputs, of its output and of what is freed
+    behind it; how many places there are; those of the outputs."""
+    calls = [(runs[call.layer.name], call.inputs, call.output, call.freed) for call in mode.calls]
+    return calls, mode.places, mode.outputs
 
 
 def _nest(root: nn.Module, name: str, module: nn.Module) -> None:
