@@ -11,6 +11,7 @@ import pytest
 from framebench.config.kinds import INDEPENDENT
 from framebench.records.run import Run
 from framebench.records.step_parts import Split
+from framebench.report import loss_bars
 from framebench.tables import frames
 from framebench.tables.declared.scaling import STRONG, WEAK
 from framebench.tables.grouping import group
@@ -137,3 +138,18 @@ def test_marks_of_the_control_stand_beside_what_follows_from_it() -> None:
 
 def test_a_smaller_batch_on_each_device_is_no_matter_of_the_control() -> None:
     assert not {column.name for column in COLUMNS} & {*STRONG.names}
+
+
+def test_the_report_draws_what_is_lost_to_what() -> None:
+    four = {"devices_per_node": 4}
+    runs = [alone(100.0), together(120.0, split=SPLIT), control(160.0)]
+    other = [*repeats(240.0, **four), *repeats(320.0, mode=INDEPENDENT, **four)]
+    (plot,) = loss_bars.of_weak_scaling(weak(*runs, other))
+    assert plot.description.startswith("What 2 cases on several devices reach")
+    for drawn in (plot.svg, plot.narrow):
+        assert drawn is not None
+        for words in ("shared hardware", ">communication<", ">communication and rest<", ">40.0<"):
+            assert words in drawn
+    (apart,) = loss_bars.of_weak_scaling(weak(*runs))
+    assert ">communication and rest<" not in apart.svg, "no case has it in one"
+    assert loss_bars.of_weak_scaling(weak(*runs[:2])) == []

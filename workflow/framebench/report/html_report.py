@@ -33,6 +33,7 @@ from ..tables.words import words_of
 from . import (
     failures,
     html_tables,
+    loss_bars,
     measured_panels,
     memory_curves,
     panels,
@@ -203,10 +204,11 @@ def _plots(
     def alone(plots: Sequence[Plot]) -> list[tuple[Plot, Sequence[Link]]]:
         return [(plot, ()) for plot in plots]
 
+    losses = {scaling.WEAK.name: loss_bars.of_weak_scaling(tables[scaling.WEAK.name])}
     return {
         "summary": alone(panels.throughput(inputs.cases, look)),
         **{
-            name: alone(scaling_curves.panels(tables[name], look, kind))
+            name: alone(scaling_curves.panels(tables[name], look, kind) + losses.get(name, []))
             for name, kind in scaling.KINDS.items()
         },
         "precision_speedup": alone(

@@ -1,0 +1,87 @@
+"""Horizontal bars made of parts, each part in a colour of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from .plots import NARROW, ROW, WIDTH
+from .svg import FONT, MUTED, SERIES, svg
+
+
+@dataclass(frozen=True)
+class Bar:
+    """``values``: of each part, in the unit of the axis; none is a heading. ``end``: what is
+    written behind it."""
+
+    label: str
+    values: Sequence[float] = ()
+    end: str = ""
+
+
+def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = False) -> Markup:
+    """``parts``: what the legend calls them, those that any bar has. ``narrow`` puts the labels
+    above the bars, for a phone."""
+    filled = [bar.values for bar in bars if bar.values]
+    longest = max((sum(values) for values in filled), default=0.0)
+    shown = [n for n in range(len(parts)) if any(values[n] for values in filled)]
+    width = NARROW if narrow else WIDTH
+    left = 12 if narrow else min(320, 28 + 8 * max(len(bar.label) for bar in bars))
+    right = 64
+    high = 1.95 if narrow else 1.0
+    total = sum(high if bar.values else 1.15 for bar in bars)
+    columns = 3 if narrow else len(shown)
+    legend = ROW * (-(-len(shown) // columns))
+    height = ROW * total + 46 + legend
+
+    def drawing(figure: Figure) -> None:
+        axes = figure.add_axes(
+            (left / width, (40 + legend) / height, (width - left - right) / width,
+             ROW * total / height)
+        )  # fmt: skip
+        axes.set_ylim(total, 0)
+        axes.set_yticks([])
+        axes.set_xlim(0, longest or 1.0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="y", visible=False)
+        axes.xaxis.set_major_locator(MaxNLocator(4 if narrow else 6, steps=[1, 2, 2.5, 5, 10]))
+        axes.set_xlabel(unit)
+        at = 0.0
+        for bar in bars:
+            if not bar.values:
+                _write(axes, bar.label, at + 0.6, 8 - left, color=MUTED, fontweight="bold")
+                at += 1.15
+                continue
+            middle = at + (1.3 if narrow else 0.5)
+            _write(axes, bar.label, at + 0.5, -6 if narrow else -10,
+                   ha="left" if narrow else "right")  # fmt: skip
+            _stack(axes, bar, middle)
+            at += high
+        patches = [Patch(color=SERIES[n], label=parts[n]) for n in shown]
+        figure.legend(handles=patches, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=columns,
+                      fontsize=FONT - 1, handlelength=1.0, columnspacing=1.4)  # fmt: skip
+
+    return svg(drawing, width, height)
+
+
+def _stack(axes: Axes, bar: Bar, at: float) -> None:
+    start = 0.0
+    for value, colour in zip(bar.values, SERIES, strict=False):
+        axes.barh(at, value, left=start, height=0.66, color=colour, linewidth=0)
+        start += value
+    axes.annotate(bar.end, (start, at), textcoords="offset points", xytext=(6, 0), va="center",
+                  annotation_clip=False)  # fmt: skip
+
+
+def _write(axes: Axes, text: str, at: float, offset: float, **style: Any) -> None:
+    axes.annotate(
+        text, (0, at), xycoords=axes.get_yaxis_transform(), va="center",
+        textcoords="offset points", xytext=(offset, 0), **style,
+    )  # fmt: skip
