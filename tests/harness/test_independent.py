@@ -18,6 +18,7 @@ from harness.kinds.independent import Independent
 from harness.messages.barrier import Barrier
 
 from ..bench import Bench
+from .test_nodes import run as run_on_two_nodes
 from .test_runs import assert_valid
 
 CONTROL: dict[str, Any] = {"kind": "independent", "devices_per_node": 2}
@@ -42,6 +43,14 @@ def test_its_windows_begin_together(toy: Bench) -> None:
     record = toy.run("late_device=1", **CONTROL).record
     starts = [rank["window_start"] for rank in record["ranks"]]
     assert abs(starts[0] - starts[1]) < 0.25, "one was timed while the other was building"
+
+
+def test_devices_of_several_nodes_train_by_themselves(toy: Bench) -> None:
+    record = run_on_two_nodes(toy, kind="independent").record
+    assert (record["status"], record["reason"]) == ("ok", "")
+    assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
+    assert len({rank["weights_checksum"] for rank in record["ranks"]}) == 4
+    assert record["samples"] == 4 * 4 * 5
 
 
 def test_a_rank_that_fails_ends_those_that_wait_for_it(toy: Bench) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,8 @@ class ToyAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
 
     def build(self, batch: dict[str, Any]) -> None:
         # Other data on each device, also of ranks that do not know of each other.
-        seed = self.place.seed * 1000 + self.place.rank + 100 * self.place.local_rank
+        node = zlib.crc32(os.environ.get("SLURMD_NODENAME", "").encode())
+        seed = self.place.seed * 1000 + self.place.rank + 100 * self.place.local_rank + 1000 * node
         self.line = toy.Line(self.case.batch_per_device, seed)
         if self.does.get("late_device") == self.place.local_rank:
             time.sleep(0.5)
