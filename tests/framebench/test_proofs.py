@@ -275,3 +275,25 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     here = replace(plan, here=Identity(host="here"))
     assert [*certify.names(here, known, wanted)] == [f"{names[0]}-retry1", *names[1:]]
     assert [*certify.names(plan, known, wanted)] == names
+
+
+def test_code_is_read_once_for_all_comparisons_that_it_decides(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    known = catalog.load_catalog(ROOT)
+    settings = load_settings({"frameworks": "jax", "results": str(tmp_path)}, known)
+    monkeypatch.chdir(ROOT)
+    plan = make_plan(settings, known, Machine(4, 0), None)
+    wanted = [one for one in certify.comparisons(plan, known) if one.model == "bert_base"]
+    read: list[Path] = []
+    read_bytes = Path.read_bytes
+
+    def counted(path: Path) -> bytes:
+        read.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", counted)
+    certify.names(plan, known, wanted[:1])
+    of_one = len(read)
+    assert len(certify.names(plan, known, wanted)) == len(wanted) > 1
+    assert len(read) == 2 * of_one > 0

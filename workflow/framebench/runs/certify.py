@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,7 +94,7 @@ def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
     folders = ("reference", "networks")
     code = [path for name in folders for path in _files(catalog.root / "scripts" / name)]
     code += _shared(catalog.root)
-    return _digest([catalog.models[model], seed], code)
+    return _digest([catalog.models[model], seed], _contents(code))
 
 
 def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[str, Comparison]:
@@ -103,19 +104,27 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
     of the adapter, reference), so that no certificate outlives what it certified. Where that name
     is taken by something else than a certificate, or by one whose status is in ``retry``, the name
     of the next attempt."""
+    scripts, seed = catalog.root / "scripts", plan.settings.seed
+    harness = _contents(_files(scripts / "harness"))
+
+    # Each file is read once, however many comparisons depend on it.
+    @cache
+    def adapter(framework: str) -> bytes:
+        return _contents(_files(scripts / "frameworks" / framework))
+
+    @cache
+    def reference(model: str) -> str:
+        return reference_digest(catalog, model, seed)
+
     found = {}
     for one in wanted:
-        code = [
-            *_files(catalog.root / "scripts" / "harness"),
-            *_files(catalog.root / "scripts" / "frameworks" / one.framework),
-        ]
         asked = request(one.software, plan.settings, plan.place, plan.software)
-        reference = reference_digest(catalog, one.model, plan.settings.seed)
         about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
         kind += "-dropout" if one.dropout else ""
         kind += f"-{one.arm}" if one.arm else ""
-        digest = _digest([about, reference], code)
+        code = harness + adapter(one.framework)
+        digest = _digest([about, reference(one.model)], code)
         name = f"{one.framework}/{one.reference}/{kind}-{digest}"
         found[free_name(plan, "parity", name, parity.KIND)] = one
     return found
@@ -171,8 +180,9 @@ def _shared(root: Path) -> list[Path]:
     return [harness / "kinds" / "parity.py", harness / "measuring" / "synthetic.py"]
 
 
-def _digest(values: Any, files: Iterable[Path]) -> str:
-    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
-    for path in files:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:8]
+def _contents(files: Iterable[Path]) -> bytes:
+    return b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in files)
+
+
+def _digest(values: Any, code: bytes) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode() + code).hexdigest()[:8]
