@@ -85,7 +85,9 @@ def _normalisation(
     users = uses[layer.name]
     spread, lift, negated = SPREAD, 0.1, 0.0
     if any(user.op in RECTIFIERS for user in users):
-        lift, negated = LIFT6 if users[0].op == "relu6" else LIFT, NEGATED
+        # to a channel that is zero, what is added would lie around the jump of the next ReLU
+        negated = 0.0 if _is_shortcut(users[0], uses) else NEGATED
+        lift = LIFT6 if users[0].op == "relu6" else LIFT
     elif any(user.op == "add" and _is_rectified(user, uses) for user in users):
         (added,) = (user for user in users if user.op == "add")
         branch = added.inputs[0] == layer.name
@@ -105,6 +107,15 @@ def _uses(network: Network) -> dict[str, list[Layer]]:
             if name in uses:
                 uses[name].append(layer)
     return uses
+
+
+def _is_shortcut(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
+    """Whether a sum in front of a ReLU takes it as it is, or behind a max pool."""
+    return any(
+        (user.op == "add" and _is_rectified(user, uses))
+        or (user.op == "max_pool" and _is_shortcut(user, uses))
+        for user in uses[layer.name]
+    )
 
 
 def _is_rectified(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
