@@ -65,8 +65,9 @@ def test_a_block_with_one_batch_replaces_the_other(tmp_path: Path) -> None:
 
 
 def test_a_batch_of_each_model(tmp_path: Path) -> None:
-    suite = suite_of(model="all", devices_per_node=2, batch_total={"resnet50_v1.5": 64,
-                                                                  "bert_base": [8]})  # fmt: skip
+    models = ["resnet50_v1.5", "bert_base"]
+    totals = {"resnet50_v1.5": 64, "bert_base": [8]}
+    suite = suite_of(model=models, devices_per_node=2, batch_total=totals)
     sizes = {case.model: case.batch_per_device for case in plan_of(tmp_path, suite).folders}
     assert sizes == {"resnet50_v1.5": 32, "bert_base": 4}
 

@@ -266,7 +266,9 @@ def test_an_unknown_model_is_refused(tmp_path: Path) -> None:
     asked = ["resnet50_v1.5", "resnet999"]
     peers = [name for name in asked if name in CATALOG.models]
     assert peers == ["resnet50_v1.5"]
-    with pytest.raises(ConfigError, match=r"found 'resnet999'.*allowed: .*bert_base, .*resnet50_v1.5"):
+    with pytest.raises(
+        ConfigError, match=r"found 'resnet999'.*allowed: .*bert_base, .*resnet50_v1.5"
+    ):
         settings(tmp_path, changed(model=asked))
 
 
