@@ -54,8 +54,8 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         parameters, statistics, key = steps.initial(definition, self.facts, self.place)
         own = steps.Own(statistics, key)
         self._own, self._batch = arrays.own(own), arrays.own(_narrow(batch))
-        hyper = self.facts["hyperparameters"]
-        forward = steps.forward(definition, hyper, self._dtype, train)
+        model = definition.model(self.facts)
+        forward = steps.forward(definition, model, self._dtype, train)
         self._logits = steps.logits(forward)
         if not train:
             self._shared = steps.Shared(arrays.share(parameters), ())
@@ -65,7 +65,7 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         optimizer = self._optimizers.from_facts(self.facts)
         moments = arrays.share(optimizer.init(parameters))
         self._shared = steps.Shared(arrays.share(parameters), moments)
-        self._observed = steps.differentiation(forward, definition.loss)
+        self._observed = steps.differentiation(forward, definition.loss, model)
         self._differentiate = steps.averaged(self._observed, arrays)
         self._step = self._ready(
             steps.training(self._differentiate, optimizer),

@@ -15,6 +15,12 @@ from .layers import Arrays, cross_entropy, dense, dropout, layer_norm
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
 
 
+def model(facts: Dict[str, Any]) -> Dict[str, Any]:
+    """What the functions below need to know."""
+    hyper: Dict[str, Any] = facts["hyperparameters"]
+    return hyper
+
+
 def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
     """Weights and embeddings normal with the authors' deviation, biases zero."""
     hyper = facts["hyperparameters"]
@@ -127,7 +133,7 @@ def forward(
     return (words, dense(parameters, "next_sentence", pooled)), statistics
 
 
-def loss(outputs: Tuple[Array, ...], batch: Arrays) -> Array:
+def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
     """Mean cross entropy over the masked positions plus that over the sequences."""
     words, next_sentence = outputs
     masked = cross_entropy(words, batch["masked_labels"])

@@ -7,7 +7,7 @@ statistics, softmax and loss are computed in float32, as in jmp's policy
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -22,21 +22,42 @@ def dense(parameters: Arrays, name: str, x: Array) -> Array:
     return jnp.matmul(x, weight) + bias
 
 
-def convolution(parameters: Arrays, name: str, x: Array, stride: int) -> Array:
-    """(batch, h, w, in) -> (batch, h / stride, w / stride, out), padded on both sides alike.
+def convolution(
+    parameters: Arrays,
+    name: str,
+    x: Array,
+    stride: int,
+    padding: Optional[Tuple[int, int]] = None,
+    groups: int = 1,
+) -> Array:
+    """(batch, h, w, in) -> (batch, h / stride, w / stride, out), padded on both sides alike: by
+    half of the kernel, or by ``padding`` (rows, columns).
 
     Channels last, as in Flax: the layout of tensor cores, and XLA's choice for CPUs."""
     weight = parameters[f"{name}.weight"].astype(x.dtype)
-    padding = [(size // 2, size // 2) for size in weight.shape[:2]]
-    layout = ("NHWC", "HWIO", "NHWC")
-    return lax.conv_general_dilated(x, weight, (stride, stride), padding, dimension_numbers=layout)
+    sides = [size // 2 for size in weight.shape[:2]] if padding is None else padding
+    return lax.conv_general_dilated(
+        x,
+        weight,
+        (stride, stride),
+        [(size, size) for size in sides],
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=groups,
+    )
 
 
 def batch_norm(
-    parameters: Arrays, statistics: Arrays, name: str, x: Array, train: bool, hyper: Dict[str, Any]
+    parameters: Arrays,
+    statistics: Arrays,
+    name: str,
+    x: Array,
+    train: bool,
+    epsilon: float,
+    momentum: float,
 ) -> Tuple[Array, Arrays]:
     """Normalised channels, and the running statistics behind it: in training those of the batch
-    are used and mixed in, the variance there without bias, as in ``torch.nn.BatchNorm2d``."""
+    are used and mixed in with the share ``momentum``, the variance there without bias, as in
+    ``torch.nn.BatchNorm2d``."""
     mean, variance = f"{name}.running_mean", f"{name}.running_var"
     wide = x.astype(jnp.float32)
     if train:
@@ -45,14 +66,14 @@ def batch_norm(
         found = {mean: wide.mean(axes)}
         found[variance] = jnp.maximum((wide * wide).mean(axes) - jnp.square(found[mean]), 0.0)
         count = x.size // x.shape[-1]
-        share = {mean: hyper["batch_norm_momentum"]}
+        share = {mean: momentum}
         share[variance] = share[mean] * count / max(count - 1, 1)
-        kept = 1.0 - hyper["batch_norm_momentum"]
+        kept = 1.0 - momentum
         after = {key: kept * statistics[key] + share[key] * found[key] for key in found}
     else:
         found = {key: statistics[key] for key in (mean, variance)}
         after = found
-    scale = parameters[f"{name}.weight"] * lax.rsqrt(found[variance] + hyper["batch_norm_epsilon"])
+    scale = parameters[f"{name}.weight"] * lax.rsqrt(found[variance] + epsilon)
     y = (wide - found[mean]) * scale + parameters[f"{name}.bias"]
     return y.astype(x.dtype), after
 

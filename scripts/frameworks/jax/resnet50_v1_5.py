@@ -62,6 +62,12 @@ def _convolutions(hyper: Dict[str, Any]) -> Iterator[Convolution]:
             yield block.projection
 
 
+def model(facts: Dict[str, Any]) -> Dict[str, Any]:
+    """What the functions below need to know."""
+    hyper: Dict[str, Any] = facts["hyperparameters"]
+    return hyper
+
+
 def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
     """Drawn as in torchvision: He et al.'s normal for convolutions (fan out), for the classifier
     uniform within 1 / sqrt(inputs)."""
@@ -101,10 +107,12 @@ def forward(
     """Logits (batch, classes) in ``dtype``, and the running statistics behind it. There is no
     dropout, so ``key`` is not used."""
     after: Arrays = {}
+    epsilon, momentum = hyper["batch_norm_epsilon"], hyper["batch_norm_momentum"]
 
     def normalized(convolved: Convolution, x: Array, stride: int) -> Array:
         x = convolution(parameters, convolved.name, x, stride)
-        x, found = batch_norm(parameters, statistics, convolved.norm, x, train, hyper)
+        norm = convolved.norm
+        x, found = batch_norm(parameters, statistics, norm, x, train, epsilon, momentum)
         after.update(found)
         return x
 
@@ -119,7 +127,7 @@ def forward(
     return (dense(parameters, "classifier", x.mean((1, 2))),), after
 
 
-def loss(outputs: Tuple[Array, ...], batch: Arrays) -> Array:
+def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
     """Mean cross entropy over the batch."""
     (logits,) = outputs
     return cross_entropy(logits, batch["labels"])

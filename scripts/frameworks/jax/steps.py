@@ -40,13 +40,14 @@ Forward = Callable[[Arrays, Own, Arrays], Tuple[Tuple[Array, ...], Own]]
 Differentiate = Callable[[Arrays, Own, Arrays], Tuple[Array, Own, Arrays]]
 
 
-def forward(definition: Any, hyper: Dict[str, Any], dtype: Any, train: bool) -> Forward:
-    """From parameters, a rank's own state and its batch to the logits and the next own state."""
+def forward(definition: Any, model: Any, dtype: Any, train: bool) -> Forward:
+    """From parameters, a rank's own state and its batch to the logits and the next own state.
+    ``model``: what the definition makes of the facts."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Tuple[Array, ...], Own]:
         key, dropout = jax.random.split(own.key) if train else (own.key, None)
         outputs, statistics = definition.forward(
-            parameters, own.statistics, batch, dropout, hyper, dtype, train
+            parameters, own.statistics, batch, dropout, model, dtype, train
         )
         return outputs, Own(statistics, key)
 
@@ -58,12 +59,12 @@ def logits(forward: Forward) -> Callable[[Arrays, Own, Arrays], Tuple[Array, ...
     return lambda parameters, own, batch: forward(parameters, own, batch)[0]
 
 
-def differentiation(forward: Forward, loss: Callable[..., Array]) -> Differentiate:
+def differentiation(forward: Forward, loss: Callable[..., Array], model: Any) -> Differentiate:
     """From the same to this rank's loss, next own state and gradients."""
 
     def scored(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own]:
         outputs, own = forward(parameters, own, batch)
-        return loss(outputs, batch), own
+        return loss(outputs, batch, model), own
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
         (value, own), gradients = jax.value_and_grad(scored, has_aux=True)(parameters, own, batch)

@@ -90,7 +90,7 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
         function = self._forward
         if train:
             function, self._differentiate, self._differentiate_alone = steps.training(
-                definition, self._model, self._optimizer, self._strategy, xla
+                definition, self._model, self.facts, self._optimizer, self._strategy, xla
             )
         # Traced here, once: the step is that graph and nothing can make it trace again. The other
         # functions are not traced unless they are called.

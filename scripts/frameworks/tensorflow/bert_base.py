@@ -41,7 +41,9 @@ def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
     return {name: batch[name] for name in INPUTS}
 
 
-def loss(outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor]) -> tf.Tensor:
+def loss(
+    outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor], facts: Dict[str, Any]
+) -> tf.Tensor:
     """Mean cross entropy over the masked positions plus that over the sequences."""
     words, next_sentence = outputs
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits

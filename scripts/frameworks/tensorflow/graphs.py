@@ -11,6 +11,9 @@ PRODUCTS = frozenset(
     {
         *("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "_FusedMatMul"),
         *("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
+        "DepthwiseConv2dNative",
+        "DepthwiseConv2dNativeBackpropInput",
+        "DepthwiseConv2dNativeBackpropFilter",
     }
 )
 
@@ -46,6 +49,8 @@ def _multiply_adds(product: tf.Operation) -> int:
     first, second = (tensor.shape for tensor in product.inputs)
     if product.type == "Conv2D":  # filters (height, width, in, out)
         summed = second[:-1].num_elements()
+    elif product.type == "DepthwiseConv2dNative":  # (height, width, in, out of each)
+        summed = second[:-2].num_elements()
     elif product.type == "MatMul":
         summed = first[0 if product.get_attr("transpose_a") else 1]
     elif product.type.startswith("BatchMatMul"):

@@ -27,6 +27,7 @@ class Training(NamedTuple):
 def training(
     definition: Any,
     model: keras.Model,
+    facts: Dict[str, Any],
     optimizer: keras.optimizers.Optimizer,
     strategy: tf.distribute.Strategy,
     xla: bool,
@@ -41,7 +42,8 @@ def training(
 
     def differentiate(batch: Batch) -> Any:
         with tf.GradientTape() as tape:
-            loss = definition.loss(model(definition.inputs(batch), training=True), batch)
+            outputs = model(definition.inputs(batch), training=True)
+            loss = definition.loss(outputs, batch, facts)
             # This rank's share of the global mean: the ranks' gradients add up to its gradient.
             share = optimizer.scale_loss(loss / ranks)
         found = tape.gradient(share, variables)
