@@ -29,12 +29,12 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
         "sleep 9999", "--nodes=4", "--exclusive", "--output=/dev/null"
     )
     workflow = slurm_project.start("all", toy="sleep=0.3")
-    wait_for(lambda: waiting(slurm_project) == 5, "four runs and a probe to wait")
+    wait_for(lambda: waiting(slurm_project) == 6, "four runs and two probes to wait")
     plan = slurm_project.run("plan", "--config", "results=elsewhere")
     assert "4n2g" in plan.stdout, plan.stdout
     assert "Left out" not in plan.stdout
     assert "SLURM would not take" not in plan.stdout
-    assert waiting(slurm_project) == 5
+    assert waiting(slurm_project) == 6
     slurm_project.cluster.command("scancel", str(somebody))
     output, _ = workflow.communicate(timeout=PATIENCE)
     assert workflow.returncode == 0, f"another call took jobs that waited with it: {output}"
