@@ -92,9 +92,7 @@ def _state(file: Path) -> State:
 def _load(file: Path) -> dict[str, Entry]:
     try:
         version, entries = _Unpickler(io.BytesIO(file.read_bytes())).load()
-    except FileNotFoundError:
-        return {}
-    # Whatever bytes there are, a pickle may raise anything.
+    # There is none yet, or whatever bytes there are: of those a pickle may raise anything.
     except Exception:
         return {}
     return dict(entries) if version == _version() else {}
