@@ -15,15 +15,18 @@ sys.path[:] = [os.path.dirname(HERE)] + [e for e in sys.path if os.path.realpath
 def main() -> None:
     from harness.request.declaration import read_model
 
-    from reference.compute import write
+    from reference.compute import reduced, write
 
     parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
     parser.add_argument("--model", required=True, type=Path, metavar="FACTS.json")
     parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")
+    parser.add_argument("--small", action="store_true", help="the model as its facts reduce it")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
     given = parser.parse_args()
-    write(read_model(str(given.model)), given.sequence_length, given.seed, given.output)
+    facts = read_model(str(given.model))
+    facts = reduced(facts) if given.small else facts
+    write(facts, given.sequence_length, given.seed, given.output)
 
 
 if __name__ == "__main__":

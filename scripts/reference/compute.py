@@ -42,6 +42,27 @@ def parity_facts(facts: dict[str, Any], dropout: bool) -> dict[str, Any]:
     return changed
 
 
+def reduced(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts of the model made small, by ``parity.small``: other hyper-parameters and inputs,
+    so that a comparison takes a moment. They say which they were reduced from, and how many
+    parameters are left. Raises KeyError for a model that has no such reduction."""
+    small = copy.deepcopy(facts)
+    changes = facts["parity"]["small"]
+    small["hyperparameters"].update(changes.get("hyperparameters", {}))
+    for item in small["inputs"]:
+        item.update(changes.get("inputs", {}).get(item["name"], {}))
+    drawn = module_of(facts).parameters(small)
+    shapes = (one.shape for one in drawn.values() if one.trained)
+    small["trainable_parameters"] = sum(int(np.prod(shape)) for shape in shapes)
+    return {**small, "reduced_from": facts}
+
+
+def module_of(facts: dict[str, Any]) -> Any:
+    """What computes a model: that of its definition."""
+    name = facts.get("definition", facts["name"].replace(".", "_"))
+    return importlib.import_module(f"reference.{name}")
+
+
 def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder: Path) -> None:
     """The whole comparison into ``folder``, which must not exist; it appears when it is complete.
 
@@ -56,8 +77,7 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
     partial.mkdir(parents=True)
     without = parity_facts(facts, dropout=False)
     hyper = without["hyperparameters"]
-    name = facts.get("definition", facts["name"].replace(".", "_"))
-    model: Any = importlib.import_module(f"reference.{name}")
+    model = module_of(facts)
     parameters = model.parameters(without)
     weights = draw(parameters, seed)
     size = facts["parity"]["batch_per_device"]

@@ -52,9 +52,9 @@ def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
     return {**record, "environment": where, "settings": settings}
 
 
-def compared(case: dict[str, Any]) -> dict[str, Any]:
+def compared(case: dict[str, Any], scale: str = parity.FULL) -> dict[str, Any]:
     """What makes the record of a run one of a comparison."""
-    parameters = {"mode": case["mode"], "reference": "/reference"}
+    parameters = {"mode": case["mode"], "reference": "/reference", "scale": scale}
     nothing = {"metrics": {}, "samples": None, "window_seconds": None}
     return {"kind": parity.KIND, "parameters": parameters, **nothing}
 
@@ -70,7 +70,7 @@ def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
 
 def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **other: Any) -> None:
     """A certificate beside it, with this error of the outputs; ``dropout``: that with dropout;
-    ``refused``: why there is nothing to compare."""
+    ``refused``: why there is nothing to compare; ``scale``: of the model."""
     record = changed(record_of(random.Random(1), case, 1), **other)
     quantity = "dropout" if other.get("dropout") else "outputs"
     ranks = [
@@ -81,7 +81,7 @@ def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **ot
         }
         for rank in record["ranks"]
     ]
-    record |= {**compared(case), "ranks": ranks}
+    record |= {**compared(case, other.get("scale", parity.FULL)), "ranks": ranks}
     record |= {"started": other.get("started", "2030-01-01T00:00:00.000Z")}
     if "refused" in other:
         record |= {"status": "unsupported", "reason": other["refused"], "ranks": []}
@@ -125,6 +125,58 @@ def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:
     assert doubt_of(tmp_path, run) is None
     imported = changed_run(run, source="dlperf-v1.0", model="unknown")
     assert doubt_of(tmp_path, imported) is None
+
+
+def test_a_small_model_proves_it_unless_the_model_itself_fails(tmp_path: Path) -> None:
+    run = run_in(tmp_path, CASE)
+    certificate_in(tmp_path, CASE, scale="small")
+    assert doubt_of(tmp_path, run) is None
+    certificate_in(tmp_path, CASE, error=0.1, started="2031-01-01")
+    assert doubt_of(tmp_path, run) == ("parity", "")
+    certificate_in(tmp_path, CASE, scale="small", started="2032-01-01")
+    assert doubt_of(tmp_path, run) == ("parity", ""), "a small one made up for the model itself"
+    certificate_in(tmp_path, CASE, started="2033-01-01")
+    assert doubt_of(tmp_path, run) is None
+
+
+def test_a_small_model_that_fails_is_no_proof_whatever_the_model_itself_does(
+    tmp_path: Path,
+) -> None:
+    run = run_in(tmp_path, CASE)
+    certificate_in(tmp_path, CASE)
+    certificate_in(tmp_path, CASE, error=0.1, scale="small")
+    assert doubt_of(tmp_path, run) == ("parity", "")
+
+
+def test_a_small_model_that_can_be_compared_proves_what_the_model_itself_cannot(
+    tmp_path: Path,
+) -> None:
+    run = run_in(tmp_path, CASE)
+    certificate_in(tmp_path, CASE, refused="too little memory")
+    assert doubt_of(tmp_path, run) == ("unproved", "it cannot be compared: too little memory")
+    certificate_in(tmp_path, CASE, scale="small")
+    assert doubt_of(tmp_path, run) is None
+
+
+def test_small_models_are_compared_where_the_models_themselves_were_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = catalog.load_catalog(ROOT)
+    settings = load_settings({"frameworks": "pytorch", "results": str(tmp_path)}, known)
+    monkeypatch.chdir(ROOT)
+    plan = make_plan(settings, known, Machine(2, 0), None)
+    full = certify.names(plan, known, certify.comparisons(plan, known))
+    small = certify.small(plan, known, full)
+    assert [one._replace(scale="full") for one in small.values()] == list(full.values())
+    assert not set(small) & set(full)
+    assert f"to make, roughly 1 min 10 s: {len(full)}" in certify.describe(plan, small)
+    made = next(iter(full))
+    (tmp_path / "parity" / f"{made}.json").parent.mkdir(parents=True)
+    (tmp_path / "parity" / f"{made}.json").write_text("{}")
+    left = certify.small(plan, known, full)
+    assert [one._replace(scale="full") for one in left.values()] == list(full.values())[1:]
+    words = certify.arguments(plan, next(iter(left.values())), "reference")
+    assert "scale=small" in words
 
 
 OWN = {"MKL_CBWR": "COMPATIBLE"}

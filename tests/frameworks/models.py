@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,6 @@ RESNET, BERT = "resnet50_v1.5", "bert_base"  # those that every framework has
 BLOCKS = "all_blocks"
 OWN = {BLOCKS: Path(__file__).with_name(f"{BLOCKS}.json")}
 SEQUENCE = 16  # tokens
-
-SMALL = Path(__file__).with_name("small")
 
 
 def facts_of(model: str) -> dict[str, Any]:
@@ -47,14 +44,13 @@ def trained_parameters(facts: dict[str, Any]) -> int:
 
 
 def small(model: str, **hyperparameters: float) -> dict[str, Any]:
-    """The model's facts with what stands in ``small/MODEL.json`` (if anything) changed, so that a
-    step takes a moment, and with ``hyperparameters``."""
+    """The model's facts made small, if they say how, so that a step takes a moment, and with
+    ``hyperparameters``."""
     facts = facts_of(model)
-    changes = SMALL / f"{model}.json"
-    changed: dict[str, Any] = json.loads(changes.read_text()) if changes.exists() else {}
-    facts["hyperparameters"].update(changed.get("hyperparameters", {}), **hyperparameters)
-    for item in facts["inputs"]:
-        item.update(changed.get("inputs", {}).get(item["name"], {}))
+    if "small" in facts.get("parity", {}):
+        facts = compute.reduced(facts)
+        del facts["reduced_from"]
+    facts["hyperparameters"].update(hyperparameters)
     facts["trainable_parameters"] = trained_parameters(facts)
     return facts
 

@@ -3,6 +3,7 @@ rule tables:
     input:
         driver.runs.all,
         driver.peaks.all,
+        driver.comparisons.small,
         # Certificates, searches, probes and interruptions that are there: read with the records.
         driver.tables.neighbours,
     # Not removed before the job: where it fails, the former tables and report are still there.

@@ -30,6 +30,13 @@ class Parity(Kind):
     parameters = (
         Parameter("mode", one_of("train", "inference"), "", "which computation is compared"),
         Parameter(
+            "scale",
+            one_of("full", "small"),
+            "",
+            "of the model: its own, or reduced",
+            "full",
+        ),
+        Parameter(
             "reference",
             os.path.abspath,
             "",

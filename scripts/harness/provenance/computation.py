@@ -67,11 +67,15 @@ def digest(framework: str, facts: Mapping[str, Any], precision: str) -> str:
 
 def _compared(facts: Mapping[str, Any]) -> Dict[str, Any]:
     """The facts without the hyper-parameters that have another value in the comparison: that none
-    is hard-coded is what it shows."""
+    is hard-coded is what it shows. Of a model that was made small for it, those of the model."""
+    facts = facts.get("reduced_from", facts)
     others = {"dropout", *facts.get("parity", {}).get("hyperparameters", {})}
     own = facts.get("hyperparameters", {})
     kept = {name: None if name in others else value for name, value in own.items()}
-    return {**facts, "hyperparameters": kept}
+    found = {**facts, "hyperparameters": kept}
+    if "parity" in facts:  # how it is made small says nothing of what is timed
+        found["parity"] = {key: one for key, one in facts["parity"].items() if key != "small"}
+    return found
 
 
 def _module(name: str) -> str:

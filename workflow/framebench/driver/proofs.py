@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from ..plan import targets
+from ..records.parity import SMALL
 from ..runs import certify, probes
 from .call import checked
 from .internals import Wildcards, for_rules
@@ -51,14 +52,18 @@ class Comparisons:
         self.log = f"{results}/logs/parity/{certificate}.log"
         self.script = f"{work.plan.scripts}/reference"
         self._names = list(work.comparisons)
+        self._small = list(work.small_comparisons)
+        every = [*work.comparisons.values(), *work.small_comparisons.values()]
+        self._references = {one.reference: one for one in every}
 
     @for_rules
     def reference_arguments(self, wildcards: Wildcards) -> list[str]:
-        model, _, length = wildcards.reference.partition("-s")
-        plan = self._work.plan
-        words = ["--model", f"{plan.scripts}/models/{model}.json"]
+        one, plan = self._references[wildcards.reference], self._work.plan
+        words = ["--model", f"{plan.scripts}/models/{one.model}.json"]
         words += ["--seed", str(plan.settings.seed)]
-        return [*words, "--sequence-length", length] if length else words
+        words += ["--small"] if one.scale == SMALL else []
+        length = one.sequence_length
+        return [*words, "--sequence-length", str(length)] if length else words
 
     @for_rules
     def reference(self, wildcards: Wildcards) -> str:
@@ -77,16 +82,27 @@ class Comparisons:
 
     @for_rules
     def priority(self, wildcards: Wildcards) -> int:
-        return len(self._names) - self._names.index(self._work.comparison(wildcards)[0])
+        """Small ones come behind all runs: figures first."""
+        name, one = self._work.comparison(wildcards)
+        return 0 if one.scale == SMALL else len(self._names) - self._names.index(name)
 
     @for_rules
     def progress(self, wildcards: Wildcards) -> str:
         name, one = self._work.comparison(wildcards)
-        return f"[{self._names.index(name) + 1}/{len(self._names)}] compare {one}"
+        names = self._small if one.scale == SMALL else self._names
+        return f"[{names.index(name) + 1}/{len(names)}] compare {one}"
 
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:
-        """Those that are missing."""
+        """Those of the models themselves that are missing."""
         checked(targets.check_measurement, self._work.plan, "a target that measures")
-        paths = [f"{self._work.results}/parity/{name}.json" for name in self._names]
+        return self._missing(self._names)
+
+    @for_rules
+    def small(self, wildcards: Wildcards) -> list[str]:
+        """Those of small models that are missing."""
+        return self._missing(self._small)
+
+    def _missing(self, names: list[str]) -> list[str]:
+        paths = [f"{self._work.results}/parity/{name}.json" for name in names]
         return [path for path in paths if not os.path.exists(path)]

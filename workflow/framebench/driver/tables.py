@@ -12,7 +12,7 @@ from ..cli import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..plan import plan_text, targets
 from ..records import interruptions, searches
-from ..runs import allocations, probes, slurm
+from ..runs import allocations, certify, probes, slurm
 from ..tables import registry
 from .call import Call, checked, refuse
 from .internals import Wildcards, for_rules
@@ -107,7 +107,9 @@ class Tables:
         checked(targets.check_measurement, plan, "plan")
         checked(targets.check_arithmetic, plan, os.environ)
         refused = "".join(f"\n{line}" for line in allocations.refused(plan, slurm.refusal))
-        return plan_text.describe(plan) + probes.describe(plan, self._work.probes) + refused
+        further = probes.describe(plan, self._work.probes)
+        further += certify.describe(plan, self._work.small_comparisons)
+        return plan_text.describe(plan) + further + refused
 
     def _drop_stale_fingerprint(self) -> None:
         """Tables of other records than those that are there now lose the file that vouches for

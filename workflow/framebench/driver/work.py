@@ -68,9 +68,12 @@ class Work:
         self.results = str(settings.results)
         self._runs = {run.name: run for run in [*self.plan.pending, *self.plan.reserve]}
         self.searches = {search.name: search for search in self.plan.unsearched}
+        #: Of the models themselves, and of small ones where those were not made.
         self.comparisons = certify.names(
             self.plan, catalog, certify.comparisons(self.plan, catalog)
         )
+        self.small_comparisons = certify.small(self.plan, catalog, self.comparisons)
+        self._comparisons = {**self.comparisons, **self.small_comparisons}
         self.probes = probes.names(self.plan)
         self.progress = Progress(self.plan, measures=not snakemake.is_dry_run)
         #: Of the records and of what is to be done, before anything is.
@@ -91,7 +94,7 @@ class Work:
     def comparison(self, wildcards: Wildcards) -> tuple[str, Comparison]:
         """With its name."""
         name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.comparison}"
-        return name, self.comparisons[name]
+        return name, self._comparisons[name]
 
     def probe(self, wildcards: Wildcards) -> tuple[str, Probe]:
         """With its name."""

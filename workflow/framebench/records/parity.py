@@ -24,6 +24,8 @@ from .record_files import (
 from .run import Problem, cause
 
 KIND = "parity"
+#: Of the model that is compared: its own size, or made small as its facts say.
+FULL, SMALL = "full", "small"
 
 #: Whatever the precision: counts are exact, and the outputs are moved by dropout as far as by the
 #: reference's, within what the randomness of one mask leaves open.
@@ -39,7 +41,7 @@ class Certificate:
     """What one comparison found. ``dropout``: whether it was the one with dropout. ``errors``:
     (quantity, error, where), () unless it is ok. ``arm``: of an A/B test, "" where it is of the
     usual software. ``environment``, ``variables``, ``computation`` and ``machine`` are those of
-    a run."""
+    a run. ``scale``: FULL or SMALL."""
 
     framework: str
     framework_version: str
@@ -60,6 +62,7 @@ class Certificate:
     variables: tuple[tuple[str, str], ...]
     computation: str
     machine: Identity
+    scale: str = FULL
 
     @property
     def subject(self) -> tuple[Any, ...]:
@@ -117,7 +120,7 @@ def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
     """The last of each comparison, whatever code and environment it was of, sorted."""
     found: dict[tuple[Any, ...], Certificate] = {}
     for one in sorted(certificates, key=lambda one: one.started):
-        found[(*one.subject, one.arm, one.variables, one.devices, one.dropout)] = one
+        found[(*one.subject, one.arm, one.variables, one.devices, one.dropout, one.scale)] = one
     # A length of sequences may be None, which has no order.
     return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
 
@@ -145,6 +148,8 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         variables=variables_of(record),
         computation=computation_of(record),
         machine=machine_of(record),
+        # before there were others, all were of the model itself
+        scale=str(record["parameters"].get("scale", FULL)),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..machine.identities import same
-from .parity import Certificate
+from .parity import FULL, SMALL, Certificate
 from .run import Doubt, Run
 
 FAILED, UNPROVED = "parity", "unproved"
@@ -30,8 +30,9 @@ class Marks:
 
     def doubt(self, run: Run) -> Doubt | None:
         """``parity`` where a comparison of what ``run`` computed failed, else ``unproved`` unless
-        all that it takes has passed: on one device; in training also on several, where it had
-        several, and with dropout, where the model has it. None of runs of others, and of other
+        all that it takes has passed, with the model itself or with the model made small: on one
+        device; in training also on several, where it had several, and with dropout, where the
+        model has it. None of runs of others, and of other
         kinds than steps: what ran there is checked by the kind itself."""
         if run.case.source != "framebench" or not run.case.is_step:
             return None
@@ -43,8 +44,11 @@ class Marks:
 
     def _judged(self, run: Run, several: bool) -> Doubt | None:
         found = self._of.get(_subject(run), [])
-        # The last of each comparison: it may have been made again.
-        own = {(one.devices > 1, one.dropout): one for one in found if not _others(one, run)}
+        # The last of each comparison: it may have been made again. A small model that passes does
+        # not make up for the model itself that fails.
+        own = {
+            (one.devices > 1, one.dropout, one.scale): one for one in found if not _others(one, run)
+        }
         unknown = [one for one in found if not (run.computation and one.computation)]
         for one in [*own.values(), *unknown]:
             # One of several devices says nothing of a single one.
@@ -60,10 +64,11 @@ class Marks:
         with_dropout = run.case.mode == "train" and facts["hyperparameters"].get("dropout")
         needed += [(False, True)] * bool(with_dropout)
         for kind in needed:
-            if kind not in own:
+            made = [own[*kind, scale] for scale in (FULL, SMALL) if (*kind, scale) in own]
+            if not made:
                 return Doubt(UNPROVED, _why_not(run, found, kind))
-            if own[kind].passed is None:
-                return Doubt(UNPROVED, f"it cannot be compared: {own[kind].reason}")
+            if not any(one.passed for one in made):
+                return Doubt(UNPROVED, f"it cannot be compared: {made[0].reason}")
         return None
 
 

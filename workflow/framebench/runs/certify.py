@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,17 +13,21 @@ from ..cases.matrix import Case
 from ..config.catalog import Catalog, model_facts
 from ..files.attempt_names import attempt_name
 from ..machine.identities import Identity, is_here
-from ..plan.planning import Plan, request, software, variables
+from ..plan.planning import Plan, duration, request, software, variables
 from ..records import parity
+from ..records.parity import FULL, SMALL
 from ..records.record_files import machine_of, read
 from .commands import common, given, of_kind, words
+
+#: Rough wall time of a small one, most of it for the import and the compiler.
+SECONDS = 10.0
 
 
 class Comparison(NamedTuple):
     """One framework computing one thing. ``devices`` are 1 or 2: more prove nothing else.
     ``dropout``: with the model's dropout, only whether that acts. ``software``: the name of what it
     runs in; ``variables``: what the ranks are given; ``arm``: of the A/B test that has either for
-    itself, else ""."""
+    itself, else "". ``scale``: of the model, ``full`` or ``small``."""
 
     framework: str
     model: str
@@ -36,11 +40,13 @@ class Comparison(NamedTuple):
     software: str
     variables: tuple[tuple[str, str], ...] = ()
     arm: str = ""
+    scale: str = FULL
 
     @property
     def reference(self) -> str:
         """What it is compared with: the model, and where there is one the sequence length."""
-        return self.model + (f"-s{self.sequence_length}" if self.sequence_length else "")
+        length = f"-s{self.sequence_length}" if self.sequence_length else ""
+        return self.model + length + (f"-{SMALL}" if self.scale == SMALL else "")
 
     def __str__(self) -> str:
         words = [self.framework, self.reference, self.mode, self.precision, self.compiler]
@@ -81,6 +87,28 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
     return list(found.values())
 
 
+def small(plan: Plan, catalog: Catalog, full: Mapping[str, Comparison]) -> dict[str, Comparison]:
+    """The comparisons of small models that stand for those of ``full`` that were not made, with
+    their names as :func:`names` has them: of all models whose facts say how to make them small."""
+    folder = plan.settings.results / "parity"
+    wanted = [
+        one._replace(scale=SMALL)
+        for name, one in full.items()
+        if SMALL in catalog.models[one.model]["parity"] and not (folder / f"{name}.json").exists()
+    ]
+    return names(plan, catalog, wanted)
+
+
+def describe(plan: Plan, comparisons: Mapping[str, Comparison]) -> str:
+    """How many of them are still to be made, and their time; empty where none is."""
+    folder = plan.settings.results / "parity"
+    missing = [name for name in comparisons if not (folder / f"{name}.json").exists()]
+    if not missing:
+        return ""
+    time_for_it = duration(SECONDS * len(missing))
+    return f"\nCertificates of small models to make, roughly {time_for_it}: {len(missing)}"
+
+
 def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
     """The name of its software, its variables, and its variant where these are not the usual."""
     suite = plan.settings.suite
@@ -119,7 +147,9 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
     found = {}
     for one in wanted:
         asked = request(one.software, plan.settings, plan.place, plan.software)
-        about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+        # The names of those that there were before small ones are what they were.
+        what = one if one.scale == SMALL else one[:-1]
+        about = [what, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
         kind += "-dropout" if one.dropout else ""
         kind += f"-{one.arm}" if one.arm else ""
@@ -145,7 +175,7 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "variant": one.arm or None,
         **common(plan, plan.settings.time_limit),
     }
-    parameters = {"mode": one.mode, "reference": reference}
+    parameters = {"mode": one.mode, "scale": one.scale, "reference": reference}
     return words(named) + of_kind(parameters) + given(one.variables)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...cases.names import columns
-from ...records.parity import Certificate, bound, latest
+from ...records.parity import FULL, Certificate, bound, latest
 from ..columns import (
     COLUMNS,
     NUMBER,
@@ -47,6 +47,7 @@ def _rows(certificate: Certificate) -> Iterator[list[Any]]:
         certificate.sequence_length,
         certificate.arm,
         certificate.variables_text,
+        certificate.scale,
         certificate.status,
         certificate.reason,
     ]
@@ -60,7 +61,8 @@ def _rows(certificate: Certificate) -> Iterator[list[Any]]:
 
 _SUBJECT = shared("framework", "framework_version", "model", "mode", "precision", "compiler")
 _VARIABLES = Column("variables", TEXT, "environment variables that change the arithmetic")
-_CONDITIONS = (*shared("sequence_length", "arm"), _VARIABLES)
+_SCALE = Column("scale", TEXT, "`full`: the model itself; `small`: made small, as its facts say")
+_CONDITIONS = (*shared("sequence_length", "arm"), _VARIABLES, _SCALE)
 _DEVICES = replace(COLUMNS["devices"], hidden=False)
 
 
@@ -97,6 +99,8 @@ def summary_text(certificates: Sequence[Certificate]) -> str:
             devices += ", with dropout"
         if certificate.sequence_length:
             devices += f", length {certificate.sequence_length}"
+        if certificate.scale != FULL:
+            devices += f", {certificate.scale}"
         if conditions := " ".join(filter(None, (certificate.arm, certificate.variables_text))):
             devices += f", {conditions}"
         lines.append(f"{columns(certificate)} {devices}  {_verdict(certificate)}")
@@ -135,6 +139,7 @@ PARITY = Table(
         Column("where", TEXT, "the parameter or layer of the largest error"),
         *shared("framework_version", "accelerator", "sequence_length", "arm"),
         _VARIABLES,
+        _SCALE,
         *shared("status", "reason"),
     ),
     rows=rows,
