@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .cnns import write_narrow_references
+from .cnns import write_small_references
 from .models import references_in, write_references
 
 
@@ -20,9 +20,9 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def narrow_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the references of the narrow CNNs."""
-    return written_once(tmp_path_factory, "narrow-references", write_narrow_references)
+def small_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the references of the CNNs made small."""
+    return written_once(tmp_path_factory, "small-references", write_small_references)
 
 
 def written_once(

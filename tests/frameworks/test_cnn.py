@@ -1,5 +1,5 @@
 """Convolutional networks in each framework: from the same description, the same network. One of
-each family, made narrow, is compared with the reference; of all, the parameters are counted."""
+each family, made small, is compared with the reference; of all, the parameters are counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from framebench.records import parity
 
 from ..conftest import ROOT, build_environment
-from .cnns import CNNS, NARROW
+from .cnns import CNNS, FAMILIES
 from .fork_server import ForkServer
 
 FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/cnn.py"))
@@ -115,10 +115,10 @@ def run(
 
 
 def test_every_family_computes_what_the_reference_does(
-    run: ForkServer, narrow_references: Path
+    run: ForkServer, small_references: Path
 ) -> None:
-    models = COMPARED.get(run.framework, NARROW)
-    folders = [str(narrow_references / model) for model in models]
+    models = COMPARED.get(run.framework, FAMILIES)
+    folders = [str(small_references / model) for model in models]
     (found,) = run(BEFORE.get(run.framework, "") + COMPARE.replace("FOLDERS", repr(folders)))
     assert len(found["errors"]) == 2 * len(models)
     bounds = {"gradients": SINGLE_GRADIENT}

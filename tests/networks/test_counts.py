@@ -11,6 +11,7 @@ import networks
 import pytest
 from framebench.config.catalog import forward_multiply_adds, load_catalog
 from harness.request.declaration import DeclarationError, read_model
+from reference.compute import reduced
 
 from ..conftest import ROOT
 
@@ -101,3 +102,15 @@ def test_what_cannot_be_is_refused_by_the_name_of_its_layer() -> None:
         layers({**convolution, "kernel": 9, "padding": 0})
     with pytest.raises(ValueError, match="two layers are named here"):
         layers(convolution, convolution)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_each_can_be_made_small(name: str) -> None:
+    """With all that its family is made of: as many kinds of layers as it has itself."""
+    small = reduced(MODELS[name])
+    network = networks.describe(small)
+    assert {layer.op for layer in network.layers} >= {
+        layer.op for layer in networks.describe(MODELS[name]).layers
+    } - {"adaptive_average_pool"}
+    assert small["trainable_parameters"] < 300_000
+    assert networks.forward_multiply_adds(network, training=True) < 60e6

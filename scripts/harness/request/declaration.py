@@ -57,14 +57,18 @@ def read_framework(folder: str) -> Framework:
 def read_model(path: str) -> Dict[str, Any]:
     """The facts of a model, over those of its ``base`` in the folder ``bases`` beside it, if it
     names one. Raises :class:`DeclarationError`."""
-    facts = _read(path)
-    if "base" in facts:
-        base = os.path.join(os.path.dirname(path), "bases", f"{facts.pop('base')}.json")
-        facts = _merged(_read(base), facts)
+    facts = _with_base(path, os.path.join(os.path.dirname(path), "bases"))
     for key in ("name", "unit", "trainable_parameters", "sequence_lengths", "inputs"):
         if key not in facts:
             raise DeclarationError(f"{path} lacks the key {key!r}")
     return facts
+
+
+def _with_base(path: str, bases: str) -> Dict[str, Any]:
+    """What stands in a file, over what stands in its base, which may have one of its own."""
+    facts = _read(path)
+    base = facts.pop("base", None)
+    return _merged(_with_base(os.path.join(bases, f"{base}.json"), bases), facts) if base else facts
 
 
 def _merged(base: Dict[str, Any], facts: Dict[str, Any]) -> Dict[str, Any]:

@@ -71,10 +71,14 @@ def load_catalog(root: Path) -> Catalog:
 
 def model_facts(path: Path) -> dict[str, Any]:
     """Of a model's file, over those of its ``base`` in the folder ``bases`` beside it, if it names
-    one: as the harness reads them."""
+    one, which may have one of its own: as the harness reads them."""
+    return _with_base(path, path.parent / "bases")
+
+
+def _with_base(path: Path, bases: Path) -> dict[str, Any]:
     facts: dict[str, Any] = json.loads(path.read_text())
     base = facts.pop("base", None)
-    return _merged(model_facts(path.parent / "bases" / f"{base}.json"), facts) if base else facts
+    return _merged(_with_base(bases / f"{base}.json", bases), facts) if base else facts
 
 
 def _merged(base: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
