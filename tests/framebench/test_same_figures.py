@@ -84,6 +84,7 @@ NEW_COLUMNS = {
     },
     "summary.csv": {"tokens_per_second", "peak_device_memory_bytes", "peak_host_memory_bytes"},
     "efficiency.csv": {"energy_sources"},
+    "parity.csv": {"scale"},
     "split.csv": {"forward_ends"},
     "strong_scaling.csv": {"all_reduce_bus_gbytes_per_second", "verdict"},
     "latency.csv": {
