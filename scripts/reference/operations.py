@@ -150,6 +150,23 @@ def layer_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -
     return normal * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
 
+def rms_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -> Array:
+    """Over the last axis (Zhang and Sennrich 2019, arXiv:1910.07467)."""
+    square = np.mean(x**2, axis=-1, keepdims=True)
+    return x / np.sqrt(square + epsilon) * weights[f"{name}.weight"]
+
+
+def rotated(x: Array, base: float) -> Array:
+    """Rotary position embedding (Su et al. 2021, arXiv:2104.09864) of (.., sequence, size): value i
+    of a position turns with value i + size / 2, by position * base^(-2 i / size)."""
+    length, size = x.shape[-2:]
+    half = size // 2
+    angles = numpy.outer(numpy.arange(length), base ** (-2.0 * numpy.arange(half) / size))
+    cosine, sine = numpy.cos(angles), numpy.sin(angles)
+    first, second = x[..., :half], x[..., half:]
+    return np.concatenate([first * cosine - second * sine, second * cosine + first * sine], axis=-1)
+
+
 def dense(x: Array, weights: dict[str, Array], name: str) -> Array:
     """Over the last axis."""
     rows = np.reshape(x, (-1, x.shape[-1]))
@@ -171,6 +188,16 @@ def relu6(x: Array) -> Array:
 def gelu(x: Array) -> Array:
     """The exact one (Hendrycks and Gimpel 2016, arXiv:1606.08415)."""
     return 0.5 * x * (1 + erf(x / np.sqrt(2)))
+
+
+def gelu_tanh(x: Array) -> Array:
+    """The approximation by tanh, as in GPT-2."""
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def silu(x: Array) -> Array:
+    """x times its logistic function."""
+    return x / (1 + np.exp(-x))
 
 
 def softmax(x: Array) -> Array:

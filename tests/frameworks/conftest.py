@@ -11,6 +11,7 @@ import pytest
 
 from .cnns import write_small_references
 from .models import references_in, write_references
+from .transformers import write_decoder_references
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +24,12 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def small_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the references of the CNNs made small."""
     return written_once(tmp_path_factory, "small-references", write_small_references)
+
+
+@pytest.fixture(scope="session")
+def decoder_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the references of the language models made small."""
+    return written_once(tmp_path_factory, "decoder-references", write_decoder_references)
 
 
 def written_once(

@@ -12,6 +12,7 @@ sys.path.insert(0, SCRIPTS)
 from harness.adapter import Case, Mismatch, Place, Unsupported  # noqa: E402, F401
 from harness.measuring.loading import load_adapter  # noqa: E402
 from harness.measuring.synthetic import make_batch  # noqa: E402
+from harness.request.declaration import read_model  # noqa: E402
 
 FRAMEWORK = os.environ["FRAMEWORK"]
 RANK, ADDRESSES = int(os.environ["RANK"]), os.environ["FRAMEBENCH_ADDRESSES"].split(",")
@@ -20,8 +21,7 @@ SEQUENCE = 16
 
 
 def facts_of(model):  # noqa: ANN001, ANN201
-    with open(f"{SCRIPTS}/models/{model}.json") as file:
-        return json.load(file)
+    return read_model(f"{SCRIPTS}/models/{model}.json")
 
 
 def small_bert(**changes):  # noqa: ANN003, ANN201

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from framebench.records import parity
 
 from ..conftest import ROOT, build_environment
 from .cnns import CNNS, FAMILIES
+from .comparing import beyond, compared
 from .fork_server import ForkServer
 
 FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/cnn.py"))
@@ -29,35 +29,6 @@ COMPARED = {
         "vgg11_bn",
     ),
 }
-#: What a process does before it starts several adapters.
-BEFORE = {
-    # operation by operation, each would be compiled by itself for each shape
-    "jax": """
-import functools
-started = functools.partial(started, compiler="jit")
-""",
-    "pytorch": """
-import torch
-torch.set_num_interop_threads(1)
-torch.set_num_interop_threads = lambda number: None
-""",
-}
-COMPARE = """
-import json
-from harness.kinds.parity import Comparison, compare
-errors = {}
-for folder in FOLDERS:
-    with open(folder + "/facts.json") as file:
-        facts = json.load(file)
-    reference = Comparison(folder)
-    for mode in ("train", "inference"):
-        adapter = started(facts, mode=mode)
-        adapter.build(dict(reference.arrays("batch-0")))
-        errors[f"{facts['name']}, {mode}"] = compare(adapter, reference, print)
-        adapter.stop()
-answer(errors=errors)
-"""
-
 
 #: How many parameters are trained of the model of ``facts``, in frameworks that can build it
 #: without drawing them: of all 35 those are 1.8 billion.
@@ -118,18 +89,8 @@ def test_every_family_computes_what_the_reference_does(
     run: ForkServer, small_references: Path
 ) -> None:
     models = COMPARED.get(run.framework, FAMILIES)
-    folders = [str(small_references / model) for model in models]
-    (found,) = run(BEFORE.get(run.framework, "") + COMPARE.replace("FOLDERS", repr(folders)))
-    assert len(found["errors"]) == 2 * len(models)
-    bounds = {"gradients": SINGLE_GRADIENT}
-    beyond = {
-        (computation, error["quantity"], error["where"]): error["error"]
-        for computation, errors in found["errors"].items()
-        for error in errors
-        if not error["error"]
-        <= bounds.get(error["quantity"], parity.bound("fp32", error["quantity"]))
-    }
-    assert not beyond
+    folders = [small_references / model for model in models]
+    assert not beyond(compared(run, folders), {"gradients": SINGLE_GRADIENT})
 
 
 @pytest.mark.parametrize("run", sorted(COUNTED), indirect=True)

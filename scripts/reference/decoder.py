@@ -1,0 +1,133 @@
+"""Causal language models in float64: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
+arXiv:2302.13971; grouped queries as in Llama 3, arXiv:2407.21783). Normalisation in front of each
+residual. What tells them apart stands in the facts: ``norm`` (``layer`` or ``rms``), ``position``
+(``learned`` or ``rotary``), ``activation`` (``gelu_tanh`` or ``swiglu``), ``bias``, ``tied``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import autograd.numpy as np
+import numpy
+
+from reference.operations import (
+    Array,
+    cross_entropy,
+    gelu_tanh,
+    layer_norm,
+    product,
+    rms_norm,
+    rotated,
+    silu,
+    softmax,
+)
+from reference.weights import Drawn, trainable
+
+
+def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
+    """Every parameter, and how its value for the comparison is drawn."""
+    hyper = facts["hyperparameters"]
+    hidden, inner = hyper["hidden"], hyper["intermediate"]
+    size = hidden // hyper["heads"]
+    found: dict[str, Drawn] = {}
+
+    def linear(name: str, cin: int, cout: int, share: float = 1.0) -> None:
+        found[f"{name}.weight"] = trainable((cin, cout), share * cin**-0.5)
+        if hyper["bias"]:
+            found[f"{name}.bias"] = trainable((cout,), 0.1)
+
+    def norm(name: str) -> None:
+        found[f"{name}.weight"] = trainable((hidden,), 0.1, 1.0)
+        if hyper["norm"] == "layer":
+            found[f"{name}.bias"] = trainable((hidden,), 0.1)
+
+    # small, so that the epsilon of the first normalisation matters
+    found["embeddings.token.weight"] = trainable((hyper["vocabulary"], hidden), 0.05)
+    if hyper["position"] == "learned":
+        found["embeddings.position.weight"] = trainable((hyper["positions"], hidden), 0.05)
+    for layer in range(hyper["layers"]):
+        name = f"layers.{layer}"
+        norm(f"{name}.attention_norm")
+        # queries, keys and values in one product: sharp attention that adds little
+        columns = (hyper["heads"] + 2 * hyper["key_value_heads"]) * size
+        linear(f"{name}.attention.query_key_value", hidden, columns, 1.5)
+        linear(f"{name}.attention.output", hidden, hidden, 0.4)
+        norm(f"{name}.feed_forward_norm")
+        if hyper["activation"] == "swiglu":
+            linear(f"{name}.feed_forward.gate", hidden, inner)
+        linear(f"{name}.feed_forward.up", hidden, inner)
+        linear(f"{name}.feed_forward.down", inner, hidden)
+    norm("norm")
+    if not hyper["tied"]:
+        found["head.weight"] = trainable((hidden, hyper["vocabulary"]), hidden**-0.5)
+    return found
+
+
+def forward(
+    weights: dict[str, Array],
+    batch: dict[str, Any],
+    hyper: dict[str, Any],
+    training: bool,
+    dropout: Callable[[tuple[int, ...]], Any] | None = None,
+) -> list[Array]:
+    """Logits (batch, sequence, vocabulary). ``dropout`` gives factors of a shape, 0 or
+    1 / (1 - rate); None: no dropout."""
+    heads, groups = hyper["heads"], hyper["key_value_heads"]
+    tokens = batch["token_ids"]
+    length = tokens.shape[1]
+    later = numpy.triu(numpy.ones((length, length)), 1)  # what a position must not see
+
+    def drop(x: Array) -> Array:
+        return x if dropout is None or not training else x * dropout(x.shape)
+
+    def norm(x: Array, name: str) -> Array:
+        normalise = layer_norm if hyper["norm"] == "layer" else rms_norm
+        return normalise(x, weights, name, hyper["norm_epsilon"])
+
+    def linear(x: Array, name: str) -> Array:
+        y = product(np.reshape(x, (-1, x.shape[-1])), weights[f"{name}.weight"])
+        if hyper["bias"]:
+            y = y + weights[f"{name}.bias"]
+        return np.reshape(y, (*x.shape[:-1], -1))
+
+    def attention(x: Array, name: str) -> Array:
+        rows, columns = x.shape[0], x.shape[2]
+        every = linear(x, f"{name}.query_key_value")
+        every = np.reshape(every, (rows, length, heads + 2 * groups, columns // heads))
+        every = np.transpose(every, (0, 2, 1, 3))  # batch, heads, sequence, size
+        query, key = every[:, :heads], every[:, heads : heads + groups]
+        value = every[:, heads + groups :]
+        if hyper["position"] == "rotary":
+            query, key = (rotated(x, hyper["rotary_base"]) for x in (query, key))
+        # each head of keys and values serves as many heads of queries that follow one another
+        key, value = (np.repeat(x, heads // groups, axis=1) for x in (key, value))
+        scores = product(query, np.swapaxes(key, 2, 3)) / np.sqrt(query.shape[-1])
+        context = product(drop(softmax(scores - 1e9 * later)), value)
+        context = np.reshape(np.transpose(context, (0, 2, 1, 3)), x.shape)
+        return drop(linear(context, f"{name}.output"))
+
+    def feed_forward(x: Array, name: str) -> Array:
+        up = linear(x, f"{name}.up")
+        if hyper["activation"] == "swiglu":
+            inner = silu(linear(x, f"{name}.gate")) * up
+        else:
+            inner = gelu_tanh(up)
+        return drop(linear(inner, f"{name}.down"))
+
+    embeddings = weights["embeddings.token.weight"]
+    x = embeddings[tokens]
+    if hyper["position"] == "learned":
+        x = x + weights["embeddings.position.weight"][:length]
+    x = drop(x)
+    for layer in range(hyper["layers"]):
+        name = f"layers.{layer}"
+        x = x + attention(norm(x, f"{name}.attention_norm"), f"{name}.attention")
+        x = x + feed_forward(norm(x, f"{name}.feed_forward_norm"), f"{name}.feed_forward")
+    head = np.transpose(embeddings) if hyper["tied"] else weights["head.weight"]
+    words = product(np.reshape(norm(x, "norm"), (-1, x.shape[-1])), head)
+    return [np.reshape(words, (*x.shape[:2], -1))]
+
+
+def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
+    return cross_entropy(outputs[0], batch["labels"])

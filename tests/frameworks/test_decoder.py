@@ -1,0 +1,81 @@
+"""Language models in each framework: one definition for all sizes computes what the reference
+does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from framebench.config.catalog import forward_multiply_adds
+from reference import compute, decoder
+
+from ..conftest import ROOT, build_environment
+from .comparing import beyond, compared
+from .fork_server import ForkServer
+from .models import trained_parameters
+from .transformers import COMPARED, DECODERS
+
+FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/decoder.py"))
+
+#: As published, those of GPT-2 with one array for the embedding and the head.
+PARAMETERS = {
+    "gpt2_small": 124_439_808,
+    "gpt2_medium": 354_823_168,
+    "gpt2_large": 774_030_080,
+    "gpt2_xl": 1_557_611_200,
+    "llama_1b": 1_235_814_400,
+    "llama_8b": 8_030_261_248,
+}
+
+
+@pytest.fixture(scope="module", params=FRAMEWORKS)
+def run(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ForkServer]:
+    framework = request.param
+    python = build_environment(framework)
+    with ForkServer(framework, python, "", tmp_path_factory.mktemp("ranks")) as server:
+        yield server
+
+
+@pytest.mark.parametrize("precision", ["fp32", "amp"])
+def test_every_kind_computes_what_the_reference_does(
+    run: ForkServer, decoder_references: Path, precision: str
+) -> None:
+    folders = [decoder_references / model for model in COMPARED]
+    assert not beyond(compared(run, folders, [precision]))
+
+
+@pytest.mark.parametrize("model", DECODERS)
+def test_the_facts_have_the_published_parameters_and_the_products_of_their_matrices(
+    model: str,
+) -> None:
+    facts = DECODERS[model]
+    assert facts["trainable_parameters"] == trained_parameters(facts) == PARAMETERS[model]
+    hyper = facts["hyperparameters"]
+    matrices = {
+        name: math.prod(one.shape)
+        for name, one in decoder.parameters(facts).items()
+        if len(one.shape) == 2 and not name.startswith("embeddings.")
+    }
+    head = hyper["tied"] * hyper["vocabulary"] * hyper["hidden"]
+    pairs = 2 * hyper["layers"] * hyper["hidden"]  # all positions by all, those hidden, too
+    assert facts["forward_multiply_adds"] == {
+        "per_token": sum(matrices.values()) + head,
+        "per_token_pair": pairs,
+    }
+
+
+@pytest.mark.parametrize("model", COMPARED)
+def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> None:
+    facts = compute.reduced(DECODERS[model])
+    hyper, length = facts["hyperparameters"], 16
+    weights = compute.draw(decoder.parameters(facts), 0)
+    batch = compute.make_batch(facts["inputs"], 1, length, 0, 0)
+    counted = compute.count_multiply_adds(decoder, weights, batch, hyper)
+    matrices = sum(a.size for n, a in weights.items() if a.ndim == 2 and "embeddings" not in n)
+    matrices += hyper["tied"] * hyper["vocabulary"] * hyper["hidden"]
+    polynomial = {"per_token": matrices, "per_token_pair": 2 * hyper["layers"] * hyper["hidden"]}
+    assert counted == forward_multiply_adds({"forward_multiply_adds": polynomial}, length)
