@@ -20,12 +20,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
     parser.add_argument("--model", required=True, type=Path, metavar="FACTS.json")
     parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")
-    parser.add_argument("--small", action="store_true", help="the model as its facts reduce it")
+    parser.add_argument("--reduced", choices=("small", "reduced"), help="how its facts say")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
     given = parser.parse_args()
     facts = read_model(str(given.model))
-    facts = reduced(facts) if given.small else facts
+    facts = reduced(facts, given.reduced) if given.reduced else facts
     write(facts, given.sequence_length, given.seed, given.output)
 
 

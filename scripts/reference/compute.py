@@ -42,12 +42,13 @@ def parity_facts(facts: dict[str, Any], dropout: bool) -> dict[str, Any]:
     return changed
 
 
-def reduced(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts of the model made small, by ``parity.small``: other hyper-parameters and inputs,
-    so that a comparison takes a moment. They say which they were reduced from, and how many
-    parameters are left. Raises KeyError for a model that has no such reduction."""
+def reduced(facts: dict[str, Any], way: str = "small") -> dict[str, Any]:
+    """The facts of the model made smaller, by ``parity.small``, so that a comparison takes a
+    moment, or by ``parity.reduced``, so that one fits into memory: other hyper-parameters and
+    inputs. They say which they were reduced from, and how many parameters are left. Raises KeyError
+    for a model that has no such reduction."""
     small = copy.deepcopy(facts)
-    changes = facts["parity"]["small"]
+    changes = facts["parity"][way]
     small["hyperparameters"].update(changes.get("hyperparameters", {}))
     for item in small["inputs"]:
         item.update(changes.get("inputs", {}).get(item["name"], {}))

@@ -179,6 +179,31 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
     assert "scale=small" in words
 
 
+def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = catalog.load_catalog(ROOT)
+    given = {"suite": "transformers", "frameworks": "pytorch", "results": str(tmp_path)}
+    monkeypatch.chdir(ROOT)
+    plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
+    compared = certify.names(plan, known, certify.comparisons(plan, known))
+    scales = {one.model: one.scale for one in compared.values()}
+    assert scales["gpt2_small"] == "full"
+    assert scales["gpt2_medium"] == "layers=4"
+    name, one = next(item for item in compared.items() if item[1].model == "gpt2_medium")
+    assert "scale=layers=4" in certify.arguments(plan, one, "reference")
+    assert name not in certify.small(plan, known, compared)
+    assert {one.scale for one in certify.small(plan, known, compared).values()} == {"small"}
+
+
+def test_a_certificate_with_fewer_layers_proves_what_it_can(tmp_path: Path) -> None:
+    run = run_in(tmp_path, CASE)
+    certificate_in(tmp_path, CASE, scale="layers=4")
+    assert doubt_of(tmp_path, run) is None
+    certificate_in(tmp_path, CASE, error=0.1, scale="layers=4", started="2032-01-01")
+    assert doubt_of(tmp_path, run) == ("parity", "")
+
+
 OWN = {"MKL_CBWR": "COMPATIBLE"}
 
 

@@ -29,8 +29,13 @@ def definition_of(model: str) -> str:
 
 
 NAMES = sorted(path.name[: -len(".json")] for path in ROOT.glob("scripts/models/*.json"))
-# Those with a definition of their own; BLOCKS stands for all that are described.
-MODELS = [name for name in NAMES if "definition" not in facts_of(name)]
+#: Definitions of many models, which have tests of their own; BLOCKS stands for all CNNs.
+SHARED = ("cnn", "decoder")
+#: One of each other definition.
+MODELS = sorted(
+    {definition_of(name): name for name in reversed(NAMES)}[definition]
+    for definition in {definition_of(name) for name in NAMES} - {*SHARED}
+)
 
 
 def reference_module(model: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from framebench.config.catalog import forward_multiply_adds
+from framebench.config.catalog import forward_multiply_adds, load_catalog
 from reference import compute, decoder
 
 from ..conftest import ROOT, build_environment
@@ -79,3 +79,19 @@ def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> No
     matrices += hyper["tied"] * hyper["vocabulary"] * hyper["hidden"]
     polynomial = {"per_token": matrices, "per_token_pair": 2 * hyper["layers"] * hyper["hidden"]}
     assert counted == forward_multiply_adds({"forward_multiply_adds": polynomial}, length)
+
+
+#: Of float64, for a comparison in less than 8 GiB: see docs/adding-a-model.md.
+LARGEST = 130_000_000
+
+
+@pytest.mark.parametrize("model", [*DECODERS, "bert_base", "bert_large"])
+def test_the_reference_of_no_model_is_too_large(model: str) -> None:
+    facts = load_catalog(ROOT).models[model]
+    if "reduced" in facts["parity"]:
+        assert facts["trainable_parameters"] > LARGEST
+        facts = compute.reduced(facts, "reduced")
+    assert facts["trainable_parameters"] <= LARGEST
+    tokens = [one for one in facts["inputs"] if one["name"] in ("token_ids", "labels")]
+    assert tokens
+    assert {one["below"] for one in tokens} == {facts["hyperparameters"]["vocabulary"]}

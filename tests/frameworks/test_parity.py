@@ -127,28 +127,28 @@ RESNET_MISTAKES = {
 }  # fmt: skip
 
 BERT_MISTAKES = {
-    "dropout left on": [("bert_base.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.1)")],
+    "dropout left on": [("bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.1)")],
     "no gradient clipping": [
         ("adapter.py", '.get("clip_global_norm")', '.get("no such fact")'),
     ],
     "GELU approximated": [
-        ("bert_base.py", "F.gelu(", "functools.partial(F.gelu, approximate='tanh')("),
-        ("bert_base.py", "import torch\n", "import functools\nimport torch\n"),
+        ("bert.py", "F.gelu(", "functools.partial(F.gelu, approximate='tanh')("),
+        ("bert.py", "import torch\n", "import functools\nimport torch\n"),
     ],
     "no loss for the next sentence": [
-        ("bert_base.py", "return masked + F.cross_entropy(next_sentence, ",
+        ("bert.py", "return masked + F.cross_entropy(next_sentence, ",
          "return masked + 0.0 * F.cross_entropy(next_sentence, "),
     ],
     "wrong epsilon of the normalisation": [
-        ("bert_base.py", 'hyper["layer_norm_epsilon"]', "1e-12"),
+        ("bert.py", 'hyper["layer_norm_epsilon"]', "1e-12"),
     ],
-    "wrong epsilon of the optimizer": [("bert_base.py", 'eps=hyper["epsilon"]', "eps=1e-8")],
-    "weight decay in the gradient": [("bert_base.py", "torch.optim.AdamW(", "torch.optim.Adam(")],
+    "wrong epsilon of the optimizer": [("bert.py", 'eps=hyper["epsilon"]', "eps=1e-8")],
+    "weight decay in the gradient": [("bert.py", "torch.optim.AdamW(", "torch.optim.Adam(")],
     "the mask ignored, attention not scaled": [
-        ("bert_base.py", "query, key, value, attn_mask=mask,", "query, key, value, scale=1.0,"),
+        ("bert.py", "query, key, value, attn_mask=mask,", "query, key, value, scale=1.0,"),
     ],
     "one position too far": [
-        ("bert_base.py", "self.position.weight[: token_ids.shape[1]]",
+        ("bert.py", "self.position.weight[: token_ids.shape[1]]",
          "self.position.weight[1 : token_ids.shape[1] + 1]"),
     ],
 }  # fmt: skip
@@ -195,7 +195,7 @@ SIZE_MISTAKES = {
         RESNET, ("resnet50_v1_5.py", "kernel // 2, bias=False", "kernel // 2, bias=True")
     ),
     "untied embeddings": (
-        BERT, ("bert_base.py", "F.linear(masked, self.embeddings.token.weight, ",
+        BERT, ("bert.py", "F.linear(masked, self.embeddings.token.weight, ",
                "F.linear(masked, self.decoder, ")
     ),
 }  # fmt: skip
@@ -206,7 +206,7 @@ def test_another_number_of_parameters_never_runs(
     compare: Compare, model: str, planted: tuple[str, str, str]
 ) -> None:
     untied = (
-        "bert_base.py",
+        "bert.py",
         "        self.pooler",
         "        self.decoder = nn.Parameter(torch.zeros(50, 32))\n        self.pooler",
     )
@@ -216,7 +216,7 @@ def test_another_number_of_parameters_never_runs(
 
 
 def test_finds_dropout_left_off(compare: Compare) -> None:
-    off = ("bert_base.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.0)")
+    off = ("bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.0)")
     assert failed(compare(BERT, off, dropout=True)) == {"dropout"}
 
 

@@ -29,13 +29,7 @@ class Parity(Kind):
 
     parameters = (
         Parameter("mode", one_of("train", "inference"), "", "which computation is compared"),
-        Parameter(
-            "scale",
-            one_of("full", "small"),
-            "",
-            "of the model: its own, or reduced",
-            "full",
-        ),
+        Parameter("scale", str, "", "full, or what makes the model smaller", "full"),
         Parameter(
             "reference",
             os.path.abspath,

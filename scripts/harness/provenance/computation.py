@@ -56,7 +56,7 @@ def digest(framework: str, facts: Mapping[str, Any], precision: str) -> str:
     declared = precisions.load(precision) if precision in precisions.names() else precision
     found = hashlib.sha256(json.dumps([_compared(facts), declared], sort_keys=True).encode())
     shared = os.path.join(os.path.dirname(_HARNESS), "networks")
-    described = _files(shared) if "definition" in facts else ()
+    described = _files(shared) if facts.get("definition") == "cnn" else ()
     modules = ((name, _module(name)) for name in MODULES)
     for name, path in [*_files(framework), *described, *modules]:
         with open(path, "rb") as file:
@@ -74,7 +74,8 @@ def _compared(facts: Mapping[str, Any]) -> Dict[str, Any]:
     kept = {name: None if name in others else value for name, value in own.items()}
     found = {**facts, "hyperparameters": kept}
     if "parity" in facts:  # how it is made small says nothing of what is timed
-        found["parity"] = {key: one for key, one in facts["parity"].items() if key != "small"}
+        ways = ("small", "reduced")
+        found["parity"] = {key: one for key, one in facts["parity"].items() if key not in ways}
     return found
 
 

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from ..plan import targets
-from ..records.parity import SMALL
+from ..records.parity import FULL, SMALL
 from ..runs import certify, probes
 from .call import checked
 from .internals import Wildcards, for_rules
@@ -61,7 +61,8 @@ class Comparisons:
         one, plan = self._references[wildcards.reference], self._work.plan
         words = ["--model", f"{plan.scripts}/models/{one.model}.json"]
         words += ["--seed", str(plan.settings.seed)]
-        words += ["--small"] if one.scale == SMALL else []
+        if one.scale != FULL:
+            words += ["--reduced", SMALL if one.scale == SMALL else certify.REDUCED]
         length = one.sequence_length
         return [*words, "--sequence-length", str(length)] if length else words
 

@@ -24,7 +24,8 @@ from .record_files import (
 from .run import Problem, cause
 
 KIND = "parity"
-#: Of the model that is compared: its own size, or made small as its facts say.
+#: Of the model that is compared: its own size, or made small as its facts say. One that is too
+#: large for the reference has what makes it smaller, ``layers=2`` for example, in place of FULL.
 FULL, SMALL = "full", "small"
 
 #: Whatever the precision: counts are exact, and the outputs are moved by dropout as far as by the
@@ -41,7 +42,7 @@ class Certificate:
     """What one comparison found. ``dropout``: whether it was the one with dropout. ``errors``:
     (quantity, error, where), () unless it is ok. ``arm``: of an A/B test, "" where it is of the
     usual software. ``environment``, ``variables``, ``computation`` and ``machine`` are those of
-    a run. ``scale``: FULL or SMALL."""
+    a run. ``scale``: FULL, SMALL, or what makes the model smaller."""
 
     framework: str
     framework_version: str

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..machine.identities import same
-from .parity import FULL, SMALL, Certificate
+from .parity import Certificate
 from .run import Doubt, Run
 
 FAILED, UNPROVED = "parity", "unproved"
@@ -64,7 +64,7 @@ class Marks:
         with_dropout = run.case.mode == "train" and facts["hyperparameters"].get("dropout")
         needed += [(False, True)] * bool(with_dropout)
         for kind in needed:
-            made = [own[*kind, scale] for scale in (FULL, SMALL) if (*kind, scale) in own]
+            made = [one for (*of, _), one in own.items() if (*of,) == kind]
             if not made:
                 return Doubt(UNPROVED, _why_not(run, found, kind))
             if not any(one.passed for one in made):

@@ -21,13 +21,15 @@ from .commands import common, given, of_kind, words
 
 #: Rough wall time of a small one, most of it for the import and the compiler.
 SECONDS = 10.0
+#: In a model's facts, what makes it fit into memory.
+REDUCED = "reduced"
 
 
 class Comparison(NamedTuple):
     """One framework computing one thing. ``devices`` are 1 or 2: more prove nothing else.
     ``dropout``: with the model's dropout, only whether that acts. ``software``: the name of what it
     runs in; ``variables``: what the ranks are given; ``arm``: of the A/B test that has either for
-    itself, else "". ``scale``: of the model, ``full`` or ``small``."""
+    itself, else "". ``scale``: of the model, see :class:`framebench.records.parity.Certificate`."""
 
     framework: str
     model: str
@@ -77,6 +79,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
             case.sequence_length,
             False,
             *_of_arm(plan, case),
+            scale_of(catalog.models[case.model]),
         )
         add(one)
         if case.mode == "train":
@@ -85,6 +88,12 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
             if catalog.models[case.model]["hyperparameters"].get("dropout"):
                 add(one._replace(dropout=True))
     return list(found.values())
+
+
+def scale_of(facts: Mapping[str, Any]) -> str:
+    """Of a model where it is compared as large as can be."""
+    reduced = facts.get("parity", {}).get(REDUCED, {}).get("hyperparameters", {})
+    return " ".join(f"{name}={value}" for name, value in reduced.items()) or FULL
 
 
 def small(plan: Plan, catalog: Catalog, full: Mapping[str, Comparison]) -> dict[str, Comparison]:
@@ -148,7 +157,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
     for one in wanted:
         asked = request(one.software, plan.settings, plan.place, plan.software)
         # The names of those that there were before small ones are what they were.
-        what = one if one.scale == SMALL else one[:-1]
+        what = one[:-1] if one.scale == FULL else one
         about = [what, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
         kind += "-dropout" if one.dropout else ""

@@ -61,7 +61,11 @@ def _rows(certificate: Certificate) -> Iterator[list[Any]]:
 
 _SUBJECT = shared("framework", "framework_version", "model", "mode", "precision", "compiler")
 _VARIABLES = Column("variables", TEXT, "environment variables that change the arithmetic")
-_SCALE = Column("scale", TEXT, "`full`: the model itself; `small`: made small, as its facts say")
+_SCALE = Column(
+    "scale",
+    TEXT,
+    "`full`: the model itself; `small`: made small, as its facts say; else what made it fit",
+)
 _CONDITIONS = (*shared("sequence_length", "arm"), _VARIABLES, _SCALE)
 _DEVICES = replace(COLUMNS["devices"], hidden=False)
 
