@@ -165,9 +165,9 @@ class Adapter(ABC):
     def build(self, batch: Dict[str, Any]) -> None:
         """Make the model, the optimizer and the step, and copy ``batch`` to the device.
 
-        ``batch`` maps the names of ``facts["inputs"]`` to numpy arrays: images as float32
-        (batch, height, width, channels), everything else as int64. Each rank gets another batch
-        and other dropout, and starts with the same weights, drawn by ``place.seed``."""
+        ``batch`` maps the names of ``facts["inputs"]`` to numpy arrays: normal values as float32
+        (images: batch, height, width, channels), everything else as int64. Each rank gets another
+        batch and other dropout, and starts with the same weights, drawn by ``place.seed``."""
 
     @abstractmethod
     def step(self) -> Any:
@@ -440,7 +440,10 @@ def state_of_modules(model: Any, dense: type) -> Dict[str, Variable]:
         if matrices.get(name):
             unfolded = (tensor.shape[0], *matrices[name])
             return Variable(tensor, CONVOLUTION_OIHW, tensor.requires_grad, unfolded)
-        axes = DENSE_OI if name in matrices else CONVOLUTION_OIHW if tensor.dim() == 4 else SAME
+        # one of a recurrent layer is named weight_ih_l0 and the like
+        dense_or_recurrent = name in matrices or name.rpartition(".")[2].startswith("weight_")
+        convolution = tensor.dim() == 4
+        axes = DENSE_OI if dense_or_recurrent else CONVOLUTION_OIHW if convolution else SAME
         return Variable(tensor, axes, tensor.requires_grad)
 
     named = (*model.named_parameters(), *model.named_buffers())

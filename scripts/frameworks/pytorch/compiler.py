@@ -36,9 +36,14 @@ def compile_module(model: nn.Module) -> None:
     PyTorch's "Where to apply torch.compile" (programming model) recommends ``Module.compile`` and,
     with DistributedDataParallel, the module inside the wrapper; Dynamo still splits the graph at
     the wrapper's buckets, so that all-reduce and backward pass overlap.
+
+    Raises :class:`Unsupported` for a model with recurrent layers.
     """
     import torch._dynamo
 
+    if any(isinstance(layer, nn.RNNBase) for layer in model.modules()):
+        # torch._dynamo.config.allow_rnn is experimental
+        raise Unsupported("TorchDynamo does not trace recurrent layers (nn.LSTM)")
     torch._dynamo.config.suppress_errors = False  # an environment variable may have said otherwise
     # fullgraph: a graph break would leave a part of the model to eager mode, and say nothing
     model.compile(backend="inductor", fullgraph=True)

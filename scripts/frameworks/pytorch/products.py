@@ -4,7 +4,7 @@ watched, not assumed."""
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import torch
 from harness.adapter import Product
@@ -17,17 +17,30 @@ ONE_PRODUCT = {
     *("mm", "addmm", "bmm", "baddbmm", "linear", "_addmm_activation"),
     *("convolution", "cudnn_convolution", "mkldnn_convolution", "mkldnn_linear"),
 }
-# fused attention in all its variants: queries by keys, probabilities by values
-TWO_PRODUCTS = "_scaled_dot_product_"
+# fused attention in all its variants: queries by keys, probabilities by values; recurrent layers:
+# inputs by their weights, the outputs of the step before by theirs
+TWO_PRODUCTS = ("_scaled_dot_product_", "mkldnn_rnn_layer", "_cudnn_rnn")
 
 
 def _attention_flops(query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) -> int:
     return int(sdpa_flop_count(query.shape, key.shape, value.shape))
 
 
-# the only fused attention that PyTorch's counter has no formula for
-CPU_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-FORMULAS = {**flop_registry, CPU_ATTENTION: _attention_flops}
+def _recurrent_flops(x: Tensor, *arguments: Any, **_: Any) -> int:
+    """Of recurrent layers in one kernel: every row of every step by every matrix. Gates stand side
+    by side in a matrix; of several layers, all but the first take what the one before gives."""
+    several = isinstance(arguments[0], list)
+    weights: Sequence[Tensor] = arguments[0] if several else arguments[:2]
+    return 2 * (x.numel() // x.shape[-1]) * sum(w.numel() for w in weights if w.dim() == 2)
+
+
+# those that PyTorch's counter has no formula for
+FORMULAS = {
+    **flop_registry,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops,
+    torch.ops.aten.mkldnn_rnn_layer: _recurrent_flops,
+    torch.ops.aten._cudnn_rnn: _recurrent_flops,
+}
 
 
 class ProductWatch(TorchDispatchMode):

@@ -1,0 +1,49 @@
+"""SuperBench's LSTM: ``nn.LSTM``, with a linear layer on its last step."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+MEMORY_FORMAT = torch.contiguous_format
+
+
+class Classifier(nn.Module):
+    """Features (batch, sequence, features) -> logits (batch, classes)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        features, hidden = hyper["features"], hyper["hidden"]
+        self.lstm = nn.LSTM(features, hidden, hyper["layers"], batch_first=True)
+        self.classifier = nn.Linear(hidden, hyper["classes"])
+
+    def forward(self, features: Tensor) -> Tuple[Tensor]:
+        outputs, _ = self.lstm(features)
+        return (self.classifier(outputs[:, -1]),)
+
+
+def build(facts: Dict[str, Any]) -> nn.Module:
+    return Classifier(facts["hyperparameters"])
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
+    return (batch["features"],)
+
+
+def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+    (logits,) = outputs
+    return F.cross_entropy(logits.float(), batch["labels"])
+
+
+def optimizer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
+    hyper = facts["hyperparameters"]
+    return torch.optim.SGD(
+        model.parameters(),
+        lr=hyper["learning_rate"],
+        momentum=hyper["momentum"],
+        weight_decay=hyper["weight_decay"],
+        fused=True,
+    )

@@ -1,0 +1,73 @@
+"""SuperBench's LSTM in float64 (Hochreiter and Schmidhuber 1997; with a forget gate, Gers et al.
+2000), as ``torch.nn.LSTM`` defines it: two bias vectors a layer; gates in the order input, forget,
+cell, output; from a state of zeros. A linear layer classifies the last step of the last layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import autograd.numpy as np
+import numpy
+
+from reference.operations import Array, cross_entropy, dense, product
+from reference.weights import Drawn, trainable
+
+GATES = 4
+
+
+def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
+    """Every parameter, by PyTorch's names, and how its value for the comparison is drawn."""
+    hyper = facts["hyperparameters"]
+    inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
+    drawn: dict[str, Drawn] = {}
+    for layer in range(hyper["layers"]):
+        # gates far apart from one another, or to exchange two of them would change little
+        drawn[f"lstm.weight_ih_l{layer}"] = trainable((inputs, GATES * hidden), 1.5 * inputs**-0.5)
+        drawn[f"lstm.weight_hh_l{layer}"] = trainable((hidden, GATES * hidden), hidden**-0.5)
+        drawn[f"lstm.bias_ih_l{layer}"] = trainable((GATES * hidden,), 0.3)
+        drawn[f"lstm.bias_hh_l{layer}"] = trainable((GATES * hidden,), 0.3)
+        inputs = hidden
+    drawn["classifier.weight"] = trainable((hidden, classes), 2 * hidden**-0.5)
+    drawn["classifier.bias"] = trainable((classes,), 0.1)
+    return drawn
+
+
+def forward(
+    weights: dict[str, Array],
+    batch: dict[str, Any],
+    hyper: dict[str, Any],
+    training: bool,
+    dropout: Any = None,
+) -> list[Array]:
+    """Logits (batch, classes). There is no dropout."""
+    x = batch["features"]
+    for layer in range(hyper["layers"]):
+        x = _layer(x, weights, layer)
+    return [dense(x[:, -1], weights, "classifier")]
+
+
+def _layer(x: Array, weights: dict[str, Array], layer: int) -> Array:
+    """(batch, sequence, features) -> (batch, sequence, hidden)."""
+    rows, length, features = x.shape
+    recurrent = weights[f"lstm.weight_hh_l{layer}"]
+    biases = weights[f"lstm.bias_ih_l{layer}"] + weights[f"lstm.bias_hh_l{layer}"]
+    # those of all steps in one product: only what comes from the step before needs that step
+    entering = product(np.reshape(x, (-1, features)), weights[f"lstm.weight_ih_l{layer}"]) + biases
+    entering = np.reshape(entering, (rows, length, -1))
+    output = cell = numpy.zeros((rows, len(recurrent)))
+    outputs = []
+    for step in range(length):
+        gates = entering[:, step] + product(output, recurrent)
+        write, keep, new, read = np.split(gates, GATES, axis=1)  # input, forget, cell, output
+        cell = _logistic(keep) * cell + _logistic(write) * np.tanh(new)
+        output = _logistic(read) * np.tanh(cell)
+        outputs.append(output)
+    return np.stack(outputs, axis=1)
+
+
+def _logistic(x: Array) -> Array:
+    return 0.5 * (1 + np.tanh(0.5 * x))
+
+
+def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
+    return cross_entropy(outputs[0], batch["labels"])
