@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,29 +12,31 @@ from framebench.config.catalog import forward_multiply_adds
 from reference import compute, superbench_lstm
 
 from ..conftest import ROOT, build_environment
-from .comparing import beyond, compared
+from .comparing import BEFORE, beyond
 from .fork_server import ForkServer
 from .models import SEQUENCE, facts_of, trained_parameters
 
 MODEL = "superbench_lstm"
 FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob(f"scripts/frameworks/*/{MODEL}.py"))
-#: What a framework's own compiler computes, in the words of refusal where it has none for this.
-COMPILED = """
+#: The errors of both modes, or in which words they are refused.
+COMPARE = """
 import json
 from harness.kinds.parity import Comparison, compare
-with open(f"{SCRIPTS}/frameworks/{FRAMEWORK}/framework.json") as file:
-    compiler = json.load(file)["native_compiler"]
+from harness.measuring.checks import check_products, compiler_proof
 with open("FOLDER/facts.json") as file:
     facts = json.load(file)
 reference = Comparison("FOLDER")
-try:
-    adapter = started(facts, mode="MODE", compiler=compiler)
-    adapter.build(dict(reference.arrays("batch-0")))
-    errors, refused = compare(adapter, reference, print), ""
-    adapter.compiled()
-    adapter.stop()
-except Unsupported as reason:
-    errors, refused = [], str(reason)
+errors, refused = {}, {}
+for mode in ("train", "inference"):
+    try:
+        adapter = started(facts, mode, "PRECISION", "COMPILER")
+        adapter.build(dict(reference.arrays("batch-0")))
+        check_products("PRECISION", adapter.product_dtypes())
+        errors[mode] = compare(adapter, reference, print)
+        compiler_proof(adapter)
+        adapter.stop()
+    except Unsupported as reason:
+        refused[mode] = str(reason)
 answer(errors=errors, refused=refused)
 """
 
@@ -54,20 +57,24 @@ def run(
         yield server
 
 
-@pytest.mark.parametrize("precision", ["fp32", "amp"])
-def test_it_computes_what_the_reference_does(
-    run: ForkServer, reference: Path, precision: str
+@pytest.mark.parametrize(
+    ("precision", "compiled"), [("fp32", False), ("fp32", True), ("amp", False), ("amp", True)]
+)
+def test_it_computes_what_the_reference_does_or_says_why_not(
+    run: ForkServer, reference: Path, precision: str, compiled: bool
 ) -> None:
-    assert not beyond(compared(run, [reference], [precision]))
-
-
-@pytest.mark.parametrize("mode", ["train", "inference"])
-def test_compiled_it_computes_the_same_or_says_why_not(
-    run: ForkServer, reference: Path, mode: str
-) -> None:
-    (found,) = run(COMPILED.replace("FOLDER", str(reference)).replace("MODE", mode))
-    assert bool(found["errors"]) != bool(found["refused"])
-    assert not beyond({mode: ("fp32", found["errors"])})
+    declared = ROOT / "scripts/frameworks" / run.framework / "framework.json"
+    compiler = json.loads(declared.read_text())["native_compiler"] if compiled else "none"
+    script = BEFORE.get(run.framework, "") + COMPARE
+    for word, value in (
+        ("FOLDER", str(reference)), ("PRECISION", precision), ("COMPILER", compiler)
+    ):  # fmt: skip
+        script = script.replace(word, value)
+    (found,) = run(script)
+    assert not found["refused"] or precision == "amp" or compiled, found["refused"]
+    assert all(len(words.split()) >= 4 for words in found["refused"].values())
+    assert len(found["refused"]) + len(found["errors"]) == 2
+    assert not beyond({mode: (precision, errors) for mode, errors in found["errors"].items()})
 
 
 def test_the_facts_have_the_parameters_of_superbench_and_the_products_of_their_matrices() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_CHWO,
+    DENSE_OI,
     SAME,
     Collectives,
     Exchange,
@@ -67,6 +68,8 @@ class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         self._inputs = definition.inputs(tensors)
         paddle.seed(self.place.seed)  # the same weights in every rank
         self._model = definition.build(self.facts)
+        if self._amp:
+            self._devices.require_amp_of(self._model)
         self._network = self._devices.Network(self._model, self._dtype)
         self._network.train() if train else self._network.eval()
         paddle.seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
@@ -143,12 +146,16 @@ class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             if hasattr(layer, "flattened")
         }
 
-        # Paddle's parameters include the running statistics; its dense layers are (in, out)
+        # Paddle's parameters include the running statistics; its dense layers are (in, out),
+        # its recurrent ones (out, in)
         def variable(name: str, tensor: Any) -> Variable:
             trained = not tensor.stop_gradient
             if name in flattened:
                 return Variable(tensor, DENSE_CHWO, trained, (*flattened[name], tensor.shape[1]))
-            return Variable(tensor, CONVOLUTION_OIHW if tensor.ndim == 4 else SAME, trained)
+            # a matrix of a recurrent layer is named weight_ih_l0 and the like
+            recurrent = name.rpartition(".")[2].startswith("weight_")
+            axes = DENSE_OI if recurrent else CONVOLUTION_OIHW if tensor.ndim == 4 else SAME
+            return Variable(tensor, axes, trained)
 
         parameters = self._model.named_parameters()
         return {_shared_name(name): variable(name, tensor) for name, tensor in parameters}

@@ -9,6 +9,7 @@ from typing import Any, Dict, Tuple
 import paddle
 from harness.adapter import Place, Unsupported, require_visible
 from paddle import Tensor, nn
+from paddle.amp.amp_lists import WHITE_LIST
 
 
 def take(place: Place) -> bool:
@@ -45,6 +46,14 @@ def require_amp(dtype: str) -> None:
     if product.dtype != getattr(paddle, dtype):
         said = "; ".join(str(warning.message) for warning in caught)
         raise Unsupported(f"a product under auto_cast is {product.dtype}: {said}")
+
+
+def require_amp_of(model: nn.Layer) -> None:
+    """Raise :class:`Unsupported` where ``model`` has layers whose products ``auto_cast`` leaves in
+    float32."""
+    recurrent = any(isinstance(layer, nn.layer.rnn.RNNBase) for layer in model.sublayers())
+    if recurrent and "rnn" not in WHITE_LIST:
+        raise Unsupported("auto_cast leaves recurrent layers in float32: 'rnn' is not in its list")
 
 
 class Network(nn.Layer):

@@ -19,6 +19,7 @@ WATCHED = {
     "matmul_v2": 1,
     "flash_attn": 2,
     "memory_efficient_attention": 2,
+    "rnn": 1,  # all products of all recurrent layers
 }
 IN_PROGRAMS = {
     "pd_op.conv2d": 1,
@@ -26,6 +27,7 @@ IN_PROGRAMS = {
     "pd_op.matmul": 1,
     "pd_op.flash_attn": 2,
     "pd_op.memory_efficient_attention": 2,
+    "pd_op.rnn": 1,
 }
 COLUMNS = ("float16", "bfloat16", "float32", "other")  # of a line of the statistics
 
@@ -72,6 +74,8 @@ def in_program(program: Any) -> List[Product]:
 
 def _multiply_adds(operation: Any) -> int:
     """Of one product of ``operation``."""
+    if operation.name() == "pd_op.rnn":
+        return _recurrent_multiply_adds(operation)
     first, second = (tuple(value.shape) for value in operation.operands_source()[:2])
     values = math.prod(tuple(operation.results()[0].shape))
     if operation.name().endswith("conv2d"):  # the filter is (out, in of a group, height, width)
@@ -80,3 +84,11 @@ def _multiply_adds(operation: Any) -> int:
         return values * first[-2 if operation.attrs()["transpose_x"] else -1]
     # attention, (batch, sequence, heads, head size): queries by keys, probabilities by values
     return math.prod(first) * second[1]
+
+
+def _recurrent_multiply_adds(operation: Any) -> int:
+    """Every row of every step by every matrix of all layers; gates stand side by side in them."""
+    inputs, _, weights = operation.operands_source()[:3]
+    length, rows, _ = inputs.shape
+    shapes = [tuple(one.shape) for one in weights.get_defining_op().operands_source()]
+    return length * rows * sum(math.prod(shape) for shape in shapes if len(shape) == 2)

@@ -1,0 +1,52 @@
+"""SuperBench's LSTM: ``nn.LSTM``, with a linear layer on its last step."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import paddle
+import paddle.nn.functional as F
+from paddle import Tensor, nn
+
+
+class Classifier(nn.Layer):
+    """Features (batch, sequence, features) -> logits (batch, classes)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden = hyper["hidden"]
+        self.lstm = nn.LSTM(hyper["features"], hidden, num_layers=hyper["layers"])
+        bound = hidden**-0.5  # as in PyTorch, and in this layer of Paddle
+        uniform = nn.initializer.Uniform(-bound, bound)
+        self.classifier = nn.Linear(
+            hidden, hyper["classes"], weight_attr=uniform, bias_attr=uniform
+        )
+
+    def forward(self, features: Tensor) -> Tuple[Tensor]:
+        outputs, _ = self.lstm(features)
+        return (self.classifier(outputs[:, -1]),)
+
+
+def build(facts: Dict[str, Any]) -> nn.Layer:
+    return Classifier(facts["hyperparameters"])
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
+    return (batch["features"],)
+
+
+def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+    (logits,) = outputs
+    return F.cross_entropy(logits.astype("float32"), batch["labels"])
+
+
+def optimizer(model: nn.Layer, facts: Dict[str, Any]) -> paddle.optimizer.Optimizer:
+    hyper = facts["hyperparameters"]
+    return paddle.optimizer.Momentum(
+        learning_rate=hyper["learning_rate"],
+        momentum=hyper["momentum"],
+        # coupled: added to the gradient, on all parameters
+        weight_decay=paddle.regularizer.L2Decay(hyper["weight_decay"]),
+        parameters=model.parameters(),
+        use_multi_tensor=True,  # one update for all parameters, as Momentum's reference says
+    )
