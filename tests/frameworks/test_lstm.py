@@ -14,9 +14,10 @@ from reference import compute, superbench_lstm
 from ..conftest import ROOT, build_environment
 from .comparing import BEFORE, beyond
 from .fork_server import ForkServer
-from .models import SEQUENCE, facts_of, trained_parameters
+from .models import facts_of, trained_parameters
 
 MODEL = "superbench_lstm"
+SEQUENCE = 5  # steps: some compilers take each by itself
 FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob(f"scripts/frameworks/*/{MODEL}.py"))
 #: The errors of both modes, or in which words they are refused.
 COMPARE = """
@@ -29,7 +30,7 @@ reference = Comparison("FOLDER")
 errors, refused = {}, {}
 for mode in ("train", "inference"):
     try:
-        adapter = started(facts, mode, "PRECISION", "COMPILER")
+        adapter = started(facts, mode=mode, precision="PRECISION", compiler="COMPILER")
         adapter.build(dict(reference.arrays("batch-0")))
         check_products("PRECISION", adapter.product_dtypes())
         errors[mode] = compare(adapter, reference, print)

@@ -49,24 +49,26 @@ def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
     return {_XLA_DTYPES[dtype] for dtype in found if dtype in _XLA_DTYPES}
 
 
-def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
-    """All equations, also those of the functions that equations call."""
+def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
+    """All equations, also those of the functions that equations call, and how many ``times`` each
+    is computed: in a scan, at every step of it."""
     for equation in jaxpr.eqns:
-        yield equation
+        yield equation, times
+        steps = equation.params["length"] if equation.primitive.name == "scan" else 1
         for parameter in equation.params.values():
             for inner in parameter if isinstance(parameter, (list, tuple)) else [parameter]:
                 if isinstance(inner, ClosedJaxpr):
-                    yield from _equations(inner.jaxpr)
+                    yield from _equations(inner.jaxpr, times * steps)
                 elif isinstance(inner, Jaxpr):
-                    yield from _equations(inner)
+                    yield from _equations(inner, times * steps)
 
 
 def products(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[Product]:
     """Matrix products and convolutions of ``function``, which is not run. Multiply-adds are from
     the shapes; a convolution's taps in the padding count, as in all such counts."""
-    for equation in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
+    for equation, times in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
         if equation.primitive.name in ("dot_general", "conv_general_dilated"):
-            yield Product(_dtype(equation), _multiply_adds(equation))
+            yield Product(_dtype(equation), times * _multiply_adds(equation))
 
 
 def _dtype(product: JaxprEqn) -> str:
