@@ -41,17 +41,22 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[Product]:
     ``model`` (running statistics) and the random state are left as they were."""
     products: List[Product] = []
 
-    def note(module: nn.Module, original: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
-        output = original(*inputs)
+    def note(module: nn.Module, original: Callable[..., Any], *inputs: Tensor) -> Any:
+        result = original(*inputs)
+        output = result[0] if isinstance(module, nn.LSTM) else result
         if isinstance(module, nn.Conv2d):
             summands = module.weight.numel() // module.weight.shape[0]
+        elif isinstance(module, nn.LSTM):
+            # of all layers: every row of every step by every matrix, whose gates stand side by side
+            matrices = sum(array.numel() for array in module.parameters() if array.dim() == 2)
+            summands = matrices // output.shape[-1]
         else:
             summands = inputs[0].shape[-1]
         dtype = str(output.dtype).replace("oneflow.", "")
         products.append(Product(dtype, output.numel() * summands))
-        return output
+        return result
 
-    kinds = (nn.Conv2d, nn.Linear, Multiplication)
+    kinds = (nn.Conv2d, nn.Linear, nn.LSTM, Multiplication)
     noted = [module for module in model.modules() if isinstance(module, kinds)]
     kept = [buffer.clone() for buffer in model.buffers()]
     state = oneflow.get_rng_state()

@@ -1,0 +1,38 @@
+"""SuperBench's LSTM: ``nn.LSTM``, with a linear layer on its last step."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import oneflow.nn.functional as F
+from oneflow import Tensor, nn
+
+
+class Classifier(nn.Module):
+    """Features (batch, sequence, features) -> logits (batch, classes)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        features, hidden = hyper["features"], hyper["hidden"]
+        self.lstm = nn.LSTM(features, hidden, num_layers=hyper["layers"], batch_first=True)
+        self.classifier = nn.Linear(hidden, hyper["classes"])
+
+    def forward(self, features: Tensor) -> Tuple[Tensor]:
+        outputs, _ = self.lstm(features)
+        return (self.classifier(outputs[:, -1]),)
+
+
+def build(facts: Dict[str, Any]) -> nn.Module:
+    return Classifier(facts["hyperparameters"])
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    return (batch["features"],)
+
+
+def losses(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
+) -> Tuple[Tensor, ...]:
+    """One vector, (batch,), whose mean is the loss."""
+    (logits,) = outputs
+    return (F.cross_entropy(logits.float(), batch["labels"], reduction="none"),)
