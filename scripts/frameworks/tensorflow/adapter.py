@@ -32,6 +32,7 @@ ENDINGS = {
     "embeddings": ".weight",
     "bias": ".bias",
     "gamma": ".weight",
+    "scale": ".weight",
     "beta": ".bias",
     "moving_mean": ".running_mean",
     "moving_variance": ".running_var",

@@ -12,8 +12,9 @@ import keras
 import tensorflow as tf
 from keras import layers
 
+from .transformers import MASKED_SCORE, initializer, tied_logits
+
 INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-MASKED_SCORE = -10000.0  # the authors' value; unlike -1e9 it fits float16
 
 
 def build(facts: Dict[str, Any]) -> keras.Model:
@@ -61,7 +62,7 @@ class Embeddings(layers.Layer):
             layers.Embedding(
                 hyperparameters[rows],
                 hyperparameters["hidden"],
-                embeddings_initializer=_initializer(hyperparameters),
+                embeddings_initializer=initializer(hyperparameters["initializer_range"]),
                 name=own_name,
             )
             for own_name, rows in (
@@ -156,23 +157,14 @@ class TiedDecoder(layers.Layer):
         )
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        flat = tf.reshape(x, (-1, x.shape[-1]))
-        decoder = tf.cast(self.token.embeddings, x.dtype)
-        logits = tf.matmul(flat, decoder, transpose_b=True) + tf.cast(self.bias, x.dtype)
-        return tf.reshape(logits, (-1, tf.shape(x)[1], logits.shape[-1]))
+        return tied_logits(x, self.token, self.bias)
 
 
 def _dense(
     units: int, hyperparameters: Dict[str, Any], name: str, activation: Any = None
 ) -> layers.Dense:
-    return layers.Dense(
-        units, activation=activation, kernel_initializer=_initializer(hyperparameters), name=name
-    )
-
-
-def _initializer(hyperparameters: Dict[str, Any]) -> keras.initializers.Initializer:
-    # A new one for each weight: a Keras initializer repeats its values at every use.
-    return keras.initializers.RandomNormal(stddev=hyperparameters["initializer_range"])
+    drawn = initializer(hyperparameters["initializer_range"])
+    return layers.Dense(units, activation=activation, kernel_initializer=drawn, name=name)
 
 
 def _layer_normalization(hyperparameters: Dict[str, Any], name: str) -> layers.LayerNormalization:

@@ -1,0 +1,198 @@
+"""Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
+arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py).
+
+What has weights has a name, which is theirs in ``adapter.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+from .transformers import MASKED_SCORE, initializer, tied_logits
+
+
+def build(facts: Dict[str, Any]) -> keras.Model:
+    """Token ids (batch, sequence) to float32 logits (batch, sequence, vocabulary)."""
+    hyper = facts["hyperparameters"]
+    token_ids = keras.Input((None,), dtype="int64", name="token_ids")
+    embeddings = Embeddings(hyper, name="embeddings")
+    x, positions = embeddings(token_ids), Positions(hyper)(token_ids)
+    for number in range(hyper["layers"]):
+        x = DecoderLayer(hyper, name=f"layers.{number}")([x, *positions])
+    x = _norm(hyper, "norm")(x)
+    head = TiedHead(embeddings.token)
+    if not hyper["tied"]:
+        head = _dense(hyper["vocabulary"], hyper, "head", bias=False)
+    return keras.Model(token_ids, layers.Activation("linear", dtype="float32")(head(x)))
+
+
+def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
+    return batch["token_ids"]
+
+
+def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
+    """Mean cross entropy over all positions."""
+    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    return tf.reduce_mean(entropy(batch["labels"], logits))
+
+
+class Embeddings(layers.Layer):
+    """Token ids (batch, sequence) to (batch, sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name)
+        self.token = self._embedding(hyper, "token", hyper["vocabulary"])
+        self.position = None
+        if hyper["position"] == "learned":
+            self.position = self._embedding(hyper, "position", hyper["positions"])
+        self.dropout = _dropout(hyper)
+
+    @staticmethod
+    def _embedding(hyper: Dict[str, Any], name: str, rows: int) -> layers.Embedding:
+        drawn = initializer(hyper["initializer_range"])
+        return layers.Embedding(rows, hyper["hidden"], embeddings_initializer=drawn, name=name)
+
+    def call(self, token_ids: tf.Tensor, training: bool = False) -> tf.Tensor:
+        x = self.token(token_ids)
+        if self.position is not None:
+            x += self.position(tf.range(tf.shape(token_ids)[1]))
+        return self.dropout(x, training=training)
+
+
+class Positions(layers.Layer):
+    """Token ids (batch, sequence) to what all layers need of their positions: what is added to the
+    scores (sequence, sequence), so that each sees itself and those before it, and, of rotary
+    positions, cosine and sine of their angles (sequence, size / 2), in float32."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.size = hyper["hidden"] // hyper["heads"]
+        self.base = hyper["rotary_base"] if hyper["position"] == "rotary" else None
+
+    def call(self, token_ids: tf.Tensor) -> List[tf.Tensor]:
+        positions = tf.range(tf.shape(token_ids)[1])
+        later = tf.cast(positions[:, tf.newaxis] < positions, self.compute_dtype) * MASKED_SCORE
+        if self.base is None:
+            return [later]
+        halves = tf.range(self.size // 2, dtype=tf.float32)
+        frequencies = self.base ** (-2.0 / self.size * halves)
+        angles = tf.cast(positions, tf.float32)[:, tf.newaxis] * frequencies
+        return [later, tf.cos(angles), tf.sin(angles)]
+
+
+def rotate(x: tf.Tensor, cosine: tf.Tensor, sine: tf.Tensor) -> tf.Tensor:
+    """(batch, heads, sequence, size) turned in float32; the dtype is kept."""
+    first, second = tf.split(tf.cast(x, tf.float32), 2, axis=-1)
+    turned = [first * cosine - second * sine, second * cosine + first * sine]
+    return tf.cast(tf.concat(turned, axis=-1), x.dtype)
+
+
+class Attention(layers.Layer):
+    """(batch, sequence, hidden) kept."""
+
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name, autocast=False)  # the angles stay in float32
+        hidden, heads, self.groups = (hyper[k] for k in ("hidden", "heads", "key_value_heads"))
+        self.parts = [heads, self.groups, self.groups]
+        self.size = hidden // heads
+        columns = sum(self.parts) * self.size
+        self.query_key_value = _dense(columns, hyper, "query_key_value")
+        # Keras keeps `output` for itself.
+        self.output_dense = _dense(hidden, hyper, "output", _added(hyper))
+        self.dropout = _dropout(hyper)
+
+    def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
+        x, later, *angles = tensors
+        length = tf.shape(x)[1]
+        every = tf.reshape(self.query_key_value(x), (-1, length, sum(self.parts), self.size))
+        query, key, value = tf.split(tf.transpose(every, (0, 2, 1, 3)), self.parts, axis=1)
+        if angles:
+            query, key = rotate(query, *angles), rotate(key, *angles)
+        # The heads of queries that share one of keys stand one below the other, as more rows of the
+        # same product, so that nothing is copied for them.
+        rows = (-1, self.groups, self.parts[0] // self.groups * length, self.size)
+        query = tf.reshape(query * self.size**-0.5, rows)
+        scores = tf.matmul(query, key, transpose_b=True)
+        weights = tf.nn.softmax(tf.reshape(scores, (-1, self.parts[0], length, length)) + later)
+        weights = self.dropout(weights, training=training)
+        context = tf.matmul(tf.reshape(weights, tf.shape(scores)), value)
+        context = tf.reshape(context, (-1, self.parts[0], length, self.size))
+        return self.output_dense(tf.reshape(tf.transpose(context, (0, 2, 1, 3)), tf.shape(x)))
+
+
+class FeedForward(layers.Layer):
+    """(batch, sequence, hidden) kept."""
+
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name)
+        inner = hyper["intermediate"]
+        self.gate = None
+        if hyper["activation"] == "swiglu":
+            self.gate = _dense(inner, hyper, "gate")
+        self.up = _dense(inner, hyper, "up")
+        self.down = _dense(hyper["hidden"], hyper, "down", _added(hyper))
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        up = self.up(x)
+        if self.gate is None:
+            return self.down(tf.nn.gelu(up, approximate=True))
+        return self.down(tf.nn.silu(self.gate(x)) * up)
+
+
+class DecoderLayer(layers.Layer):
+    """Self-attention and feed-forward, each with a normalization in front of it and a residual."""
+
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name, autocast=False)  # the angles stay in float32
+        self.attention_norm = _norm(hyper, "attention_norm")
+        self.attention = Attention(hyper, "attention")
+        self.feed_forward_norm = _norm(hyper, "feed_forward_norm")
+        self.feed_forward = FeedForward(hyper, "feed_forward")
+        self.attention_dropout, self.feed_forward_dropout = _dropout(hyper), _dropout(hyper)
+
+    def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
+        x, *positions = tensors
+        y = self.attention([self.attention_norm(x), *positions], training=training)
+        x += self.attention_dropout(y, training=training)
+        y = self.feed_forward(self.feed_forward_norm(x))
+        return x + self.feed_forward_dropout(y, training=training)
+
+
+class TiedHead(layers.Layer):
+    """The logits, by the token embedding."""
+
+    def __init__(self, token: layers.Embedding) -> None:
+        super().__init__()
+        self.token = token
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        return tied_logits(x, self.token)
+
+
+def _dense(
+    units: int, hyper: Dict[str, Any], name: str, share: float = 1.0, bias: bool = True
+) -> layers.Dense:
+    return layers.Dense(
+        units,
+        use_bias=bias and hyper["bias"],
+        kernel_initializer=initializer(share * hyper["initializer_range"]),
+        name=name,
+    )
+
+
+def _added(hyper: Dict[str, Any]) -> float:
+    """What is added to the residuals starts the smaller, the more layers add to them."""
+    return float((2 * hyper["layers"]) ** -0.5)
+
+
+def _dropout(hyper: Dict[str, Any]) -> layers.Dropout:
+    return layers.Dropout(hyper.get("dropout", 0.0))
+
+
+def _norm(hyper: Dict[str, Any], name: str) -> layers.Layer:
+    kind = {"layer": layers.LayerNormalization, "rms": layers.RMSNormalization}[hyper["norm"]]
+    return kind(epsilon=hyper["norm_epsilon"], name=name)
