@@ -3,14 +3,14 @@ arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .layers import Arrays, cross_entropy, dense, dropout, layer_norm
+from .layers import Arrays, attention, cross_entropy, dense, dropout, keys, layer_norm
 
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
 
@@ -62,12 +62,6 @@ def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
     return {}
 
 
-def _keys(key: Optional[Array], layers: int) -> Iterator[Optional[Array]]:
-    """A key for each dropout, in the order of the forward pass."""
-    count = 1 + DROPOUTS_OF_A_LAYER * layers
-    return iter([None] * count if key is None else jax.random.split(key, count))
-
-
 def _attention(
     parameters: Arrays,
     name: str,
@@ -76,20 +70,13 @@ def _attention(
     hyper: Dict[str, Any],
     key: Optional[Array],
 ) -> Array:
-    """(batch, sequence, hidden) and a mask (batch, 1, 1, sequence) -> (batch, sequence, hidden).
-
-    Written out, since ``jax.nn.dot_product_attention`` has no dropout."""
+    """(batch, sequence, hidden) and a mask (batch, 1, 1, sequence) -> (batch, sequence, hidden)."""
     query, key_of_token, value = (
         dense(parameters, f"{name}.{kind}", x).reshape(*x.shape[:2], hyper["heads"], -1)
         for kind in ("query", "key", "value")
     )
-    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key_of_token).astype(jnp.float32)
-    scores = scores * query.shape[-1] ** -0.5
-    scores = jnp.where(mask, scores, jnp.finfo(jnp.float32).min)
-    probabilities = jax.nn.softmax(scores, axis=-1).astype(x.dtype)
-    probabilities = dropout(probabilities, hyper["dropout"], key)
-    context = jnp.einsum("bhqk,bkhd->bqhd", probabilities, value).reshape(x.shape)
-    return dense(parameters, f"{name}.output", context)
+    context = attention(query, key_of_token, value, mask, hyper["dropout"], key)
+    return dense(parameters, f"{name}.output", context.reshape(x.shape))
 
 
 def _gelu(x: Array) -> Array:
@@ -108,21 +95,21 @@ def forward(
     """Logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
     (batch, 2), in ``dtype``. Dropout in training, with masks drawn from ``key``."""
     epsilon, rate = hyper["layer_norm_epsilon"], hyper["dropout"]
-    keys = _keys(key if train else None, hyper["layers"])
+    drawn = keys(key if train else None, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
     tokens = parameters["embeddings.token.weight"]
     x = tokens[batch["token_ids"]]
     x = x + parameters["embeddings.segment.weight"][batch["segment_ids"]]
     x = x + parameters["embeddings.position.weight"][: x.shape[1]]
     x = layer_norm(parameters, "embeddings.norm", x, epsilon).astype(dtype)
-    x = dropout(x, rate, next(keys))
+    x = dropout(x, rate, next(drawn))
     mask = batch["attention_mask"].astype(bool)[:, None, None, :]  # True: may be attended to
     for layer in range(hyper["layers"]):
         name = f"layers.{layer}"
-        y = _attention(parameters, f"{name}.attention", x, mask, hyper, next(keys))
-        x = x + dropout(y, rate, next(keys))
+        y = _attention(parameters, f"{name}.attention", x, mask, hyper, next(drawn))
+        x = x + dropout(y, rate, next(drawn))
         x = layer_norm(parameters, f"{name}.attention_norm", x, epsilon)
         y = dense(parameters, f"{name}.output", _gelu(dense(parameters, f"{name}.intermediate", x)))
-        x = x + dropout(y, rate, next(keys))
+        x = x + dropout(y, rate, next(drawn))
         x = layer_norm(parameters, f"{name}.output_norm", x, epsilon)
     masked = jnp.take_along_axis(x, batch["masked_positions"][:, :, None], axis=1)
     masked = _gelu(dense(parameters, "transform", masked))

@@ -7,7 +7,7 @@ statistics, softmax and loss are computed in float32, as in jmp's policy
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Tuple
+from typing import Dict, Iterator, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -17,9 +17,10 @@ Arrays = Dict[str, Array]  # by the names that all frameworks share
 
 
 def dense(parameters: Arrays, name: str, x: Array) -> Array:
-    """(.., in) -> (.., out)."""
-    weight, bias = (parameters[f"{name}.{kind}"].astype(x.dtype) for kind in ("weight", "bias"))
-    return jnp.matmul(x, weight) + bias
+    """(.., in) -> (.., out), with a bias where there is one."""
+    y = jnp.matmul(x, parameters[f"{name}.weight"].astype(x.dtype))
+    bias = parameters.get(f"{name}.bias")
+    return y if bias is None else y + bias.astype(x.dtype)
 
 
 def convolution(
@@ -87,6 +88,29 @@ def layer_norm(parameters: Arrays, name: str, x: Array, epsilon: float) -> Array
     return y.astype(x.dtype)
 
 
+def rms_norm(parameters: Arrays, name: str, x: Array, epsilon: float) -> Array:
+    """Divides the last axis by its root mean square."""
+    wide = x.astype(jnp.float32)
+    scale = lax.rsqrt(jnp.square(wide).mean(-1, keepdims=True) + epsilon)
+    return (wide * scale * parameters[f"{name}.weight"]).astype(x.dtype)
+
+
+def attention(
+    query: Array, key: Array, value: Array, mask: Array, rate: float, random: Optional[Array]
+) -> Array:
+    """(batch, sequence, heads, size) kept. What ``mask``, broadcast to (batch, heads, sequence,
+    sequence), has False for is not attended to; dropout of the probabilities, with masks drawn from
+    ``random``.
+
+    Written out, since ``jax.nn.dot_product_attention`` has no dropout."""
+    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key).astype(jnp.float32)
+    scores = scores * query.shape[-1] ** -0.5
+    scores = jnp.where(mask, scores, jnp.finfo(jnp.float32).min)
+    probabilities = jax.nn.softmax(scores, axis=-1).astype(query.dtype)
+    probabilities = dropout(probabilities, rate, random)
+    return jnp.einsum("bhqk,bkhd->bqhd", probabilities, value)
+
+
 def relu(x: Array) -> Array:
     """``jax.nn.relu`` that keeps a NaN on CPUs. There, XLA's kernels make zero of the maximum of
     NaN and zero where a sum follows (jaxlib 0.10.2), and a diverged run had finite losses."""
@@ -99,6 +123,11 @@ def dropout(x: Array, rate: float, key: Optional[Array]) -> Array:
         return x
     kept = jax.random.bernoulli(key, 1.0 - rate, x.shape)
     return jnp.where(kept, x / (1.0 - rate), jnp.zeros_like(x))
+
+
+def keys(key: Optional[Array], count: int) -> Iterator[Optional[Array]]:
+    """A key for each dropout, in the order of the forward pass; None without dropout."""
+    return iter([None] * count if key is None else jax.random.split(key, count))
 
 
 def cross_entropy(logits: Array, labels: Array) -> Array:

@@ -1,0 +1,158 @@
+"""Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
+arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py)."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .layers import Arrays, attention, cross_entropy, dense, dropout, keys, layer_norm, rms_norm
+
+DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
+
+
+def model(facts: Dict[str, Any]) -> Dict[str, Any]:
+    """What the functions below need to know."""
+    hyper: Dict[str, Any] = facts["hyperparameters"]
+    return hyper
+
+
+def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
+    """Weights and embeddings normal with the facts' deviation, those of what is added to the
+    residuals the less, the more layers add to them; biases zero."""
+    hyper = facts["hyperparameters"]
+    hidden, inner = hyper["hidden"], hyper["intermediate"]
+    added = (2 * hyper["layers"]) ** -0.5
+    drawn: Dict[str, np.ndarray] = {}
+
+    def weight(name: str, *shape: int, share: float = 1.0) -> None:
+        deviation = np.float32(share * hyper["initializer_range"])
+        drawn[f"{name}.weight"] = random.standard_normal(shape, np.float32) * deviation
+
+    def linear(name: str, inputs: int, outputs: int, share: float = 1.0) -> None:
+        weight(name, inputs, outputs, share=share)
+        if hyper["bias"]:
+            drawn[f"{name}.bias"] = np.zeros(outputs, np.float32)
+
+    def norm(name: str) -> None:
+        drawn[f"{name}.weight"] = np.ones(hidden, np.float32)
+        if hyper["norm"] == "layer":
+            drawn[f"{name}.bias"] = np.zeros(hidden, np.float32)
+
+    weight("embeddings.token", hyper["vocabulary"], hidden)
+    if hyper["position"] == "learned":
+        weight("embeddings.position", hyper["positions"], hidden)
+    columns = (hyper["heads"] + 2 * hyper["key_value_heads"]) * (hidden // hyper["heads"])
+    for name in (f"layers.{number}" for number in range(hyper["layers"])):
+        norm(f"{name}.attention_norm")
+        linear(f"{name}.attention.query_key_value", hidden, columns)
+        linear(f"{name}.attention.output", hidden, hidden, added)
+        norm(f"{name}.feed_forward_norm")
+        if hyper["activation"] == "swiglu":
+            linear(f"{name}.feed_forward.gate", hidden, inner)
+        linear(f"{name}.feed_forward.up", hidden, inner)
+        linear(f"{name}.feed_forward.down", inner, hidden, added)
+    norm("norm")
+    if not hyper["tied"]:
+        weight("head", hidden, hyper["vocabulary"])
+    return drawn
+
+
+def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
+    """Neither normalisation keeps any."""
+    return {}
+
+
+def _angles(length: int, hyper: Dict[str, Any]) -> Tuple[Array, Array]:
+    """Cosine and sine of each position's angles, (length, 1, size / 2) in float32."""
+    size = hyper["hidden"] // hyper["heads"]
+    frequencies = hyper["rotary_base"] ** (-2.0 / size * jnp.arange(size // 2, dtype=jnp.float32))
+    angles = jnp.arange(length, dtype=jnp.float32)[:, None, None] * frequencies
+    return jnp.cos(angles), jnp.sin(angles)
+
+
+def _rotated(x: Array, angles: Tuple[Array, Array]) -> Array:
+    """(batch, sequence, heads, size) turned in float32; the dtype is kept."""
+    cosine, sine = angles
+    first, second = jnp.split(x.astype(jnp.float32), 2, axis=-1)
+    turned = (first * cosine - second * sine, second * cosine + first * sine)
+    return jnp.concatenate(turned, axis=-1).astype(x.dtype)
+
+
+def _attention(
+    parameters: Arrays,
+    name: str,
+    x: Array,
+    angles: Optional[Tuple[Array, Array]],
+    hyper: Dict[str, Any],
+    key: Optional[Array],
+) -> Array:
+    """(batch, sequence, hidden) kept; each position sees itself and those before it."""
+    heads, groups = hyper["heads"], hyper["key_value_heads"]
+    every = dense(parameters, f"{name}.query_key_value", x)
+    every = every.reshape(*x.shape[:2], heads + 2 * groups, -1)
+    query, key_of_token, value = jnp.split(every, (heads, heads + groups), axis=2)
+    if angles is not None:
+        query, key_of_token = _rotated(query, angles), _rotated(key_of_token, angles)
+    positions = jnp.arange(x.shape[1])
+    # The heads of queries that share one of keys become more rows of the same product, so that
+    # nothing is copied for them: one such row a position.
+    query = jnp.swapaxes(query.reshape(*x.shape[:2], groups, heads // groups, -1), 2, 3)
+    rows = query.reshape(x.shape[0], -1, *key_of_token.shape[2:])
+    seen = jnp.repeat(positions, heads // groups)[:, None] >= positions
+    context = attention(rows, key_of_token, value, seen, hyper.get("dropout", 0.0), key)
+    context = jnp.swapaxes(context.reshape(query.shape), 2, 3)
+    return dense(parameters, f"{name}.output", context.reshape(x.shape))
+
+
+def _feed_forward(parameters: Arrays, name: str, x: Array, hyper: Dict[str, Any]) -> Array:
+    up = dense(parameters, f"{name}.up", x)
+    if hyper["activation"] == "swiglu":
+        inner = jax.nn.silu(dense(parameters, f"{name}.gate", x)) * up
+    else:
+        inner = jax.nn.gelu(up, approximate=True)
+    return dense(parameters, f"{name}.down", inner)
+
+
+def forward(
+    parameters: Arrays,
+    statistics: Arrays,
+    batch: Arrays,
+    key: Optional[Array],
+    hyper: Dict[str, Any],
+    dtype: Any,
+    train: bool,
+) -> Tuple[Tuple[Array, ...], Arrays]:
+    """Logits (batch, sequence, vocabulary) in ``dtype``. Dropout in training, with masks drawn from
+    ``key``."""
+    rate, epsilon = hyper.get("dropout", 0.0), hyper["norm_epsilon"]
+    drawn = keys(key if train else None, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
+    normalised = {"layer": layer_norm, "rms": rms_norm}[hyper["norm"]]
+    tokens = parameters["embeddings.token.weight"]
+    x = tokens[batch["token_ids"]]
+    length, angles = x.shape[1], None
+    if hyper["position"] == "learned":
+        x = x + parameters["embeddings.position.weight"][:length]
+    else:
+        angles = _angles(length, hyper)
+    x = dropout(x.astype(dtype), rate, next(drawn))
+    for name in (f"layers.{number}" for number in range(hyper["layers"])):
+        y = normalised(parameters, f"{name}.attention_norm", x, epsilon)
+        y = _attention(parameters, f"{name}.attention", y, angles, hyper, next(drawn))
+        x = x + dropout(y, rate, next(drawn))
+        y = normalised(parameters, f"{name}.feed_forward_norm", x, epsilon)
+        y = _feed_forward(parameters, f"{name}.feed_forward", y, hyper)
+        x = x + dropout(y, rate, next(drawn))
+    x = normalised(parameters, "norm", x, epsilon)
+    if hyper["tied"]:
+        return (jnp.einsum("bsh,vh->bsv", x, tokens.astype(dtype)),), statistics
+    return (dense(parameters, "head", x),), statistics
+
+
+def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
+    """Mean cross entropy over all positions."""
+    return cross_entropy(outputs[0], batch["labels"])
