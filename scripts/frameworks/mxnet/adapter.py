@@ -4,6 +4,7 @@ its AMP, fused optimizer kernels, the parameter server between ranks."""
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Tuple
 
 from harness.adapter import (
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .steps import Outputs
 
 ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the shared names
+RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
 class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
@@ -138,14 +140,15 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         named = {}
         for prefix, block in _blocks(self._model):
             for own, parameter in block._reg_params.items():
-                dense = isinstance(block, self._mx.gluon.nn.Dense) and own == "weight"
+                kinds = (self._mx.gluon.nn.Dense, self._mx.gluon.rnn.LSTM)
+                dense = isinstance(block, kinds) and own.endswith("weight")
                 convolution = len(parameter.shape) == 4
                 axes = DENSE_OI if dense else CONVOLUTION_OIHW if convolution else SAME
                 unfolded = ()
                 if dense and hasattr(block, "flattened"):  # images: (channels, height, width)
                     axes, unfolded = CONVOLUTION_OIHW, (parameter.shape[0], *block.flattened)
                 # one that is shared has the name of the block that made it, which comes later
-                named[parameter] = (prefix + ENDINGS.get(own, own), axes, unfolded)
+                named[parameter] = (prefix + _shared_name(own), axes, unfolded)
         return {
             name: Variable(parameter.data(), axes, parameter.grad_req != "null", unfolded)
             for parameter, (name, axes, unfolded) in named.items()
@@ -220,3 +223,8 @@ def _blocks(block: Any, prefix: str = "") -> Iterator[Tuple[str, Any]]:
     yield prefix, block
     for name, child in block._children.items():
         yield from _blocks(child, f"{prefix}{name}.")
+
+
+def _shared_name(own: str) -> str:
+    """Of the parameter that a block names ``own``."""
+    return ENDINGS.get(own) or RECURRENT.sub(r"\3_\2h_l\1", own)

@@ -50,14 +50,15 @@ def set_precision(precision: str, device: mx.Context, products: Sequence[str]) -
     that products have. ``products`` are the names of the operators that a model has; those that
     MXNet has not in that dtype on ``device`` stay in float32.
 
-    Raises :class:`Unsupported` where that are all of them."""
+    Raises :class:`Unsupported` where that are all of them, or all recurrent layers of a model that
+    has such: next to them, what else it has is nothing."""
     if precision == "fp32":
         return "float32"
     # what MXNet's AMP has for each device: the other one is refused or ignored there
     dtype = "bfloat16" if device.device_type == "cpu" else "float16"
     reasons = {name: refusal(name, dtype, device) for name in products}
     refused = {name for name, reason in reasons.items() if reason}
-    if refused == set(products):
+    if refused == set(products) or "RNN" in refused:
         raise Unsupported(f"MXNet's products on {device.device_type} in {dtype}: {reasons}")
     # MXNet's list leaves batch_dot to the widest of its operands, and a softmax gives float32
     half = {*amp.list_lp16_ops(DTYPES[dtype]), *products} - refused
@@ -69,16 +70,26 @@ def set_precision(precision: str, device: mx.Context, products: Sequence[str]) -
 def refusal(operator: str, dtype: str, device: mx.Context) -> str:
     """Why MXNet cannot compute ``operator``, a product, in ``dtype`` on ``device``, in its own
     words, found by trying; empty where it can."""
-    shapes = {"Convolution": (1, 8, 3, 3), "FullyConnected": (8, 8), "batch_dot": (1, 8, 8)}
+    one, two = (1, 8, 3, 3), (8, 8)
+    shapes = {
+        "Convolution": (one, one),
+        "FullyConnected": (two, two),
+        "batch_dot": ((1, 8, 8),) * 2,
+        # a step, all weights and biases, the output and the cell before it
+        "RNN": ((1, 1, 8), (4 * 8 * (8 + 8 + 2),), (1, 1, 8), (1, 1, 8)),
+    }
     options: Dict[str, Dict[str, Any]] = {
         "Convolution": {"num_filter": 1, "kernel": (3, 3), "no_bias": True},
         "FullyConnected": {"num_hidden": 8, "no_bias": True},
         "batch_dot": {},
+        "RNN": {"state_size": 8, "num_layers": 1, "mode": "lstm"},
     }
-    operand = mx.nd.ones(shapes[operator], ctx=device)
-    operand = mx.nd.amp_cast(operand, dtype=DTYPES[dtype])
+    operands = [
+        mx.nd.amp_cast(mx.nd.ones(shape, ctx=device), dtype=DTYPES[dtype])
+        for shape in shapes[operator]
+    ]
     try:
-        getattr(mx.nd, operator)(operand, operand, **options[operator]).wait_to_read()
+        getattr(mx.nd, operator)(*operands, **options[operator]).wait_to_read()
     except mx.MXNetError as error:
         return str(error).splitlines()[0].rpartition(": ")[2]  # behind the check that failed
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import mxnet as mx
 from harness.adapter import Mismatch, Product
@@ -15,6 +15,7 @@ from .devices import name_of
 
 Shape = Tuple[int, ...]
 
+GATES = 4  # of an LSTM
 
 # what oneDNN's fusion makes of a product and the operators behind it
 FUSED = {
@@ -24,18 +25,25 @@ FUSED = {
 
 
 def telling(operator: str) -> int:
-    """Which operand of a product tells its size: the weight, or the first of two matrices."""
+    """Which operand of a product tells its size: the weight (of recurrent layers, one vector with
+    all that they have), or the first of two matrices."""
     return 0 if operator == "batch_dot" else 1
 
 
-def multiply_adds(operator: str, operand: Shape, result: Shape, transposed: bool) -> int:
-    """Of one product. ``operand``: the shape of the one that tells; ``transposed``: whether a
-    ``batch_dot`` transposes it."""
+def multiply_adds(
+    operator: str, operand: Shape, result: Shape, attributes: Mapping[str, Any]
+) -> int:
+    """Of one product. ``operand``: the shape of the one that tells; ``attributes``: those of the
+    operator, as values or as text."""
+    if operator == "RNN":
+        length, rows, hidden = result
+        biases = 2 * GATES * hidden * int(attributes["num_layers"])
+        return length * rows * (operand[0] - biases)
     size = 1
     for extent in result:
         size *= extent
     if operator == "batch_dot":
-        return size * operand[-2 if transposed else -1]
+        return size * operand[-2 if str(attributes.get("transpose_a")) in ("True", "1") else -1]
     for extent in operand[1:]:  # the first axis of a weight is that of the outputs
         size *= extent
     return size
@@ -50,9 +58,9 @@ def _watched(operators: Sequence[str], products: List[Product]) -> Iterator[None
         def call(*arguments: Any, **options: Any) -> Any:
             result = originals[name](*arguments, **options)
             operand = arguments[telling(name)]
-            transposed = bool(options.get("transpose_a"))
-            size = multiply_adds(name, operand.shape, result.shape, transposed)
-            products.append(Product(name_of(result.dtype), size))
+            output = result[0] if name == "RNN" else result  # with its states behind it
+            size = multiply_adds(name, operand.shape, output.shape, options)
+            products.append(Product(name_of(output.dtype), size))
             return result
 
         return call
@@ -112,7 +120,7 @@ def compiled(
             operator,
             shapes[_output(operand)],
             shapes[_output(node)],
-            transposed=node.get("attrs", {}).get("transpose_a") in ("True", "1"),
+            node.get("attrs", {}),
         )
         products.append(Product(name_of(dtypes[_output(node)]), size))
     return products

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict
 
 import oneflow
+from harness.adapter import Unsupported
 from oneflow import Tensor, nn
 
 DATA_PARALLEL = {
@@ -21,7 +22,13 @@ def wrap(model: nn.Module) -> nn.Module:
 
 def replicate(model: nn.Module, device: oneflow.device) -> nn.Module:
     """``model`` as one of global tensors, whole in every rank: what OneFlow recommends for
-    data-parallel graphs. Batch normalisation still takes each rank's own statistics."""
+    data-parallel graphs. Batch normalisation still takes each rank's own statistics. Raises
+    :class:`Unsupported` for a model in training whose backward pass OneFlow does not compile."""
+    if model.training and any(isinstance(layer, nn.LSTM) for layer in model.modules()):
+        raise Unsupported(
+            "nn.Graph does not compile the backward pass of nn.LSTM with global tensors: 'Stack "
+            "Grad expects the shape of input tensor is equal to like tensor's'"
+        )
     everywhere = oneflow.placement.all(device.type)
     return model.to_global(placement=everywhere, sbp=oneflow.sbp.broadcast)
 
