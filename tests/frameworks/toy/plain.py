@@ -1,0 +1,162 @@
+"""A framework in plain Python, with all that one can bring. Its device is a clock."""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from typing import Any
+
+from harness.adapter import (
+    Collectives,
+    Exchange,
+    Matmul,
+    MatrixProduct,
+    Numerics,
+    Operators,
+    Product,
+    StepBreakdown,
+    Variable,
+)
+from harness.parts import Part, cut
+
+from . import toy
+from .ring import Ring
+
+PEAK = 1e11  # floating-point operations per second of its products
+NAMES = ("slope", "offset")
+
+
+class PlainToy(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+    """A step is complete :meth:`seconds` after the one before it."""
+
+    PRECISIONS = ("fp32", "amp")
+
+    def start(self) -> None:
+        self.done_at = 0.0
+        several = self.place.world_size > 1
+        self.ring = Ring(self.place.rank, self.place.addresses) if several else None
+
+    def build(self, batch: dict[str, Any]) -> None:
+        # Other data on each device, also of ranks that do not know of each other.
+        node = zlib.crc32(os.environ.get("SLURMD_NODENAME", "").encode())
+        seed = self.place.seed * 1000 + self.place.rank + 100 * self.place.local_rank + 1000 * node
+        self.line = toy.Line(self.case.batch_per_device, seed)
+
+    def seconds(self) -> float:
+        """Of a step."""
+        return 0.0
+
+    def occupy(self, seconds: float) -> None:
+        """The device, behind what it has to do."""
+        self.done_at = max(self.done_at, time.perf_counter()) + seconds
+
+    def step(self) -> tuple[float, float]:
+        self.occupy(self.seconds())
+        return self._train() if self.case.mode == "train" else self._infer(), self.done_at
+
+    def _train(self) -> float:
+        loss, _ = self.line.loss_and_gradients()
+        gradients = self.averaged_gradients()
+        rate = self.facts["hyperparameters"]["learning_rate"]
+        self.line.weights = [w - rate * gradients[i] for i, w in enumerate(self.line.weights)]
+        return loss
+
+    def averaged_gradients(self) -> list[float]:
+        _, gradients = self.line.loss_and_gradients()
+        if self.ring:
+            sums = self.ring.all_reduce(gradients)
+            gradients = [value / self.place.world_size for value in sums]
+        return gradients
+
+    def _infer(self) -> float:
+        outputs = self.line.forward()
+        return sum(outputs) / len(outputs)
+
+    @staticmethod
+    def _wait_until(moment: float) -> None:
+        time.sleep(max(0.0, moment - time.perf_counter()))
+
+    def read(self, handle: tuple[float, float]) -> float:
+        value, done_at = handle
+        self._wait_until(done_at)
+        return value
+
+    def synchronize(self) -> None:
+        self._wait_until(self.done_at)
+
+    def wait(self, mark: tuple[float, float]) -> None:
+        self._wait_until(mark[1])
+
+    def version(self) -> str:
+        return "1.0"
+
+    def device(self) -> str:
+        return f"toy:{self.place.local_rank}"
+
+    def settings(self) -> dict[str, Any]:
+        return {"threads": self.place.threads}
+
+    def trainable_parameters(self) -> int:
+        return len(self.line.weights)
+
+    def products(self, forward_only: bool) -> list[Product]:
+        if self.case.precision == "amp":
+            return [Product("float32"), *20 * [Product("bfloat16")]]
+        return 161 * [Product("float32")]
+
+    def all_reduce(self, value: float) -> float:
+        return self.ring.all_reduce([value])[0] if self.ring else value
+
+    def exchange(self, array: Any) -> Exchange:
+        held = [array]
+
+        def run() -> None:
+            held[0] = self.ring.sum(held[0])
+
+        return Exchange(run, lambda: held[0])
+
+    def weights_checksum(self) -> float:
+        return sum(abs(weight) for weight in self.line.weights)
+
+    def state(self) -> dict[str, Variable]:
+        return {
+            n: Variable(self.to_numpy(w)) for n, w in zip(NAMES, self.line.weights, strict=True)
+        }
+
+    def to_numpy(self, tensor: Any) -> Any:
+        import numpy as np
+
+        return np.asarray(tensor, float)
+
+    def assign(self, arrays: dict[str, Any]) -> None:
+        self.line.weights = [float(arrays[name]) for name in NAMES]
+
+    def raw_gradients(self) -> dict[str, Any]:
+        return dict(zip(NAMES, self.averaged_gradients(), strict=True))
+
+    def logits(self) -> list[Any]:
+        return [self.line.forward()]
+
+    def parts(self) -> list[Part]:
+        """A quarter of a step forward, half of it backward, a quarter for the update."""
+
+        def averaged() -> None:
+            self.occupy(0.75 * self.seconds())
+            self.averaged_gradients()
+            self.occupy(0.5 * self.seconds())
+
+        return cut(
+            forward=lambda: self.occupy(0.25 * self.seconds()),
+            backward=lambda loss: self.occupy(0.5 * self.seconds()),
+            averaged=averaged if self.ring else None,
+            update=lambda: self.occupy(0.25 * self.seconds()),
+        )
+
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+        dtype = "float32" if self.case.precision == "fp32" else "bfloat16"
+        return MatrixProduct(lambda: self.occupy(2 * len(left) ** 3 / PEAK), dtype)
+
+    def stop(self) -> None:
+        if self.ring:
+            self.ring.close()
