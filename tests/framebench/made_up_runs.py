@@ -82,7 +82,8 @@ def repeats(*throughputs: float | None, **changes: Any) -> list[Run]:
 
 def build(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     """The tables of runs, without marks for what has no proof."""
-    return frames.named(frames.build(Inputs(grouping.group(list(runs), None))))
+    built = frames.build(Inputs(grouping.group(list(runs), None)))
+    return {table.name: rows for table, rows in built.items()}
 
 
 def in_markdown(name: str, rows: pd.DataFrame) -> str:

@@ -4,17 +4,21 @@ and its columns explained."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from framebench import cli
-from framebench.tables import declared, registry
+from framebench.report import drawings
+from framebench.report.plots import Look
+from framebench.tables import declared, frames, registry
+from framebench.tables.table import Drawing, Inputs
 
 from .made_up_records import write_records
 
 MODULE = """
 from framebench.tables.columns import CASE_COLUMNS, COUNT, Column, shared
-from framebench.tables.table import Table
+from framebench.tables.table import Drawing, Table
 
 WARMTH = Column("warmth", COUNT, "how warm it was", "K", title="warmth K", marked=True)
 TABLES = (
@@ -25,6 +29,7 @@ TABLES = (
         columns=(*CASE_COLUMNS, WARMTH, *shared("marks")),
         rows=lambda inputs: ([*key.cells, 293, ""] for key in inputs.cases),
         group="Outside",
+        drawings=(Drawing("throughput"),),
         always=True,
     ),
 )
@@ -57,6 +62,7 @@ def test_a_table_is_one_module(
     page = (tmp_path / "report.html").read_text()
     section = page.split('<section id="weather-of-every-case">')[1].split("</section>")[0]
     assert "warmth K" in section
+    assert "<svg" in section
     assert 'href="runs/pytorch' in section, "the way to the records"
     assert cli.main(["lint", "--sources", str(runs), *words]) == 0
     table.write_text(table.read_text().replace(",293,", ",294,", 1))
@@ -76,3 +82,11 @@ def test_two_tables_of_one_name_are_refused(
     with pytest.raises(ValueError, match="two tables have one name"):
         registry.known()
     registry.known.cache_clear()
+
+
+def test_a_drawing_that_there_is_not_is_named() -> None:
+    table = replace(registry.known()["summary"], drawings=(Drawing("cake"),))
+    with pytest.raises(
+        ValueError, match=r"table summary: drawing: found 'cake'; allowed: .*ratios"
+    ):
+        drawings.of_table(table, frames.frame(table, ()), Inputs({}), Look([]))

@@ -27,20 +27,9 @@ from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
 from ..tables import frames, measured, registry
 from ..tables.columns import VERDICT
-from ..tables.declared import scaling
 from ..tables.table import Inputs, Table
 from ..tables.words import words_of
-from . import (
-    failures,
-    html_tables,
-    loss_bars,
-    measured_panels,
-    memory_curves,
-    panels,
-    phase_bars,
-    scaling_curves,
-    setups,
-)
+from . import drawings, failures, html_tables, panels, setups
 from .html_tables import Section
 from .plots import Look, Plot
 from .record_links import Link, Links, to_record
@@ -136,7 +125,7 @@ def render(
             compared_on=_compared_on(runs),
             setups=ran,
             setups_left_out=ran_left_out,
-            plots=_plots(inputs, frames.named(tables), look, link),
+            plots=_plots(inputs, tables, look, link),
             sections=_sections(inputs, tables, Links(cases, link)),
             marks=words_of(tables.values()),
             failures=failed,
@@ -190,7 +179,7 @@ def _sections(inputs: Inputs, tables: Mapping[Table, pd.DataFrame], links: Links
 
 def _plots(
     inputs: Inputs,
-    tables: Mapping[str, pd.DataFrame],
+    tables: Mapping[Table, pd.DataFrame],
     look: Look,
     link: Callable[[Run, str], Link],
 ) -> dict[str, Sequence[tuple[Plot, Sequence[Link]]]]:
@@ -204,32 +193,10 @@ def _plots(
     def alone(plots: Sequence[Plot]) -> list[tuple[Plot, Sequence[Link]]]:
         return [(plot, ()) for plot in plots]
 
-    losses = {scaling.WEAK.name: loss_bars.of_weak_scaling(tables[scaling.WEAK.name])}
     return {
-        "summary": alone(panels.throughput(inputs.cases, look)),
         **{
-            name: alone(scaling_curves.panels(tables[name], look, kind) + losses.get(name, []))
-            for name, kind in scaling.KINDS.items()
-        },
-        "precision_speedup": alone(
-            panels.ratios(tables["precision_speedup"], look, "precision against its baseline")
-        ),
-        "compiler_speedup": alone(
-            panels.ratios(tables["compiler_speedup"], look, "compiled against not compiled")
-        ),
-        **{
-            name: alone(drawn(tables[name]))
-            for name, drawn in phase_bars.DRAWN.items()
-            if name in tables and len(tables[name])
-        },
-        "largest_batch_attempts": alone(
-            memory_curves.panels(tables["largest_batch_attempts"], look)
-            if "largest_batch_attempts" in tables
-            else []
-        ),
-        **{
-            kind: alone(plots)
-            for kind, plots in measured_panels.panels(inputs.others, look).items()
+            table.name: alone(drawings.of_table(table, frame, inputs, look))
+            for table, frame in tables.items()
         },
         "steps": [
             (plot, [link(run, f"record of repeat {run.repeat}")])

@@ -14,14 +14,10 @@ from .selection import left_out
 MAX_ROWS = 30
 
 
-def panels(cases: CaseResults, look: Look) -> dict[str, list[Plot]]:
-    """By kind, a panel for each of its metrics."""
-    return {kind: _panels(kind, some, look) for kind, some in measured.by_kind(cases).items()}
-
-
-def _panels(kind: str, results: Sequence[CaseResult], look: Look) -> list[Plot]:
+def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
+    """A panel for each metric of a kind."""
     metrics: dict[str, list[CaseResult]] = defaultdict(list)
-    for result in results:
+    for result in measured.by_kind(cases)[kind]:
         metrics[result.key.metric].append(result)
     return [_panel(kind, some, look) for some in metrics.values()]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ..cases.names import topology_of
-from ..tables.declared.run_phases import SUITE, TABLE, WORDS
+from ..tables.declared.run_phases import WORDS
 from . import stacked_bars
 from .plots import Plot
 from .selection import is_known, labels, left_out, rows_of, spread, training_first
@@ -90,7 +90,3 @@ def _unit(seconds: float) -> tuple[str, float]:
         if seconds < _MANY * scale:
             return unit, scale
     return "hours", 3600.0
-
-
-#: What is drawn of a table, by its name.
-DRAWN = {SUITE.name: of_suite, TABLE.name: of_cases}

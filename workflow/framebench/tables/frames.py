@@ -26,11 +26,6 @@ def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
     return {table: rows for table, rows in built.items() if table.always or len(rows)}
 
 
-def named(tables: Mapping[Table, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """By name."""
-    return {table.name: rows for table, rows in tables.items()}
-
-
 def frame(table: Table, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
     """The columns of ``table`` in their declared types, whether there are rows or not."""
     values = list(zip(*rows, strict=True)) or [()] * len(table.columns)

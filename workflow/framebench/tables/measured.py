@@ -25,7 +25,7 @@ from .columns import (
     why_no_spread,
 )
 from .results import CaseResult, CaseResults, marks_of
-from .table import Table
+from .table import Drawing, Table
 
 #: Of a case, as far as a kind has it; behind them stand its parameters and the conditions.
 AXES = ("framework", "framework_version", "source", "model", "precision", "compiler", "nodes",
@@ -139,6 +139,7 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         rows=lambda inputs: ([*cells, *_row(result)] for cells, result in by_key.items()),
         keys=names,
         group="Other measurements",
+        drawings=(Drawing("metrics", kind),),
         runs=lambda row: by_key[tuple(row[name] for name in names)].runs,
     )
 

@@ -53,6 +53,15 @@ class Pivot:
     heading: str
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A plot before the rows on the page. ``name``: of those in ``report.drawings``; ``words``:
+    what it is of, where the name does not say."""
+
+    name: str
+    words: str = ""
+
+
 def _case_of(row: Row) -> list[tuple[str, Fields]]:
     return [("", {})]
 
@@ -84,6 +93,7 @@ class Table:
     sectioned: bool = False  # Markdown has a section for each model and mode
     overview: Overview | None = None
     pivot: Pivot | None = None
+    drawings: tuple[Drawing, ...] = ()
     #: Paragraphs about all rows.
     lead: Callable[[Sequence[Row]], Iterable[str]] | None = None
     #: What says what the figures of a row are of.

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...records.searches import SUBJECT
 from ..columns import COUNT, NUMBER, WHOLE, Column, shared
-from ..table import Inputs, Table
+from ..table import Drawing, Inputs, Table
 
 
 def searched(inputs: Inputs) -> Iterator[list[Any]]:
@@ -96,6 +96,7 @@ TRIED = Table(
     ),
     rows=tried,
     group="Memory",
+    drawings=(Drawing("memory"),),
     heading="Largest batch",
 )
 TABLES = (LARGEST, TRIED)

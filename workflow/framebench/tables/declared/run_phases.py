@@ -13,7 +13,7 @@ from ...statistics import descriptive
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, WHOLE, Column, shared
 from ..measured import runs_in
 from ..results import CaseResult
-from ..table import Inputs, Table
+from ..table import Drawing, Inputs, Table
 
 #: Title and meaning of each phase.
 WORDS = {
@@ -101,6 +101,7 @@ SUITE = Table(
     ),
     rows=suite_rows,
     group="Where the time goes",
+    drawings=(Drawing("suite_phases"),),
     heading="Where the wall time went",
     needs="suite_seconds",
     keys=("framework",),
@@ -120,6 +121,7 @@ TABLE = Table(
     ),
     rows=rows,
     group="Where the time goes",
+    drawings=(Drawing("run_phases"),),
     heading="Where the wall time went",
     needs="run_seconds",
 )

@@ -25,7 +25,7 @@ from ..columns import (
 )
 from ..ratios import VERDICT, Sides, ratio, sides, with_verdicts
 from ..results import CaseResult, CaseResults, marks_of
-from ..table import Inputs, Pivot, Table
+from ..table import Drawing, Inputs, Pivot, Table
 
 Rows = Callable[[Inputs], Iterator[tuple[list[Any], Sides | None]]]
 COMMUNICATION = (
@@ -249,7 +249,12 @@ _EFFICIENCY = (
 
 
 def _table(
-    name: str, explanation: str, columns: Sequence[Column], heading: str, rows: Rows
+    name: str,
+    explanation: str,
+    columns: Sequence[Column],
+    heading: str,
+    rows: Rows,
+    drawings: Sequence[Drawing] = (),
 ) -> Table:
     kind = KINDS[name]
     return Table(
@@ -263,6 +268,7 @@ def _table(
         always=True,
         sectioned=True,
         pivot=Pivot(kind.batch, heading),
+        drawings=(Drawing("scaling"), *drawings),
         lead=shared_hardware,
     )
 
@@ -277,6 +283,7 @@ WEAK = _table(
     (*RESULT_COLUMNS, *shared("devices"), *_RATIOS, *losses.COLUMNS, *_EXCHANGE),
     "bsz",
     lambda inputs: weak(inputs.cases, inputs.others),
+    [Drawing("losses")],
 )
 STRONG = _table(
     "strong_scaling",

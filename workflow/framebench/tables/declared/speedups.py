@@ -21,7 +21,7 @@ from ..columns import (
 )
 from ..ratios import VERDICT, Sides, ratio, sides, with_verdicts
 from ..results import UNCOMPILED, CaseResult, marks_of
-from ..table import Fields, Inputs, Table
+from ..table import Drawing, Fields, Inputs, Table
 
 COLUMNS = (
     *RESULT_COLUMNS,
@@ -139,6 +139,7 @@ PRECISIONS = Table(
     rows=lambda inputs: with_verdicts(of_precisions(inputs)),
     group="Speed-ups",
     heading="Precisions",
+    drawings=(Drawing("ratios", "precision against its baseline"),),
     always=True,
     sectioned=True,
     behind=_both_precisions,
@@ -163,6 +164,7 @@ COMPILERS = Table(
     rows=lambda inputs: with_verdicts(of_compilers(inputs)),
     group="Speed-ups",
     heading="Compilers",
+    drawings=(Drawing("ratios", "compiled against not compiled"),),
     always=True,
     sectioned=True,
     behind=_both_compilers,

@@ -20,7 +20,7 @@ from ..columns import (
     why_no_spread,
 )
 from ..results import CaseResult, marks_of
-from ..table import Inputs, Table
+from ..table import Drawing, Inputs, Table
 
 #: Of the interval that :func:`intervals.repeats_for_width` tells the repeats for: from end to end,
 #: as a part of the median.
@@ -124,6 +124,7 @@ SUMMARY = Table(
     ),
     rows=rows,
     group="Results",
+    drawings=(Drawing("throughput"),),
     heading="Throughput",
     always=True,
     sectioned=True,

@@ -1,0 +1,54 @@
+"""The plots of a table: each draws what its declaration asks for, by the name of the drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ..tables.declared import scaling
+from ..tables.table import Drawing, Inputs, Table
+from . import loss_bars, measured_panels, memory_curves, panels, phase_bars, scaling_curves
+from .plots import Look, Plot
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What is drawn: the rows of a table, and what they were made of."""
+
+    table: Table
+    frame: pd.DataFrame
+    inputs: Inputs
+    look: Look
+    words: str
+
+
+#: The repeats of cases of steps or of one kind of measurement; ratios to one; lines over devices;
+#: stacked bars of what losses and times are made of; memory by batch.
+DRAWERS: Mapping[str, Callable[[Drawn], Sequence[Plot]]] = {
+    "throughput": lambda of: panels.throughput(of.inputs.cases, of.look),
+    "metrics": lambda of: measured_panels.panels(of.inputs.others, of.look, of.words),
+    "ratios": lambda of: panels.ratios(of.frame, of.look, of.words),
+    "scaling": lambda of: scaling_curves.panels(of.frame, of.look, scaling.KINDS[of.table.name]),
+    "losses": lambda of: loss_bars.of_weak_scaling(of.frame),
+    "suite_phases": lambda of: phase_bars.of_suite(of.frame),
+    "run_phases": lambda of: phase_bars.of_cases(of.frame),
+    "memory": lambda of: memory_curves.panels(of.frame, of.look),
+}
+
+
+def of_table(table: Table, frame: pd.DataFrame, inputs: Inputs, look: Look) -> list[Plot]:
+    """In the order of the declaration. Raises ValueError for a drawing that there is not."""
+    drawn: list[Plot] = []
+    for drawing in table.drawings:
+        drawer = _drawer(table, drawing)
+        drawn += drawer(Drawn(table, frame, inputs, look, drawing.words))
+    return drawn
+
+
+def _drawer(table: Table, drawing: Drawing) -> Callable[[Drawn], Sequence[Plot]]:
+    if drawing.name not in DRAWERS:
+        allowed = ", ".join(DRAWERS)
+        raise ValueError(f"table {table.name}: drawing: found {drawing.name!r}; allowed: {allowed}")
+    return DRAWERS[drawing.name]
