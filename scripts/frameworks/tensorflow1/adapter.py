@@ -132,7 +132,7 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
             "collective": self._devices.collective(self.place) if several else None,
         }
         if self.case.compiler != "none":
-            found["xla_scope"] = "each block or encoder layer, forward and backward pass apart"
+            found["xla_scope"] = "each block or layer, forward and backward pass apart"
         if train:
             found["fused_optimizer"] = True
             found["loss_scaling"] = self.case.precision == "amp"

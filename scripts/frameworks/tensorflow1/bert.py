@@ -8,10 +8,9 @@ from typing import Any, Dict, List, Tuple
 
 import tensorflow as tf
 
+from . import layers
 from .compiler import Scope
 from .variables import Variables, constant, normal
-
-MASKED_SCORE = -10000.0  # the authors' value; unlike -1e9 it fits float16
 
 
 def variables(facts: Dict[str, Any]) -> Variables:
@@ -61,17 +60,13 @@ def forward(
     # Everything between the embeddings and the heads is (batch x sequence, hidden), so that each
     # dense layer is one MatMul without a reshape.
     def dense(x: tf.Tensor, name: str) -> tf.Tensor:
-        return tf.nn.bias_add(tf.matmul(x, variables[f"{name}.weight"]), variables[f"{name}.bias"])
+        return layers.dense(x, variables, name)
 
     def norm(x: tf.Tensor, name: str) -> tf.Tensor:
-        mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
-        scale, offset = variables[f"{name}.weight"], variables[f"{name}.bias"]
-        return tf.nn.batch_normalization(
-            x, mean, variance, offset, scale, hyper["layer_norm_epsilon"]
-        )
+        return layers.layer_norm(x, variables, name, hyper["layer_norm_epsilon"])
 
     def dropout(x: tf.Tensor) -> tf.Tensor:
-        return tf.nn.dropout(x, rate=hyper["dropout"]) if training else x
+        return layers.dropout(x, hyper["dropout"], training)
 
     def split(x: tf.Tensor) -> tf.Tensor:
         """-> (batch, heads, sequence, hidden / heads)"""
@@ -87,7 +82,7 @@ def forward(
 
     tokens = variables["embeddings.token.weight"]
     with scope():
-        ignored = tf.cast(1 - batch["attention_mask"], tf.float32) * MASKED_SCORE
+        ignored = tf.cast(1 - batch["attention_mask"], tf.float32) * layers.MASKED_SCORE
         ignored = ignored[:, None, None, :]
         x = tf.gather(tokens, batch["token_ids"])
         x += tf.gather(variables["embeddings.segment.weight"], batch["segment_ids"])

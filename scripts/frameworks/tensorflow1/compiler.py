@@ -4,8 +4,8 @@ compiled them.
 Not ``tf.xla.experimental.compile`` nor the session's global JIT: both make one LLVM function of a
 forward or backward pass, and the time that LLVM needs to unroll its loops grows with the square of
 the function's size: many minutes for the training of ResNet-50. Scopes around residual blocks or
-encoder layers, with scopes of their own for their gradients, give it small ones. What stands
-between scopes, the optimizer's arithmetic for example, joins a neighbour.
+layers of a transformer, with scopes of their own for their gradients, give it small ones. What
+stands between scopes, the optimizer's arithmetic for example, joins a neighbour.
 """
 
 from __future__ import annotations

@@ -1,0 +1,33 @@
+"""What the transformers are made of: functions of activations and of variables by their names."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from .variables import Variables
+
+MASKED_SCORE = -10000.0  # the value of BERT's authors; unlike -1e9 it fits float16
+
+
+def dense(x: tf.Tensor, variables: Variables, name: str) -> tf.Tensor:
+    """(rows, in) -> (rows, out), with a bias where there is one."""
+    y = tf.matmul(x, variables[f"{name}.weight"])
+    bias = variables.get(f"{name}.bias")
+    return y if bias is None else tf.nn.bias_add(y, bias)
+
+
+def layer_norm(x: tf.Tensor, variables: Variables, name: str, epsilon: float) -> tf.Tensor:
+    """Normalises the last axis."""
+    mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
+    scale, offset = variables[f"{name}.weight"], variables[f"{name}.bias"]
+    return tf.nn.batch_normalization(x, mean, variance, offset, scale, epsilon)
+
+
+def rms_norm(x: tf.Tensor, variables: Variables, name: str, epsilon: float) -> tf.Tensor:
+    """Divides the last axis by its root mean square."""
+    square = tf.reduce_mean(tf.square(x), axis=-1, keepdims=True)
+    return x * tf.math.rsqrt(square + epsilon) * variables[f"{name}.weight"]
+
+
+def dropout(x: tf.Tensor, rate: float, training: bool) -> tf.Tensor:
+    return tf.nn.dropout(x, rate=rate) if training else x
