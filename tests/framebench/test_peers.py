@@ -240,7 +240,7 @@ def test_ten_steps_have_no_high_percentiles() -> None:
     found = only(made)
     assert [math.isnan(found[name]) for name in ("p95_ms", "p99_ms")] == [True, True]
     assert math.isnan(found["p50_ms"])
-    assert found["note"].endswith("p90 needs 64, p95 needs 130, p99 needs 662")
+    assert found["note"].endswith("p90 needs 64, p95 needs 130, p99 needs 662, p99.9 needs 6636")
     assert "few" in found["marks"].split()
     assert descriptive.percentile(steps, 0.999) is None
 

@@ -88,6 +88,7 @@ NEW_COLUMNS = {
     "split.csv": {"forward_ends"},
     "strong_scaling.csv": {"all_reduce_bus_gbytes_per_second", "verdict"},
     "latency.csv": {
+        *(f"p99_9_ms{end}" for end in ("", "_ci_low", "_ci_high")),
         *(f"{name}_ms_ci_{end}" for name in PERCENTILES for end in ("low", "high")),
         "waited_in",
     },

@@ -397,9 +397,20 @@ def test_step_time_is_the_median_over_the_good_repeats_in_milliseconds() -> None
         run(1.0, mode="train", waited_seconds=(9.0,)),
     ]
     found = only(build(runs)["inference_step_time"])
-    assert (found["samples"], found["note"]) == (3000, "")
+    assert (found["samples"], found["note"]) == (3000, "1000 steps in a repeat: p99.9 needs 6636")
     names = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
     assert [found[name] for name in names] == pytest.approx([1001, 1000, 1800, 1900, 1980])
+
+
+def test_one_step_in_a_thousand_needs_thousands_of_steps() -> None:
+    steps = (0.1,) * 6630 + (0.2,) * 6
+    found = only(build([run(1.0, mode="inference", waited_seconds=steps)])["inference_step_time"])
+    assert (found["p99_ms"], found["p99_9_ms"], found["note"]) == (100, 100, "")
+    fewer = only(
+        build([run(1.0, mode="inference", waited_seconds=steps[1:])])["inference_step_time"]
+    )
+    assert math.isnan(fewer["p99_9_ms"])
+    assert fewer["note"] == "6635 steps in a repeat: p99.9 needs 6636"
 
 
 def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
@@ -409,7 +420,7 @@ def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() 
     assert (found["p50_ms"], found["p90_ms"]) == (100.0, 100.0)
     assert math.isnan(found["p95_ms"])
     assert math.isnan(found["p99_ms"])
-    assert found["note"] == "64 steps in a repeat: p95 needs 130, p99 needs 662"
+    assert found["note"] == "64 steps in a repeat: p95 needs 130, p99 needs 662, p99.9 needs 6636"
 
 
 def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:

@@ -23,7 +23,15 @@ from ..results import CaseResult, marks_of
 from ..table import Inputs, Table
 
 #: The part of the steps that lie at or below each.
-PERCENTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95, "p99_ms": 0.99}
+PERCENTILES = {
+    "p50_ms": 0.5,
+    "p90_ms": 0.9,
+    "p95_ms": 0.95,
+    "p99_ms": 0.99,
+    "p99_9_ms": 0.999,
+}
+#: Beyond this one people see a percentile where a case has enough steps for it.
+_USUAL = 0.99
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
@@ -73,21 +81,28 @@ def _note(result: CaseResult, repeats: Sequence[Sequence[float]], missing: Seque
     if not repeats:
         return "no step times in these records"
     needed = [
-        f"{name.removesuffix('_ms')} needs {descriptive.samples_needed(PERCENTILES[name])}"
-        for name in missing
+        f"{_short(name)} needs {descriptive.samples_needed(PERCENTILES[name])}" for name in missing
     ]
     return f"{min(map(len, repeats))} steps in a repeat: {', '.join(needed)}" if needed else ""
 
 
+def _short(name: str) -> str:
+    """As people write it: p99.9."""
+    return name.removesuffix("_ms").replace("_", ".")
+
+
 def _percentile(name: str, part: float) -> list[Column]:
-    short = name.removesuffix("_ms")
+    short = _short(name)
     meaning = (
-        f"{100 * part:.0f}th percentile of the steps of a repeat, by nearest rank, as the median "
+        f"{100 * part:g}th percentile of the steps of a repeat, by nearest rank, as the median "
         f"over repeats; it needs {descriptive.samples_needed(part)} steps in each"
     )
     check = "percentiles"
     return [
-        Column(name, NUMBER, meaning, "ms", title=f"{short} ms", marked=True, check=check),
+        Column(
+            name, NUMBER, meaning, "ms", title=f"{short} ms", marked=True, check=check,
+            optional=part > _USUAL,
+        ),
         *interval(
             name, f"the {short}", "ms", title="95 % interval", optional=True, check=check,
             why=_why_no_interval(name),
