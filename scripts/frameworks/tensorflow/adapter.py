@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List, Optional, Sequence
@@ -37,6 +38,14 @@ ENDINGS = {
     "moving_mean": ".running_mean",
     "moving_variance": ".running_var",
     "value": "",
+}
+# The path of a weight of a recurrent layer, by its number, and how the shared names begin.
+RECURRENT = re.compile(r"lstm\.l([0-9]+)/(?:lstm_cell/)?(\w+)")
+RECURRENT_KINDS = {
+    "kernel": "weight_ih",
+    "recurrent_kernel": "weight_hh",
+    "bias": "bias_ih",
+    "recurrent_bias": "bias_hh",
 }
 
 
@@ -255,5 +264,8 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
 
 def _shared_name(weight: Any) -> str:
     """Raises KeyError for a weight that no layer of the models has."""
+    recurrent = RECURRENT.fullmatch(weight.path)
+    if recurrent:
+        return f"lstm.{RECURRENT_KINDS[recurrent[2]]}_l{recurrent[1]}"
     layers, _, ending = weight.path.rpartition("/")
     return str(layers.replace("/", ".") + ENDINGS[ending])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List
+from typing import Any, Iterable, Iterator, List, Set
 
 import tensorflow as tf
 from harness.adapter import Product
@@ -14,8 +14,10 @@ PRODUCTS = frozenset(
         "DepthwiseConv2dNative",
         "DepthwiseConv2dNativeBackpropInput",
         "DepthwiseConv2dNativeBackpropFilter",
+        "CudnnRNNV3",  # all products of a recurrent layer, which Keras makes an LSTM's on a GPU
     }
 )
+LOOPS = frozenset({"While", "StatelessWhile"})
 
 
 def products(function: Any) -> List[Product]:
@@ -38,14 +40,51 @@ def products(function: Any) -> List[Product]:
 
 def sized_products(function: Any) -> List[Product]:
     """Those in the graph of a concrete function of a forward pass, with their multiply-adds from
-    the shapes in it."""
-    operations = (op for op in function.graph.get_operations() if op.type in PRODUCTS)
-    return [Product(op.inputs[0].dtype.name, _multiply_adds(op)) for op in operations]
+    the shapes in it; those in a loop, of all its steps together."""
+    return list(_sized(function.graph))
+
+
+def _sized(graph: tf.Graph, times: int = 1) -> Iterator[Product]:
+    for op in _behind(graph.outputs):
+        if op.type in PRODUCTS:
+            yield Product(op.inputs[0].dtype.name, times * _multiply_adds(op))
+        elif op.type in LOOPS:
+            # as traced: in that of its definition, what the loop reads has no shape
+            body = graph._get_function(op.get_attr("body").name).graph
+            yield from _sized(body, times * _steps(op))
+
+
+def _behind(outputs: Iterable[tf.Tensor]) -> Set[tf.Operation]:
+    """All operations that ``outputs`` need: TensorFlow drops the others before it runs a graph.
+    (Keras traces the first step of a recurrent layer in front of its loop, for its shape alone.)"""
+    needed: Set[tf.Operation] = set()
+    waiting = [output.op for output in outputs]
+    while waiting:
+        operation = waiting.pop()
+        if operation not in needed:
+            needed.add(operation)
+            waiting.extend(tensor.op for tensor in operation.inputs)
+    return needed
+
+
+def _steps(loop: tf.Operation) -> int:
+    """Raises ValueError for a loop whose number of steps is not in the graph."""
+    _, limit, *_ = loop.inputs  # behind its counter
+    if limit.op.type == "Max":  # Keras has that of the one length of all sequences
+        limit = limit.op.inputs[0]
+    steps = tf.get_static_value(limit)
+    if steps is None or steps.size != 1:
+        raise ValueError(f"the steps of {loop.name} are not known")
+    return int(steps)
 
 
 def _multiply_adds(product: tf.Operation) -> int:
     """Values of the output times products summed for each. Raises ValueError where that is not
     known for this type of operation or a shape is not."""
+    if product.type == "CudnnRNNV3":
+        inputs, state = (tensor.shape for tensor in product.inputs[:2])
+        gates = 4 * state[-1]
+        return inputs[:-1].num_elements() * gates * (inputs[-1] + state[-1])
     first, second = (tensor.shape for tensor in product.inputs)
     if product.type == "Conv2D":  # filters (height, width, in, out)
         summed = second[:-1].num_elements()

@@ -1,0 +1,85 @@
+"""SuperBench's LSTM: Keras's own layers, with a dense layer on the last step."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+
+class LSTM(layers.LSTM):
+    """With a second bias vector, as ``torch.nn.LSTM``, cuDNN and the other frameworks have: Keras
+    keeps one. What a step adds is the sum of both, taken once for all steps."""
+
+    def build(self, sequences_shape: Tuple[Optional[int], ...]) -> None:
+        super().build(sequences_shape)
+        self.recurrent_bias = self.add_weight(
+            shape=(4 * self.units,), initializer=self.bias_initializer, name="recurrent_bias"
+        )
+
+    def inner_loop(self, *arguments: Any, **options: Any) -> Any:
+        cell, own = self.cell, self.cell.bias
+        cell.bias = tf.convert_to_tensor(own) + tf.convert_to_tensor(self.recurrent_bias)
+        try:
+            return super().inner_loop(*arguments, **options)
+        finally:
+            cell.bias = own
+
+
+class Classifier(keras.Model):
+    """Features (batch, sequence, features) to float32 logits (batch, classes)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden, count = hyper["hidden"], hyper["layers"]
+        self.recurrent = [
+            LSTM(
+                hidden,
+                kernel_initializer=_uniform(hidden),
+                recurrent_initializer=_uniform(hidden),
+                bias_initializer=_uniform(hidden),
+                unit_forget_bias=False,  # else the forget gate's part of the bias starts at 1
+                return_sequences=layer + 1 < count,
+                name=f"lstm.l{layer}",
+            )
+            for layer in range(count)
+        ]
+        self.classifier = layers.Dense(
+            hyper["classes"],
+            kernel_initializer=_uniform(hidden),
+            bias_initializer=_uniform(hidden),
+            name="classifier",
+        )
+        for layer, inputs in zip(self.recurrent, [hyper["features"]] + [hidden] * (count - 1)):
+            layer.build((None, None, inputs))
+        self.classifier.build((None, hidden))
+        self.built = True
+
+    def call(self, features: tf.Tensor, training: bool = False) -> tf.Tensor:
+        x = features
+        for layer in self.recurrent:
+            x = layer(x, training=training)
+        return tf.cast(self.classifier(x), tf.float32)
+
+
+def _uniform(hidden: int) -> keras.initializers.Initializer:
+    """As in PyTorch. A new one for each array: a Keras initializer repeats its values."""
+    bound = hidden**-0.5
+    return keras.initializers.RandomUniform(-bound, bound)
+
+
+def build(facts: Dict[str, Any]) -> keras.Model:
+    return Classifier(facts["hyperparameters"])
+
+
+def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
+    return batch["features"]
+
+
+def loss(outputs: tf.Tensor, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
+    """Mean cross entropy over the batch."""
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=batch["labels"], logits=outputs)
+    )
