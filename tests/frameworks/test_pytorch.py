@@ -240,6 +240,42 @@ answer(reason=raised(Unsupported, lambda: started(small_bert(), compiler="induct
     assert "no-such-compiler" in str(found["reason"])
 
 
+def test_a_mode_of_the_compiler_that_had_no_effect_is_a_mismatch(run: ForkServer) -> None:
+    (found,) = run("""
+import torch._inductor.config
+torch._inductor.config.compile_threads = 1
+adapter = built(small_bert(layers=0), mode="inference", compiler="inductor:max-autotune")
+outputs = adapter.outputs()
+weights = {name: 2 * array for name, array in adapter.weights().items()}
+adapter.load_weights(weights)
+changed = any((a != b).any() for a, b in zip(outputs, adapter.outputs()))
+from torch._dynamo.utils import counters
+tuned = adapter.compiled()["autotuned"]
+counters["inductor"].clear()
+answer(tuned=tuned, changed=changed, untuned=raised(Mismatch, adapter.compiled))
+""")
+    assert found["tuned"] > 0
+    assert found["changed"], "weights that are loaded later are not those that were frozen"
+    assert "no product to choose a kernel for" in str(found["untuned"])
+
+
+@pytest.mark.parametrize(
+    ("compiler", "mode", "reason"),
+    [
+        ("inductor:max-autotune", "train", "for inference only"),
+        ("inductor:reduce-overhead", "inference", "CUDA graphs, which a CPU does not have"),
+    ],
+)
+def test_a_mode_of_the_compiler_that_has_nothing_to_do_is_unsupported(
+    run: ForkServer, compiler: str, mode: str, reason: str
+) -> None:
+    (found,) = run(
+        f"answer(reason=raised(Unsupported, "
+        f"lambda: started(small_bert(), mode={mode!r}, compiler={compiler!r})))"
+    )
+    assert reason in str(found["reason"])
+
+
 def test_inference_gives_logits_without_gradient(run: ForkServer) -> None:
     (found,) = run("""
 import torch

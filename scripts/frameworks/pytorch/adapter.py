@@ -45,7 +45,7 @@ class PyTorchAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         self._cuda = self._device.type == "cuda"
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
-            compiler.require(self._device)
+            compiler.require(self.case.compiler, self._device, self.case.mode == "train")
         self._definition: Any = self.definition()
         several = self.place.world_size > 1
         self._process_group = parallel.join(self._device, self.place) if several else None
@@ -59,7 +59,7 @@ class PyTorchAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         self._model = definition.build(self.facts).to(self._device).train(train)
         torch.manual_seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
         if self.case.compiler != "none":
-            self._compiler.compile_module(self._model)
+            self._compiler.compile_module(self._model, self.case.compiler)
         if not train:
             self._step = self._steps.inference(lambda: self._forward(self._model))
             return
@@ -161,7 +161,7 @@ class PyTorchAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         return self._products.watch(self._model, lambda: self._forward(eager), self._device)
 
     def compiled(self) -> Dict[str, Any]:
-        return self._compiler.proof()
+        return self._compiler.proof(self.case.compiler)
 
     def exchange(self, array: Any) -> Exchange:
         tensor = self._torch.from_numpy(array).to(self._device)

@@ -1,4 +1,5 @@
-"""TorchInductor: whether it can run here, and proof that it did.
+"""TorchInductor and its modes (``inductor:MODE``, those of ``torch.compile``): whether it can run
+here, and proof that it did.
 
 Dynamo and Inductor take seconds to import, so only a run that compiles does."""
 
@@ -6,18 +7,31 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import torch
 from harness.adapter import Mismatch, Unsupported
 from torch import nn
 
 TRITON_CAPABILITY = (7, 0)
+AUTOTUNED, GRAPHS = "max-autotune", "reduce-overhead"
 
 
-def require(device: torch.device) -> None:
-    """Raise :class:`Unsupported` where TorchInductor has nothing to generate code with."""
+def _mode(name: str) -> Optional[str]:
+    """Of a compiler's name."""
+    return name.partition(":")[2] or None
+
+
+def require(name: str, device: torch.device, train: bool) -> None:
+    """Raise :class:`Unsupported` where TorchInductor has nothing to generate code with, or its mode
+    nothing to do."""
     if device.type == "cpu":
+        if _mode(name) == GRAPHS:
+            raise Unsupported(f"TorchInductor's {GRAPHS} is CUDA graphs, which a CPU does not have")
+        if _mode(name) == AUTOTUNED and train:
+            raise Unsupported(
+                f"TorchInductor's {AUTOTUNED} on a CPU has kernels for inference only"
+            )
         import torch._inductor.config as inductor
 
         compilers = [name for name in inductor.cpp.cxx if name]
@@ -30,7 +44,7 @@ def require(device: torch.device) -> None:
         raise Unsupported(f"Triton needs compute capability {TRITON_CAPABILITY} or newer")
 
 
-def compile_module(model: nn.Module) -> None:
+def compile_module(model: nn.Module, name: str) -> None:
     """Compile ``model`` in place, before DistributedDataParallel wraps it.
 
     PyTorch's "Where to apply torch.compile" (programming model) recommends ``Module.compile`` and,
@@ -44,15 +58,21 @@ def compile_module(model: nn.Module) -> None:
     if any(isinstance(layer, nn.RNNBase) for layer in model.modules()):
         # torch._dynamo.config.allow_rnn is experimental
         raise Unsupported("TorchDynamo does not trace recurrent layers (nn.LSTM)")
+    if _mode(name) == AUTOTUNED and not model.training:
+        # Its kernels for CPUs are for constant weights: torch.compile's page on CPUs.
+        import torch._inductor.config as inductor
+
+        inductor.freezing = True
     torch._dynamo.config.suppress_errors = False  # an environment variable may have said otherwise
     # fullgraph: a graph break would leave a part of the model to eager mode, and say nothing
-    model.compile(backend="inductor", fullgraph=True)
+    model.compile(backend="inductor", fullgraph=True, mode=_mode(name))
 
 
-def proof() -> Dict[str, Any]:
+def proof(name: str) -> Dict[str, Any]:
     """Counts of what was compiled since the process started.
 
-    Raises :class:`Mismatch` where nothing was, e.g. under ``TORCHDYNAMO_DISABLE``."""
+    Raises :class:`Mismatch` where nothing was, e.g. under ``TORCHDYNAMO_DISABLE``, or where the
+    mode had no effect."""
     from torch._dynamo.utils import counters
     from torch._inductor import metrics
 
@@ -66,4 +86,13 @@ def proof() -> Dict[str, Any]:
     whole = found["frames_compiled"] == found["frames"] and not found["graph_breaks"]
     if not (found["unique_graphs"] and found["kernels"] and whole):
         raise Mismatch(f"torch.compile did not compile the whole model: {found}")
+    mode = _mode(name)
+    if mode == AUTOTUNED:
+        found["autotuned"] = counters["inductor"]["select_algorithm_autotune"]
+        if not found["autotuned"]:
+            raise Mismatch(f"{AUTOTUNED} had no product to choose a kernel for: {found}")
+    if mode == GRAPHS:
+        found["cuda_graphs_skipped"] = counters["inductor"]["cudagraph_skips"]
+        if found["cuda_graphs_skipped"]:
+            raise Mismatch(f"parts of the model are in no CUDA graph: {found}")
     return found
