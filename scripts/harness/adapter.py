@@ -106,12 +106,16 @@ class Variable(NamedTuple):
 
     ``unfolded`` is of a dense layer behind images that were flattened with their channels first,
     where the shared layout has them last: the shape of its matrix with channels, height and width
-    as axes of their own, which ``axes`` permute."""
+    as axes of their own, which ``axes`` permute.
+
+    ``gates`` is of a recurrent layer whose gates stand side by side in another order on the last
+    axis: which of them the input, forget, cell and output gate of the shared layout are."""
 
     tensor: Any
     axes: Axes = SAME
     trainable: bool = True
     unfolded: Tuple[int, ...] = ()
+    gates: Tuple[int, ...] = ()
 
 
 class Product(NamedTuple):
@@ -245,7 +249,7 @@ class Adapter(ABC):
         """Every trainable parameter as a float32 numpy copy, by its name and in the layout that
         all frameworks share: convolutions (height, width, in, out), dense layers (in, out)."""
         return {
-            name: _shared(self.to_numpy(variable.tensor), variable)
+            name: in_shared_layout(self.to_numpy(variable.tensor), variable)
             for name, variable in self.state().items()
             if variable.trainable
         }
@@ -254,7 +258,7 @@ class Adapter(ABC):
         """The running statistics of batch normalisation, as :meth:`weights` has parameters; {} of a
         model without."""
         return {
-            name: _shared(self.to_numpy(variable.tensor), variable)
+            name: in_shared_layout(self.to_numpy(variable.tensor), variable)
             for name, variable in self.state().items()
             if not variable.trainable
         }
@@ -370,7 +374,7 @@ class Numerics(Capability):
         gradients, state = self.raw_gradients(), self.state()
         scale = self.loss_scale()
         return {
-            name: _shared(self.to_numpy(tensor), state[name]) / scale
+            name: in_shared_layout(self.to_numpy(tensor), state[name]) / scale
             for name, tensor in gradients.items()
         }
 
@@ -475,7 +479,7 @@ def _shape(variable: Variable) -> Tuple[int, ...]:
     return tuple(int(extent) for extent in variable.tensor.shape)
 
 
-def _shared(array: Any, variable: Variable) -> Any:
+def in_shared_layout(array: Any, variable: Variable) -> Any:
     """A copy of ``array``, laid out as the tensor of ``variable``, in the shared layout."""
     import numpy as np
 
@@ -484,13 +488,26 @@ def _shared(array: Any, variable: Variable) -> Any:
         array = unfolded.reshape(-1, unfolded.shape[-1])
     elif variable.axes:
         array = array.transpose(variable.axes)
-    return np.array(array, np.float32, order="C")
+    return np.array(_ordered(array, variable.gates), np.float32, order="C")
+
+
+def _ordered(array: Any, gates: Sequence[int]) -> Any:
+    """``array`` with the ``gates`` on its last axis in that order."""
+    import numpy as np
+
+    if not gates:
+        return array
+    parts = np.split(array, len(gates), axis=-1)
+    return np.concatenate([parts[gate] for gate in gates], axis=-1)
 
 
 def _own(array: Any, variable: Variable) -> Any:
-    """What :func:`_shared` made ``array`` of. Raises ValueError where their shapes do not fit."""
+    """What :func:`in_shared_layout` made ``array`` of. Raises ValueError where their shapes do not
+    fit."""
     import numpy as np
 
+    if variable.gates:
+        array = _ordered(array, [int(gate) for gate in np.argsort(variable.gates)])
     if not variable.axes:
         return array
     if variable.unfolded:

@@ -131,6 +131,21 @@ def test_a_dense_layer_behind_images_has_their_channels_last_in_the_shared_layou
         adapter.load_weights({"rows": weights, "columns": weights.T})
 
 
+class Recurrent(Numpy):
+    """Its model is a matrix whose gates stand as output, input, forget and cell."""
+
+    def state(self) -> dict[str, Variable]:
+        return {"matrix": Variable(np.zeros((3, 8)), gates=(1, 2, 3, 0))}
+
+
+def test_gates_have_one_order_in_the_shared_layout() -> None:
+    adapter = Recurrent()
+    weights = np.arange(24, dtype=np.float32).reshape(3, 8)
+    adapter.load_weights({"matrix": weights})
+    assert adapter.arrays["matrix"][0].tolist() == [6, 7, 0, 1, 2, 3, 4, 5]
+    assert np.array_equal(adapter.gradients()["matrix"], weights)
+
+
 def test_weights_are_copies() -> None:
     adapter, weights = Numpy(), shared()
     adapter.load_weights(weights)

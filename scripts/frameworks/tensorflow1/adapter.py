@@ -18,6 +18,7 @@ from harness.adapter import (
     Product,
     StepBreakdown,
     Variable,
+    in_shared_layout,
 )
 from harness.parts import Part, nested
 
@@ -87,6 +88,7 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
                 self._logits, self._outputs = forward.logits, forward.outputs
                 self._fetches = [forward.update]
             initialize = tf.global_variables_initializer()
+        self._compiler.require(self.case.compiler, graph)
         self._run = self._session(graph)
         self._run.run(initialize)
         self._variables.load(resident, batch, self._run)
@@ -139,14 +141,19 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         return found
 
     def state(self) -> Dict[str, Variable]:
-        return {name: Variable(v, trainable=v.trainable) for name, v in self._model.items()}
+        gates = getattr(self._definition, "GATES", ())
+        return {
+            name: Variable(v, trainable=v.trainable, gates=gates if _is_recurrent(name) else ())
+            for name, v in self._model.items()
+        }
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor  # a session returns numpy arrays
 
     def weights(self) -> Dict[str, Any]:
         # all in one run: for each set of them, the session optimizes the graph anew
-        return self._run.run(self._variables.trainable(self._model))
+        arrays, state = self._run.run(self._variables.trainable(self._model)), self.state()
+        return {name: in_shared_layout(array, state[name]) for name, array in arrays.items()}
 
     def statistics(self) -> Dict[str, Any]:
         model = self._model
@@ -236,3 +243,7 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
     def stop(self) -> None:
         # Not when Python has gone: then the server's destructor fails.
         self._server = self._sum = self._run = self._step = None
+
+
+def _is_recurrent(name: str) -> bool:
+    return name.startswith("lstm.")

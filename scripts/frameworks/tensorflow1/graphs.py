@@ -11,7 +11,10 @@ from tensorflow.python.grappler import tf_optimizer
 CONVOLUTIONS = frozenset({"Conv2D", "_FusedConv2D"})
 MATRIX_PRODUCTS = frozenset({"MatMul", "_FusedMatMul", "BatchMatMul", "BatchMatMulV2"})
 BACKWARD_CONVOLUTIONS = frozenset({"Conv2DBackpropInput", "Conv2DBackpropFilter"})
-PRODUCTS = CONVOLUTIONS | MATRIX_PRODUCTS | BACKWARD_CONVOLUTIONS
+#: All products of a recurrent layer, and of its backward pass.
+RECURRENT, BACKWARD_RECURRENT = frozenset({"BlockLSTM"}), frozenset({"BlockLSTMGrad"})
+FORWARD = CONVOLUTIONS | MATRIX_PRODUCTS | RECURRENT
+PRODUCTS = FORWARD | BACKWARD_CONVOLUTIONS | BACKWARD_RECURRENT
 
 
 def run_and_observe(session: tf.Session, fetches: Sequence[Any]) -> Tuple[List[Any], List[Any]]:
@@ -42,11 +45,14 @@ def products(nodes: Iterable[Any]) -> List[Product]:
 def sized_products(outputs: Iterable[tf.Tensor]) -> List[Product]:
     """Those of a forward pass behind ``outputs``, with their multiply-adds by the shapes in the
     graph as built."""
-    found = (op for op in _behind(outputs) if op.type in CONVOLUTIONS | MATRIX_PRODUCTS)
-    return [Product(op.inputs[0].dtype.name, _multiply_adds(op)) for op in found]
+    found = (op for op in _behind(outputs) if op.type in FORWARD)
+    return [Product(tf.as_dtype(op.get_attr("T")).name, _multiply_adds(op)) for op in found]
 
 
 def _multiply_adds(product: tf.Operation) -> int:
+    if product.type in RECURRENT:  # every row of every step by one matrix
+        steps, rows, _ = product.inputs[1].shape.as_list()
+        return steps * rows * product.inputs[4].shape.num_elements()
     values = product.outputs[0].shape.num_elements()
     if product.type in CONVOLUTIONS:
         height, width, inner, _ = product.inputs[1].shape.as_list()
