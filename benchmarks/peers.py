@@ -1,0 +1,252 @@
+"""PyTorch's models of Framebench against those of torchvision, timm and transformers: the same
+weights' shapes, batch, optimizer and cores, step by step in turn in one process.
+
+    .venv/bin/python benchmarks/peers.py [--rounds 8] [--steps 2] [--models resnet50 gpt2_small]
+
+Goal: no peer takes less time for a step than ours (ratio at least 1.00). The described ResNet-50 is
+compared with the handwritten one, too (goal: at least 0.99). An environment of its own, ``.peers``,
+is made with what ``pip`` is set to install from. One core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
+#: torch as envs/pytorch.yaml has it; torchvision is that which fits it.
+PACKAGES = ("torch==2.13.0", "torchvision==0.28.0", "timm==1.0.28", "transformers==5.23.0")
+BATCHES = {"resnet50": 4, "bert_base": 1, "gpt2_small": 1}
+SEQUENCE = 128
+HANDWRITTEN = "resnet50_v1.5"
+GOALS = {HANDWRITTEN: 0.99}
+
+Step = Callable[[], Any]
+
+
+def environment() -> str:
+    """The interpreter that has PACKAGES, installed the first time."""
+    from framebench.environments import uv
+
+    folder = ROOT / ".peers"
+    python = folder / "bin" / "python"
+    installed = folder / "installed.txt"
+    if not installed.is_file() or installed.read_text() != "\n".join(PACKAGES):
+        settings = uv.pip_settings()
+        variables = {**os.environ, **uv.variables(settings)}
+        tool = uv.executable()
+        subprocess.run([tool, "venv", "-q", "--clear", str(folder)], check=True, env=variables)
+        words = ["pip", "install", "-q", "--python", str(python), *uv.arguments(settings)]
+        subprocess.run([tool, *words, *PACKAGES], check=True, env=variables)
+        installed.write_text("\n".join(PACKAGES))
+    return str(python)
+
+
+# ---- in that environment ------------------------------------------------------------------------
+
+
+def ours(model: str, mode: str, batch: dict[str, Any]) -> Step:
+    from harness.adapter import Case, Place
+    from harness.measuring.loading import load_adapter
+    from harness.request.declaration import read_model
+
+    facts = read_model(str(ROOT / f"scripts/models/{model}.json"))
+    length = SEQUENCE if facts["sequence_lengths"] else None
+    size = len(next(iter(batch.values())))
+    case = Case("pytorch", model, mode, 1, 1, size, "fp32", "none", length)
+    place = Place(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
+    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(case, facts, place)
+    adapter.start()
+    import torch
+
+    torch.set_num_interop_threads = lambda number: None  # it can be called but once
+    adapter.build(batch)
+    return adapter.step
+
+
+def theirs(peer: str, model: str, mode: str, batch: dict[str, Any], hyper: dict[str, Any]) -> Step:
+    import torch
+
+    # of operators that torchvision's extension has, which PyTorch for CPUs does not load
+    sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations")
+    tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
+    built, forward, loss = PEERS[model, peer](tensors, hyper)
+    built.train(mode == "train")
+    if mode == "inference":
+
+        def infer() -> Any:
+            with torch.inference_mode():
+                return forward()
+
+        return infer
+    adam = hyper["optimizer"] == "adamw"
+    rates = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": True}
+    if adam:
+        rates |= {"betas": (hyper["beta1"], hyper["beta2"]), "eps": hyper["epsilon"]}
+        optimizer: Any = torch.optim.AdamW(built.parameters(), **rates)
+    else:
+        optimizer = torch.optim.SGD(built.parameters(), momentum=hyper["momentum"], **rates)
+
+    def train() -> Any:
+        optimizer.zero_grad(set_to_none=True)
+        value = loss(forward())
+        value.backward()
+        if "clip_global_norm" in hyper:
+            torch.nn.utils.clip_grad_norm_(built.parameters(), hyper["clip_global_norm"])
+        optimizer.step()
+        return value.detach()
+
+    return train
+
+
+Peer = tuple[Any, Callable[[], Any], Callable[[Any], Any]]
+
+
+def _images(built: Any, tensors: dict[str, Any]) -> Peer:
+    import torch
+    import torch.nn.functional as F
+
+    built = built.to(memory_format=torch.channels_last)
+    images = tensors["images"].permute(0, 3, 1, 2)  # channels last in memory
+    return built, lambda: built(images), lambda logits: F.cross_entropy(logits, tensors["labels"])
+
+
+def torchvision_resnet50(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
+    from torchvision.models import resnet50
+
+    return _images(resnet50(weights=None), tensors)
+
+
+def timm_resnet50(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
+    import timm
+
+    return _images(timm.create_model("resnet50", pretrained=False), tensors)
+
+
+def transformers_bert(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
+    """With the words' head on the masked positions alone, as ours and the authors' code."""
+    import torch.nn.functional as F
+    from transformers import BertConfig, BertForPreTraining
+
+    built = BertForPreTraining(BertConfig())
+    words = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
+    tokens, segments, mask, masked = (tensors[name] for name in words)
+
+    def forward() -> Any:
+        x, pooled = built.bert(tokens, mask, segments, return_dict=False)
+        chosen = x.gather(1, masked[:, :, None].expand(-1, -1, x.shape[2]))
+        return built.cls(chosen, pooled)
+
+    def loss(outputs: Any) -> Any:
+        logits, following = outputs
+        found = F.cross_entropy(logits.flatten(0, 1), tensors["masked_labels"].flatten())
+        return found + F.cross_entropy(following, tensors["next_sentence_labels"])
+
+    return built, forward, loss
+
+
+def transformers_gpt2(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
+    import torch.nn.functional as F
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    built = GPT2LMHeadModel(GPT2Config(use_cache=False))
+
+    def loss(logits: Any) -> Any:
+        return F.cross_entropy(logits.flatten(0, 1), tensors["labels"].flatten())
+
+    return built, lambda: built(tensors["token_ids"]).logits, loss
+
+
+PEERS: dict[tuple[str, str], Callable[[dict[str, Any], dict[str, Any]], Peer]] = {
+    ("resnet50", "torchvision"): torchvision_resnet50,
+    ("resnet50", "timm"): timm_resnet50,
+    ("bert_base", "transformers"): transformers_bert,
+    ("gpt2_small", "transformers"): transformers_gpt2,
+}
+
+
+def measure(model: str, mode: str, rounds: int, steps: int) -> None:
+    """All in turn; prints by name seconds of each round, and parameters, as JSON."""
+    import time
+
+    from harness.measuring.synthetic import make_batch
+    from harness.request.declaration import read_model
+
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+    facts = read_model(str(ROOT / f"scripts/models/{model}.json"))
+    length = SEQUENCE if facts["sequence_lengths"] else None
+    batch = make_batch(facts["inputs"], BATCHES[model], length, 0, 0)
+    loops = {"ours": ours(model, mode, batch)}
+    if model == "resnet50":
+        loops[HANDWRITTEN] = ours(HANDWRITTEN, mode, batch)
+    for of, peer in PEERS:
+        if of == model:
+            loops[peer] = theirs(peer, model, mode, batch, facts["hyperparameters"])
+    found: dict[str, list[float]] = {name: [] for name in loops}
+    for step in loops.values():
+        step()
+        step()
+    for number in range(rounds):
+        for name in list(loops)[:: 1 if number % 2 else -1]:
+            start = time.perf_counter()
+            for _ in range(steps):
+                loops[name]()
+            found[name].append((time.perf_counter() - start) / steps)
+    print(json.dumps(found))
+
+
+def report(model: str, mode: str, found: dict[str, list[float]]) -> bool:
+    """Prints a line for each peer; whether all goals are met."""
+    from framebench.statistics import descriptive, intervals
+
+    mine, met = found.pop("ours"), True
+    for name, seconds in found.items():
+        ratios = [other / own for other, own in zip(seconds, mine, strict=True)]
+        ratio, goal = descriptive.median(ratios), GOALS.get(name, 1.0)
+        low, high = intervals.median_interval(ratios) or (min(ratios), max(ratios))
+        # What the interval leaves open is not missed.
+        met &= high >= goal
+        print(
+            f"{model:10} {mode:9} {name:13} {1000 * descriptive.median(seconds):8.1f} ms, ours "
+            f"{1000 * descriptive.median(mine):8.1f} ms: {ratio:.3f} [{low:.3f}, {high:.3f}] "
+            f"(goal: at least {goal})",
+            flush=True,
+        )
+    return met
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--models", nargs="+", choices=BATCHES, default=list(BATCHES))
+    parser.add_argument("--inside", nargs=2, metavar=("MODEL", "MODE"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.inside:
+        measure(*given.inside, given.rounds, given.steps)
+        return 0
+    python, met = environment(), True
+    for model in given.models:
+        for mode in ("train", "inference"):
+            counts = [f"--rounds={given.rounds}", f"--steps={given.steps}"]
+            ran = subprocess.run(
+                [python, __file__, *counts, "--inside", model, mode],
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+            met &= report(model, mode, json.loads(ran.stdout.splitlines()[-1]))
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
