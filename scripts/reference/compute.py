@@ -113,12 +113,9 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
         value, gradients = autograd.value_and_grad(loss)({name: weights[name] for name in trained})
         return float(value), gradients
 
-    first, others = differentiate(exact, batches[0]), differentiate(exact, batches[1])
-    _save(partial / "gradients-1.npz", first[1])
-    _save(partial / "gradients-2.npz", {n: (first[1][n] + others[1][n]) / RANKS for n in trained})
     for convention, change in _statistics(model, exact, batches[0], hyper).items():
         _save(partial / f"statistics-{convention}.npz", change)
-    losses = _train(exact, batches[0], hyper, differentiate, first, partial / "update.npz")
+    losses = _train(exact, batches, hyper, differentiate, partial)
     expected: dict[str, Any] = {
         "losses": losses,
         "multiply_adds": {
@@ -176,24 +173,31 @@ def count_multiply_adds(
 
 def _train(
     weights: Arrays,
-    batch: Arrays,
+    batches: list[Arrays],
     hyper: dict[str, Any],
     differentiate: Callable[[Arrays, Arrays], tuple[float, Arrays]],
-    first: tuple[float, Arrays],
-    update: Path,
+    folder: Path,
 ) -> list[float]:
-    """Losses before each of STEPS optimizer steps and after the last; changes ``weights``."""
+    """Losses before each of STEPS optimizer steps on the first batch, and after the last; changes
+    ``weights``. The first gradients, those averaged over both batches, and the first update are
+    left in ``folder``. Each of these is a gibibyte of a large model: none is kept for longer."""
     optimizer = OPTIMIZERS[hyper["optimizer"]](hyper)
     start = dict(weights)
-    loss, gradients = first
+    loss, gradients = differentiate(weights, batches[0])
     losses = [loss]
+    _save(folder / "gradients-1.npz", gradients)
+    others = differentiate(weights, batches[1])[1]
+    _save(folder / "gradients-2.npz", {n: (gradients[n] + others[n]) / RANKS for n in gradients})
+    del others
     for step in range(STEPS):
         if "clip_global_norm" in hyper:
             gradients = clip_by_global_norm(gradients, hyper["clip_global_norm"])
         optimizer.step(weights, gradients)
         if step == 0:
-            _save(update, {name: weights[name] - start[name] for name in gradients})
-        loss, gradients = differentiate(weights, batch)
+            _save(folder / "update.npz", {n: weights[n] - start[n] for n in gradients})
+            start.clear()
+        gradients.clear()
+        loss, gradients = differentiate(weights, batches[0])
         losses.append(loss)
     return losses
 
