@@ -20,7 +20,11 @@ from .transformers import COMPARED, DECODERS
 FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/decoder.py"))
 
 #: What mixed precision lacks on a CPU, in the frameworks' own words.
-UNSUPPORTED = {("paddle", "amp"): "can only be enabled on CUDAPlace", ("tensorflow1", "amp"): "GPU"}
+UNSUPPORTED = {
+    ("oneflow", "amp"): "CPU autocast is not supported",
+    ("paddle", "amp"): "can only be enabled on CUDAPlace",
+    ("tensorflow1", "amp"): "GPU",
+}
 
 REFUSED = """
 with open(FOLDER + "/facts.json") as file:
