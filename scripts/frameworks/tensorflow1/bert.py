@@ -106,7 +106,7 @@ def forward(
     return [words, next_sentence], {}
 
 
-def loss(outputs: List[tf.Tensor], batch: Dict[str, Any]) -> tf.Tensor:
+def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
     """Mean cross entropy over the masked positions plus that over the sequences."""
     words, next_sentence = outputs
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits

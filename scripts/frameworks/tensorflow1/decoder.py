@@ -121,7 +121,7 @@ def forward(
     return [words], {}
 
 
-def loss(outputs: List[tf.Tensor], batch: Dict[str, Any]) -> tf.Tensor:
+def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
     """Mean cross entropy over all positions."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     return tf.reduce_mean(entropy(labels=batch["labels"], logits=outputs[0]))

@@ -9,11 +9,16 @@ from harness.adapter import Product
 from tensorflow.python.grappler import tf_optimizer
 
 CONVOLUTIONS = frozenset({"Conv2D", "_FusedConv2D"})
+DEPTHWISE = frozenset({"DepthwiseConv2dNative"})
 MATRIX_PRODUCTS = frozenset({"MatMul", "_FusedMatMul", "BatchMatMul", "BatchMatMulV2"})
-BACKWARD_CONVOLUTIONS = frozenset({"Conv2DBackpropInput", "Conv2DBackpropFilter"})
+BACKWARD_CONVOLUTIONS = frozenset(
+    f"{convolution}Backprop{of}"
+    for convolution in ("Conv2D", "DepthwiseConv2dNative")
+    for of in ("Input", "Filter")
+)
 #: All products of a recurrent layer, and of its backward pass.
 RECURRENT, BACKWARD_RECURRENT = frozenset({"BlockLSTM"}), frozenset({"BlockLSTMGrad"})
-FORWARD = CONVOLUTIONS | MATRIX_PRODUCTS | RECURRENT
+FORWARD = CONVOLUTIONS | DEPTHWISE | MATRIX_PRODUCTS | RECURRENT
 PRODUCTS = FORWARD | BACKWARD_CONVOLUTIONS | BACKWARD_RECURRENT
 
 
@@ -57,6 +62,9 @@ def _multiply_adds(product: tf.Operation) -> int:
     if product.type in CONVOLUTIONS:
         height, width, inner, _ = product.inputs[1].shape.as_list()
         return values * height * width * inner
+    if product.type in DEPTHWISE:
+        height, width, _, _ = product.inputs[1].shape.as_list()
+        return values * height * width
     transposed = "transpose_a" if product.type == "MatMul" else "adj_x"
     return values * product.inputs[0].shape[-2 if product.get_attr(transposed) else -1].value
 

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import tensorflow as tf
 
+from . import layers
 from .compiler import Scope
 from .variables import Variables, constant, normal, uniform
 
@@ -54,21 +55,8 @@ def forward(
         return tf.nn.conv2d(x, weight, strides=stride, padding=padding)
 
     def norm(x: tf.Tensor, name: str) -> tf.Tensor:
-        scale, offset = variables[f"{name}.weight"], variables[f"{name}.bias"]
-        means = (f"{name}.running_mean", f"{name}.running_var")
-        # Fused, as TensorFlow's performance guide recommends; not tf.nn.fused_batch_norm, which
-        # raises an epsilon below 1.001e-5 to that.
-        y, *found = tf.raw_ops.FusedBatchNormV3(
-            x=x,
-            scale=scale,
-            offset=offset,
-            mean=[] if training else variables[means[0]],
-            variance=[] if training else variables[means[1]],
-            epsilon=epsilon,
-            is_training=training,
-        )[:3]
-        if training:
-            statistics.update(zip(means, found))
+        y, of_batch = layers.batch_norm(x, variables, name, epsilon, training)
+        statistics.update(of_batch)
         return y
 
     with scope():
@@ -89,7 +77,7 @@ def forward(
     return [logits], statistics
 
 
-def loss(outputs: List[tf.Tensor], batch: Dict[str, Any]) -> tf.Tensor:
+def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
     """Mean cross entropy over the batch."""
     (logits,) = outputs
     return tf.reduce_mean(

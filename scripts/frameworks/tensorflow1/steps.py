@@ -48,7 +48,7 @@ def training(
     """``average`` is over the ranks."""
     logits, statistics = definition.forward(variables, batch, facts, True, scope)
     with scope():
-        loss = definition.loss(logits, batch)
+        loss = definition.loss(logits, batch, facts)
     parameters = trainable(variables)
     found = optimizer.compute_gradients(loss, list(parameters.values()))
     # An embedding's gradient comes as slices, but all rows decay and have moments.

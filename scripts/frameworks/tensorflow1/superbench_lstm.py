@@ -68,7 +68,7 @@ def forward(
         return [dense(x[-1], variables, "classifier")], {}
 
 
-def loss(outputs: List[tf.Tensor], batch: Dict[str, Any]) -> tf.Tensor:
+def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
     """Mean cross entropy over the batch."""
     (logits,) = outputs
     return tf.reduce_mean(
