@@ -28,6 +28,7 @@ COMPARED = {
         *("alexnet", "mobilenet_v2", "resnext50_32x4d", "shufflenet_v2_x0_5", "squeezenet1_0"),
         "vgg11_bn",
     ),
+    "tensorflow1": ("alexnet", "mobilenet_v2", "vgg11_bn"),
 }
 
 #: How many parameters are trained of the model of ``facts``, in frameworks that can build it
