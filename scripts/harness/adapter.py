@@ -10,7 +10,8 @@ adapter says by the capabilities that it derives from. Without one, what needs i
 - :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
 - :class:`Collectives`: several devices;
 - :class:`Matmul`: the peak of the device;
-- :class:`StepBreakdown`: where the time of a training step goes.
+- :class:`StepBreakdown`: where the time of a training step goes;
+- :class:`Generation`: text, token by token.
 
 The harness calls, in this order and in every rank of a run::
 
@@ -21,7 +22,8 @@ The harness calls, in this order and in every rank of a run::
     -> parts() in training, where they are wanted
     -> stop(), unless something failed before
 
-or, to find the peak of the device, ``start() -> matmul(..)`` and nothing else.
+or, to find the peak of the device, ``start() -> matmul(..)`` and nothing else; to generate text,
+``start() -> build(batch) -> product_dtypes() -> make_cache(count) -> prefill(), decode() ..``.
 
 Standard library and numpy; Python 3.7 to 3.13. Frameworks are imported in :meth:`Adapter.start`.
 """
@@ -414,6 +416,28 @@ class Matmul(Capability):
         products have under the case's precision; :meth:`build` was not called. Each product takes
         the one before in the place of ``right``, so that none runs beside another, and
         :meth:`synchronize` waits for the last."""
+
+
+class Generation(Operators):
+    """Sequences are continued by their likeliest tokens, with a cache of keys and values."""
+
+    LACKING = "does not generate text"
+
+    @abstractmethod
+    def make_cache(self, new_tokens: int) -> None:
+        """Room for the prompts of the batch and ``new_tokens`` more; called behind :meth:`build`.
+        Raises :class:`Unsupported` for a model that does not generate."""
+
+    @abstractmethod
+    def prefill(self) -> Any:
+        """Enqueue a pass over the prompts of the batch, whose keys and values are all that the
+        cache has then. Returns the tokens that follow, a tensor (batch,), one of its own for each
+        call."""
+
+    @abstractmethod
+    def decode(self) -> Any:
+        """Enqueue a pass over the tokens that :meth:`prefill` or this returned last, which go into
+        the cache. Returns those that follow."""
 
 
 class StepBreakdown(Capability):

@@ -131,3 +131,16 @@ def forward(
 
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
     return cross_entropy(outputs[0], batch["labels"])
+
+
+def continued(
+    weights: dict[str, Array], prompts: Any, hyper: dict[str, Any], count: int
+) -> list[list[int]]:
+    """The ``count`` likeliest tokens behind each of ``prompts`` (batch, sequence), one after the
+    other, without a cache."""
+    tokens = prompts
+    for _ in range(count):
+        (logits,) = forward(weights, {"token_ids": tokens}, hyper, False)
+        following = logits[:, -1].argmax(axis=-1)
+        tokens = numpy.concatenate([tokens, following[:, None]], axis=1)
+    return [[int(token) for token in row] for row in tokens[:, prompts.shape[1] :]]

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 from harness.adapter import (
     Collectives,
     Exchange,
+    Generation,
     Matmul,
     MatrixProduct,
     Mismatch,
     Numerics,
-    Operators,
     Product,
     StepBreakdown,
+    Unsupported,
     Variable,
     state_of_modules,
 )
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .steps import Outputs
 
 
-class PyTorchAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
     MODULE = "torch"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
@@ -176,6 +177,26 @@ class PyTorchAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             averaged=self._differentiate if self._process_group else None,
             update=self._update,
         )
+
+    def make_cache(self, new_tokens: int) -> None:
+        if not hasattr(self._definition, "Generator"):
+            raise Unsupported(f"{self.case.model} does not generate text")
+        (prompts,) = self._inputs
+        self._generator = self._definition.Generator(self._model, prompts, new_tokens)
+
+    def _generating(self, work: Any) -> Any:
+        amp = self.case.precision == "amp"
+        dtype = self._dtype if amp else None
+        with self._torch.inference_mode(), self._torch.autocast(
+            self._device.type, dtype=dtype, enabled=amp
+        ):
+            return work()
+
+    def prefill(self) -> Any:
+        return self._generating(self._generator.prefill)
+
+    def decode(self) -> Any:
+        return self._generating(self._generator.decode)
 
     def matmul(self, left: Any, right: Any) -> MatrixProduct:
         a, b = (self._torch.from_numpy(x).to(self._device, self._dtype) for x in (left, right))

@@ -3,7 +3,7 @@ arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py).
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -19,11 +19,11 @@ def _norm(hyper: Dict[str, Any]) -> nn.Module:
     return layer(hyper["hidden"], eps=hyper["norm_epsilon"])
 
 
-def rotation(length: int, size: int, base: float, device: torch.device) -> Rotation:
-    """Cosine and sine of each position's angles, (length, size / 2) in float32 whatever autocast
+def rotation(positions: Tensor, size: int, base: float) -> Rotation:
+    """Cosine and sine of each position's angles, (positions, size / 2) in float32 whatever autocast
     does."""
-    frequencies = base ** (-2.0 * torch.arange(size // 2, device=device) / size)
-    angles = torch.arange(length, device=device)[:, None] * frequencies
+    frequencies = base ** (-2.0 * torch.arange(size // 2, device=positions.device) / size)
+    angles = positions[:, None] * frequencies
     return angles.cos(), angles.sin()
 
 
@@ -35,8 +35,33 @@ def rotate(x: Tensor, angles: Rotation) -> Tensor:
     return torch.cat(turned, dim=-1).to(x.dtype)
 
 
+class Cache:
+    """Keys and values of one layer, (batch, heads, sequence, size) each, with ``room`` for so many
+    positions. They have the dtype of the first that come."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._kept: Tuple[Tensor, ...] = ()
+        self._length = 0
+
+    def clear(self) -> None:
+        self._length = 0
+
+    def extend(self, new: Tuple[Tensor, Tensor]) -> Tuple[Tensor, ...]:
+        """Keys and values of all positions, ``new`` ones behind those that were there."""
+        if not self._kept:
+            batch, heads, _, size = new[0].shape
+            self._kept = tuple(one.new_empty(batch, heads, self._room, size) for one in new)
+        begin, end = self._length, self._length + new[0].shape[2]
+        for kept, one in zip(self._kept, new):
+            kept[:, :, begin:end] = one
+        self._length = end
+        return tuple(kept[:, :, :end] for kept in self._kept)
+
+
 class Attention(nn.Module):
-    """(batch, sequence, hidden) kept; each position sees itself and those before it."""
+    """(batch, sequence, hidden) kept; each position sees itself and those before it, also those
+    that are in a cache."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -48,17 +73,21 @@ class Attention(nn.Module):
         self.query_key_value = nn.Linear(hidden, columns, bias=hyper["bias"])
         self.output = nn.Linear(hidden, hidden, bias=hyper["bias"])
 
-    def forward(self, x: Tensor, angles: Optional[Rotation]) -> Tensor:
+    def forward(
+        self, x: Tensor, angles: Optional[Rotation], cache: Optional[Cache] = None
+    ) -> Tensor:
         every = self.query_key_value(x).unflatten(-1, (sum(self.parts), -1)).transpose(1, 2)
         query, key, value = every.split(self.parts, dim=1)
         if angles is not None:
             query, key = rotate(query, angles), rotate(key, angles)
+        if cache is not None:
+            key, value = cache.extend((key, value))
         context = F.scaled_dot_product_attention(
             query,
             key,
             value,
             dropout_p=self.dropout if self.training else 0.0,
-            is_causal=True,
+            is_causal=query.shape[2] > 1,  # a single one is behind all others
             enable_gqa=self.grouped,
         )
         return self.output(context.transpose(1, 2).flatten(2))
@@ -94,8 +123,10 @@ class Layer(nn.Module):
         self.feed_forward = FeedForward(hyper)
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))
 
-    def forward(self, x: Tensor, angles: Optional[Rotation]) -> Tensor:
-        x = x + self.dropout(self.attention(self.attention_norm(x), angles))
+    def forward(
+        self, x: Tensor, angles: Optional[Rotation], cache: Optional[Cache] = None
+    ) -> Tensor:
+        x = x + self.dropout(self.attention(self.attention_norm(x), angles, cache))
         return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
 
 
@@ -110,10 +141,11 @@ class Embeddings(nn.Module):
             self.position = nn.Embedding(hyper["positions"], hyper["hidden"])
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))
 
-    def forward(self, token_ids: Tensor) -> Tensor:
+    def forward(self, token_ids: Tensor, begin: int = 0) -> Tensor:
+        """``begin``: the position of the first token."""
         x = self.token(token_ids)
         if self.position is not None:
-            x = x + self.position.weight[: token_ids.shape[1]]
+            x = x + self.position.weight[begin : begin + token_ids.shape[1]]
         return self.dropout(x)
 
 
@@ -122,10 +154,10 @@ class LanguageModel(nn.Module):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        self.angles: Optional[Callable[[int, torch.device], Rotation]] = None
+        self.angles: Optional[Callable[[Tensor], Rotation]] = None
         if hyper["position"] == "rotary":
             size, base = hyper["hidden"] // hyper["heads"], hyper["rotary_base"]
-            self.angles = lambda length, device: rotation(length, size, base, device)
+            self.angles = lambda positions: rotation(positions, size, base)
         self.embeddings = Embeddings(hyper)
         self.layers = nn.ModuleList(Layer(hyper) for _ in range(hyper["layers"]))
         self.norm = _norm(hyper)
@@ -143,14 +175,53 @@ class LanguageModel(nn.Module):
                 nn.init.normal_(parameter, std=spread * share)
 
     def forward(self, token_ids: Tensor) -> Tuple[Tensor]:
+        angles = self._angles(0, token_ids)
         x = self.embeddings(token_ids)
-        angles = None if self.angles is None else self.angles(token_ids.shape[1], x.device)
         for layer in self.layers:
             x = layer(x, angles)
+        return (self._logits(x),)
+
+    def following(self, token_ids: Tensor, begin: int, caches: List[Cache]) -> Tensor:
+        """The likeliest token (batch,) behind ``token_ids``, which begin at the position behind
+        those in the caches, one for each layer."""
+        angles = self._angles(begin, token_ids)
+        x = self.embeddings(token_ids, begin)
+        for layer, cache in zip(self.layers, caches):
+            x = layer(x, angles, cache)
+        return self._logits(x[:, -1]).argmax(dim=-1)
+
+    def _angles(self, begin: int, token_ids: Tensor) -> Optional[Rotation]:
+        if self.angles is None:
+            return None
+        end = begin + token_ids.shape[1]
+        return self.angles(torch.arange(begin, end, device=token_ids.device))
+
+    def _logits(self, x: Tensor) -> Tensor:
         x = self.norm(x)
         if self.head is not None:
-            return (self.head(x),)
-        return (F.linear(x, self.embeddings.token.weight),)
+            return self.head(x)
+        return F.linear(x, self.embeddings.token.weight)
+
+
+class Generator:
+    """Continues ``prompts`` (batch, sequence) by up to ``count`` tokens."""
+
+    def __init__(self, model: LanguageModel, prompts: Tensor, count: int) -> None:
+        self._model, self._prompts = model, prompts
+        self._caches = [Cache(prompts.shape[1] + count) for _ in model.layers]
+        self._length, self._last = 0, prompts
+
+    def prefill(self) -> Tensor:
+        for cache in self._caches:
+            cache.clear()
+        self._length, self._last = 0, self._prompts
+        return self.decode()
+
+    def decode(self) -> Tensor:
+        following = self._model.following(self._last, self._length, self._caches)
+        self._length += self._last.shape[1]
+        self._last = following[:, None]
+        return following
 
 
 def build(facts: Dict[str, Any]) -> nn.Module:

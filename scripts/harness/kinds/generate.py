@@ -1,0 +1,157 @@
+"""Generation of text: the prompt in one pass, then token by token, with a cache of keys and values.
+
+A request is a batch of prompts as long as the case's sequence length, of which each is continued by
+``new_tokens``, the likeliest one each time. Requests follow each other with nothing in between.
+Every token is waited for, as it is where somebody reads it.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from harness.adapter import Generation, Mismatch, Unsupported
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.measuring import libraries, model, synthetic
+from harness.measuring.checks import check_cores
+from harness.measuring.steps import peak_host_memory
+
+#: What a percentile takes, so that two or more of as many tokens lie above it with 99 %: see
+#: docs/measuring.md.
+ENOUGH = {50: 11, 90: 64, 99: 662}
+
+
+class Generate(Kind):
+    """Time to the first token, time of each that follows, tokens per second."""
+
+    parameters = (Parameter("new_tokens", at_least(2), "tokens", "that continue each prompt", 32),)
+    needs = Generation
+    counts_steps = True  # requests
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        tokens = subject.case.batch_per_device * subject.parameters["new_tokens"]
+        return {
+            # of all that was asked for, prompts included in the time and not in the tokens
+            "throughput": Metric(
+                "tokens/s",
+                "higher",
+                "sum",
+                lambda rank: tokens * subject.timed_steps / rank["window_seconds"],
+            ),
+            # of a median request
+            "time_to_first_token": Metric("s", "lower", "max", _first),
+            # the tokens behind the first, of a median request
+            "time_per_output_token": Metric("s", "lower", "max", _each),
+            **{
+                f"inter_token_p{percent}": Metric("s", "lower", "max", _percentile(percent))
+                for percent in ENOUGH
+            },
+        }
+
+    def measure(self, context: Context) -> None:
+        adapter, subject, fields = context.adapter, context.subject, context.fields
+        case, place, count = subject.case, context.place, subject.parameters["new_tokens"]
+        if case.compiler != "none":
+            raise Unsupported(f"generation is not compiled by {case.compiler}")
+        if case.sequence_length is None:
+            raise Unsupported(f"{case.model} has no sequences to continue")
+        longest = subject.facts["sequence_lengths"][1]
+        if case.sequence_length + count > longest:
+            raise Unsupported(
+                f"{case.model} has {longest} positions: fewer than {case.sequence_length} of the "
+                f"prompt and {count} new ones"
+            )
+        batch = synthetic.make_batch(
+            subject.facts["inputs"],
+            case.batch_per_device,
+            case.sequence_length,
+            place.seed,
+            place.rank,
+        )
+        model.build(context, batch)
+        context.phase("cache", lambda: adapter.make_cache(count))
+        requests = [_Request(adapter, count) for _ in range(subject.timed_steps)]
+
+        def warm_up() -> None:
+            for _ in range(max(1, subject.warmup_steps)):
+                request = _Request(adapter, count)
+                request.run()
+                fields["generated"] = request.tokens()
+
+        context.phase("warm-up", warm_up, "warmup")
+        fields["cores"] = check_cores(context.cores)
+        context.report.enter("timed window")
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        try:
+            if place.world_size > 1:
+                adapter.all_reduce(0.0)  # a barrier: all are in their windows together
+            context.barrier()
+            adapter.synchronize()
+            adapter.reset_peak_device_memory()
+            start = time.perf_counter()
+            for request in requests:
+                request.run()
+            seconds = time.perf_counter() - start
+        finally:
+            gc.enable()
+        fields["phases"]["window_seconds"] = seconds
+        fields["window_start"], fields["window_seconds"] = start, seconds
+        fields["token_seconds"] = [request.seconds for request in requests]
+        fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
+        fields["peak_host_memory_bytes"] = peak_host_memory()
+        for number, request in enumerate(requests, 1):
+            if request.tokens() != fields["generated"]:
+                raise Mismatch(f"request {number} of the same prompts has other tokens")
+        context.report.enter("end")
+        fields["libraries"] = libraries.in_use()
+
+
+class _Request:
+    def __init__(self, adapter: Generation, count: int) -> None:
+        self._adapter, self._count = adapter, count
+        self._handles: List[Any] = [None] * count
+        self.seconds = [0.0] * count
+
+    def run(self) -> None:
+        """Each token of all sequences, waited for; ``seconds`` since the one before it."""
+        adapter, handles, clock = self._adapter, self._handles, time.perf_counter
+        before = clock()
+        for index in range(self._count):
+            handles[index] = adapter.decode() if index else adapter.prefill()
+            adapter.synchronize()
+            now = clock()
+            self.seconds[index], before = now - before, now
+
+    def tokens(self) -> List[List[int]]:
+        """Of each sequence."""
+        rows = [self._adapter.to_numpy(handle).tolist() for handle in self._handles]
+        return [[int(token) for token in sequence] for sequence in zip(*rows)]
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _first(rank: Mapping[str, Any]) -> float:
+    return _median([request[0] for request in rank["token_seconds"]])
+
+
+def _each(rank: Mapping[str, Any]) -> float:
+    return _median([sum(request[1:]) / (len(request) - 1) for request in rank["token_seconds"]])
+
+
+def _percentile(percent: int) -> Any:
+    """By nearest rank, over the tokens behind the first of all requests; None with too few."""
+
+    def of_rank(rank: Mapping[str, Any]) -> Optional[float]:
+        every = sorted(second for request in rank["token_seconds"] for second in request[1:])
+        if len(every) < ENOUGH[percent]:
+            return None
+        return float(every[-(-percent * len(every) // 100) - 1])
+
+    return of_rank
