@@ -429,15 +429,19 @@ class Generation(Operators):
         Raises :class:`Unsupported` for a model that does not generate."""
 
     @abstractmethod
-    def prefill(self) -> Any:
-        """Enqueue a pass over the prompts of the batch, whose keys and values are all that the
-        cache has then. Returns the tokens that follow, a tensor (batch,), one of its own for each
-        call."""
+    def prefill(self, more: Any = None) -> Any:
+        """Enqueue a pass over the prompts of the batch, and ``more`` tokens behind them (batch, n),
+        int64 of numpy. Their keys and values are all that the cache has then. Returns the tokens
+        that follow, a tensor (batch,), one of its own for each call."""
 
     @abstractmethod
     def decode(self) -> Any:
         """Enqueue a pass over the tokens that :meth:`prefill` or this returned last, which go into
         the cache. Returns those that follow."""
+
+    @abstractmethod
+    def following_logits(self) -> Any:
+        """What the last pass chose its tokens by, a tensor (batch, vocabulary)."""
 
 
 class StepBreakdown(Capability):

@@ -119,7 +119,7 @@ SPECIAL: dict[str, Callable[[], dict[str, Any]]] = {
     "wide": lambda: small(BERT, hidden=1024, layers=1),
     # The largest step that float32 holds leaves no weight finite.
     "diverging": lambda: small(BERT, learning_rate=3e38),
-    "unknown": lambda: {**small(BERT), "name": "no_such_model"},
+    "unknown": lambda: {**small(BERT), "name": "no_such_model", "definition": "no_such_model"},
 }
 
 

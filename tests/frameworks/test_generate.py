@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,23 @@ def test_a_run_has_the_times_of_every_token(tmp_path: Path, decoder_references: 
     assert metrics["inter_token_p50"] in seconds[:, 1:]
     assert metrics["inter_token_p90"] is None, "twelve tokens have no 90th percentile"
     assert np.array(rank["generated"]).shape == (2, 5)
+    assert 0 < rank["cache_error"] < 1e-5
+
+
+def test_a_cache_that_changes_what_is_computed_is_a_mismatch(
+    tmp_path: Path, decoder_references: Path
+) -> None:
+    """One behind which tokens have the positions of others."""
+    framework = tmp_path / "pytorch"
+    shutil.copytree(ROOT / "scripts/frameworks/pytorch", framework)
+    path = framework / "decoder.py"
+    code = path.read_text()
+    mistake = code.replace("self._length += self._last.shape[1]", "self._length += 1")
+    assert mistake != code
+    path.write_text(mistake)
+    record = generated(tmp_path, decoder_references, framework=framework)
+    assert record["status"] == "mismatch", record["reason"]
+    assert "with the cache the last logits are" in record["reason"]
 
 
 @pytest.mark.parametrize(

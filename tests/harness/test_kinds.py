@@ -137,7 +137,9 @@ def test_how_the_ranks_of_a_run_make_its_metric() -> None:
 
 
 def test_all_kinds_of_the_project_are_there() -> None:
-    assert kinds.names() == ["independent", "inference", "largest_batch", "parity", "peak", "train"]
+    assert kinds.names() == [
+        *("generate", "independent", "inference", "largest_batch", "parity", "peak", "train"),
+    ]
     assert "memory_copy" in kinds.names(str(ROOT / "tests/kinds"))
     for name in kinds.names():
         assert kinds.load(name).name == name

@@ -192,11 +192,15 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         ):
             return work()
 
-    def prefill(self) -> Any:
-        return self._generating(self._generator.prefill)
+    def prefill(self, more: Any = None) -> Any:
+        tokens = None if more is None else self._torch.from_numpy(more).to(self._device)
+        return self._generating(lambda: self._generator.prefill(tokens))
 
     def decode(self) -> Any:
         return self._generating(self._generator.decode)
+
+    def following_logits(self) -> Any:
+        return self._generator.logits
 
     def matmul(self, left: Any, right: Any) -> MatrixProduct:
         a, b = (self._torch.from_numpy(x).to(self._device, self._dtype) for x in (left, right))

@@ -182,13 +182,13 @@ class LanguageModel(nn.Module):
         return (self._logits(x),)
 
     def following(self, token_ids: Tensor, begin: int, caches: List[Cache]) -> Tensor:
-        """The likeliest token (batch,) behind ``token_ids``, which begin at the position behind
-        those in the caches, one for each layer."""
+        """Logits (batch, vocabulary) of what follows ``token_ids``, which begin at the position
+        behind those in the caches, one for each layer."""
         angles = self._angles(begin, token_ids)
         x = self.embeddings(token_ids, begin)
         for layer, cache in zip(self.layers, caches):
             x = layer(x, angles, cache)
-        return self._logits(x[:, -1]).argmax(dim=-1)
+        return self._logits(x[:, -1])
 
     def _angles(self, begin: int, token_ids: Tensor) -> Optional[Rotation]:
         if self.angles is None:
@@ -211,15 +211,18 @@ class Generator:
         self._caches = [Cache(prompts.shape[1] + count) for _ in model.layers]
         self._length, self._last = 0, prompts
 
-    def prefill(self) -> Tensor:
+    def prefill(self, more: Optional[Tensor] = None) -> Tensor:
         for cache in self._caches:
             cache.clear()
         self._length, self._last = 0, self._prompts
+        if more is not None:
+            self._last = torch.cat([self._prompts, more], dim=1)
         return self.decode()
 
     def decode(self) -> Tensor:
-        following = self._model.following(self._last, self._length, self._caches)
+        self.logits = self._model.following(self._last, self._length, self._caches)
         self._length += self._last.shape[1]
+        following = self.logits.argmax(dim=-1)
         self._last = following[:, None]
         return following
 

@@ -21,6 +21,10 @@ from harness.measuring.steps import peak_host_memory
 #: docs/measuring.md.
 ENOUGH = {50: 11, 90: 64, 99: 662}
 
+#: How far logits may be from those computed without a cache, in float32 and where products are in a
+#: half precision: what rounding alone makes is a tenth of it.
+ROUNDING, HALF_ROUNDING = 1e-4, 1e-1
+
 
 class Generate(Kind):
     """Time to the first token, time of each that follows, tokens per second."""
@@ -105,8 +109,32 @@ class Generate(Kind):
         for number, request in enumerate(requests, 1):
             if request.tokens() != fields["generated"]:
                 raise Mismatch(f"request {number} of the same prompts has other tokens")
+        context.report.enter("proof")
+        error = cache_error(adapter, fields["generated"])
+        fields["cache_error"] = check_cache(error, fields["products"])
         context.report.enter("end")
         fields["libraries"] = libraries.in_use()
+
+
+def cache_error(adapter: Generation, generated: Sequence[Sequence[int]]) -> float:
+    """How far the logits behind the last pass are from those of one pass over all ``generated``
+    tokens before it, with nothing in the cache: the norm of the difference over the norm."""
+    import numpy as np
+
+    kept = adapter.to_numpy(adapter.following_logits()).astype(np.float64)
+    adapter.prefill(np.array([tokens[:-1] for tokens in generated], np.int64))
+    anew = adapter.to_numpy(adapter.following_logits()).astype(np.float64)
+    return float(np.linalg.norm(kept - anew) / np.linalg.norm(anew))
+
+
+def check_cache(error: float, products: Mapping[str, int]) -> float:
+    """Raises Mismatch where ``error`` is more than rounding makes of it."""
+    bound = ROUNDING if set(products) == {"float32"} else HALF_ROUNDING
+    if not error <= bound:
+        raise Mismatch(
+            f"with the cache the last logits are {error:.2g} off those computed at once, not {bound}"
+        )
+    return error
 
 
 class _Request:
