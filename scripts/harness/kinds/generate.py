@@ -132,7 +132,8 @@ def check_cache(error: float, products: Mapping[str, int]) -> float:
     bound = ROUNDING if set(products) == {"float32"} else HALF_ROUNDING
     if not error <= bound:
         raise Mismatch(
-            f"with the cache the last logits are {error:.2g} off those computed at once, not {bound}"
+            f"with the cache the last logits are {error:.2g} off those computed at once, more than "
+            f"{bound:g}"
         )
     return error
 
