@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 from harness.adapter import Generation, Mismatch, Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
@@ -35,6 +35,7 @@ class Generate(Kind):
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         tokens = subject.case.batch_per_device * subject.parameters["new_tokens"]
+        behind_first = subject.timed_steps * (subject.parameters["new_tokens"] - 1)
         return {
             # of all that was asked for, prompts included in the time and not in the tokens
             "throughput": Metric(
@@ -49,7 +50,8 @@ class Generate(Kind):
             "time_per_output_token": Metric("s", "lower", "max", _each),
             **{
                 f"inter_token_p{percent}": Metric("s", "lower", "max", _percentile(percent))
-                for percent in ENOUGH
+                for percent, needed in ENOUGH.items()
+                if behind_first >= needed
             },
         }
 
@@ -175,12 +177,10 @@ def _each(rank: Mapping[str, Any]) -> float:
 
 
 def _percentile(percent: int) -> Any:
-    """By nearest rank, over the tokens behind the first of all requests; None with too few."""
+    """By nearest rank, over the tokens behind the first of all requests."""
 
-    def of_rank(rank: Mapping[str, Any]) -> Optional[float]:
+    def of_rank(rank: Mapping[str, Any]) -> float:
         every = sorted(second for request in rank["token_seconds"] for second in request[1:])
-        if len(every) < ENOUGH[percent]:
-            return None
         return float(every[-(-percent * len(every) // 100) - 1])
 
     return of_rank
