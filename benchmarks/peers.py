@@ -22,8 +22,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
-#: torch as envs/pytorch.yaml has it; torchvision is that which fits it.
-PACKAGES = ("torch==2.13.0", "torchvision==0.28.0", "timm==1.0.28", "transformers==5.23.0")
+#: Beside the PyTorch of its environment file, which this torchvision fits.
+PACKAGES = ("torchvision==0.28.0", "timm==1.0.28", "transformers==5.23.0")
 BATCHES = {"resnet50": 4, "bert_base": 1, "gpt2_small": 1}
 SEQUENCE = 128
 HANDWRITTEN = "resnet50_v1.5"
@@ -33,20 +33,23 @@ Step = Callable[[], Any]
 
 
 def environment() -> str:
-    """The interpreter that has PACKAGES, installed the first time."""
+    """The interpreter that has PyTorch and PACKAGES, installed the first time."""
     from framebench.environments import uv
+    from framebench.environments.venvs import read_environment_file
 
+    pytorch = read_environment_file(ROOT / "envs" / "pytorch.yaml").pin("torch")
+    packages = (pytorch, *PACKAGES)
     folder = ROOT / ".peers"
     python = folder / "bin" / "python"
     installed = folder / "installed.txt"
-    if not installed.is_file() or installed.read_text() != "\n".join(PACKAGES):
+    if not installed.is_file() or installed.read_text() != "\n".join(packages):
         settings = uv.pip_settings()
         variables = {**os.environ, **uv.variables(settings)}
         tool = uv.executable()
         subprocess.run([tool, "venv", "-q", "--clear", str(folder)], check=True, env=variables)
         words = ["pip", "install", "-q", "--python", str(python), *uv.arguments(settings)]
-        subprocess.run([tool, *words, *PACKAGES], check=True, env=variables)
-        installed.write_text("\n".join(PACKAGES))
+        subprocess.run([tool, *words, *packages], check=True, env=variables)
+        installed.write_text("\n".join(packages))
     return str(python)
 
 
@@ -174,7 +177,7 @@ PEERS: dict[tuple[str, str], Callable[[dict[str, Any], dict[str, Any]], Peer]] =
 
 
 def measure(model: str, mode: str, rounds: int, steps: int) -> None:
-    """All in turn; prints by name seconds of each round, and parameters, as JSON."""
+    """All in turn; prints by name the seconds of a step in each round, as JSON."""
     import time
 
     from harness.measuring.synthetic import make_batch

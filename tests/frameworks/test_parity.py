@@ -108,12 +108,12 @@ RESNET_MISTAKES = {
         ("resnet50_v1_5.py", "(width, width, 3, stride)", "(width, width, 3)"),
     ],
     "no weight decay": [
-        ("resnet50_v1_5.py", 'weight_decay=hyper["weight_decay"]', "weight_decay=0.0"),
+        ("optimizers.py", '"weight_decay": hyper["weight_decay"]', '"weight_decay": 0.0'),
     ],
     "weight decay as it is timed, not as the facts say": [
-        ("resnet50_v1_5.py", 'weight_decay=hyper["weight_decay"]', "weight_decay=1e-4"),
+        ("optimizers.py", '"weight_decay": hyper["weight_decay"]', '"weight_decay": 1e-4'),
     ],
-    "another momentum": [("resnet50_v1_5.py", 'momentum=hyper["momentum"]', "momentum=0.9")],
+    "another momentum": [("optimizers.py", 'momentum=hyper["momentum"]', "momentum=0.9")],
     "wrong epsilon": [("resnet50_v1_5.py", 'hyper["batch_norm_epsilon"]', "1e-5")],
     "loss summed": [
         ("resnet50_v1_5.py", 'batch["labels"])', 'batch["labels"], reduction="sum")'),
@@ -142,8 +142,8 @@ BERT_MISTAKES = {
     "wrong epsilon of the normalisation": [
         ("bert.py", 'hyper["layer_norm_epsilon"]', "1e-12"),
     ],
-    "wrong epsilon of the optimizer": [("bert.py", 'eps=hyper["epsilon"]', "eps=1e-8")],
-    "weight decay in the gradient": [("bert.py", "torch.optim.AdamW(", "torch.optim.Adam(")],
+    "wrong epsilon of the optimizer": [("optimizers.py", 'eps=hyper["epsilon"]', "eps=1e-8")],
+    "weight decay in the gradient": [("optimizers.py", "torch.optim.AdamW(", "torch.optim.Adam(")],
     "the mask ignored, attention not scaled": [
         ("bert.py", "query, key, value, attn_mask=mask,", "query, key, value, scale=1.0,"),
     ],

@@ -276,6 +276,20 @@ def test_a_mode_of_the_compiler_that_has_nothing_to_do_is_unsupported(
     assert reason in str(found["reason"])
 
 
+def test_weights_are_frozen_for_the_kernels_of_cpus_alone(run: ForkServer) -> None:
+    (found,) = run("""
+import torch
+import torch._inductor.config as inductor
+model, frozen = torch.nn.Linear(1, 1).eval(), {}
+adapter = started(small_bert(), mode="inference")
+for device in ("cuda", "cpu"):
+    adapter._compiler.compile_module(model, "inductor:max-autotune", torch.device(device))
+    frozen[device] = inductor.freezing
+answer(**frozen)
+""")
+    assert found == {"cuda": False, "cpu": True}
+
+
 def test_inference_gives_logits_without_gradient(run: ForkServer) -> None:
     (found,) = run("""
 import torch

@@ -45,11 +45,11 @@ class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             import paddle
 
         # all that imports Paddle at its top: from here on it is there
-        from . import compiler, devices, parallel, products, steps
+        from . import compiler, devices, optimizers, parallel, products, steps
 
         self._paddle: Any = paddle
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
-        self._products, self._steps = products, steps
+        self._products, self._steps, self._optimizers = products, steps, optimizers
 
         self._gpu = devices.take(self.place)
         self._amp = self.case.precision == "amp"
@@ -85,7 +85,7 @@ class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         network = self._network
         if self._process_group:
             network = self._parallel.wrap(network)
-        self._optimizer = definition.optimizer(self._model, self.facts)
+        self._optimizer = self._optimizers.from_facts(self._model, self.facts)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
 

@@ -135,16 +135,3 @@ def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str,
     tokens, next_sentence = (logits.astype("float32") for logits in outputs)
     masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
     return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])
-
-
-def optimizer(model: nn.Layer, facts: Dict[str, Any]) -> paddle.optimizer.Optimizer:
-    hyper = facts["hyperparameters"]
-    return paddle.optimizer.AdamW(
-        learning_rate=hyper["learning_rate"],
-        beta1=hyper["beta1"],
-        beta2=hyper["beta2"],
-        epsilon=hyper["epsilon"],
-        weight_decay=hyper["weight_decay"],
-        parameters=model.parameters(),
-        grad_clip=nn.ClipGradByGlobalNorm(hyper["clip_global_norm"]),
-    )

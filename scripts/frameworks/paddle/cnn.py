@@ -181,15 +181,3 @@ def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str,
         weight = facts["hyperparameters"]["auxiliary_weight"]
         value = value + weight * F.cross_entropy(auxiliary, batch["labels"])
     return value
-
-
-def optimizer(model: nn.Layer, facts: Dict[str, Any]) -> paddle.optimizer.Optimizer:
-    hyper = facts["hyperparameters"]
-    return paddle.optimizer.Momentum(
-        learning_rate=hyper["learning_rate"],
-        momentum=hyper["momentum"],
-        # coupled: added to the gradient, on all parameters
-        weight_decay=paddle.regularizer.L2Decay(hyper["weight_decay"]),
-        parameters=model.parameters(),
-        use_multi_tensor=True,  # one update for all parameters, as Momentum's reference says
-    )

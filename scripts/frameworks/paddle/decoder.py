@@ -9,9 +9,7 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
-from .bert import embedding, optimizer
-
-__all__ = ["build", "inputs", "loss", "optimizer"]
+from .bert import embedding
 
 Rotation = Tuple[Tensor, Tensor]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence, Tuple
 
-import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
@@ -94,15 +93,3 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
     (logits,) = outputs
     return F.cross_entropy(logits.astype("float32"), batch["labels"])
-
-
-def optimizer(model: nn.Layer, facts: Dict[str, Any]) -> paddle.optimizer.Optimizer:
-    hyper = facts["hyperparameters"]
-    return paddle.optimizer.Momentum(
-        learning_rate=hyper["learning_rate"],
-        momentum=hyper["momentum"],
-        # coupled: added to the gradient, on all parameters
-        weight_decay=paddle.regularizer.L2Decay(hyper["weight_decay"]),
-        parameters=model.parameters(),
-        use_multi_tensor=True,  # one update for all parameters, as Momentum's reference says
-    )

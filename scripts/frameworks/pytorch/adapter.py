@@ -3,7 +3,7 @@ optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from harness.adapter import (
     Collectives,
@@ -34,11 +34,11 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         import torch
 
         # all that imports PyTorch at its top: from here on it is there
-        from . import compiler, devices, parallel, products, steps
+        from . import compiler, devices, optimizers, parallel, products, steps
 
         self._torch: Any = torch
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
-        self._products, self._steps = products, steps
+        self._products, self._steps, self._optimizers = products, steps, optimizers
 
         torch.set_num_threads(self.place.threads)
         torch.set_num_interop_threads(1)
@@ -60,14 +60,14 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         self._model = definition.build(self.facts).to(self._device).train(train)
         torch.manual_seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
         if self.case.compiler != "none":
-            self._compiler.compile_module(self._model, self.case.compiler)
+            self._compiler.compile_module(self._model, self.case.compiler, self._device)
         if not train:
             self._step = self._steps.inference(lambda: self._forward(self._model))
             return
         model = self._model
         if self._process_group:
             model = self._parallel.wrap(model, self._device)
-        self._optimizer = definition.optimizer(self._model, self.facts)
+        self._optimizer = self._optimizers.from_facts(self._model, self.facts)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=self._dtype == torch.float16)
 
@@ -90,14 +90,17 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
 
     def _forward(self, model: Any) -> Outputs:
         """The logits of ``model``; raises :class:`Mismatch` where their precision is another."""
-        amp = self.case.precision == "amp"
-        dtype = self._dtype if amp else None
-        with self._torch.autocast(self._device.type, dtype=dtype, enabled=amp):
+        with self._autocast():
             outputs = model(*self._inputs)
         for logits in outputs:
             if logits.dtype != self._dtype:
                 raise Mismatch(f"the model's outputs are {logits.dtype}, not {self._dtype}")
         return outputs
+
+    def _autocast(self) -> Any:
+        amp = self.case.precision == "amp"
+        dtype = self._dtype if amp else None
+        return self._torch.autocast(self._device.type, dtype=dtype, enabled=amp)
 
     def step(self) -> Outputs:
         return self._step()
@@ -184,12 +187,8 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         (prompts,) = self._inputs
         self._generator = self._definition.Generator(self._model, prompts, new_tokens)
 
-    def _generating(self, work: Any) -> Any:
-        amp = self.case.precision == "amp"
-        dtype = self._dtype if amp else None
-        with self._torch.inference_mode(), self._torch.autocast(
-            self._device.type, dtype=dtype, enabled=amp
-        ):
+    def _generating(self, work: Callable[[], Any]) -> Any:
+        with self._torch.inference_mode(), self._autocast():
             return work()
 
     def prefill(self, more: Any = None) -> Any:

@@ -119,15 +119,3 @@ def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str,
     tokens, next_sentence = (logits.float() for logits in outputs)
     masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
     return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])
-
-
-def optimizer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
-    hyper = facts["hyperparameters"]
-    return torch.optim.AdamW(
-        model.parameters(),
-        lr=hyper["learning_rate"],
-        betas=(hyper["beta1"], hyper["beta2"]),
-        eps=hyper["epsilon"],
-        weight_decay=hyper["weight_decay"],
-        fused=True,
-    )

@@ -161,14 +161,3 @@ def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str,
         weight = facts["hyperparameters"]["auxiliary_weight"]
         total = total + weight * F.cross_entropy(head.float(), batch["labels"])
     return total
-
-
-def optimizer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
-    hyper = facts["hyperparameters"]
-    return torch.optim.SGD(
-        model.parameters(),
-        lr=hyper["learning_rate"],
-        momentum=hyper["momentum"],
-        weight_decay=hyper["weight_decay"],
-        fused=True,
-    )

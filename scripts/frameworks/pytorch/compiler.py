@@ -44,7 +44,7 @@ def require(name: str, device: torch.device, train: bool) -> None:
         raise Unsupported(f"Triton needs compute capability {TRITON_CAPABILITY} or newer")
 
 
-def compile_module(model: nn.Module, name: str) -> None:
+def compile_module(model: nn.Module, name: str, device: torch.device) -> None:
     """Compile ``model`` in place, before DistributedDataParallel wraps it.
 
     PyTorch's "Where to apply torch.compile" (programming model) recommends ``Module.compile`` and,
@@ -58,7 +58,7 @@ def compile_module(model: nn.Module, name: str) -> None:
     if any(isinstance(layer, nn.RNNBase) for layer in model.modules()):
         # torch._dynamo.config.allow_rnn is experimental
         raise Unsupported("TorchDynamo does not trace recurrent layers (nn.LSTM)")
-    if _mode(name) == AUTOTUNED and not model.training:
+    if _mode(name) == AUTOTUNED and device.type == "cpu" and not model.training:
         # Its kernels for CPUs are for constant weights: torch.compile's page on CPUs.
         import torch._inductor.config as inductor
 

@@ -237,15 +237,3 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
     return F.cross_entropy(outputs[0].float().flatten(0, 1), batch["labels"].flatten())
-
-
-def optimizer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
-    hyper = facts["hyperparameters"]
-    return torch.optim.AdamW(
-        model.parameters(),
-        lr=hyper["learning_rate"],
-        betas=(hyper["beta1"], hyper["beta2"]),
-        eps=hyper["epsilon"],
-        weight_decay=hyper["weight_decay"],
-        fused=True,
-    )

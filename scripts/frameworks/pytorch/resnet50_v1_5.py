@@ -86,14 +86,3 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
     (logits,) = outputs
     return F.cross_entropy(logits.float(), batch["labels"])
-
-
-def optimizer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
-    hyper = facts["hyperparameters"]
-    return torch.optim.SGD(
-        model.parameters(),
-        lr=hyper["learning_rate"],
-        momentum=hyper["momentum"],
-        weight_decay=hyper["weight_decay"],
-        fused=True,
-    )

@@ -7,15 +7,16 @@ Every token is waited for, as it is where somebody reads it.
 
 from __future__ import annotations
 
-import gc
+import statistics
 import time
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness.adapter import Generation, Mismatch, Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
-from harness.measuring import libraries, model, synthetic
+from harness.measuring import libraries, model
 from harness.measuring.checks import check_cores
 from harness.measuring.steps import peak_host_memory
+from harness.measuring.window import all_ready
 
 #: What a percentile takes, so that two or more of as many tokens lie above it with 99 %: see
 #: docs/measuring.md.
@@ -57,7 +58,7 @@ class Generate(Kind):
 
     def measure(self, context: Context) -> None:
         adapter, subject, fields = context.adapter, context.subject, context.fields
-        case, place, count = subject.case, context.place, subject.parameters["new_tokens"]
+        case, count = subject.case, subject.parameters["new_tokens"]
         if case.compiler != "none":
             raise Unsupported(f"generation is not compiled by {case.compiler}")
         if case.sequence_length is None:
@@ -68,14 +69,7 @@ class Generate(Kind):
                 f"{case.model} has {longest} positions: fewer than {case.sequence_length} of the "
                 f"prompt and {count} new ones"
             )
-        batch = synthetic.make_batch(
-            subject.facts["inputs"],
-            case.batch_per_device,
-            case.sequence_length,
-            place.seed,
-            place.rank,
-        )
-        model.build(context, batch)
+        model.build(context, model.batch_of_rank(context))
         context.phase("cache", lambda: adapter.make_cache(count))
         requests = [_Request(adapter, count) for _ in range(subject.timed_steps)]
 
@@ -88,21 +82,11 @@ class Generate(Kind):
         context.phase("warm-up", warm_up, "warmup")
         fields["cores"] = check_cores(context.cores)
         context.report.enter("timed window")
-        gc.collect()
-        gc.freeze()
-        gc.disable()
-        try:
-            if place.world_size > 1:
-                adapter.all_reduce(0.0)  # a barrier: all are in their windows together
-            context.barrier()
-            adapter.synchronize()
-            adapter.reset_peak_device_memory()
+        with all_ready(adapter, context.barrier):
             start = time.perf_counter()
             for request in requests:
                 request.run()
             seconds = time.perf_counter() - start
-        finally:
-            gc.enable()
         fields["phases"]["window_seconds"] = seconds
         fields["window_start"], fields["window_seconds"] = start, seconds
         fields["token_seconds"] = [request.seconds for request in requests]
@@ -162,21 +146,16 @@ class _Request:
         return [[int(token) for token in sequence] for sequence in zip(*rows)]
 
 
-def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
 def _first(rank: Mapping[str, Any]) -> float:
-    return _median([request[0] for request in rank["token_seconds"]])
+    return float(statistics.median(request[0] for request in rank["token_seconds"]))
 
 
 def _each(rank: Mapping[str, Any]) -> float:
-    return _median([sum(request[1:]) / (len(request) - 1) for request in rank["token_seconds"]])
+    requests = rank["token_seconds"]
+    return float(statistics.median(sum(each[1:]) / (len(each) - 1) for each in requests))
 
 
-def _percentile(percent: int) -> Any:
+def _percentile(percent: int) -> Callable[[Mapping[str, Any]], float]:
     """By nearest rank, over the tokens behind the first of all requests."""
 
     def of_rank(rank: Mapping[str, Any]) -> float:

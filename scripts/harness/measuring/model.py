@@ -6,7 +6,17 @@ from typing import Any, Dict
 
 from harness.adapter import Operators, require
 from harness.kind import Context
+from harness.measuring import synthetic
 from harness.measuring.checks import check_parameters, check_products
+
+
+def batch_of_rank(context: Context) -> Dict[str, Any]:
+    """What this rank's steps compute with."""
+    subject, place = context.subject, context.place
+    case = subject.case
+    return synthetic.make_batch(
+        subject.facts["inputs"], case.batch_per_device, case.sequence_length, place.seed, place.rank
+    )
 
 
 def build(context: Context, batch: Dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from harness.adapter import Adapter
 from harness.kind import Context, Metric, Subject
-from harness.measuring import libraries, model, synthetic
+from harness.measuring import libraries, model
 from harness.measuring.checks import check_cores, check_value, compiler_proof
 from harness.measuring.settling import is_settled, settled_after
 from harness.measuring.waited import waited_steps
@@ -91,18 +91,11 @@ def run(context: Context) -> None:
     """All phases of a run that times steps, in the order of the adapter's contract. Raises what the
     adapter raises, Mismatch where what ran is not what was asked."""
     adapter, subject, fields = context.adapter, context.subject, context.fields
-    case, place = subject.case, context.place
-    batch = synthetic.make_batch(
-        subject.facts["inputs"],
-        case.batch_per_device,
-        case.sequence_length,
-        place.seed,
-        place.rank,
-    )
-    model.build(context, batch)
+    mode = subject.case.mode
+    model.build(context, model.batch_of_rank(context))
     warmed = context.phase(
         "warm-up",
-        lambda: warm_up(adapter, case.mode, subject.warmup_steps, subject.warmup_limit, fields),
+        lambda: warm_up(adapter, mode, subject.warmup_steps, subject.warmup_limit, fields),
         "warmup",
     )
     fields["compiled"] = compiler_proof(adapter)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Iterator, List, Optional
 
 from harness.adapter import Adapter, Mismatch
 
@@ -43,6 +44,26 @@ def run_ahead(adapter: Adapter) -> int:
     return 0 if adapter.blocking() else RUN_AHEAD
 
 
+@contextlib.contextmanager
+def all_ready(adapter: Adapter, barrier: Optional[Callable[[], None]]) -> Iterator[None]:
+    """Within it no garbage is collected. It begins when the device has nothing left to do and all
+    ranks are there: no rank starts its clock while another warms up. ``barrier``: waits for the
+    ranks that exchange nothing with this one."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        if adapter.place.world_size > 1:
+            adapter.all_reduce(0.0)
+        if barrier:
+            barrier()
+        adapter.synchronize()
+        adapter.reset_peak_device_memory()
+        yield
+    finally:
+        gc.enable()
+
+
 def measure(
     adapter: Adapter,
     steps: int,
@@ -54,23 +75,14 @@ def measure(
     waited for; with ``ahead`` 0 each is complete before the next. Nothing else happens in the
     window: no collection of garbage, no allocation, no reading of values. Raises Mismatch where
     work was still under way at its end. ``read_seconds``: what reading the value of a step took
-    that was complete. ``barrier``: waits for the ranks that exchange nothing with this one."""
+    that was complete. ``barrier``: see :func:`all_ready`."""
     marks: List[Any] = [None] * steps
     moments = [0.0] * (steps + 1)
     handle: Any = None
     step, mark, wait, clock = adapter.step, adapter.mark, adapter.wait, time.perf_counter
     synchronize = adapter.synchronize
     finish = wait if ahead else lambda _: synchronize()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        if adapter.place.world_size > 1:
-            adapter.all_reduce(0.0)  # a barrier: no rank starts its clock while another warms up
-        if barrier:
-            barrier()
-        synchronize()
-        adapter.reset_peak_device_memory()
+    with all_ready(adapter, barrier):
         start = moments[0] = clock()
         for index in range(steps + ahead):
             if index < steps:
@@ -82,8 +94,6 @@ def measure(
                 marks[index - ahead] = None  # with it goes what it keeps in memory
         synchronize()
         end = clock()
-    finally:
-        gc.enable()
     last_value = float(adapter.read(handle))
     late = clock() - end
     seconds = end - start

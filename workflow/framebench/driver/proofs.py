@@ -4,6 +4,7 @@ comparison of what a framework computes with the reference."""
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from ..plan import targets
@@ -97,13 +98,13 @@ class Comparisons:
     def all(self, wildcards: Wildcards) -> list[str]:
         """Those of the models themselves that are missing."""
         checked(targets.check_measurement, self._work.plan, "a target that measures")
-        return self._missing(self._names)
+        return self._missing(self._work.comparisons)
 
     @for_rules
     def small(self, wildcards: Wildcards) -> list[str]:
         """Those of small models that are missing."""
-        return self._missing(self._small)
+        return self._missing(self._work.small_comparisons)
 
-    def _missing(self, names: list[str]) -> list[str]:
-        paths = [f"{self._work.results}/parity/{name}.json" for name in names]
-        return [path for path in paths if not os.path.exists(path)]
+    def _missing(self, named: Mapping[str, certify.Comparison]) -> list[str]:
+        results = self._work.plan.settings.results
+        return [str(certify.file_of(results, name)) for name in certify.missing(results, named)]

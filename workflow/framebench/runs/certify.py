@@ -96,26 +96,34 @@ def scale_of(facts: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in reduced.items()) or FULL
 
 
+def file_of(results: Path, name: str) -> Path:
+    """The certificate of that name, made or not."""
+    return results / "parity" / f"{name}.json"
+
+
+def missing(results: Path, named: Mapping[str, Comparison]) -> dict[str, Comparison]:
+    """Those that were not made."""
+    return {name: one for name, one in named.items() if not file_of(results, name).exists()}
+
+
 def small(plan: Plan, catalog: Catalog, full: Mapping[str, Comparison]) -> dict[str, Comparison]:
     """The comparisons of small models that stand for those of ``full`` that were not made, with
     their names as :func:`names` has them: of all models whose facts say how to make them small."""
-    folder = plan.settings.results / "parity"
-    wanted = [
+    made_small = [
         one._replace(scale=SMALL)
-        for name, one in full.items()
-        if SMALL in catalog.models[one.model]["parity"] and not (folder / f"{name}.json").exists()
+        for name, one in missing(plan.settings.results, full).items()
+        if SMALL in catalog.models[one.model]["parity"]
     ]
-    return names(plan, catalog, wanted)
+    return names(plan, catalog, made_small)
 
 
 def describe(plan: Plan, comparisons: Mapping[str, Comparison]) -> str:
     """How many of them are still to be made, and their time; empty where none is."""
-    folder = plan.settings.results / "parity"
-    missing = [name for name in comparisons if not (folder / f"{name}.json").exists()]
-    if not missing:
+    count = len(missing(plan.settings.results, comparisons))
+    if not count:
         return ""
-    time_for_it = duration(SECONDS * len(missing))
-    return f"\nCertificates of small models to make, roughly {time_for_it}: {len(missing)}"
+    time_for_it = duration(SECONDS * count)
+    return f"\nCertificates of small models to make, roughly {time_for_it}: {count}"
 
 
 def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
