@@ -2,7 +2,8 @@
 
 A file says, beside its name and title, in which ``dtypes`` at least which ``share`` of a step's
 products and convolutions must run, which other precision is the ``baseline`` of its speed-up (null:
-none, it is one itself), and how near to the reference its results must be, with the ``reason``.
+none, it is one itself), and how near to the reference its results must be, with the ``reason``:
+also whether its weights are kept finely enough for ``updates`` to be compared.
 Its ``variables`` are those of the environment that make libraries compute in another precision, in
 whichever framework, without its products looking any different: each with the values at which they
 do not.
@@ -19,12 +20,15 @@ FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__)
 
 class Precision(NamedTuple):
     """What a rank needs to know of one. ``gradient_floor``: a parameter's gradient is measured
-    against at least this part of its share of the norm of all, see :mod:`harness.parity`."""
+    against at least this part of its share of the norm of all, see
+    :mod:`harness.kinds.parity`.
+    ``updates``: are compared, and the losses behind them."""
 
     name: str
     dtypes: Sequence[str]
     share: float
     gradient_floor: float
+    updates: bool
 
 
 def names() -> List[str]:
@@ -41,8 +45,14 @@ def load(name: str) -> Precision:
     """Raises OSError where there is none of this name."""
     declared = _read(name)
     products = declared["products"]
-    floor = declared["parity"]["gradient_floor"]
-    return Precision(name, tuple(products["dtypes"]), products["share"], floor)
+    compared = declared["parity"]
+    return Precision(
+        name,
+        tuple(products["dtypes"]),
+        products["share"],
+        compared["gradient_floor"],
+        compared["updates"],
+    )
 
 
 def contradicted(name: str, environment: Mapping[str, str]) -> str:

@@ -231,7 +231,7 @@ def test_finds_gradients_averaged_twice(compare: Compare) -> None:
 
 
 def test_finds_amp_without_effect(compare: Compare) -> None:
-    off = ("adapter.py", "dtype=dtype, enabled=amp)", "dtype=dtype, enabled=False)")
+    off = ("adapter.py", "dtype=dtype, enabled=self._amp)", "dtype=dtype, enabled=False)")
     certificate = compare(RESNET, off, precision="amp")
     assert certificate.passed is False
 

@@ -22,7 +22,7 @@ from harness.parts import Part, nested
 
 class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
     MODULE = "jax"
-    PRECISIONS = ("fp32", "amp")
+    PRECISIONS = ("fp32", "amp", "bf16", "fp16")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)
 
     def start(self) -> None:
@@ -51,7 +51,8 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         definition, parallel, steps = self._definition, self._parallel, self._steps
         train, compile_it = self.case.mode == "train", self.case.compiler == "jit"
         self._arrays = arrays = parallel.choose(self._device, self._ranks, train and compile_it)
-        parameters, statistics, key = steps.initial(definition, self.facts, self.place)
+        drawn, statistics, key = steps.initial(definition, self.facts, self.place)
+        parameters = self._kept(drawn)
         own = steps.Own(statistics, key)
         self._own, self._batch = arrays.own(own), arrays.own(_narrow(batch))
         model = definition.model(self.facts)
@@ -73,6 +74,12 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             (parallel.SHARED, parallel.OWN, parallel.OWN),
             donated=(0, 1),
         )
+
+    def _kept(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
+        """In the dtype that the precision keeps them in."""
+        if self.case.precision in ("fp32", "amp"):
+            return parameters
+        return {name: array.astype(self._dtype) for name, array in parameters.items()}
 
     def _ready(self, function: Any, first: Any, results: Any, donated: Any = ()) -> Any:
         """``function(first, own, batch)`` as the case's compiler has it run."""
@@ -133,7 +140,7 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
     def assign(self, arrays: Dict[str, Any]) -> None:
-        parameters = {name: arrays[name] for name in self._shared.parameters}
+        parameters = self._kept({name: arrays[name] for name in self._shared.parameters})
         statistics = {name: arrays[name] for name in self._own.statistics}
         self._shared = self._shared._replace(parameters=self._arrays.share(parameters))
         self._own = self._own._replace(statistics=self._arrays.own(statistics))

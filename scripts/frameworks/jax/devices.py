@@ -42,18 +42,24 @@ def take(place: Place) -> jax.Device:
         raise Unsupported(f"JAX {jax.__version__}: {error}") from error
 
 
+#: In which products are computed.
+DTYPES = {"fp32": jnp.float32, "amp": jnp.bfloat16, "bf16": jnp.bfloat16, "fp16": jnp.float16}
+
+
 def compute_dtype(precision: str, device: jax.Device) -> Any:
-    """The dtype that products have under ``precision``. Raises :class:`Unsupported` for ``amp``
-    where XLA replaces products in bfloat16 by products in float32, as it does for CPUs."""
-    if precision == "fp32":
-        return jnp.float32
-    widened = [name for name, dtypes in probe(jnp.bfloat16).items() if "float32" in dtypes]
+    """The dtype that products have under ``precision``. Raises :class:`Unsupported` for a half
+    precision where XLA replaces its products by products in float32, as it does for CPUs."""
+    dtype = DTYPES[precision]
+    if dtype == jnp.float32:
+        return dtype
+    half = dtype.__name__
+    widened = [name for name, dtypes in probe(dtype).items() if "float32" in dtypes]
     if widened:
         raise Unsupported(
-            f"amp would be without effect: on {device.device_kind}, XLA compiles a bfloat16 "
-            f"{' and a bfloat16 '.join(widened)} to conversions around one in float32"
+            f"{precision} would be without effect: on {device.device_kind}, XLA compiles a {half} "
+            f"{f' and a {half} '.join(widened)} to conversions around one in float32"
         )
-    return jnp.bfloat16
+    return dtype
 
 
 def probe(dtype: Any) -> Dict[str, Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
     MODULE = "torch"
-    PRECISIONS = ("fp32", "amp")
+    PRECISIONS = ("fp32", "amp", "bf16", "fp16")
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
 
     def start(self) -> None:
@@ -44,6 +44,7 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         torch.set_num_interop_threads(1)
         self._device = devices.take(self.place)
         self._cuda = self._device.type == "cuda"
+        self._amp = self.case.precision == "amp"
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
             compiler.require(self.case.compiler, self._device, self.case.mode == "train")
@@ -58,6 +59,11 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         self._inputs = definition.inputs(tensors)
         torch.manual_seed(self.place.seed)  # the same weights in every rank
         self._model = definition.build(self.facts).to(self._device).train(train)
+        if not self._amp and self._dtype != torch.float32:
+            self._devices.narrow(self._model, self._dtype)
+            self._inputs = tuple(
+                one.to(self._dtype) if one.is_floating_point() else one for one in self._inputs
+            )
         torch.manual_seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
         if self.case.compiler != "none":
             self._compiler.compile_module(self._model, self.case.compiler, self._device)
@@ -68,8 +74,10 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         if self._process_group:
             model = self._parallel.wrap(model, self._device)
         self._optimizer = self._optimizers.from_facts(self._model, self.facts)
-        # bfloat16 has the range of float32: only float16 needs its loss scaled
-        self._scaler = torch.amp.GradScaler(self._device.type, enabled=self._dtype == torch.float16)
+        # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
+        # parameters, which it is scaled back for, have more of it
+        scaled = self._amp and self._dtype == torch.float16
+        self._scaler = torch.amp.GradScaler(self._device.type, enabled=scaled)
 
         def evaluation(of: Any) -> Any:
             return self._steps.evaluation(
@@ -98,9 +106,8 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         return outputs
 
     def _autocast(self) -> Any:
-        amp = self.case.precision == "amp"
-        dtype = self._dtype if amp else None
-        return self._torch.autocast(self._device.type, dtype=dtype, enabled=amp)
+        dtype = self._dtype if self._amp else None
+        return self._torch.autocast(self._device.type, dtype=dtype, enabled=self._amp)
 
     def step(self) -> Outputs:
         return self._step()
@@ -129,7 +136,7 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
     def settings(self) -> Dict[str, Any]:
         found = self._devices.settings(self._device)
         found["memory_format"] = _name(self._definition.MEMORY_FORMAT)
-        found["amp_dtype"] = _name(self._dtype) if self.case.precision == "amp" else None
+        found["amp_dtype"] = _name(self._dtype) if self._amp else None
         found["process_group"] = self._process_group
         if self.case.mode == "train":
             found["fused_optimizer"] = self._optimizer.defaults["fused"]

@@ -7,6 +7,10 @@ from typing import Any, Dict, Optional
 
 import torch
 from harness.adapter import Place, Unsupported, require_visible
+from torch import nn
+
+#: Precisions in which the model itself is kept.
+WHOLE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def take(place: Place) -> torch.device:
@@ -32,9 +36,21 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
     # where no fused kernel takes dropout (CPU), attention is plain products, and without this
     # they would be done in float32
     torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
+    if precision in WHOLE:
+        return WHOLE[precision]
     if device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False):
         return torch.bfloat16
     return torch.float16
+
+
+def narrow(model: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """``model`` with its parameters in ``dtype``, but for normalisations with running statistics:
+    these are sums of many batches, and their kernels take them in float32."""
+    model.to(dtype)
+    for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            module.float()
+    return model
 
 
 def settings(device: torch.device) -> Dict[str, Any]:

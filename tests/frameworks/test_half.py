@@ -1,0 +1,100 @@
+"""Models that are themselves in a half precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from framebench.config import precisions
+
+from ..conftest import build_environment
+from .comparing import beyond, compared
+from .fork_server import ForkServer
+from .models import BERT, BLOCKS
+from .transformers import COMPARED
+
+HALVES = {"bf16": "bfloat16", "fp16": "float16"}
+
+
+@pytest.fixture(scope="module", params=["jax", "pytorch"])
+def run(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ForkServer]:
+    python = build_environment(request.param)
+    with ForkServer(request.param, python, "", tmp_path_factory.mktemp("ranks")) as server:
+        yield server
+
+
+def test_they_compute_what_the_reference_does(
+    run: ForkServer, references: dict[str, Path], decoder_references: Path
+) -> None:
+    if run.framework == "pytorch":
+        folders = [references[BLOCKS], references[BERT], decoder_references / COMPARED[0]]
+        errors = compared(run, folders, list(HALVES))
+    else:  # minutes for XLA's emulation of them
+        errors = compared(run, [decoder_references / COMPARED[0]], ["bf16"])
+    assert not beyond(errors)
+    quantities = {one["quantity"] for _, measured in errors.values() for one in measured}
+    assert quantities >= {"outputs", "loss", "gradients"}
+    assert not quantities & {"first update", "losses"}, "bounds that no precision can hold"
+
+
+@pytest.mark.parametrize("precision", HALVES)
+def test_all_products_and_arrays_but_those_of_batch_normalisation_are_in_it(
+    pytorch_run: ForkServer, precision: str
+) -> None:
+    script = """
+import torch
+adapter = built(small_images(), precision=PRECISION)
+adapter.step()
+dtypes = {}
+for name, module in adapter._model.named_modules():
+    kind = "norm" if isinstance(module, torch.nn.BatchNorm2d) else "other"
+    for array in [*module.parameters(recurse=False), *module.buffers(recurse=False)]:
+        if array.is_floating_point():
+            dtypes.setdefault(kind, set()).add(str(array.dtype))
+moments = {str(one.dtype) for kept in adapter._optimizer.state.values() for one in kept.values()}
+answer(products=sorted(adapter.product_dtypes()), moments=sorted(moments),
+       scaler=adapter.settings()["grad_scaler"],
+       **{kind: sorted(found) for kind, found in dtypes.items()})
+"""
+    (found,) = pytorch_run(script.replace("PRECISION", repr(precision)))
+    half = HALVES[precision]
+    assert found["products"] == [half]
+    assert found["other"] == [f"torch.{half}"]
+    assert found["norm"] == ["torch.float32"], "running statistics lose what they add up"
+    assert f"torch.{half}" in found["moments"]
+    assert not found["scaler"], "gradients in float16 cannot be scaled back"
+    assert precisions.known()[precision].dtypes == {half}
+
+
+def test_a_model_that_was_not_narrowed_is_a_mismatch(pytorch_run: ForkServer) -> None:
+    (found,) = pytorch_run("""
+adapter = started(small_bert(), precision="bf16")
+adapter._devices.narrow = lambda model, dtype: model
+adapter.build(batch_of(small_bert()))
+answer(reason=raised(Mismatch, adapter.step))
+""")
+    assert "not torch.bfloat16" in str(found["reason"])
+
+
+@pytest.fixture(scope="module")
+def pytorch_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    python = build_environment("pytorch")
+    with ForkServer("pytorch", python, "", tmp_path_factory.mktemp("ranks")) as server:
+        yield server
+
+
+@pytest.mark.parametrize("precision", HALVES)
+def test_jax_refuses_what_xla_would_widen(
+    tmp_path_factory: pytest.TempPathFactory, precision: str
+) -> None:
+    python = build_environment("jax")
+    with ForkServer("jax", python, "", tmp_path_factory.mktemp("ranks")) as server:
+        (found,) = server(
+            f"answer(reason=raised(Unsupported, "
+            f"lambda: started(small_bert(), compiler='jit', precision={precision!r})))"
+        )
+    assert f"{precision} would be without effect" in str(found["reason"])
+    assert HALVES[precision] in str(found["reason"])
