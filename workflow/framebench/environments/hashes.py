@@ -88,9 +88,9 @@ def check(message: str, file: Path, environment: Path) -> None:
     package = next(filter(None, named.groups())) if named else "a package"
     raise ConfigError(
         f"{file}: {package} is refused: {' '.join(message.split())}\n"
-        "Your package index has another file than the one whose hash stands there: somebody has "
-        "tampered with it, or it is another build of that version. Nothing was installed. Find "
-        f"out where the file is from; allowed: {_remedy(environment)}"
+        "These are not the hashes of what your package index has: somebody has tampered with it, "
+        "or it is another build of that version. Nothing was installed. Find out where it is from; "
+        f"allowed: {_remedy(environment)}"
     )
 
 
