@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from framebench import cli
 from framebench.config.validation import ConfigError
-from framebench.environments import locking, venvs
+from framebench.environments import locking, uv, venvs
 from framebench.environments.venvs import MARKER, read_environment_file
 from framebench.plan import plan_text
 from framebench.runs import commands
@@ -62,11 +62,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     made.write("toy==1.0")
     write_wheel(made.wheels, "toy", "1.0", ["other"])
     write_wheel(made.wheels, "other", "2.0")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(made.wheels))
-    # A file of that hash that uv has kept is installed, whatever the index has by now.
-    monkeypatch.setenv("UV_NO_CACHE", "1")
+    found = [("no-index", "1"), ("find-links", str(made.wheels))]
+    monkeypatch.setattr(uv, "pip_settings", lambda: found)
     return made
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the right hash that uv has kept is installed, whatever the index has by now."""
+    monkeypatch.setenv("UV_NO_CACHE", "1")
 
 
 def test_what_was_locked_is_installed(place: Place) -> None:
@@ -82,6 +86,7 @@ def test_what_was_locked_is_installed(place: Place) -> None:
     assert facts["hashes"] == "toy.hashes.txt"
 
 
+@pytest.mark.usefixtures("fresh")
 def test_another_file_of_the_same_version_is_refused(place: Place) -> None:
     locking.lock(place.file)
     write_wheel(place.wheels, "toy", "1.0", ["other"], module="evil = True")
@@ -138,6 +143,7 @@ def test_an_exempt_one_is_built_without_and_says_so(
     assert "toy.yaml is installed without hashes: its vendor cannot be" in capfd.readouterr().err
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_build_with_a_local_version_has_hashes_of_its_own(place: Place) -> None:
     locking.lock(place.file)
     plain = read_environment_file(place.file)
