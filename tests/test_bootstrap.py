@@ -95,6 +95,9 @@ def test_two_at_once_then_nothing_then_after_a_move(project: Path) -> None:
     assert len(calls(project)) == 1, "both have installed"
     assert sum("another one is at work" in output for _, output in ended) == 1, ended
 
+    assert "--require-hashes" in calls(project)[0]
+    assert f"--build-constraints {project}/requirements.txt" in calls(project)[0]
+
     assert finish(start(project)) == (0, "")
     assert len(calls(project)) == 1, "what is done was done again"
 
@@ -130,6 +133,15 @@ def test_where_packages_are_stands_on_no_command_line() -> None:
         "UV_FIND_LINKS": f"{secret}/wheels,/wheels",
         "SSL_CERT_FILE": "/etc/ssl/own.pem",
     }
+
+
+def test_only_what_has_no_wheel_is_built_and_with_locked_packages() -> None:
+    locked = (ROOT / "requirements.txt").read_text()
+    assert re.findall(r"^--.*", locked, re.MULTILINE) == [
+        "--no-binary connection-pool",
+        "--only-binary :all:",
+    ]
+    assert re.search(r"^setuptools==\S+ \\\n    --hash=sha256:", locked, re.MULTILINE)
 
 
 def test_without_a_folder_that_can_be_written_uv_has_no_cache(

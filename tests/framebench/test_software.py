@@ -208,7 +208,7 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
 def test_an_environment_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
 
-    def build(file: Path, marker: Path, held: list[int]) -> None:
+    def build(file: Path, marker: Path, held: list[int], hashed: bool) -> None:
         built.append(file)
         time.sleep(0.2)  # so that the others come meanwhile
         marker.parent.mkdir()
@@ -225,21 +225,23 @@ def test_an_environment_is_built_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(built) == 1
 
 
-def test_a_vendors_own_index_is_handed_to_uv(
+def test_a_vendors_own_index_stands_on_no_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "toy.yaml"
-    index = "https://vendor.example/packages/"
+    index = "https://user:password@vendor.example/packages/"
     pins = f"--extra-index-url {index}, toy==1.0"
     file.write_text(f"dependencies: [python=3.11, pip=25.3, {{pip: [{pins}]}}]\n")
-    called: list[list[str]] = []
+    called: list[tuple[list[str], dict[str, str]]] = []
 
     class Done:
         def check_returncode(self) -> None:
             pass
 
-    def noting(command: list[str], *_: object, **__: object) -> Done:
-        called.append(command)
+    def noting(
+        command: list[str], variables: dict[str, str] | None = None, *_: object, **__: object
+    ) -> Done:
+        called.append((command, variables or {}))
         return Done()
 
     monkeypatch.setattr(venvs.children, "run", noting)
@@ -247,10 +249,15 @@ def test_a_vendors_own_index_is_handed_to_uv(
     marker = tmp_path / "venv" / MARKER
     marker.parent.mkdir()
     monkeypatch.setattr(venvs.shutil, "rmtree", lambda folder: None)
-    venvs.build(file, marker)
-    assert f"--extra-index-url={index}" in called[-1]
-    assert called[-1][-1] == "toy==1.0"
-    assert venvs.read_environment_file(file).packages == ("toy==1.0",)
+    for address in ([index], []):
+        venvs.build(file, marker, hashed=False)
+        command, variables = called[-1]
+        assert command[-1] == "toy==1.0"
+        assert not any("password" in word for word in command)
+        assert variables.get("UV_INDEX", "").split()[: len(address)] == address
+        # A stranger's package of the same name and version is in no other index than the first.
+        assert ("unsafe-best-match" in command) == bool(address)
+        file.write_text("dependencies: [python=3.11, pip=25.3, {pip: [toy==1.0]}]\n")
 
 
 def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 import yaml
 
+from ..packages import write_wheel
 from ..processes import PATIENCE, wait_for
 from .conftest import RUNS, Project, held_call
 
@@ -22,17 +23,15 @@ from .conftest import RUNS, Project, held_call
 def offline(project: Project) -> dict[str, str]:
     """Variables by which the toy is found as a package, in ``envs/toy.yaml`` and nowhere else."""
     wheels = project.folder.parent / "wheels"
-    wheels.mkdir()
-    about = "toy-1.0.dist-info"
-    with zipfile.ZipFile(wheels / "toy-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
-        tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        wheel.writestr(f"{about}/WHEEL", tags)
-        names = [f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD")]
-        wheel.writestr(f"{about}/RECORD", "".join(f"{name},,\n" for name in names))
+    wheel = write_wheel(wheels, "toy", "1.0")
     version = f"python={sys.version_info.major}.{sys.version_info.minor}"
     file = {"name": "toy", "channels": [], "dependencies": [version, {"pip": ["toy==1.0"]}]}
-    (project.folder / "envs" / "toy.yaml").write_text(yaml.safe_dump(file))
+    environment = project.folder / "envs" / "toy.yaml"
+    environment.write_text(yaml.safe_dump(file))
+    (project.folder / "envs" / "toy.hashes.txt").write_text(
+        f"# For toy.yaml sha256:{hashlib.sha256(environment.read_bytes()).hexdigest()}\n"
+        f"toy==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+    )
     project.configure(interpreters={})
     return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
 
@@ -89,6 +88,27 @@ def test_what_cannot_be_built_on_a_node_is_said(project: Project, offline: dict[
     assert ran.returncode != 0
     assert "framebench: " in ran.stdout
     assert not project.records()
+
+
+def test_another_file_than_was_locked_is_refused_unless_hashes_are_not_required(
+    project: Project, offline: dict[str, str]
+) -> None:
+    write_wheel(Path(offline["PIP_FIND_LINKS"]), "toy", "1.0", module="evil = True")
+    hashes = project.folder / "envs" / "toy.hashes.txt"
+    ran = project.run("--cores", "all", "--until", "environment", **offline)
+    assert ran.returncode != 0
+    assert f"framebench: {hashes}: toy==1.0 is refused" in ran.stdout, ran.stdout
+
+    hashes.unlink()
+    ran = project.run("plan", **offline)
+    assert ran.returncode != 0
+    assert f"{hashes}: there is no such file" in ran.stdout, ran.stdout
+    project.configure(require_hashes=False)
+    ran = project.run("--cores", "all", "--until", "environment", **offline)
+    assert ran.returncode == 0, ran.stdout
+    (marker,) = project.folder.glob(".venvs/toy-????????/environment.json")
+    log = project.folder / f"results/logs/environments/{marker.parent.name}.log"
+    assert "toy.yaml is installed without hashes: require_hashes is false" in log.read_text()
 
 
 def test_a_command_takes_the_place_of_what_built(project: Project, offline: dict[str, str]) -> None:

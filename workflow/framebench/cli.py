@@ -70,6 +70,9 @@ def main(arguments: list[str] | None = None) -> int:
     linting.add_argument("--sources", type=Path, nargs="+", required=True, help=SOURCES)
     linting.add_argument("--results", type=Path, required=True, help="folder to write to")
     linting.set_defaults(command=lambda given: make_lint(given.sources, given.results))
+    locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
+    locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
+    locking.set_defaults(command=lambda given: make_hashes(given.names))
     explaining = commands.add_parser("columns", help="what the columns of the tables mean")
     explaining.set_defaults(command=lambda given: print_columns())
     given = parser.parse_args(arguments)
@@ -308,6 +311,20 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     _, tables = tabulated(found, certificates, searched, reached)
     folder = folders[0] if stale else current[0]
     return lint_results.check_results(found, tables, str(source), folder, stale)
+
+
+def make_hashes(names: Sequence[str]) -> None:
+    """Write the hashes of the environments ``names``; where none is named, of all but those that
+    are exempt."""
+    from .environments import hashes, locking
+
+    envs = PROJECT / "envs"
+    for name in names or sorted(path.stem for path in envs.glob("*.yaml")):
+        file = Path(name) if name.endswith(".yaml") else envs / f"{name}.yaml"
+        if reason := "" if names else hashes.exemption(file):
+            print(f"{file.name} is exempt: {reason}")
+        else:
+            print(locking.lock(file), flush=True)
 
 
 def print_columns() -> None:

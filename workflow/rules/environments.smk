@@ -16,9 +16,10 @@ rule environment:
         framebench=driver.provisioning.framebench,
         file=driver.provisioning.file,
         marker=driver.provisioning.marker,
+        hashing=driver.provisioning.hashing,
     message:
         "Building the environment {wildcards.name} from {params.file}"
     # exec: it is then a child of Snakemake itself and ends with it.
     shell:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.framebench:q} environment"
-        " --file {params.file:q} --marker {params.marker:q} --log {log:q}"
+        " --file {params.file:q} --marker {params.marker:q} --log {log:q} {params.hashing}"

@@ -112,6 +112,7 @@ class Configuration(Keys):
     ] = default({})
     environments: Folder = default(".venvs")
     node_local: Switch = False
+    require_hashes: Switch = True
 
     @model_validator(mode="after")
     def _agreeing(self) -> Configuration:
@@ -135,7 +136,7 @@ class Settings(Configuration):
     ``time_limit`` is in seconds per run, ``memory_limit`` as the harness takes it, None for its own
     default. ``fail_on`` is a part (0.05 for 5 %). ``deployment``: what ``--sdm`` asks for, "" where
     it is not given. ``environments``: where environments are built, with ``node_local`` on each
-    node."""
+    node; ``require_hashes``: only from files whose hashes stand beside the environment file."""
 
     deployment: str
 

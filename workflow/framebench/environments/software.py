@@ -135,7 +135,7 @@ def _software(name: str, settings: Settings, catalog: Catalog, accelerator: str)
                 f"{str(own.environments[framework])!r}; allowed with --sdm {settings.deployment}: "
                 "interpreters"
             )
-        return from_file(read_environment_file(own.environments[framework]), settings)
+        return from_file(_read(own.environments[framework], settings), settings)
     if settings.deployment == "apptainer" and framework in settings.images:
         return from_image(settings.images[framework])
     if settings.deployment == "env-modules" and framework in settings.modules:
@@ -144,6 +144,9 @@ def _software(name: str, settings: Settings, catalog: Catalog, accelerator: str)
         return from_interpreter(settings.interpreters[framework])
     if settings.deployment in PROVIDED:
         return None
-    return from_file(
-        read_environment_file(catalog.environment_file(framework, accelerator)), settings
-    )
+    return from_file(_read(catalog.environment_file(framework, accelerator), settings), settings)
+
+
+def _read(path: Path, settings: Settings) -> EnvironmentFile:
+    # Conda installs by pins alone.
+    return read_environment_file(path, settings.require_hashes and settings.deployment != "conda")

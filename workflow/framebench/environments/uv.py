@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 #: pip's settings of where packages are, and the variables of uv that mean the same, with what
@@ -24,9 +25,12 @@ def executable(python: str = sys.executable) -> str:
     return str(Path(python).parent / "uv")
 
 
-def arguments(settings: list[tuple[str, str]]) -> list[str]:
-    """Arguments of ``uv pip install`` for pip's ``settings``."""
-    found = ["--index-strategy", "unsafe-best-match"]  # as pip does: the best of all indexes
+def arguments(settings: list[tuple[str, str]], any_index: bool = True) -> list[str]:
+    """Arguments of ``uv pip install`` for pip's ``settings``. ``any_index``: a version is taken
+    from whichever index has it, as pip does, because a mirror may have some versions only. Not
+    where no hash tells a stranger's file of the same name: then uv asks the first index alone that
+    has the package, unless UV_INDEX_STRATEGY says otherwise."""
+    found = ["--index-strategy", "unsafe-best-match"] if any_index else []
     if not _has_cache():
         found.append("--no-cache")
     for key, value in settings:
@@ -49,9 +53,9 @@ def _has_cache() -> bool:
         return False
 
 
-def variables(settings: list[tuple[str, str]]) -> dict[str, str]:
-    """Environment variables of uv for pip's ``settings``: where packages are, and the certificate
-    bundle."""
+def variables(settings: list[tuple[str, str]], indexes: Sequence[str] = ()) -> dict[str, str]:
+    """Environment variables of uv for pip's ``settings``: where packages are, in ``indexes``, too,
+    and the certificate bundle."""
     found = {}
     for key, value in settings:
         if key in PLACES:
@@ -59,6 +63,8 @@ def variables(settings: list[tuple[str, str]]) -> dict[str, str]:
             found[name] = between.join(value.split())
         elif key == "cert" and value:
             found["SSL_CERT_FILE"] = value
+    if indexes:
+        found["UV_INDEX"] = " ".join((*indexes, *found.get("UV_INDEX", "").split()))
     return found
 
 

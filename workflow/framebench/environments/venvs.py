@@ -1,7 +1,7 @@
 """``envs/FRAMEWORK.yaml`` (conda format) -> a virtual environment with the same packages, by uv.
 
 The file is the only source of versions: Snakemake builds a conda environment from it under
-``--sdm conda``, this module a venv otherwise.
+``--sdm conda``, this module a venv otherwise, from files whose hashes stand beside it.
 """
 
 from __future__ import annotations
@@ -20,32 +20,47 @@ from pathlib import Path
 
 from ..config.validation import ConfigError, show
 from ..config.yaml_files import read_mapping
-from . import children, soundness, uv
+from . import children, hashes, soundness, uv
+from .hashes import Hashes
 
 #: The file in a venv that says that it is whole.
 MARKER = "environment.json"
 _INDEX = "--extra-index-url "
+_SOURCE = "--no-binary "
 
 
 @dataclass(frozen=True)
 class EnvironmentFile:
     """``python`` as major.minor; ``packages`` are pip requirements pinned with ``==``; ``indexes``:
-    addresses of package indexes besides the usual one, a vendor's own."""
+    addresses of package indexes besides the usual one, a vendor's own; ``sources``: the packages
+    that have no wheel and are built; ``hashes``: None where they are not asked for."""
 
     path: Path
     python: str
     packages: tuple[str, ...]
     indexes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    hashes: Hashes | None = None
 
     @cached_property
     def digest(self) -> str:
         """Eight hexadecimal digits of the file's content."""
-        return hashlib.sha256(self.path.read_bytes()).hexdigest()[:8]
+        return hashes.digest_of(self.path)[:8]
+
+    @property
+    def is_hashed(self) -> bool:
+        """Whether it is built only from files whose hashes are known."""
+        return self.hashes is not None and not self.hashes.exempt
 
     @property
     def name(self) -> str:
-        """Of the venv's folder: after the file's content, so that other pins are another folder."""
-        return f"{self.path.stem}-{self.digest}"
+        """Of the venv's folder: after the file's content and the hashes, so that other pins, and
+        what was built without hashes, are another folder. Cases are known by the pins alone: new
+        hashes of the same versions leave done what was measured."""
+        if self.hashes is None or not self.is_hashed:
+            return f"{self.path.stem}-{self.digest}"
+        both = f"{self.digest} {self.hashes.digest}"
+        return f"{self.path.stem}-{hashlib.sha256(both.encode()).hexdigest()[:8]}"
 
     def pin(self, package: str) -> str:
         """The requirement that pins ``package`` or a build of it (``tensorflow-cpu``), without
@@ -58,10 +73,12 @@ class EnvironmentFile:
         raise ConfigError(f"{self.path}: pip packages: found no {package}; allowed: {package}==..")
 
 
-def read_environment_file(path: Path) -> EnvironmentFile:
-    """Read a conda environment file whose packages all stand in its pip section.
+def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
+    """Read a conda environment file whose packages all stand in its pip section, and the hashes
+    beside it where it is ``hashed``.
 
-    Raises :class:`ConfigError` for what a venv could not reproduce exactly.
+    Raises :class:`ConfigError` for what a venv could not reproduce exactly, and for hashes that
+    are missing or of other pins.
     """
     if not path.is_file():
         raise ConfigError(
@@ -87,51 +104,80 @@ def read_environment_file(path: Path) -> EnvironmentFile:
                 "section"
             )
     # As pip's requirement files have it: conda hands the section on to pip as such a file.
-    options = [entry for entry in packages if entry.startswith(_INDEX)]
-    packages = [entry for entry in packages if entry not in options]
+    indexes = _values(_INDEX, packages)
+    sources = _values(_SOURCE, packages)
+    packages = [entry for entry in packages if not entry.startswith((_INDEX, _SOURCE))]
     loose = [p for p in packages if not re.fullmatch(r"[A-Za-z0-9._-]+(\[[^]]+\])?==[^=]+", p)]
     if not python or loose:
         raise ConfigError(f"{path}: python=X.Y and exact pins are wanted; found {loose or 'none'}")
-    indexes = tuple(entry.removeprefix(_INDEX).strip() for entry in options)
-    return EnvironmentFile(path, python, tuple(packages), indexes)
+    known = hashes.read(path) if hashed else None
+    return EnvironmentFile(path, python, tuple(packages), indexes, sources, known)
 
 
-def build(file: Path, marker: Path, keep: Sequence[int] = ()) -> None:
+def _values(option: str, entries: Sequence[str]) -> tuple[str, ...]:
+    """What stands behind an option of pip's."""
+    found = (entry.removeprefix(option) for entry in entries if entry.startswith(option))
+    return tuple(value.strip() for value in found)
+
+
+def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = True) -> None:
     """Build the venv around ``marker`` (its :data:`MARKER`), which is written last: a folder
     without it is not an environment and is built anew. ``keep``: files that stay open in all
-    processes that take part, which end with this one.
+    processes that take part, which end with this one. ``hashed``: only from files whose hashes
+    stand beside ``file``.
 
     Raises :class:`subprocess.CalledProcessError` when uv fails (its own message is on stderr) and
-    :class:`ConfigError` when no interpreter can be had.
+    :class:`ConfigError` when no interpreter can be had, or a hash does not match.
     """
-    wanted = read_environment_file(file)
+    wanted = read_environment_file(file, hashed)
     folder = marker.parent
     marker.unlink(missing_ok=True)
     if folder.exists():
         shutil.rmtree(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    settings = uv.pip_settings()
     python = find_python(wanted.python, keep)
-    tool = uv.executable()
-    making = children.run([tool, "venv", "--quiet", "--python", python, str(folder)], keep=keep)
-    making.check_returncode()
-    installing = children.run(
-        [tool, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
-        + [*uv.arguments(settings), *(f"{_INDEX.strip()}={one}" for one in wanted.indexes)]
-        + [*wanted.packages],
-        {**os.environ, **uv.variables(settings)},
-        keep,
+    making = children.run(
+        [uv.executable(), "venv", "--quiet", "--python", python, str(folder)], keep=keep
     )
-    installing.check_returncode()
+    making.check_returncode()
+    by = _install(wanted, str(folder / "bin" / "python"), keep)
     facts = {
         "file": file.name,
         "python": python,
         "packages": wanted.packages,
+        "hashes": by,
         "installed": soundness.installed(folder),
     }
     temporary = marker.with_suffix(".tmp")
     temporary.write_text(json.dumps(facts, indent=1) + "\n")
     temporary.replace(marker)
+
+
+def _install(wanted: EnvironmentFile, python: str, keep: Sequence[int]) -> str:
+    """Returns the name of the file whose hashes held, "" where there are none."""
+    settings = uv.pip_settings()
+    variables = {**os.environ, **uv.variables(settings, wanted.indexes)}
+    command = [uv.executable(), "pip", "install", "--quiet", "--python", python]
+    if wanted.hashes is None or wanted.hashes.exempt:
+        why = wanted.hashes.exempt if wanted.hashes else "require_hashes is false"
+        print(f"{wanted.path.name} is installed without hashes: {why}", file=sys.stderr)
+        # A vendor's index may have other versions of what the usual one has: then all are asked.
+        found = uv.arguments(settings, any_index=bool(wanted.indexes))
+        children.run([*command, *found, *wanted.packages], variables, keep).check_returncode()
+        return ""
+    command += [*uv.arguments(settings), "--require-hashes", "--only-binary", ":all:"]
+    for file in wanted.hashes.files:
+        words = ["--requirement", str(file)]
+        # What is built from source needs packages for that: locked ones, too.
+        words += ["--build-constraints", str(file)] if wanted.sources else []
+        installing = children.run([*command, *words], variables, keep, capture=True)
+        if not hashes.is_absent(installing.stderr):
+            break
+    if installing.returncode:
+        print(installing.stderr, file=sys.stderr, end="")
+        hashes.check(installing.stderr, file, wanted.path)
+        installing.check_returncode()
+    return file.name
 
 
 def find_python(version: str, keep: Sequence[int] = ()) -> str:

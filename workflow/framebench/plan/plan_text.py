@@ -60,7 +60,9 @@ def describe(plan: Plan, description: str = "") -> str:
         lines += ["", f"Left out: {len(plan.left_out)} cases"]
         lines += _table(["case", "why"], [[str(case), why] for case, why in plan.left_out])
     missing = [
-        one.file.path.name + (" (it is damaged)" if one.marker.exists() else "")
+        one.file.path.name
+        + (" (it is damaged)" if one.marker.exists() else "")
+        + ("" if one.file.is_hashed else " (without hashes)")
         for one in plan.needed.values()
         if one.file and one.marker and not is_sound(one.marker)
     ]

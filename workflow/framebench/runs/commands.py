@@ -51,8 +51,14 @@ def preparation(plan: Plan, name: str, framebench: list[str], nodes: int) -> lis
     if not (plan.settings.node_local and software.file and software.marker):
         return []
     places = ["--file", str(software.file.path), "--marker", str(software.marker)]
+    places += hashing(plan)
     places += ["--start-nodes", START_NODES.format(nodes=nodes)] if nodes > 1 else []
     return [*framebench, "environment", *places, "--"]
+
+
+def hashing(plan: Plan) -> list[str]:
+    """Arguments of what builds an environment: whether its packages are held against hashes."""
+    return [] if plan.settings.require_hashes else ["--without-hashes"]
 
 
 def beside(plan: Plan, name: str, framebench: list[str]) -> list[str]:

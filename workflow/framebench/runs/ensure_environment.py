@@ -29,6 +29,9 @@ def main(arguments: list[str]) -> int:
         "--marker", type=Path, help="file that says it is built (default: in the project's .venvs)"
     )
     parser.add_argument(
+        "--without-hashes", action="store_true", help="install whatever has the pinned versions"
+    )
+    parser.add_argument(
         "--start-nodes",
         metavar="COMMAND",
         help="what starts a command once on each node of a run that has several: all build it",
@@ -40,11 +43,12 @@ def main(arguments: list[str]) -> int:
     end_with_parent()
     shown = _divert(given.log) if given.log else None
     status = 0
-    marker = given.marker or _usual_marker(given.file)
+    hashed = not given.without_hashes
+    marker = given.marker or _usual_marker(given.file, hashed)
     if given.start_nodes:
-        status = _build_on_nodes(given.start_nodes, given.file, marker)
+        status = _build_on_nodes(given.start_nodes, given.file, marker, hashed)
     elif not soundness.is_sound(marker):
-        status = _build(given.file, marker)
+        status = _build(given.file, marker, hashed)
     if status and shown is not None:
         os.write(shown, given.log.read_bytes())
     if status:
@@ -54,14 +58,14 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _usual_marker(file: Path) -> Path:
+def _usual_marker(file: Path, hashed: bool) -> Path:
     """Where the workflow has the environment of ``file`` if nothing else is configured. Exits with
     a message where the file cannot be read."""
     from ..config.validation import ConfigError
     from ..environments import venvs
 
     try:
-        return PROJECT / ".venvs" / venvs.read_environment_file(file).name / venvs.MARKER
+        return PROJECT / ".venvs" / venvs.read_environment_file(file, hashed).name / venvs.MARKER
     except ConfigError as error:
         sys.exit(f"framebench: {error}")
 
@@ -76,10 +80,11 @@ def _divert(log: Path) -> int:
     return before
 
 
-def _build_on_nodes(start: str, file: Path, marker: Path) -> int:
+def _build_on_nodes(start: str, file: Path, marker: Path, hashed: bool) -> int:
     own = [sys.executable, str(Path(__file__).parents[1]), "environment"]
     caught: list[int] = []
     places = ["--file", str(file), "--marker", str(marker)]
+    places += [] if hashed else ["--without-hashes"]
     parent = os.environ.pop(PARENT_VARIABLE, None)  # what it starts has one on another node
     status = run([*shlex.split(start), *own, *places], caught)
     if parent:
@@ -87,13 +92,13 @@ def _build_on_nodes(start: str, file: Path, marker: Path) -> int:
     return 128 + caught[0] if caught else status
 
 
-def _build(file: Path, marker: Path) -> int:
+def _build(file: Path, marker: Path, hashed: bool) -> int:
     # Not needed, and not loaded, where there is nothing to build.
     from ..config.validation import ConfigError
 
     children.end_on_signals()
     try:
-        ensure(file, marker)
+        ensure(file, marker, hashed)
     except (ConfigError, locks.LockError) as error:
         print(f"framebench: {error}", file=sys.stderr)
     except subprocess.CalledProcessError as error:
@@ -105,7 +110,7 @@ def _build(file: Path, marker: Path) -> int:
     return 1
 
 
-def ensure(file: Path, marker: Path) -> None:
+def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
     """Build the environment of ``file`` around ``marker``, unless another process does so first.
     Raises as :func:`environments.build` does, :class:`locks.LockError` and OSError."""
     from ..environments import venvs
@@ -117,4 +122,4 @@ def ensure(file: Path, marker: Path) -> None:
         if marker.exists():
             print(f"{marker.parent} is damaged: {soundness.damage(marker)}. It is built anew.")
         # What is left of a build that was killed holds the lock as long as it goes on.
-        venvs.build(file, marker, [held.fileno()])
+        venvs.build(file, marker, [held.fileno()], hashed)

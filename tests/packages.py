@@ -1,0 +1,46 @@
+"""Packages that hold nothing, for indexes made by tests."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
+def metadata(name: str, version: str, needs: Sequence[str] = ()) -> str:
+    lines = ["Metadata-Version: 2.2", f"Name: {name}", f"Version: {version}"]
+    return "\n".join([*lines, *(f"Requires-Dist: {other}" for other in needs), ""])
+
+
+def write_wheel(
+    folder: Path, name: str, version: str, needs: Sequence[str] = (), module: str = ""
+) -> Path:
+    """A wheel for any Python, of a ``module`` where that is given. Returns the file."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    about = f"{name}-{version}.dist-info"
+    files = {"METADATA": metadata(name, version, needs), "WHEEL": WHEEL}
+    files["RECORD"] = "".join(f"{about}/{file},,\n" for file in (*files, "RECORD"))
+    folder.mkdir(exist_ok=True)
+    with zipfile.ZipFile(path, "w") as wheel:
+        for file, text in files.items():
+            wheel.writestr(f"{about}/{file}", text)
+        if module:
+            wheel.writestr(f"{name}.py", module)
+    return path
+
+
+def write_source(folder: Path, name: str, version: str) -> Path:
+    """A package that has to be built, and cannot be. Returns the file."""
+    path = folder / f"{name}-{version}.tar.gz"
+    text = metadata(name, version).encode()
+    folder.mkdir(exist_ok=True)
+    with tarfile.open(path, "w:gz") as source:
+        for file, content in (("PKG-INFO", text), ("pyproject.toml", b"")):
+            entry = tarfile.TarInfo(f"{name}-{version}/{file}")
+            entry.size = len(content)
+            source.addfile(entry, io.BytesIO(content))
+    return path

@@ -1,0 +1,99 @@
+"""``envs/NAME.hashes.txt``: the SHA-256 of every file that a venv may be built from.
+
+:mod:`locking` writes these files, with the digest of the environment file that they are for.
+``NAME+cpu.hashes.txt`` is for builds whose version ends in ``+cpu``, where an index has them: it
+is tried before ``NAME.hashes.txt``.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..config.validation import ConfigError
+
+SUFFIX = ".hashes.txt"
+#: How people make such a file, in front of the name of the environment.
+COMMAND = ".venv/bin/python workflow/framebench hashes"
+WITHOUT = "require_hashes: false, which installs whatever the index has of these versions"
+_DIGEST = re.compile(r"^# .* sha256:([0-9a-f]{64})$", re.MULTILINE)
+_EXEMPT = re.compile(r"^# exempt: (.+)$", re.MULTILINE)
+#: What uv says of a file, or of a package, that the hashes do not cover.
+_REFUSED = re.compile(r"hash mismatch|trusted hash|must have a hash|matching hash", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Hashes:
+    """``files``, in the order in which they are tried. ``exempt`` is why packages are installed
+    without; "" where they are not. ``digest`` is of the content of all files."""
+
+    files: tuple[Path, ...]
+    exempt: str
+    digest: str
+
+
+def digest_of(environment: Path) -> str:
+    """SHA-256 of an environment file, in hexadecimal."""
+    return hashlib.sha256(environment.read_bytes()).hexdigest()
+
+
+def read(environment: Path) -> Hashes:
+    """The hashes beside an environment file.
+
+    Raises :class:`ConfigError` where there are none, or they are for other pins.
+    """
+    files = _files(environment)
+    if not files:
+        missing = environment.with_name(environment.stem + SUFFIX)
+        raise ConfigError(f"{missing}: there is no such file; allowed: {_remedy(environment)}")
+    exempt, wanted = exemption(environment), digest_of(environment)
+    for file in files:
+        found = _DIGEST.search(file.read_text(encoding="utf-8"))
+        if not exempt and (found is None or found[1] != wanted):
+            raise ConfigError(
+                f"{file}: is out of date: {environment.name} has changed since it was written; "
+                f"allowed: {_remedy(environment)}"
+            )
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return Hashes(files, exempt, digest)
+
+
+def exemption(environment: Path) -> str:
+    """Why an environment has no hashes, where a file of them says so; "" elsewhere."""
+    texts = (file.read_text(encoding="utf-8") for file in _files(environment))
+    return " ".join(found[1] for text in texts if (found := _EXEMPT.search(text)))
+
+
+def _files(environment: Path) -> tuple[Path, ...]:
+    stem = environment.with_suffix("")
+    plain = stem.with_name(stem.name + SUFFIX)
+    local = sorted(glob.glob(f"{glob.escape(str(stem))}+*{SUFFIX}"))
+    return (*map(Path, local), *([plain] if plain.is_file() else []))
+
+
+def is_absent(message: str) -> bool:
+    """Whether uv says that no index has a version that is asked for."""
+    return "there is no version of" in message and not _REFUSED.search(message)
+
+
+def check(message: str, file: Path, environment: Path) -> None:
+    """Raises :class:`ConfigError` where uv's ``message`` says that something is not what ``file``
+    has the hash of. It names the package."""
+    if not _REFUSED.search(message):
+        return
+    named = re.search(r"`([\w.-]+(?:==[\w.+!-]+)?)`|found: ([\w.-]+==\S+)|Because (\S+)", message)
+    package = next(filter(None, named.groups())) if named else "a package"
+    raise ConfigError(
+        f"{file}: {package} is refused: {' '.join(message.split())}\n"
+        "These are not the hashes of what your package index has: somebody has tampered with it, "
+        "or it is another build of that version. Nothing was installed. Find out where it is from; "
+        f"allowed: {_remedy(environment)}"
+    )
+
+
+def _remedy(environment: Path) -> str:
+    name = environment.stem if environment.parent.name == "envs" else environment
+    return f"what `{COMMAND} {name}` writes, or {WITHOUT}"
