@@ -20,6 +20,7 @@ The harness calls, in this order and in every rank of a run::
     -> synchronize(), step(), mark(..), wait(..) * window, synchronize()
     -> read(..), weights_checksum(), .. -> step(), synchronize() * waited window, if not blocking()
     -> parts() in training, where they are wanted
+    -> gradient_messages(), exchange_gradients(..) in training on several ranks
     -> stop(), unless something failed before
 
 or, to find the peak of the device, ``start() -> matmul(..)`` and nothing else; to generate text,
@@ -395,6 +396,24 @@ class Collectives(Capability):
         """An all-reduce of a numpy array of float32, one-dimensional, through the collectives
         that the gradients take. Called on several ranks alone, also before :meth:`build`."""
 
+    def gradient_messages(self) -> List[int]:
+        """Bytes of each array that an all-reduce of a training step's gradients sends, as the
+        framework says after some steps, not as the model's facts let expect. Raises
+        :class:`Unsupported` where it does not tell."""
+        raise Unsupported(f"{self.case.framework} does not tell in which messages gradients go")
+
+    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
+        """A function that enqueues all-reduces of ``messages``, as :meth:`gradient_messages` has
+        them, of zeros: the sums of sums of anything else grow. By default one behind the other, of
+        one array for each size; a framework whose step enqueues them together does so here."""
+        exchanges = {size: self.exchange(zeros(size)) for size in set(messages)}
+
+        def run() -> None:
+            for size in messages:
+                exchanges[size].run()
+
+        return run
+
     def all_reduce(self, value: float) -> float:
         if self.place.world_size == 1:
             return value
@@ -501,6 +520,13 @@ def require_visible(framework: str, devices: int, place: Place) -> None:
     if place.local_rank >= devices:
         seen = f"{framework} sees {devices} {place.accelerator.upper()} devices"
         raise Unsupported(f"{seen}, too few for local rank {place.local_rank}")
+
+
+def zeros(size: int) -> Any:
+    """A numpy array of float32 with ``size`` bytes, rounded up."""
+    import numpy as np
+
+    return np.zeros(-(-size // 4), np.float32)
 
 
 def _shape(variable: Variable) -> Tuple[int, ...]:

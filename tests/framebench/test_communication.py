@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 from framebench.records import record_sets
-from framebench.records.communication import all_reduce_of
+from framebench.records.communication import (
+    GradientExchange,
+    all_reduce_of,
+    gradient_exchange_of,
+)
 
 from .test_records import record, save
 
@@ -79,3 +83,30 @@ def test_a_record_tells_of_its_all_reduces(tmp_path: Path) -> None:
     made["ranks"][0]["preflight"][1]["second"] = []
     save(tmp_path, "c/r1.json", made)
     assert not record_sets.load(tmp_path).runs, "the schema allows no other field"
+
+
+def exchanged(*seconds: float, reason: str = "") -> Any:
+    sizes = [] if reason else [4000, 16]
+    return {"gradient_exchange": {"reason": reason, "bytes": sizes, "seconds": [*seconds]}}
+
+
+def test_a_round_of_the_gradients_takes_as_long_as_the_slowest_rank() -> None:
+    ranks = [exchanged(0.1, 0.5, 0.1), exchanged(0.2, 0.2, 0.3)]
+    assert gradient_exchange_of(ranks) == GradientExchange((0.2, 0.5, 0.3), 2)
+
+
+@pytest.mark.parametrize(
+    "ranks", [[], [{}, {}], [exchanged(0.1), {}], [exchanged(reason="it does not tell")] * 2]
+)
+def test_without_rounds_of_all_ranks_nothing_is_known_of_the_gradients(ranks: list[Any]) -> None:
+    assert gradient_exchange_of(ranks) is None
+
+
+def test_a_record_tells_of_its_gradients_and_an_older_one_does_not(tmp_path: Path) -> None:
+    made = record()
+    save(tmp_path, "c/r1.json", made)
+    assert record_sets.load(tmp_path).runs[0].exchange is None
+    for one in made["ranks"]:
+        one |= exchanged(0.25)
+    save(tmp_path, "c/r1.json", made)
+    assert record_sets.load(tmp_path).runs[0].exchange == GradientExchange((0.25,), 2)

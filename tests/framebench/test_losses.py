@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -116,18 +117,47 @@ def test_intervals_enclose_the_losses_and_need_repeats() -> None:
     assert math.isnan(few["exchange_loss_ci_low"]), "four repeats cannot reach 97.5 %"
 
 
-def test_the_interval_of_the_exchange_covers_it_as_often_as_it_says() -> None:
-    """Of a loss of 0.2 behind one of 0.2, with a noise of 3 % of each run, in 200 sets."""
+def with_splits(throughputs: list[float], parts: list[float]) -> list[Run]:
+    """Of the step of each repeat so much is all-reduce alone."""
+    return [
+        replace(run, split=Split((("all_reduce", part * 64 / throughput),), 3))
+        for run, throughput, part in zip(together(*throughputs), throughputs, parts, strict=True)
+    ]
+
+
+def test_the_intervals_cover_the_losses_as_often_as_they_say() -> None:
+    """Of an exchange of 0.2 behind a loss of 0.2, of which 0.12 are communication, with a noise of
+    3 % of each run and of 10 % of its all-reduce, in 200 sets."""
     random_ = random.Random(3)
 
-    def noisy(middle: float) -> list[float]:
-        return [random_.gauss(middle, 0.03 * middle) for _ in range(7)]
+    def noisy(middle: float, part: float = 0.03) -> list[float]:
+        return [random_.gauss(middle, part * middle) for _ in range(7)]
 
-    held = 0
+    held = {"exchange_loss": 0, "communication_loss": 0}
+    true = {"exchange_loss": 0.2, "communication_loss": 0.12}
     for _ in range(200):
-        found = of_two(alone(*noisy(100.0)), together(*noisy(120.0)), control(*noisy(160.0)))
-        held += found["exchange_loss_ci_low"] <= 0.2 <= found["exchange_loss_ci_high"]
-    assert held >= 0.93 * 200
+        steps = with_splits(noisy(120.0), noisy(0.15, 0.1))
+        found = of_two(alone(*noisy(100.0)), steps, control(*noisy(160.0)))
+        for name, value in true.items():
+            held[name] += found[f"{name}_ci_low"] <= value <= found[f"{name}_ci_high"]
+    assert min(held.values()) >= 0.93 * 200, held
+
+
+def test_communication_has_an_interval_where_enough_repeats_have_a_breakdown() -> None:
+    parts = [0.15 * value / 100 for value in VALUES]
+    steps = with_splits(scaled(1.2), parts)
+    found = of_two(alone(*VALUES), steps, control(*scaled(1.6)))
+    low, high = found["communication_loss_ci_low"], found["communication_loss_ci_high"]
+    assert found["communication_loss"] == pytest.approx(0.8 * 0.15)
+    assert low < found["communication_loss"] < high
+    assert low == pytest.approx(0.12, rel=0.03)
+    split_once = [replace(run, split=run.split if run.repeat == 1 else None) for run in steps]
+    once = weak(alone(*VALUES), split_once, control(*scaled(1.6)))
+    assert math.isnan(row(once, devices=2)["communication_loss_ci_low"])
+    (low_end,) = [column for column in COLUMNS if column.name == "communication_loss_ci_low"]
+    assert low_end.why
+    why = low_end.why({"communication_loss": 0.1})
+    assert why == "needs 7 repeats with a step breakdown"
 
 
 def test_marks_of_the_control_stand_beside_what_follows_from_it() -> None:

@@ -67,6 +67,10 @@ SPLIT = {
 }  # fmt: skip
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
+COMMUNICATION_ALONE = {
+    *(f"communication_alone{end}" for end in ("", "_ci_low", "_ci_high")),
+    "gradient_messages",
+}
 #: What there was not.
 NEW_TABLES = {"run_phases.csv", "suite_phases.csv"}
 NEW_COLUMNS = {
@@ -79,14 +83,15 @@ NEW_COLUMNS = {
         "control_marks",
         *(f"shared_hardware_loss{end}" for end in ("", "_ci_low", "_ci_high")),
         *(f"exchange_loss{end}" for end in ("", "_ci_low", "_ci_high")),
-        "communication_loss",
+        *(f"communication_loss{end}" for end in ("", "_ci_low", "_ci_high")),
         "rest_loss",
+        *COMMUNICATION_ALONE,
     },
     "summary.csv": {"tokens_per_second", "peak_device_memory_bytes", "peak_host_memory_bytes"},
     "efficiency.csv": {"energy_sources"},
     "parity.csv": {"scale"},
     "split.csv": {"forward_ends"},
-    "strong_scaling.csv": {"all_reduce_bus_gbytes_per_second", "verdict"},
+    "strong_scaling.csv": {"all_reduce_bus_gbytes_per_second", "verdict", *COMMUNICATION_ALONE},
     "latency.csv": {
         *(f"p99_9_ms{end}" for end in ("", "_ci_low", "_ci_high")),
         *(f"{name}_ms_ci_{end}" for name in PERCENTILES for end in ("low", "high")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.records import record_sets
-from framebench.records.communication import AllReduce
+from framebench.records.communication import AllReduce, GradientExchange
 from framebench.records.run import Run
 from framebench.report import html_report, scaling_curves
 from framebench.report.plots import Look, Plot
@@ -307,6 +308,23 @@ def test_the_share_is_the_median_over_repeats_of_seconds_by_median_steps() -> No
         assert "most" not in text, "a run lost five times what the estimate said"
         assert scaling.COMMUNICATION_EXPLANATION in text
         assert "]: one device" in text
+
+
+def test_the_gradients_alone_have_the_interval_of_their_repeats() -> None:
+    """Of each repeat the median round counts, once."""
+    rounds = [(0.0, 0.02 + 0.001 * n, 9.0) for n in range(-3, 4)]
+    runs = [on(1, 64), *(on(2, 64, repeat=n, step_seconds=(0.1,), exchange=GradientExchange(one, 5))
+                         for n, one in enumerate(rounds, 1))]  # fmt: skip
+    for name in scaling.KINDS:
+        found = row(build(runs)[name], devices=2)
+        assert found["communication_alone"] == pytest.approx(0.2)
+        low, high = found["communication_alone_ci_low"], found["communication_alone_ci_high"]
+        assert 0.17 <= low < 0.2 < high <= 0.23
+        assert found["gradient_messages"] == 5
+    few = [on(1, 64, framework="jax"), replace(runs[1], case=on(2, 64, framework="jax").case)]
+    text = in_markdown("weak_scaling", build([*runs, *few])["weak_scaling"])
+    assert "]: needs 6 repeats" in text
+    assert scaling.ALONE in text
 
 
 @pytest.mark.parametrize(

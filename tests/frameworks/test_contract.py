@@ -506,6 +506,16 @@ def test_two_devices_have_an_all_reduce_among_the_parts(runs: Runs) -> None:
         assert list(dict(split.seconds)) == ["forward", "backward", "all_reduce", "optimizer"]
 
 
+def test_the_messages_of_two_devices_are_all_gradients(runs: Runs) -> None:
+    """Padded at most: OneFlow aligns each array in a bucket."""
+    for rank in runs.ok(BERT, devices_per_node=2):
+        found, gradients = rank["gradient_exchange"], 4 * rank["trainable_parameters"]
+        assert found["reason"] == ""
+        assert gradients <= sum(found["bytes"]) < 1.1 * gradients
+        assert found["seconds"], "no round was timed"
+        assert min(found["seconds"]) > 0
+
+
 def test_ranks_agree_after_the_parts_of_a_step(runs: Runs) -> None:
     first, second = runs.pair()
     assert first["after"] == pytest.approx(second["after"], rel=1e-12)

@@ -341,14 +341,14 @@ def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> No
 import sys, time
 sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "scripts")!r}]
 from harness.adapter import StepBreakdown
-from harness.measuring import split
+from harness.measuring import extras, split
 from harness.messages import report
 from tests.harness.test_parts import Recorder
 class Hanging(StepBreakdown, Recorder):
     PRECISIONS = ("fp32",)
     def parts(self):
         time.sleep(600)
-split._LEAST_SECONDS = 1
+extras._LEAST_SECONDS = 1
 split.split_step(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
 """
     ended = subprocess.run([sys.executable, "-c", script, tmp_path], timeout=60, check=False)

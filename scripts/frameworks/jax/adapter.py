@@ -4,7 +4,7 @@ Optax, bfloat16 activations over float32 parameters for mixed precision, one pro
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from harness.adapter import (
     Collectives,
@@ -16,6 +16,7 @@ from harness.adapter import (
     Product,
     StepBreakdown,
     Variable,
+    zeros,
 )
 from harness.parts import Part, nested
 
@@ -177,6 +178,22 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             self._latest = self._ranks.sum(self._latest)
 
         return Exchange(run, lambda: self.to_numpy(self._latest))
+
+    def gradient_messages(self) -> List[int]:
+        if self.case.compiler == "none":
+            program = self._ranks.averaging(self._shared.parameters)
+        else:
+            program = self._step
+        return list(self._programs.all_reduced_bytes(program))
+
+    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
+        arrays = [self._jax.device_put(zeros(size), self._device) for size in messages]
+        together = self._ranks.summing(arrays)  # one program, as the step is
+
+        def run() -> None:
+            self._latest = together()
+
+        return run
 
     def parts(self) -> List[Part]:
         steps, shared, own = self._steps, self._parallel.SHARED, self._parallel.OWN

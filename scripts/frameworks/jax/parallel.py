@@ -65,6 +65,15 @@ class Ranks:
         with or without ``jit``, this one is compiled."""
         return local(self._mean(jax.tree.map(self._stacked, tree)))
 
+    def averaging(self, tree: Any) -> jax.stages.Compiled:
+        """The program of :meth:`average` for such a ``tree``."""
+        return jax.jit(self._mean).lower(jax.tree.map(self._stacked, tree)).compile()
+
+    def summing(self, tree: Any) -> Callable[[], Any]:
+        """What sums each array of ``tree`` over the ranks, in one program."""
+        stacked = jax.tree.map(self._stacked, tree)
+        return lambda: self._sum(stacked)
+
     def sum(self, array: jax.Array) -> Any:
         """Sum of ``array`` over the ranks."""
         return local(self._sum(self._stacked(array)))

@@ -13,6 +13,8 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 # XLA's names for what executes a product; cuBLAS and cuDNN are called by custom-call
 _EXECUTED = re.compile(r"= .*? (?:dot|convolution|custom-call)\(([^)]*)\)")
 _DEFINED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\w+)\[", re.MULTILINE)
+_ALL_REDUCED = re.compile(r"= (.*?) all-reduce(?:-start)?\(")
+_ARRAY = re.compile(r"\b[a-z]+(\d+)\[([\d,]*)\]")
 _XLA_DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 
 
@@ -47,6 +49,14 @@ def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
     operands = ",".join(_EXECUTED.findall(text)).split(",")
     found = {defined.get(operand.strip().lstrip("%")) for operand in operands}
     return {_XLA_DTYPES[dtype] for dtype in found if dtype in _XLA_DTYPES}
+
+
+def all_reduced_bytes(program: jax.stages.Compiled) -> Iterator[int]:
+    """Of each array that the all-reduces of an executable send, from XLA's optimised program. XLA
+    joins them into one operation, which sends each array for itself."""
+    for results in _ALL_REDUCED.findall(program.as_text()):
+        for bits, shape in _ARRAY.findall(results):
+            yield math.prod(map(int, filter(None, shape.split(",")))) * int(bits) // 8
 
 
 def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:

@@ -78,7 +78,7 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             return
         self._first = next(iter(self._model.collect_params().values()))
         labels = self._arrays(definition.labels(batch))
-        gradients = [
+        self._gradients = gradients = [
             p.grad() for p in self._model.collect_params().values() if p.grad_req != "null"
         ]
         # kvstore=None: the group sums the gradients before they are clipped
@@ -191,6 +191,10 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
 
     def exchange(self, array: Any) -> Exchange:
         return Exchange(*self._group.exchange(array, self._context))
+
+    def gradient_messages(self) -> List[int]:
+        # one for each; the kvstore cuts large ones alike here and there
+        return [array.size * self._devices.itemsize(array.dtype) for array in self._gradients]
 
     def parts(self) -> List[Part]:
         return cut(

@@ -45,6 +45,11 @@ def name_of(dtype: Any) -> str:
     return "bfloat16" if found == BFLOAT16 else found.name
 
 
+def itemsize(dtype: Any) -> int:
+    """Bytes of a value."""
+    return np.dtype(dtype).itemsize
+
+
 def set_precision(precision: str, device: mx.Context, products: Sequence[str]) -> str:
     """Switch mixed precision on where it is asked for, for the whole process; returns the dtype
     that products have. ``products`` are the names of the operators that a model has; those that

@@ -15,6 +15,7 @@ from harness.adapter import (
     Operators,
     Product,
     StepBreakdown,
+    Unsupported,
     Variable,
     state_of_modules,
 )
@@ -211,6 +212,11 @@ class OneFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
     def exchange(self, array: Any) -> Exchange:
         tensor = self._oneflow.tensor(array, device=self._device)
         return Exchange(lambda: self._oneflow.comm.all_reduce(tensor), tensor.numpy)
+
+    def gradient_messages(self) -> List[int]:
+        if self._graph_mode:
+            raise Unsupported("nn.Graph does not tell in which messages gradients go")
+        return self._ranks.bucket_bytes(self._model)
 
     def parts(self) -> List[Part]:
         several = self.place.world_size > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict
+from typing import Dict, List
 
 import oneflow
 from harness.adapter import Unsupported
@@ -18,6 +18,12 @@ DATA_PARALLEL = {
 def wrap(model: nn.Module) -> nn.Module:
     """``model`` with its gradients averaged over all ranks during the backward pass."""
     return nn.parallel.DistributedDataParallel(model, **DATA_PARALLEL)
+
+
+def bucket_bytes(model: nn.Module) -> List[int]:
+    """Of each bucket that DistributedDataParallel sends, padding included, the last layers' first;
+    they stand in the ``model`` that was given to :func:`wrap`."""
+    return [bucket.numel() * bucket.element_size() for bucket in model._bucket_tensors]
 
 
 def replicate(model: nn.Module, device: oneflow.device) -> nn.Module:

@@ -84,7 +84,7 @@ class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             return
         network = self._network
         if self._process_group:
-            network = self._parallel.wrap(network)
+            network = self._wrapped = self._parallel.wrap(network)
         self._optimizer = self._optimizers.from_facts(self._model, self.facts)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
@@ -190,6 +190,9 @@ class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
     def exchange(self, array: Any) -> Exchange:
         tensor, all_reduce = self._paddle.to_tensor(array), self._paddle.distributed.all_reduce
         return Exchange(lambda: all_reduce(tensor), tensor.numpy)
+
+    def gradient_messages(self) -> List[int]:
+        return self._parallel.group_bytes(self._wrapped)
 
     def parts(self) -> List[Part]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any, List
 
 import paddle
 import paddle.distributed
@@ -39,3 +40,13 @@ def wrap(model: nn.Layer) -> nn.Layer:
     """``model`` with its gradients averaged over all ranks during the backward pass. Starts all
     ranks with the weights of rank 0."""
     return paddle.DataParallel(model)
+
+
+def group_bytes(wrapped: Any) -> List[int]:
+    """Of each group of gradients that :func:`wrap` sends as one, in the order in which the backward
+    pass makes them."""
+    # the parameters that DataParallel numbers, in its order
+    layers = wrapped.sublayers()
+    found = [p for layer in layers for p in layer.parameters(include_sublayers=False)]
+    sizes = [p.size * p.element_size() for p in {id(p): p for p in found}.values() if p.trainable]
+    return [sum(sizes[index] for index in group) for group in reversed(wrapped.group_indices)]

@@ -3,7 +3,7 @@ optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from harness.adapter import (
     Collectives,
@@ -18,6 +18,7 @@ from harness.adapter import (
     Unsupported,
     Variable,
     state_of_modules,
+    zeros,
 )
 from harness.parts import Part, cut
 
@@ -72,7 +73,7 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
             return
         model = self._model
         if self._process_group:
-            model = self._parallel.wrap(model, self._device)
+            model = self._wrapped = self._parallel.wrap(model, self._device)
         self._optimizer = self._optimizers.from_facts(self._model, self.facts)
         # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
         # parameters, which it is scaled back for, have more of it
@@ -178,6 +179,13 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         tensor = self._torch.from_numpy(array).to(self._device)
         all_reduce = self._torch.distributed.all_reduce
         return Exchange(lambda: all_reduce(tensor), lambda: self.to_numpy(tensor))
+
+    def gradient_messages(self) -> List[int]:
+        return self._parallel.bucket_bytes(self._wrapped)
+
+    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
+        tensors = [self._torch.from_numpy(zeros(size)).to(self._device) for size in messages]
+        return lambda: self._parallel.all_reduce_together(tensors)
 
     def parts(self) -> List[Part]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.

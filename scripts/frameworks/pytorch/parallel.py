@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from typing import Any, List, Sequence
 
 import torch
 import torch.distributed
@@ -57,3 +58,18 @@ def wrap(model: nn.Module, device: torch.device) -> nn.Module:
     """``model`` with its gradients averaged over all ranks during the backward pass."""
     device_ids = [device] if device.type == "cuda" else None
     return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **OPTIONS)
+
+
+def bucket_bytes(wrapped: Any) -> List[int]:
+    """Of each bucket that :func:`wrap` sends, in the order in which they are reduced: those that
+    DistributedDataParallel has made by the first backward pass."""
+    buckets = wrapped.reducer._get_zeros_like_grad_buckets()
+    return [bucket.buffer().nbytes for bucket in buckets]
+
+
+def all_reduce_together(tensors: Sequence[torch.Tensor]) -> None:
+    """An all-reduce of each, as DistributedDataParallel has its buckets: begun one after the other,
+    and then waited for."""
+    works = [torch.distributed.all_reduce(tensor, async_op=True) for tensor in tensors]
+    for work in works:
+        work.wait()

@@ -229,6 +229,9 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
 
         return Exchange(run, lambda: held[0].numpy())
 
+    def gradient_messages(self) -> List[int]:
+        return self._graphs.collective_bytes(self._step)
+
     def parts(self) -> List[Part]:
         functions = {"forward": self._forward, "backward": self._differentiate_alone}
         if self.place.world_size > 1:

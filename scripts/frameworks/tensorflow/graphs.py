@@ -17,6 +17,7 @@ PRODUCTS = frozenset(
         "CudnnRNNV3",  # all products of a recurrent layer, which Keras makes an LSTM's on a GPU
     }
 )
+COLLECTIVES = frozenset({"CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3"})
 LOOPS = frozenset({"While", "StatelessWhile"})
 
 
@@ -100,6 +101,12 @@ def _multiply_adds(product: tf.Operation) -> int:
     if values is None or summed is None:
         raise ValueError(f"{product.name} has no shape")
     return values * summed
+
+
+def collective_bytes(function: Any) -> List[int]:
+    """Of what each all-reduce in the graph of a concrete function sends."""
+    sent = [op.inputs[0] for op in function.graph.get_operations() if op.type in COLLECTIVES]
+    return [tensor.shape.num_elements() * tensor.dtype.size for tensor in sent]
 
 
 def xla_functions(function: Any) -> int:

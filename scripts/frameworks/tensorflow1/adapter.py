@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 from harness.adapter import (
     Collectives,
@@ -19,6 +19,7 @@ from harness.adapter import (
     StepBreakdown,
     Variable,
     in_shared_layout,
+    zeros,
 )
 from harness.parts import Part, nested
 
@@ -206,6 +207,26 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         run = self._session(graph)
         run.run(held.initializer, {given: array})
         return Exchange(run.make_callable(update), run.make_callable(held.value()))
+
+    def gradient_messages(self) -> List[int]:
+        sent = self._training.gradients.values()  # each by a collective of its own
+        return [tensor.shape.num_elements() * tensor.dtype.size for tensor in sent]
+
+    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
+        tf, graph = self._tf, self._tf.Graph()
+        with graph.as_default(), tf.device(self._devices.device_name(self.place)):
+            held = {
+                size: tf.get_local_variable(f"sent_{size}", initializer=tf.zeros(zeros(size).shape))
+                for size in set(messages)
+            }
+            sums = [
+                self._devices.all_reduce(held[size], self.place, key, mean=False)
+                for key, size in enumerate(messages, self._devices.TOGETHER_KEY)
+            ]
+            start = tf.local_variables_initializer()
+        run = self._session(graph)
+        run.run(start)
+        return run.make_callable([one.op for one in sums])  # one run, as the step is
 
     def parts(self) -> List[Part]:
         tensors = {"forward": self._logits, "backward": self._training.local}

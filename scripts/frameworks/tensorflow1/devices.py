@@ -12,6 +12,7 @@ from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
 
 GROUP = 1  # the key of the one group of ranks
+TOGETHER_KEY = 10**5  # of the first of several collectives behind training
 EXCHANGE_KEY = 10**6  # of a collective before training
 
 

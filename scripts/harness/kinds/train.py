@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, Sequence
 
 from harness.adapter import Operators
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
-from harness.measuring import split, steps
+from harness.measuring import gradient_exchange, split, steps
 from harness.measuring.checks import check_same_weights
 
 
@@ -38,6 +38,8 @@ class Train(Kind):
         count = context.subject.parameters["split_steps"]
         if count:
             split.split_step(context.adapter, count, seconds, context.report)
+        if context.place.world_size > 1:
+            gradient_exchange.time_exchange(context.adapter, seconds, context.report)
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
         check_same_weights(ranks)

@@ -6,18 +6,15 @@ waited for. That takes them a little longer than in the window, where parts over
 
 from __future__ import annotations
 
-import signal
 import time
 from typing import Any, Dict, List
 
 from harness.adapter import StepBreakdown, require
-from harness.measuring.failure import describe
+from harness.measuring import extras
 from harness.messages.report import Report
 
 #: No further step where this part of what the run took until then is used up.
 SHARE = 0.1
-
-_LEAST_SECONDS = 60  # that it may take; else as long as the run took until then
 
 
 def measure(adapter: StepBreakdown, steps: int, seconds: float) -> List[Dict[str, Any]]:
@@ -51,16 +48,10 @@ def measure(adapter: StepBreakdown, steps: int, seconds: float) -> List[Dict[str
 
 
 def split_step(adapter: Any, steps: int, seconds: float, report: Report) -> None:
-    """Time the parts of a step behind everything that counts: whatever goes wrong here says so in
-    its own place, and a rank that hangs is ended by the kernel. ``seconds``: of the run so far."""
-    report.fields["split"] = {"reason": "it was ended: it took too long", "parts": []}
-    report.succeed()
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(max(_LEAST_SECONDS, int(seconds)))
-    try:
+    """Time the parts of a step behind everything that counts. ``seconds``: of the run so far."""
+
+    def work() -> Dict[str, Any]:
         require(adapter, StepBreakdown)
-        entry = {"reason": "", "parts": measure(adapter, steps, seconds)}
-    except Exception as error:
-        entry = {"reason": describe(error, adapter)["reason"], "parts": []}
-    signal.alarm(0)
-    report.fields["split"] = entry
+        return {"parts": measure(adapter, steps, seconds)}
+
+    extras.attempt("split", work, {"parts": []}, adapter, seconds, report)

@@ -157,7 +157,20 @@ class ToyAdapter(plain.PlainToy):
 
     def exchange(self, array: Any) -> Exchange:
         run, result = super().exchange(array)
-        return Exchange(run, lambda: result() + ("wrong_sum" in self.does))
+
+        def run_gradients() -> None:
+            self.occupy(self.does.get("exchange", 0.0))
+            run()
+
+        is_of_gradients = hasattr(self, "line") and array.nbytes in super().gradient_messages()
+        return Exchange(
+            run_gradients if is_of_gradients else run, lambda: result() + ("wrong_sum" in self.does)
+        )
+
+    def gradient_messages(self) -> list[int]:
+        if "secretive" in self.does:
+            raise Unsupported("the toy keeps its messages to itself")
+        return super().gradient_messages()
 
     def parts(self) -> list[Part]:
         if "no_parts" in self.does:

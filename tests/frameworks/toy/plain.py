@@ -116,6 +116,9 @@ class PlainToy(Operators, Numerics, Collectives, Matmul, StepBreakdown):
 
         return Exchange(run, lambda: held[0])
 
+    def gradient_messages(self) -> list[int]:
+        return [8 * len(self.line.weights)]
+
     def weights_checksum(self) -> float:
         return sum(abs(weight) for weight in self.line.weights)
 

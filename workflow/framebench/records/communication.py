@@ -1,6 +1,6 @@
-"""How long exchanging the gradients would take, estimated from the all-reduces that were timed
-before a run, with nothing else to do. The estimate bounds nothing: in a step the exchange overlaps
-with other work, and competes with it.
+"""How long exchanging the gradients takes with nothing else to do: timed behind a run, in messages
+of the sizes in which they went, and estimated from the all-reduces that were timed before it. Both
+bound nothing: in a step the exchange overlaps with other work, and competes with it.
 
 A message takes latency + bytes / bandwidth (Hockney, *Parallel Computing* 20, 1994), and roughly so
 does an all-reduce between given ranks. A framework that exchanges many small arrays pays the
@@ -23,6 +23,22 @@ class AllReduce(NamedTuple):
 
     gradient_seconds: float | None
     gbytes_per_second: float
+
+
+class GradientExchange(NamedTuple):
+    """``seconds`` of each round of all ``messages``, of the rank that took longest."""
+
+    seconds: tuple[float, ...]
+    messages: int
+
+
+def gradient_exchange_of(ranks: Sequence[Mapping[str, Any]]) -> GradientExchange | None:
+    """From the ranks of a record; None where one of them timed none, and says why or is older."""
+    found = [rank.get("gradient_exchange") for rank in ranks]
+    if not found or not all(one and one["seconds"] for one in found):
+        return None
+    rounds = zip(*(one["seconds"] for one in found if one), strict=False)
+    return GradientExchange(tuple(map(max, rounds)), len(ranks[0]["gradient_exchange"]["bytes"]))
 
 
 def all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> AllReduce | None:

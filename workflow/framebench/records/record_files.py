@@ -23,7 +23,7 @@ from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
 from . import converters, doubts, energy
-from .communication import all_reduce_of
+from .communication import all_reduce_of, gradient_exchange_of
 from .index import Index
 from .phases import phases_of
 from .run import NO_REASON, WAITED_APART, WAITED_IN_WINDOW, Metric, Problem, Run, cause
@@ -216,6 +216,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         split=split_of(slowest) if is_ok else None,
         phases=phases_of(record, slowest) if is_ok else None,
         all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
+        exchange=gradient_exchange_of(record["ranks"]) if is_ok else None,
         started=_moment(record["started"]),
         machine=machine_of(record),
         slowest_rank=slowest.get("rank"),

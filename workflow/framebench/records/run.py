@@ -10,7 +10,7 @@ from ..cases.conditions import THROUGHPUT, Case, Conditions, Key
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
-from .communication import AllReduce
+from .communication import AllReduce, GradientExchange
 from .phases import Phases
 from .step_parts import Split
 
@@ -56,7 +56,8 @@ class Run:
     not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
     are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
     all its samples, and `energy_sources` says of what; `split` is that of the slowest rank, None
-    where none was asked for; `all_reduce` is None where none was timed.
+    where none was asked for; `all_reduce` and `exchange`, that of the gradients alone, are
+    None where none was timed.
     `phases`: where its wall time went, None where its record does not tell.
     `machine`: what tells the machine from others, of several nodes the first.
     `product_dtypes`: of the matrix products that were observed, the commonest first.
@@ -87,6 +88,7 @@ class Run:
     energy_sources: str = ""
     split: Split | None = None
     all_reduce: AllReduce | None = None
+    exchange: GradientExchange | None = None
     phases: Phases | None = None
     largest: bool = False
     started: float | None = None

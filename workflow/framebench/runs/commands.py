@@ -12,6 +12,8 @@ from pathlib import Path
 from ..cases.matrix import Case
 from ..config.catalog import Catalog
 from ..config.cluster import START_NODES
+from ..config.kinds import INDEPENDENT
+from ..config.suite import Suite
 from ..environments.soundness import is_sound
 from ..plan import batch_searches
 from ..plan.batch_searches import Search
@@ -19,8 +21,7 @@ from ..plan.planning import Plan, PlannedRun, counts_steps, variables
 from ..plan.side_by_side import lease_name
 from ..records.searches import KIND
 
-#: Steps that are timed part by part behind the window of a training run's first repeat: what a step
-#: consists of does not change from repeat to repeat.
+#: Steps that are timed part by part behind the window of a training run.
 SPLIT_STEPS = 3
 
 
@@ -112,8 +113,18 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
             **common(plan, run.seconds),
         }
     )
-    split = {"split_steps": SPLIT_STEPS} if run.case.mode == "train" and run.repeat == 1 else {}
+    split = {"split_steps": SPLIT_STEPS} if _is_split(run, suite) else {}
     return measured + of_kind({**split, **dict(run.case.parameters)}) + _variables(plan, run.case)
+
+
+def _is_split(run: PlannedRun, suite: Suite) -> bool:
+    """Whether the parts of its steps are timed: in the first repeat, because what a step consists
+    of does not change from repeat to repeat, and in all where a control makes a loss of the
+    all-reduce, which takes an interval."""
+    if run.case.mode != "train":
+        return False
+    devices = run.case.nodes * run.case.devices_per_node
+    return run.repeat == 1 or (devices > 1 and INDEPENDENT in suite.measurements)
 
 
 def run_limit(plan: Plan, seconds: float) -> float:

@@ -38,9 +38,9 @@ ABOUT = (
     "of the gradients as the framework sends them and beyond what it overlaps with, as a part of a "
     "step; what remains is waiting for the slowest device in each step, and all else that an "
     "exchange brings. Negative: less than what can be told. The interval of shared hardware is "
-    "that of a ratio; that of the exchange is made of two ratios and holds at least as often as it "
-    "says. The step breakdown is of one repeat, so that its parts have none. Without a control, or "
-    "a baseline, nothing is split."
+    "that of a ratio; that of the exchange is made of two ratios, that of communication of one and "
+    "of the median part of a step over the repeats: both hold at least as often as they say. "
+    "Without a control, or a baseline, nothing is split."
 )
 
 
@@ -64,7 +64,8 @@ def cells(
     low, high = _shared_interval(result, base, control) or (None, None)
     lowest, highest = _exchange_interval(result, base, control) or (None, None)
     waiting = _exposed(result)
-    communication = None if waiting is None else apart * waiting
+    communication = apart * descriptive.median(waiting) if waiting else None
+    least, most = _communication_interval(result, base, control) or (None, None)
     return [
         1 - apart,
         low,
@@ -73,6 +74,8 @@ def cells(
         lowest,
         highest,
         communication,
+        least,
+        most,
         None if communication is None else exchange - communication,
         marks_of(control),
     ]
@@ -102,11 +105,26 @@ def _exchange_interval(
     return min(corners), max(corners)
 
 
-def _exposed(result: CaseResult) -> float | None:
-    """The part of a step that is all-reduce and nothing else: the median over the repeats with a
-    step breakdown that tells it apart; None without any."""
-    parts = [part for run in result.ok if (part := _exposed_in(run)) is not None]
-    return descriptive.median(parts) if parts else None
+def _communication_interval(
+    result: CaseResult, base: CaseResult, control: CaseResult
+) -> Interval | None:
+    """Of a w with the ratio a = C / (N X1) and the part w of a step that is all-reduce alone: the
+    extremes while both lie in their intervals, as above."""
+    from ..statistics import intervals  # as above
+
+    singles = [result.case.devices * value for value in base.values]
+    first = intervals.ratio_interval(singles, control.values, BOTH)
+    second = intervals.median_interval(_exposed(result), BOTH)
+    if not (first and second):
+        return None
+    corners = [a * w for a in first for w in second]
+    return min(corners), max(corners)
+
+
+def _exposed(result: CaseResult) -> list[float]:
+    """The part of a step that is all-reduce and nothing else, of each repeat with a step breakdown
+    that tells it apart."""
+    return [part for run in result.ok if (part := _exposed_in(run)) is not None]
 
 
 def _exposed_in(run: Run) -> float | None:
@@ -135,6 +153,13 @@ def _why_no_exchange_interval(row: Row) -> str:
     return "" if row["exchange_loss"] is None else needs
 
 
+def _why_no_communication_interval(row: Row) -> str:
+    from ..statistics import intervals  # as above
+
+    needs = f"needs {intervals.repeats_for_interval(BOTH)} repeats with a step breakdown"
+    return _why_not_apart(row) if row["communication_loss"] is None else needs
+
+
 COLUMNS = (
     Column(
         "shared_hardware_loss", NUMBER,
@@ -160,6 +185,10 @@ COLUMNS = (
         "communication_loss", NUMBER, "of that, the all-reduce beyond what it overlaps with",
         title="of that communication %", form=PERCENT, optional=True, why=_why_not_apart,
         about=ABOUT, check="ratio",
+    ),
+    *interval(
+        "communication_loss", "that", title="interval %", form=PERCENT, optional=True,
+        why=_why_no_communication_interval, check="ratio",
     ),
     Column(
         "rest_loss", NUMBER, "of that, all else: waiting for each other, ..",

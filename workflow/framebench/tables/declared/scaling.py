@@ -13,6 +13,7 @@ from ...cases.conditions import Key
 from ...statistics import descriptive
 from .. import losses
 from ..columns import (
+    COUNT,
     NUMBER,
     PERCENT,
     RESULT_COLUMNS,
@@ -29,6 +30,10 @@ from ..table import Drawing, Inputs, Pivot, Table
 
 Rows = Callable[[Inputs], Iterator[tuple[list[Any], Sides | None]]]
 COMMUNICATION = (
+    "communication_alone",
+    "communication_alone_ci_low",
+    "communication_alone_ci_high",
+    "gradient_messages",
     "communication_estimate",
     "all_reduce_gbytes_per_second",
     "all_reduce_bus_gbytes_per_second",
@@ -54,8 +59,16 @@ KINDS = {
     "strong_scaling": Kind("Strong scaling", "the same total batch", "total_batch"),
 }
 
+ALONE = (
+    "Communication alone is what exchanging the gradients takes with nothing beside it, over the "
+    "median step of the slowest rank: all-reduces of the sizes in which the gradients of that run "
+    "went (its buckets, its arrays), timed behind its window in several rounds. Of a repeat it is "
+    "the median round; its interval is that of the median over repeats, because rounds of one run "
+    "resemble each other. It is no part of the loss: in a step the exchange overlaps with the "
+    "backward pass, and competes with it. A framework that does not tell the sizes has none."
+)
 COMMUNICATION_EXPLANATION = (
-    "Communication is an estimate of the part of a step that exchanging the gradients would take "
+    "Communication, estimated, is the part of a step that exchanging the gradients would take "
     "with nothing beside it: one all-reduce of all gradients, extrapolated from the latency and "
     "bandwidth of two all-reduces timed before the run, 4 bytes for each parameter, over the "
     "median step of the slowest rank. It is neither an upper nor a lower bound: in a step the "
@@ -169,7 +182,24 @@ def _communication(result: CaseResult) -> list[float | None]:
     ]
     rates = [one.gbytes_per_second for _, one in timed]
     buses = [rate * bus_factor(result.case.devices) for rate in rates]
-    return [descriptive.median(values) if values else None for values in (shares, rates, buses)]
+    found = [descriptive.median(values) if values else None for values in (shares, rates, buses)]
+    return [*_alone(result), *found]
+
+
+def _alone(result: CaseResult) -> list[float | None]:
+    """The first four of COMMUNICATION."""
+    from ...statistics import intervals  # numpy takes its time, and a plan makes no rows
+
+    timed = [(run, run.exchange) for run in result.ok if run.exchange and run.step_seconds]
+    shares = [
+        descriptive.median(exchange.seconds) / step
+        for run, exchange in timed
+        if (step := descriptive.median(run.step_seconds))
+    ]
+    if not shares:
+        return [None, None, None, None]
+    low, high = intervals.median_interval(shares) or (None, None)
+    return [descriptive.median(shares), low, high, timed[0][1].messages]
 
 
 def bus_factor(ranks: int) -> float:
@@ -206,7 +236,45 @@ _RATIOS = (
         check="ratio",
     ),
 )
+
+
+def _why_no_alone_interval(row: Row) -> str:
+    from ...statistics import intervals  # as above
+
+    needs = f"needs {intervals.repeats_for_interval()} repeats"
+    return _why_no_communication(row) if row["communication_alone"] is None else needs
+
+
 _EXCHANGE = (
+    Column(
+        "communication_alone",
+        NUMBER,
+        "exchange of the gradients alone, in messages of their sizes, over a step",
+        title="communication alone %",
+        form=PERCENT,
+        optional=True,
+        why=_why_no_communication,
+        about=ALONE,
+        check="communication",
+    ),
+    *interval(
+        "communication_alone",
+        "that",
+        title="interval %",
+        form=PERCENT,
+        optional=True,
+        why=_why_no_alone_interval,
+        check="communication",
+    ),
+    Column(
+        "gradient_messages",
+        COUNT,
+        "arrays in which the gradients of a step go",
+        title="messages",
+        optional=True,
+        why=_why_no_communication,
+        check="communication",
+    ),
     Column(
         "communication_estimate",
         NUMBER,

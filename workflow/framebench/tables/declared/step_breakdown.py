@@ -89,12 +89,12 @@ SPLIT = Table(
     title="Parts of a training step",
     explanation="Milliseconds of the parts of a training step, and their share of its sum in "
     "brackets, in percent. They are timed in further steps behind the timed window, each part "
-    "waited for, in the first repeat: nothing is added to the window. A part that cannot be timed "
-    "alone is a difference of two passes, which may fall below zero where it is less than their "
-    "noise; all-reduce is what it adds to the pass that it overlaps with. Where the forward pass "
-    "ends depends on the framework, and the row says it: compare forward and backward pass only of "
-    "those that end alike. Sum / step is the sum over the median step that was waited for: "
-    "believe a split as far as that is near one.",
+    "waited for, in the first repeat (of several devices with a control in all): nothing is added "
+    "to the window. A part that cannot be timed alone is a difference of two passes, which may "
+    "fall below zero where it is less than their noise; all-reduce is what it adds to the pass "
+    "that it overlaps with. Where the forward pass ends depends on the framework, and the row says "
+    "it: compare forward and backward pass only of those that end alike. Sum / step is the sum "
+    "over the median step that was waited for: believe a split as far as that is near one.",
     columns=(
         *RESULT_COLUMNS,
         Column(
