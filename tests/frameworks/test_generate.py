@@ -20,13 +20,14 @@ from .fork_server import ForkServer
 from .transformers import COMPARED
 
 #: With the compiler that they generate with.
-FRAMEWORKS = {"pytorch": "none", "jax": "jit"}
+FRAMEWORKS = {"pytorch": "none", "jax": "jit", "tensorflow": "none"}
 #: Those whose mixed precision runs on a CPU, or can be made to.
-AMP = ("pytorch", "jax")
+AMP = ("pytorch", "jax", "tensorflow")
 #: Behind which tokens have the positions of others: in the definition, what is replaced by what.
 MISTAKES = {
     "pytorch": ("self._length += self._last.shape[1]", "self._length += 1"),
     "jax": ("length=cache.length + token_ids.shape[1]", "length=cache.length + 1"),
+    "tensorflow": ("kept[:, :, begin : begin + length]", "kept[:, :, :length]"),
 }
 TOY = {"framework": ROOT / "tests/frameworks/toy", "model": ROOT / "tests/models/toy.json"}
 TOKENS = 32
