@@ -442,6 +442,9 @@ class Generation(Operators):
 
     LACKING = "does not generate text"
 
+    #: The compilers, or none, with which it does.
+    GENERATES_WITH: ClassVar[Sequence[str]] = ("none",)
+
     @abstractmethod
     def make_cache(self, new_tokens: int) -> None:
         """Room for the prompts of the batch and ``new_tokens`` more; called behind :meth:`build`.

@@ -4,75 +4,146 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from framebench.records import record_sets
+from harness.kinds.generate import HALF_ROUNDING, ROUNDING
 from reference import decoder
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
+from .comparing import BEFORE
 from .fork_server import ForkServer
 from .transformers import COMPARED
 
-#: Whose adapters have the capability.
-FRAMEWORKS = ("pytorch",)
+#: With the compiler that they generate with.
+FRAMEWORKS = {"pytorch": "none", "jax": "jit", "tensorflow": "none", "paddle": "none"}
+#: Those whose mixed precision runs on a CPU, or can be made to.
+AMP = ("pytorch", "jax", "tensorflow")
+#: Behind which tokens have the positions of others: in the definition, what is replaced by what.
+MISTAKES = {
+    "pytorch": ("self._length += self._last.shape[1]", "self._length += 1"),
+    "jax": ("length=cache.length + token_ids.shape[1]", "length=cache.length + 1"),
+    "tensorflow": ("kept[:, :, begin : begin + length]", "kept[:, :, :length]"),
+    "paddle": ("self._length += self._last.shape[1]", "self._length += 1"),
+}
 TOY = {"framework": ROOT / "tests/frameworks/toy", "model": ROOT / "tests/models/toy.json"}
 TOKENS = 32
 GENERATE = """
 import json
+from harness.kinds.generate import cache_error
 from harness.kinds.parity import Comparison
-with open(FOLDER + "/facts.json") as file:
-    facts = json.load(file)
-reference = Comparison(FOLDER)
-adapter = started(facts, mode="inference")
-adapter.build(dict(reference.arrays("batch-0")))
-adapter.load_weights(dict(reference.arrays("weights")))
-adapter.make_cache(TOKENS)
-found = []
-for request in range(2):
-    handles = [adapter.prefill()]
-    handles += [adapter.decode() for _ in range(TOKENS - 1)]
-    found.append([adapter.to_numpy(handle).tolist() for handle in handles])
-answer(found=found)
+
+def generated(folder, precision="fp32"):
+    with open(folder + "/facts.json") as file:
+        facts = json.load(file)
+    reference = Comparison(folder)
+    adapter = started(facts, mode="inference", precision=precision)
+    adapter.build(dict(reference.arrays("batch-0")))
+    adapter.load_weights(dict(reference.arrays("weights")))
+    adapter.make_cache(TOKENS)
+    requests = []
+    for request in range(2):
+        handles = [adapter.prefill()]
+        handles += [adapter.decode() for _ in range(TOKENS - 1)]
+        adapter.synchronize()
+        rows = [adapter.to_numpy(handle).astype(int).tolist() for handle in handles]
+        requests.append([list(sequence) for sequence in zip(*rows)])
+    return {"tokens": requests, "cache_error": cache_error(adapter, requests[-1])}
+
+found = {model: generated(f"{FOLDER}/{model}") for model in MODELS}
+if HALF:
+    found["amp"] = generated(f"{FOLDER}/{MODELS[1]}", "amp")
+bert = started(small_bert(), mode="inference", precision="fp32")
+found["refused"] = raised(Unsupported, lambda: bert.make_cache(TOKENS))
+for name in [name for name in sys.modules if name.startswith("framework_under_test")]:
+    del sys.modules[name]
+SCRIPTS = MISTAKEN
+found["mistaken"] = generated(f"{FOLDER}/{MODELS[0]}")
+answer(**found)
 """
 
 
+def with_mistake(framework: str, folder: Path) -> Path:
+    """Its folder below ``folder``."""
+    copy = folder / "frameworks" / framework
+    shutil.copytree(ROOT / "scripts/frameworks" / framework, copy)
+    path = copy / "decoder.py"
+    code = path.read_text()
+    mistaken = code.replace(*MISTAKES[framework])
+    assert mistaken != code
+    path.write_text(mistaken)
+    return copy
+
+
 @pytest.fixture(scope="module", params=FRAMEWORKS)
-def run(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ForkServer]:
-    python = build_environment(request.param)
-    with ForkServer(request.param, python, "", tmp_path_factory.mktemp("ranks")) as server:
-        yield server
+def found(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    decoder_references: Path,
+) -> dict[str, Any]:
+    """What one process of a framework generates: by model, in mixed precision, with a mistake."""
+    framework = request.param
+    folder = tmp_path_factory.mktemp("ranks")
+    with_mistake(framework, folder)
+    names = {
+        "FOLDER": str(decoder_references),
+        "MODELS": COMPARED,
+        "TOKENS": TOKENS,
+        "HALF": framework in AMP,
+        "MISTAKEN": str(folder),
+    }
+    given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
+    with ForkServer(framework, build_environment(framework), "", folder) as server:
+        (answer,) = server(f"{BEFORE.get(framework, '')}\n{given}\n{GENERATE}")
+    return {"amp": None, **answer}
+
+
+@pytest.fixture(scope="module")
+def expected(decoder_references: Path) -> dict[str, list[list[int]]]:
+    """The tokens of the reference, by model."""
+    tokens = {}
+    for model in COMPARED:
+        folder = decoder_references / model
+        facts = json.loads((folder / "facts.json").read_text())
+        kept = np.load(folder / "weights.npz")
+        weights = {name: array.astype(np.float64) for name, array in kept.items()}
+        prompts = np.load(folder / "batch-0.npz")["token_ids"]
+        tokens[model] = decoder.continued(weights, prompts, facts["hyperparameters"], TOKENS)
+    return tokens
 
 
 @pytest.mark.parametrize("model", COMPARED)
 def test_the_tokens_are_those_of_the_reference(
-    run: ForkServer, decoder_references: Path, model: str
+    found: dict[str, Any], expected: dict[str, list[list[int]]], model: str
 ) -> None:
-    folder = decoder_references / model
-    facts = json.loads((folder / "facts.json").read_text())
-    kept = np.load(folder / "weights.npz")
-    weights = {name: array.astype(np.float64) for name, array in kept.items()}
-    prompts = np.load(folder / "batch-0.npz")["token_ids"]
-    expected = decoder.continued(weights, prompts, facts["hyperparameters"], TOKENS)
-    assert len({tuple(row) for row in expected}) > 1, "the prompts are all continued alike"
-    script = GENERATE.replace("FOLDER", repr(str(folder))).replace("TOKENS", str(TOKENS))
-    (found,) = run(script)
-    first, second = (np.array(one, int).T.tolist() for one in found["found"])
-    assert first == second == expected
+    assert len({tuple(row) for row in expected[model]}) > 1, "the prompts are all continued alike"
+    assert found[model]["tokens"] == [expected[model]] * 2
+
+
+def test_what_a_cache_changes_is_rounding_or_a_mistake(found: dict[str, Any]) -> None:
+    assert max(found[model]["cache_error"] for model in COMPARED) < ROUNDING / 10
+    if found["amp"]:
+        assert found["amp"]["cache_error"] < HALF_ROUNDING
+    assert found["mistaken"]["cache_error"] > HALF_ROUNDING
+
+
+def test_a_model_that_is_not_causal_generates_nothing(found: dict[str, Any]) -> None:
+    assert found["refused"] == "bert_base does not generate text"
 
 
 def generated(tmp_path: Path, references: Path, **options: Any) -> Any:
     folder = tmp_path / "run"
     folder.mkdir()
-    bench = Bench(folder, build_environment("pytorch"))
+    framework = Path(options.get("framework", ROOT / "scripts/frameworks/pytorch"))
+    bench = Bench(
+        folder, build_environment("pytorch" if framework.name == "toy" else framework.name)
+    )
     given: dict[str, object] = {
-        "framework": ROOT / "scripts/frameworks/pytorch",
+        "framework": framework,
         "model": references / "gpt2_small" / "facts.json",
         "kind": "generate",
         "batch_per_device": 2,
@@ -87,8 +158,12 @@ def generated(tmp_path: Path, references: Path, **options: Any) -> Any:
     return record
 
 
-def test_a_run_has_the_times_of_every_token(tmp_path: Path, decoder_references: Path) -> None:
-    record = generated(tmp_path, decoder_references)
+@pytest.mark.parametrize(("framework", "compiler"), FRAMEWORKS.items())
+def test_a_run_has_the_times_of_every_token(
+    tmp_path: Path, decoder_references: Path, framework: str, compiler: str
+) -> None:
+    folder = ROOT / "scripts/frameworks" / framework
+    record = generated(tmp_path, decoder_references, framework=folder, compiler=compiler)
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     seconds = np.array(rank["token_seconds"])
@@ -102,20 +177,13 @@ def test_a_run_has_the_times_of_every_token(tmp_path: Path, decoder_references: 
     assert metrics["inter_token_p50"] in seconds[:, 1:]
     assert "inter_token_p90" not in metrics, "twelve tokens have no 90th percentile"
     assert np.array(rank["generated"]).shape == (2, 5)
-    assert 0 < rank["cache_error"] < 1e-5
+    assert 0 <= rank["cache_error"] < 1e-5
 
 
 def test_a_run_whose_cache_changes_what_is_computed_fails(
     tmp_path: Path, decoder_references: Path
 ) -> None:
-    """One behind which tokens have the positions of others."""
-    framework = tmp_path / "pytorch"
-    shutil.copytree(ROOT / "scripts/frameworks/pytorch", framework)
-    path = framework / "decoder.py"
-    code = path.read_text()
-    mistake = code.replace("self._length += self._last.shape[1]", "self._length += 1")
-    assert mistake != code
-    path.write_text(mistake)
+    framework = with_mistake("pytorch", tmp_path)
     record = generated(tmp_path, decoder_references, framework=framework)
     assert record["status"] == "failed", record["reason"]
     assert "with the cache the last logits are" in record["reason"]

@@ -9,32 +9,34 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from harness.adapter import (
     Collectives,
     Exchange,
+    Generation,
     Matmul,
     MatrixProduct,
     Numerics,
-    Operators,
     Product,
     StepBreakdown,
+    Unsupported,
     Variable,
     zeros,
 )
 from harness.parts import Part, nested
 
 
-class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+class JaxAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
     MODULE = "jax"
     PRECISIONS = ("fp32", "amp", "bf16", "fp16")
+    GENERATES_WITH = ("none", "jit")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)
 
     def start(self) -> None:
         import jax
 
         # all that imports JAX at its top: from here on it is there
-        from . import devices, optimizers, parallel, programs, steps
+        from . import devices, generation, optimizers, parallel, programs, steps
 
         self._jax: Any = jax
         self._devices, self._optimizers, self._parallel = devices, optimizers, parallel
-        self._programs, self._steps = programs, steps
+        self._generation, self._programs, self._steps = generation, programs, steps
 
         devices.configure(self.place)
         several = self.place.world_size > 1
@@ -63,6 +65,7 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             self._shared = steps.Shared(arrays.share(parameters), ())
             self._observed = self._logits
             self._step = self._ready(self._logits, self._shared.parameters, parallel.OWN)
+            self._proved = self._step
             return
         optimizer = self._optimizers.from_facts(self.facts)
         moments = arrays.share(optimizer.init(parameters))
@@ -75,6 +78,7 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             (parallel.SHARED, parallel.OWN, parallel.OWN),
             donated=(0, 1),
         )
+        self._proved = self._step
 
     def _kept(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
         """In the dtype that the precision keeps them in."""
@@ -166,7 +170,7 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         return self._parallel.local((self._shared.parameters, self._own, self._batch))
 
     def compiled(self) -> Dict[str, Any]:
-        return dict(self._programs.proof(self._step))
+        return dict(self._programs.proof(self._proved))
 
     def all_reduce(self, value: float) -> float:
         return float(self._ranks.total(value)) if self._ranks else value  # in float64
@@ -213,6 +217,37 @@ class JaxAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             self._latest = program(self._shared.parameters, self._own, self._batch)
 
         return run
+
+    def make_cache(self, new_tokens: int) -> None:
+        definition = self._definition
+        if not hasattr(definition, "following"):
+            raise Unsupported(f"{self.case.model} does not generate text")
+        self._generator = self._generation.Generator(
+            definition,
+            definition.model(self.facts),
+            self._dtype,
+            self._shared.parameters,
+            self._batch["token_ids"],
+            new_tokens,
+            self._generating,
+        )
+        self._proved = self._generator.decoding
+
+    def _generating(self, function: Any, arguments: Any) -> Any:
+        if self.case.compiler == "none":
+            return function
+        return self._programs.compiled(function, arguments, donated=(1,))
+
+    def prefill(self, more: Any = None) -> Any:
+        self._latest = self._generator.prefill(more)
+        return self._latest
+
+    def decode(self) -> Any:
+        self._latest = self._generator.decode()
+        return self._latest
+
+    def following_logits(self) -> Any:
+        return self._generator.logits
 
     def matmul(self, left: Any, right: Any) -> MatrixProduct:
         jax = self._jax

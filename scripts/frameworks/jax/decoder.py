@@ -3,16 +3,34 @@ arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py).
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from .layers import Arrays, attention, cross_entropy, dense, dropout, keys, layer_norm, rms_norm
 
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
+
+#: Keys and values of each layer, by its name: (batch, room, key-value heads, size) each.
+Kept = Dict[str, Tuple[Array, Array]]
+
+
+class Cache(NamedTuple):
+    """``length`` of the positions for which there is room are in use."""
+
+    kept: Kept
+    length: Array
+
+    def extend(self, name: str, *new: Array) -> None:
+        """Put keys and values of a layer, (batch, sequence, heads, size), behind those in use."""
+        begin = (0, self.length, 0, 0)
+        keys, values = (
+            lax.dynamic_update_slice(kept, one, begin) for kept, one in zip(self.kept[name], new)
+        )
+        self.kept[name] = keys, values
 
 
 def model(facts: Dict[str, Any]) -> Dict[str, Any]:
@@ -67,11 +85,11 @@ def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
     return {}
 
 
-def _angles(length: int, hyper: Dict[str, Any]) -> Tuple[Array, Array]:
-    """Cosine and sine of each position's angles, (length, 1, size / 2) in float32."""
+def _angles(positions: Array, hyper: Dict[str, Any]) -> Tuple[Array, Array]:
+    """Cosine and sine of each position's angles, (positions, 1, size / 2) in float32."""
     size = hyper["hidden"] // hyper["heads"]
     frequencies = hyper["rotary_base"] ** (-2.0 / size * jnp.arange(size // 2, dtype=jnp.float32))
-    angles = jnp.arange(length, dtype=jnp.float32)[:, None, None] * frequencies
+    angles = positions.astype(jnp.float32)[:, None, None] * frequencies
     return jnp.cos(angles), jnp.sin(angles)
 
 
@@ -90,20 +108,27 @@ def _attention(
     angles: Optional[Tuple[Array, Array]],
     hyper: Dict[str, Any],
     key: Optional[Array],
+    cache: Optional[Cache],
 ) -> Array:
-    """(batch, sequence, hidden) kept; each position sees itself and those before it."""
+    """(batch, sequence, hidden) kept; each position sees itself and those before it, a single one
+    also those in the cache, in which all are put."""
     heads, groups = hyper["heads"], hyper["key_value_heads"]
     every = dense(parameters, f"{name}.query_key_value", x)
     every = every.reshape(*x.shape[:2], heads + 2 * groups, -1)
     query, key_of_token, value = jnp.split(every, (heads, heads + groups), axis=2)
     if angles is not None:
         query, key_of_token = _rotated(query, angles), _rotated(key_of_token, angles)
-    positions = jnp.arange(x.shape[1])
+    positions = of_keys = jnp.arange(x.shape[1])
+    if cache is not None:
+        cache.extend(name, key_of_token, value)
+        if x.shape[1] == 1:
+            positions, (key_of_token, value) = cache.length[None], cache.kept[name]
+            of_keys = jnp.arange(key_of_token.shape[1])
     # The heads of queries that share one of keys become more rows of the same product, so that
     # nothing is copied for them: one such row a position.
     query = jnp.swapaxes(query.reshape(*x.shape[:2], groups, heads // groups, -1), 2, 3)
     rows = query.reshape(x.shape[0], -1, *key_of_token.shape[2:])
-    seen = jnp.repeat(positions, heads // groups)[:, None] >= positions
+    seen = jnp.repeat(positions, heads // groups)[:, None] >= of_keys
     context = attention(rows, key_of_token, value, seen, hyper.get("dropout", 0.0), key)
     context = jnp.swapaxes(context.reshape(query.shape), 2, 3)
     return dense(parameters, f"{name}.output", context.reshape(x.shape))
@@ -129,28 +154,73 @@ def forward(
 ) -> Tuple[Tuple[Array, ...], Arrays]:
     """Logits (batch, sequence, vocabulary) in ``dtype``. Dropout in training, with masks drawn from
     ``key``."""
+    x = _hidden(parameters, batch["token_ids"], hyper, dtype, key if train else None)
+    return (_logits(parameters, x, hyper),), statistics
+
+
+def empty(hyper: Dict[str, Any], batch: int, room: int, dtype: Any) -> Kept:
+    """The cache of ``batch`` sequences of up to ``room`` tokens."""
+    shape = (batch, room, hyper["key_value_heads"], hyper["hidden"] // hyper["heads"])
+    names = (f"layers.{number}.attention" for number in range(hyper["layers"]))
+    return {name: (jnp.zeros(shape, dtype), jnp.zeros(shape, dtype)) for name in names}
+
+
+def following(
+    parameters: Arrays, token_ids: Array, cache: Cache, hyper: Dict[str, Any], dtype: Any
+) -> Tuple[Array, Cache]:
+    """Logits (batch, vocabulary) of what follows ``token_ids`` (batch, sequence), which stand
+    behind those in the cache, and the cache with them. Several begin one that is empty."""
+    extended = Cache(dict(cache.kept), cache.length)
+    x = _hidden(parameters, token_ids, hyper, dtype, None, extended)
+    after = extended._replace(length=cache.length + token_ids.shape[1])
+    return _logits(parameters, x[:, -1:], hyper)[:, 0], after
+
+
+def _hidden(
+    parameters: Arrays,
+    token_ids: Array,
+    hyper: Dict[str, Any],
+    dtype: Any,
+    key: Optional[Array],
+    cache: Optional[Cache] = None,
+) -> Array:
+    """(batch, sequence, hidden) behind the last layer; keys and values are put in the cache."""
     rate, epsilon = hyper.get("dropout", 0.0), hyper["norm_epsilon"]
-    drawn = keys(key if train else None, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
-    normalised = {"layer": layer_norm, "rms": rms_norm}[hyper["norm"]]
-    tokens = parameters["embeddings.token.weight"]
-    x = tokens[batch["token_ids"]]
+    drawn = keys(key, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
+    normalised = _normalised(hyper)
+    x = parameters["embeddings.token.weight"][token_ids]
     length, angles = x.shape[1], None
     if hyper["position"] == "learned":
-        x = x + parameters["embeddings.position.weight"][:length]
+        table = parameters["embeddings.position.weight"]
+        if cache is None:
+            x = x + table[:length]
+        else:
+            x = x + lax.dynamic_slice_in_dim(table, cache.length, length)
     else:
-        angles = _angles(length, hyper)
+        positions = jnp.arange(length)
+        angles = _angles(positions if cache is None else cache.length + positions, hyper)
     x = dropout(x.astype(dtype), rate, next(drawn))
     for name in (f"layers.{number}" for number in range(hyper["layers"])):
         y = normalised(parameters, f"{name}.attention_norm", x, epsilon)
-        y = _attention(parameters, f"{name}.attention", y, angles, hyper, next(drawn))
+        y = _attention(parameters, f"{name}.attention", y, angles, hyper, next(drawn), cache)
         x = x + dropout(y, rate, next(drawn))
         y = normalised(parameters, f"{name}.feed_forward_norm", x, epsilon)
         y = _feed_forward(parameters, f"{name}.feed_forward", y, hyper)
         x = x + dropout(y, rate, next(drawn))
-    x = normalised(parameters, "norm", x, epsilon)
+    return x
+
+
+def _normalised(hyper: Dict[str, Any]) -> Callable[..., Array]:
+    return {"layer": layer_norm, "rms": rms_norm}[hyper["norm"]]
+
+
+def _logits(parameters: Arrays, x: Array, hyper: Dict[str, Any]) -> Array:
+    """(batch, sequence, hidden) -> (batch, sequence, vocabulary)."""
+    x = _normalised(hyper)(parameters, "norm", x, hyper["norm_epsilon"])
     if hyper["tied"]:
-        return (jnp.einsum("bsh,vh->bsv", x, tokens.astype(dtype)),), statistics
-    return (dense(parameters, "head", x),), statistics
+        tokens = parameters["embeddings.token.weight"].astype(x.dtype)
+        return jnp.einsum("bsh,vh->bsv", x, tokens)
+    return dense(parameters, "head", x)
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:

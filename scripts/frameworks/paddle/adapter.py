@@ -3,6 +3,7 @@ mixed precision, DataParallel with one process for each device."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
@@ -14,12 +15,13 @@ from harness.adapter import (
     SAME,
     Collectives,
     Exchange,
+    Generation,
     Matmul,
     MatrixProduct,
     Numerics,
-    Operators,
     Product,
     StepBreakdown,
+    Unsupported,
     Variable,
 )
 from harness.parts import Part, cut
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
-class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+class PaddleAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
     MODULE = "paddle"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("ResourceExhausted",)
@@ -202,6 +204,29 @@ class PaddleAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             averaged=self._differentiate if self._process_group else None,
             update=self._update,
         )
+
+    def make_cache(self, new_tokens: int) -> None:
+        if not hasattr(self._definition, "Generator"):
+            raise Unsupported(f"{self.case.model} does not generate text")
+        (prompts,) = self._inputs
+        self._generator = self._definition.Generator(self._model, prompts, new_tokens)
+
+    def _generating(self, work: Any) -> Any:
+        paddle, mixed = self._paddle, contextlib.nullcontext()
+        if self._amp:
+            mixed = paddle.amp.auto_cast(dtype=self._dtype, level="O1")
+        with paddle.no_grad(), mixed:
+            return work()
+
+    def prefill(self, more: Any = None) -> Any:
+        tokens = None if more is None else self._paddle.to_tensor(more)
+        return self._generating(lambda: self._generator.prefill(tokens))
+
+    def decode(self) -> Any:
+        return self._generating(self._generator.decode)
+
+    def following_logits(self) -> Any:
+        return self._generator.logits
 
     def matmul(self, left: Any, right: Any) -> MatrixProduct:
         paddle = self._paddle

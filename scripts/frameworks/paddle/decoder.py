@@ -3,7 +3,7 @@ arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py).
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import paddle
 import paddle.nn.functional as F
@@ -46,10 +46,10 @@ def normalization(hyper: Dict[str, Any]) -> nn.Layer:
     return nn.LayerNorm(hyper["hidden"], epsilon=hyper["norm_epsilon"])
 
 
-def rotation(length: int, size: int, base: float) -> Rotation:
-    """Cosine and sine of each position's angles, (length, 1, size / 2)."""
+def rotation(begin: int, end: int, size: int, base: float) -> Rotation:
+    """Cosine and sine of the angles of positions, (end - begin, 1, size / 2)."""
     frequencies = base ** (-2.0 / size * paddle.arange(size // 2, dtype="float32"))
-    angles = paddle.arange(length, dtype="float32").unsqueeze([1, 2]) * frequencies
+    angles = paddle.arange(begin, end, dtype="float32").unsqueeze([1, 2]) * frequencies
     return paddle.cos(angles), paddle.sin(angles)
 
 
@@ -61,8 +61,34 @@ def rotate(x: Tensor, angles: Rotation) -> Tensor:
     return paddle.concat(turned, axis=-1).astype(x.dtype)
 
 
+class Cache:
+    """Keys and values of one layer, (batch, sequence, heads, size) each, with ``room`` for so many
+    positions. They have the dtype of the first that come."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._kept: List[Tensor] = []
+        self._length = 0
+
+    def clear(self) -> None:
+        self._length = 0
+
+    def extend(self, *new: Tensor) -> Sequence[Tensor]:
+        """Keys and values of all positions, ``new`` ones behind those that were there."""
+        if not self._kept:
+            batch, _, heads, size = new[0].shape
+            shape = [batch, self._room, heads, size]
+            self._kept = [paddle.empty(shape, one.dtype) for one in new]
+        begin, end = self._length, self._length + new[0].shape[1]
+        for kept, one in zip(self._kept, new):
+            kept[:, begin:end] = one
+        self._length = end
+        return [kept[:, :end] for kept in self._kept]
+
+
 class Attention(nn.Layer):
-    """(batch, sequence, hidden) kept; each position sees itself and those before it."""
+    """(batch, sequence, hidden) kept; each position sees itself and those before it, also those
+    that are in a cache."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -73,15 +99,24 @@ class Attention(nn.Layer):
         self.query_key_value = dense(hidden, sum(self.parts) * (hidden // heads), hyper)
         self.output = dense(hidden, hidden, hyper, added(hyper))
 
-    def forward(self, x: Tensor, angles: Optional[Rotation]) -> Tensor:
+    def forward(
+        self, x: Tensor, angles: Optional[Rotation], cache: Optional[Cache] = None
+    ) -> Tensor:
         every = self.query_key_value(x).reshape([0, 0, sum(self.parts), -1])  # 0: as it was
         query, key, value = paddle.split(every, self.parts, axis=2)
         if angles is not None:
             query, key = rotate(query, angles), rotate(key, angles)
+        if cache is not None:
+            key, value = cache.extend(key, value)
         if self.sharing > 1:  # a head of keys for each of queries
             key, value = (paddle.repeat_interleave(one, self.sharing, 2) for one in (key, value))
         context = F.scaled_dot_product_attention(
-            query, key, value, dropout_p=self.dropout, is_causal=True, training=self.training
+            query,
+            key,
+            value,
+            dropout_p=self.dropout,
+            is_causal=cache is None or x.shape[1] > 1,  # a single one is behind all others
+            training=self.training,
         )
         return self.output(context.flatten(2))
 
@@ -114,8 +149,10 @@ class Layer(nn.Layer):
         self.feed_forward = FeedForward(hyper)
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))
 
-    def forward(self, x: Tensor, angles: Optional[Rotation]) -> Tensor:
-        x = x + self.dropout(self.attention(self.attention_norm(x), angles))
+    def forward(
+        self, x: Tensor, angles: Optional[Rotation], cache: Optional[Cache] = None
+    ) -> Tensor:
+        x = x + self.dropout(self.attention(self.attention_norm(x), angles, cache))
         return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
 
 
@@ -129,10 +166,11 @@ class Embeddings(nn.Layer):
         self.position = embedding(hyper["positions"], hyper) if learned else None
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))
 
-    def forward(self, token_ids: Tensor) -> Tensor:
+    def forward(self, token_ids: Tensor, begin: int = 0) -> Tensor:
+        """``begin``: the position of the first token."""
         x = self.token(token_ids)
         if self.position is not None:
-            x = x + self.position.weight[: token_ids.shape[1]]
+            x = x + self.position.weight[begin : begin + token_ids.shape[1]]
         return self.dropout(x)
 
 
@@ -152,13 +190,52 @@ class LanguageModel(nn.Layer):
 
     def forward(self, token_ids: Tensor) -> Tuple[Tensor]:
         x = self.embeddings(token_ids)
-        angles = None if self.base is None else rotation(x.shape[1], self.size, self.base)
+        angles = self._angles(0, x.shape[1])
         for layer in self.layers:
             x = layer(x, angles)
+        return (self._logits(x),)
+
+    def following(self, token_ids: Tensor, begin: int, caches: List[Cache]) -> Tensor:
+        """Logits (batch, vocabulary) of what follows ``token_ids``, which begin at the position
+        behind those in the caches, one for each layer."""
+        x = self.embeddings(token_ids, begin)
+        angles = self._angles(begin, begin + token_ids.shape[1])
+        for layer, cache in zip(self.layers, caches):
+            x = layer(x, angles, cache)
+        return self._logits(x[:, -1])
+
+    def _angles(self, begin: int, end: int) -> Optional[Rotation]:
+        return None if self.base is None else rotation(begin, end, self.size, self.base)
+
+    def _logits(self, x: Tensor) -> Tensor:
         x = self.norm(x)
         if self.head is not None:
-            return (self.head(x),)
-        return (paddle.matmul(x, self.embeddings.token.weight, transpose_y=True),)
+            return self.head(x)
+        return paddle.matmul(x, self.embeddings.token.weight, transpose_y=True)
+
+
+class Generator:
+    """Continues ``prompts`` (batch, sequence) by up to ``count`` tokens."""
+
+    def __init__(self, model: LanguageModel, prompts: Tensor, count: int) -> None:
+        self._model, self._prompts = model, prompts
+        self._caches = [Cache(prompts.shape[1] + count) for _ in model.layers]
+        self._length, self._last = 0, prompts
+
+    def prefill(self, more: Optional[Tensor] = None) -> Tensor:
+        for cache in self._caches:
+            cache.clear()
+        self._length, self._last = 0, self._prompts
+        if more is not None:
+            self._last = paddle.concat([self._prompts, more], axis=1)
+        return self.decode()
+
+    def decode(self) -> Tensor:
+        self.logits = self._model.following(self._last, self._length, self._caches)
+        self._length += self._last.shape[1]
+        following = self.logits.argmax(axis=-1)
+        self._last = following.unsqueeze(1)
+        return following
 
 
 def build(facts: Dict[str, Any]) -> nn.Layer:

@@ -15,13 +15,14 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from harness.adapter import (
     Collectives,
     Exchange,
+    Generation,
     Matmul,
     MatrixProduct,
     Mismatch,
     Numerics,
-    Operators,
     Product,
     StepBreakdown,
+    Unsupported,
     Variable,
 )
 from harness.parts import Part, nested
@@ -49,9 +50,10 @@ RECURRENT_KINDS = {
 }
 
 
-class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+class TensorFlowAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
+    GENERATES_WITH = ("none", "xla")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
 
     def start(self) -> None:
@@ -65,11 +67,11 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
         import tensorflow as tf
 
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import devices, graphs, optimizers, steps
+        from . import devices, generation, graphs, optimizers, steps
 
         self._tf: Any = tf
         self._devices, self._graphs, self._optimizers = devices, graphs, optimizers
-        self._steps = steps
+        self._generation, self._steps = generation, steps
         tf.get_logger().setLevel("ERROR")
         tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
@@ -105,6 +107,7 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
         # Traced here, once: the step is that graph and nothing can make it trace again. The other
         # functions are not traced unless they are called.
         self._step = function.get_concrete_function(self._batch)
+        self._proved = self._step
 
     def _make_optimizer(self) -> Any:
         optimizer = self._optimizers.from_facts(self.facts)
@@ -213,7 +216,7 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
         return self._graphs.products(self._step)
 
     def compiled(self) -> Dict[str, Any]:
-        functions = self._graphs.xla_functions(self._step)
+        functions = self._graphs.xla_functions(self._proved)
         if functions == 0:
             raise Mismatch("the step's graph has no function that XLA must compile")
         return {"xla_functions": functions}
@@ -241,6 +244,25 @@ class TensorFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown)
             for name, function in functions.items()
         }
         return nested(programs, self.step)
+
+    def make_cache(self, new_tokens: int) -> None:
+        definition = self._definition
+        if not hasattr(definition, "following"):
+            raise Unsupported(f"{self.case.model} does not generate text")
+        prompts, xla = definition.inputs(self._batch), self.case.compiler == "xla"
+        self._generator = self._generation.Generator(
+            definition, self._model, self.facts, prompts, new_tokens, xla
+        )
+        self._proved = self._generator.over_one
+
+    def prefill(self, more: Any = None) -> Any:
+        return self._generator.prefill(more)
+
+    def decode(self) -> Any:
+        return self._generator.decode()
+
+    def following_logits(self) -> Any:
+        return self._generator.logits
 
     def matmul(self, left: Any, right: Any) -> MatrixProduct:
         tf = self._tf

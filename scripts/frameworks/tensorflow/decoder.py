@@ -6,13 +6,17 @@ What has weights has a name, which is theirs in ``adapter.py``.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from functools import partial
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import keras
 import tensorflow as tf
 from keras import layers
 
 from .transformers import MASKED_SCORE, initializer, tied_logits
+
+#: Puts keys and values in a cache, and gives those that are seen.
+Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]
 
 
 def build(facts: Dict[str, Any]) -> keras.Model:
@@ -24,7 +28,7 @@ def build(facts: Dict[str, Any]) -> keras.Model:
     for number in range(hyper["layers"]):
         x = DecoderLayer(hyper, name=f"layers.{number}")([x, *positions])
     x = _norm(hyper, "norm")(x)
-    head = TiedHead(embeddings.token)
+    head = TiedHead(embeddings.token, name="head")
     if not hyper["tied"]:
         head = _dense(hyper["vocabulary"], hyper, "head", bias=False)
     return keras.Model(token_ids, layers.Activation("linear", dtype="float32")(head(x)))
@@ -38,6 +42,44 @@ def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) 
     """Mean cross entropy over all positions."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     return tf.reduce_mean(entropy(batch["labels"], logits))
+
+
+class Cache:
+    """Keys and values of one layer, (batch, heads, room, size) each, with ``room`` for so many
+    positions."""
+
+    def __init__(self, hyper: Dict[str, Any], batch: int, room: int, dtype: str) -> None:
+        size = hyper["hidden"] // hyper["heads"]
+        zeros = tf.zeros((batch, hyper["key_value_heads"], room, size), dtype)
+        self.room = room
+        self._kept = [tf.Variable(zeros, trainable=False) for _ in range(2)]
+
+    def extend(self, begin: tf.Tensor, *new: tf.Tensor) -> Sequence[tf.Tensor]:
+        """Put ``new`` keys and values at the position ``begin``. Gives those that they see: several
+        begin, a single one sees all that there is room for."""
+        length = new[0].shape[2]
+        for kept, one in zip(self._kept, new):
+            kept[:, :, begin : begin + length].assign(one)
+        return new if length > 1 else [tf.convert_to_tensor(kept) for kept in self._kept]
+
+
+def following(
+    model: keras.Model,
+    facts: Dict[str, Any],
+    token_ids: tf.Tensor,
+    begin: tf.Tensor,
+    caches: List[Cache],
+) -> tf.Tensor:
+    """Float32 logits (batch, vocabulary) of what follows ``token_ids``, which begin at the position
+    behind those in the caches, one for each layer, and are put into them."""
+    room = caches[0].room if token_ids.shape[1] == 1 else None
+    positions = Positions(facts["hyperparameters"])(token_ids, begin=begin, room=room)
+    x = model.get_layer("embeddings")(token_ids, begin=begin)
+    for number, cache in enumerate(caches):
+        extend = partial(cache.extend, begin)
+        x = model.get_layer(f"layers.{number}")([x, *positions], extend=extend)
+    logits = model.get_layer("head")(model.get_layer("norm")(x[:, -1:]))
+    return tf.cast(logits[:, 0], tf.float32)
 
 
 class Embeddings(layers.Layer):
@@ -56,26 +98,31 @@ class Embeddings(layers.Layer):
         drawn = initializer(hyper["initializer_range"])
         return layers.Embedding(rows, hyper["hidden"], embeddings_initializer=drawn, name=name)
 
-    def call(self, token_ids: tf.Tensor, training: bool = False) -> tf.Tensor:
+    def call(self, token_ids: tf.Tensor, begin: Any = 0, training: bool = False) -> tf.Tensor:
+        """``begin``: the position of the first token."""
         x = self.token(token_ids)
         if self.position is not None:
-            x += self.position(tf.range(tf.shape(token_ids)[1]))
+            x += self.position(begin + tf.range(tf.shape(token_ids)[1]))
         return self.dropout(x, training=training)
 
 
 class Positions(layers.Layer):
     """Token ids (batch, sequence) to what all layers need of their positions: what is added to the
     scores (sequence, sequence), so that each sees itself and those before it, and, of rotary
-    positions, cosine and sine of their angles (sequence, size / 2), in float32."""
+    positions, cosine and sine of their angles (sequence, size / 2), in float32. They ``begin`` at a
+    position, and see ``room`` positions or each other."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         self.size = hyper["hidden"] // hyper["heads"]
         self.base = hyper["rotary_base"] if hyper["position"] == "rotary" else None
 
-    def call(self, token_ids: tf.Tensor) -> List[tf.Tensor]:
-        positions = tf.range(tf.shape(token_ids)[1])
-        later = tf.cast(positions[:, tf.newaxis] < positions, self.compute_dtype) * MASKED_SCORE
+    def call(
+        self, token_ids: tf.Tensor, begin: Any = 0, room: Optional[int] = None
+    ) -> List[tf.Tensor]:
+        positions = begin + tf.range(tf.shape(token_ids)[1])
+        seen = positions if room is None else tf.range(room)
+        later = tf.cast(positions[:, tf.newaxis] < seen, self.compute_dtype) * MASKED_SCORE
         if self.base is None:
             return [later]
         halves = tf.range(self.size // 2, dtype=tf.float32)
@@ -92,7 +139,7 @@ def rotate(x: tf.Tensor, cosine: tf.Tensor, sine: tf.Tensor) -> tf.Tensor:
 
 
 class Attention(layers.Layer):
-    """(batch, sequence, hidden) kept."""
+    """(batch, sequence, hidden) kept. ``extend`` puts keys and values in a cache."""
 
     def __init__(self, hyper: Dict[str, Any], name: str) -> None:
         super().__init__(name=name, autocast=False)  # the angles stay in float32
@@ -105,19 +152,24 @@ class Attention(layers.Layer):
         self.output_dense = _dense(hidden, hyper, "output", _added(hyper))
         self.dropout = _dropout(hyper)
 
-    def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
+    def call(
+        self, tensors: List[tf.Tensor], extend: Optional[Extend] = None, training: bool = False
+    ) -> tf.Tensor:
         x, later, *angles = tensors
         length = tf.shape(x)[1]
         every = tf.reshape(self.query_key_value(x), (-1, length, sum(self.parts), self.size))
         query, key, value = tf.split(tf.transpose(every, (0, 2, 1, 3)), self.parts, axis=1)
         if angles:
             query, key = rotate(query, *angles), rotate(key, *angles)
+        if extend is not None:
+            key, value = extend(key, value)
         # The heads of queries that share one of keys stand one below the other, as more rows of the
         # same product, so that nothing is copied for them.
         rows = (-1, self.groups, self.parts[0] // self.groups * length, self.size)
         query = tf.reshape(query * self.size**-0.5, rows)
         scores = tf.matmul(query, key, transpose_b=True)
-        weights = tf.nn.softmax(tf.reshape(scores, (-1, self.parts[0], length, length)) + later)
+        scores_of_head = (-1, self.parts[0], length, tf.shape(key)[2])
+        weights = tf.nn.softmax(tf.reshape(scores, scores_of_head) + later)
         weights = self.dropout(weights, training=training)
         context = tf.matmul(tf.reshape(weights, tf.shape(scores)), value)
         context = tf.reshape(context, (-1, self.parts[0], length, self.size))
@@ -154,9 +206,11 @@ class DecoderLayer(layers.Layer):
         self.feed_forward = FeedForward(hyper, "feed_forward")
         self.attention_dropout, self.feed_forward_dropout = _dropout(hyper), _dropout(hyper)
 
-    def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
+    def call(
+        self, tensors: List[tf.Tensor], extend: Optional[Extend] = None, training: bool = False
+    ) -> tf.Tensor:
         x, *positions = tensors
-        y = self.attention([self.attention_norm(x), *positions], training=training)
+        y = self.attention([self.attention_norm(x), *positions], extend=extend, training=training)
         x += self.attention_dropout(y, training=training)
         y = self.feed_forward(self.feed_forward_norm(x))
         return x + self.feed_forward_dropout(y, training=training)
@@ -165,8 +219,8 @@ class DecoderLayer(layers.Layer):
 class TiedHead(layers.Layer):
     """The logits, by the token embedding."""
 
-    def __init__(self, token: layers.Embedding) -> None:
-        super().__init__()
+    def __init__(self, token: layers.Embedding, name: str) -> None:
+        super().__init__(name=name)
         self.token = token
 
     def call(self, x: tf.Tensor) -> tf.Tensor:

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from harness.adapter import Generation, Mismatch, Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
 from harness.measuring import libraries, model
-from harness.measuring.checks import check_cores
+from harness.measuring.checks import check_cores, compiler_proof
 from harness.measuring.steps import peak_host_memory
 from harness.measuring.window import all_ready
 
@@ -59,7 +59,7 @@ class Generate(Kind):
     def measure(self, context: Context) -> None:
         adapter, subject, fields = context.adapter, context.subject, context.fields
         case, count = subject.case, subject.parameters["new_tokens"]
-        if case.compiler != "none":
+        if case.compiler not in adapter.GENERATES_WITH:
             raise Unsupported(f"generation is not compiled by {case.compiler}")
         if case.sequence_length is None:
             raise Unsupported(f"{case.model} has no sequences to continue")
@@ -80,6 +80,7 @@ class Generate(Kind):
                 fields["generated"] = request.tokens()
 
         context.phase("warm-up", warm_up, "warmup")
+        fields["compiled"] = compiler_proof(adapter)
         fields["cores"] = check_cores(context.cores)
         context.report.enter("timed window")
         with all_ready(adapter, context.barrier):

@@ -1,0 +1,68 @@
+"""Text, token by token: the pass over the prompts and that over one token are a program each, to
+which the cache is donated."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Optional
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from .layers import Arrays
+
+
+class Generator:
+    """Continues ``prompts`` (batch, sequence) by up to ``count`` tokens. ``ready`` gives a function
+    and its arguments as a program, to which the second argument is donated; here, for all shapes
+    that are timed."""
+
+    def __init__(
+        self,
+        definition: Any,
+        model: Any,
+        dtype: Any,
+        parameters: Arrays,
+        prompts: Array,
+        count: int,
+        ready: Callable[..., Any],
+    ) -> None:
+        batch, length = prompts.shape
+        (device,) = prompts.devices()
+
+        def follow(parameters: Arrays, kept: Any, used: Array, tokens: Array) -> Any:
+            """The tokens that follow, (batch,), what they were chosen by, and the cache."""
+            cache = definition.Cache(kept, used)
+            tokens = tokens.reshape(batch, -1)
+            logits, (kept, used) = definition.following(parameters, tokens, cache, model, dtype)
+            return jnp.argmax(logits, axis=-1).astype(tokens.dtype), logits, kept, used
+
+        self._follow, self._ready = follow, ready
+        self._parameters, self._prompts = parameters, prompts
+        self._kept = jax.device_put(definition.empty(model, batch, length + count, dtype), device)
+        self._none = self._used = jax.device_put(jnp.int32(0), device)
+        self._programs: Dict[Any, Any] = {}
+        self._last = prompts[:, 0]
+        self.logits: Optional[Array] = None
+        self.decoding = self._program(self._last)
+        self._program(prompts)
+
+    def _program(self, tokens: Array) -> Any:
+        """For so many ``tokens``."""
+        if tokens.shape not in self._programs:
+            arguments = (self._parameters, self._kept, self._none, tokens)
+            self._programs[tokens.shape] = self._ready(self._follow, arguments)
+        return self._programs[tokens.shape]
+
+    def prefill(self, more: Optional[Array] = None) -> Array:
+        self._used, self._last = self._none, self._prompts
+        if more is not None:
+            self._last = jnp.concatenate([self._prompts, more.astype(self._prompts.dtype)], axis=1)
+        return self.decode()
+
+    def decode(self) -> Array:
+        run = self._program(self._last)
+        self._last, self.logits, self._kept, self._used = run(
+            self._parameters, self._kept, self._used, self._last
+        )
+        return self._last
