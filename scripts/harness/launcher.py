@@ -18,6 +18,7 @@ from harness.devices import devices
 from harness.devices.lease import Lease, leased
 from harness.disk import reservation
 from harness.kind import Kind, Series, Subject, combined
+from harness.machine import allocator
 from harness.machine import cores as cores_of
 from harness.messages.report import first_line
 from harness.nodes import node, nodes
@@ -122,10 +123,13 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     if isinstance(task.kind, Series):  # its runs say so
         return None
     cannot = declaration.unsupported(task, len(setup.cores))
+    if cannot is None and task.request.huge_pages:
+        cannot = allocator.no_huge_pages()
     if cannot:
         return record.Measured("unsupported", cannot, [])
     wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
     wrong = wrong or software.missing(task.request, setup.common)
+    wrong = wrong or allocator.missing(task.request.preload)
     if task.request.precision:
         wrong = wrong or precisions.contradicted(task.request.precision, setup.common)
     if wrong:

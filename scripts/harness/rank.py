@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Mapping, Optional
 from harness import kinds
 from harness.adapter import Adapter, Case, Collectives, Place, require
 from harness.kind import Context, Kind, Subject
+from harness.machine import allocator
 from harness.machine.cores import numa_nodes, parse_list
 from harness.measuring import preflight
 from harness.measuring.checks import check_processes
@@ -119,6 +120,8 @@ def main(spec_path: str) -> int:
     try:
         cores = _pin(os.environ.get("FRAMEBENCH_CORES", ""))
         report.fields["numa_nodes"] = numa_nodes(os.sched_getaffinity(0))
+        if spec["preload"]:
+            report.fields["preloaded"] = allocator.check_preloaded(spec["preload"])
         report.enter("start")
         kind = kinds.load(spec["kind"], spec["kinds"])
         subject = Subject(**dict(spec["subject"], case=Case(**spec["subject"]["case"])))
@@ -132,6 +135,9 @@ def main(spec_path: str) -> int:
         if adapter is not None:
             start_framework(context)
         kind.measure(context)
+        held = report.fields["huge_page_bytes"] = allocator.huge_page_bytes()
+        if spec["huge_pages"]:
+            allocator.check_huge_pages(held)
     except BaseException as error:  # SystemExit too: a framework must not end a rank in silence
         report.fail(error=error, **describe(error, adapter))
         print(report.fields["traceback"], file=sys.stderr)

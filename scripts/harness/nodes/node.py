@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from harness.adapter import Case
 from harness.devices.lease import Lease
-from harness.machine import control_groups, hardware
+from harness.machine import allocator, control_groups, hardware
 from harness.machine import cores as cores_of
 from harness.messages.wire import Connection
 from harness.processes import launch, memory, outcome
@@ -49,6 +49,7 @@ def common_environment(request: Request) -> Dict[str, str]:
         os.environ, request.way, request.accelerator, request.cores_per_device
     )
     common.update(request.variables)
+    common.update(allocator.variables(request.preload, request.huge_pages, common))
     return common
 
 
@@ -95,6 +96,8 @@ def run_ranks(
         "seed": request.seed,
         "folder": folder,
         "node": name(),
+        "preload": common["LD_PRELOAD"] if request.preload else None,
+        "huge_pages": request.huge_pages,
     }
     kills_before = control_groups.oom_kills()
     dealt = [core for place in pinned for core in place] if per_device else []

@@ -66,6 +66,8 @@ def _settings(task: Task) -> Dict[str, Any]:
         "variant": request.variant,
         "side_by_side": request.lease is not None,
         "variables": dict(request.variables),
+        "preload": request.preload,
+        "huge_pages": request.huge_pages,
         **({"dropout": facts["hyperparameters"].get("dropout", 0.0)} if facts else {}),
     }
 

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from harness import kinds, precisions
 from harness.kind import AXES, REQUIRED, TOPOLOGY, Kind, Parameter
+from harness.machine import allocator
 from harness.measuring.settling import FEWEST
 from harness.processes.memory import DEFAULT, Limit, parse_limit
 from harness.request.secret import is_secret
@@ -50,6 +51,8 @@ class Request:
     repeat: int
     variant: Optional[str]
     variables: Tuple[Tuple[str, str], ...]
+    preload: Optional[str]
+    huge_pages: bool
     start_nodes: Optional[str]
     lease: Optional[str]
     way: str
@@ -106,6 +109,14 @@ def _pin(text: str) -> Tuple[str, str]:
     if not found:
         raise argparse.ArgumentTypeError(f"must read NAME==VERSION, not {text!r}")
     return found.group("name"), found.group("version")
+
+
+def _allocator(text: str) -> str:
+    if text in allocator.names() or os.path.isabs(text):
+        return text
+    raise argparse.ArgumentTypeError(
+        f"must be {', '.join(allocator.names())} or an absolute path, not {text!r}"
+    )
 
 
 def _variable(text: str) -> Tuple[str, str]:
@@ -193,6 +204,18 @@ def _parser() -> argparse.ArgumentParser:
         help="environment variable of the ranks",
     )
     measuring.add_argument(
+        "--preload",
+        metavar="NAME",
+        type=_allocator,
+        help="allocator that the ranks load before all else: "
+        f"{', '.join(allocator.names())}, or the path of a library",
+    )
+    measuring.add_argument(
+        "--huge-pages",
+        action="store_true",
+        help="the ranks' own allocator, glibc's, asks for transparent huge pages",
+    )
+    measuring.add_argument(
         "--start-nodes",
         metavar="COMMAND",
         help="what starts a command once on each of several nodes, with the number of nodes in "
@@ -256,6 +279,8 @@ def parse(arguments: Sequence[str]) -> Request:
                 f"--variable {name}: it may be a secret, and a command line and a record are read "
                 "by others; export it to the run instead"
             )
+    if parsed["preload"] and parsed["huge_pages"]:
+        parser.error("--huge-pages is of glibc's allocator, which --preload replaces")
     limit = parsed["warmup_limit"]
     fewest = max(FEWEST, parsed["warmup_steps"])
     if limit is not None and limit < fewest:

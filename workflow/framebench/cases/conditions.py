@@ -65,6 +65,8 @@ class Conditions:
     warmup_limit: int | None = None  # of a warm-up that goes on until the step time has settled
     timed_steps: int | None = None
     arm: str = ""  # of an A/B test
+    preload: str = ""  # the allocator that ranks load before all else
+    huge_pages: bool = False  # glibc's allocator asks for them
     input: str = NATIVE  # the pipeline that the samples come through
     source_variant: str = ""  # what an imported set says besides, in its own words
     # Labels of what tells runs apart that would otherwise share a row; see records.
@@ -151,4 +153,6 @@ def of_settings(settings: Mapping[str, Any], sequence_length: int | None) -> Con
         warmup_limit=settings.get("warmup_limit"),
         timed_steps=settings.get("timed_steps"),
         arm=settings.get("variant") or "",
+        preload=settings.get("preload") or "",
+        huge_pages=bool(settings.get("huge_pages")),
     )

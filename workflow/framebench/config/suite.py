@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from . import kinds, precisions, values
+from .allocators import Allocator
 from .catalog import Catalog
 from .fields import (
     MILLION,
@@ -141,6 +142,16 @@ class Variant(Keys):
     interpreters: dict[FrameworkName, Interpreter] = default({})
     variables: Variables = default({})
     tuned: Switch = False
+    preload: Allocator | None = None
+    huge_pages: Switch = False
+
+    @model_validator(mode="after")
+    def _one_allocator(self) -> Variant:
+        if self.preload and self.huge_pages:
+            raise NotAllowed(
+                "of glibc's allocator alone, which preload replaces", "true", "huge_pages"
+            )
+        return self
 
 
 _Side = Annotated[Variant, ReadAs(Variant | None, lambda side: side or Variant())]
@@ -288,7 +299,8 @@ class SuiteFile(Keys):
     variants: Annotated[
         dict[_VariantName, _Side],
         Allowed(
-            "a mapping from name to nothing, or to environments, interpreters, variables and tuned"
+            "a mapping from name to nothing, or to environments, interpreters, variables, tuned, "
+            "preload and huge_pages"
         ),
     ] = default({})
     largest_batch: Annotated[Bounds, ReadAs(_BoundsKeys, _bounds)] = default({})

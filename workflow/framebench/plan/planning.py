@@ -127,6 +127,7 @@ def make_plan(
             **request(software(case, settings.suite), settings, place, runs_in),
             **_steps(case, settings.suite),
             **_variables(case, settings.suite, place.accelerator),
+            **memory_of(case, settings.suite),
         }
         for case in cases
     }
@@ -208,6 +209,18 @@ def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
         return {}
     settings = suite.tuned.get(case.framework, ()) if variant.tuned else ()
     return {**tuned.variables(settings, accelerator), **variant.variables}
+
+
+def memory_of(case: Case, suite: Suite) -> dict[str, Any]:
+    """What the ranks of a case allocate memory with, as the settings of its record have it; {} for
+    the usual."""
+    variant = suite.variants.get(case.variant)
+    if not variant:
+        return {}
+    return {
+        **({"preload": variant.preload} if variant.preload else {}),
+        **({"huge_pages": True} if variant.huge_pages else {}),
+    }
 
 
 def _variables(case: Case, suite: Suite, accelerator: str) -> dict[str, Any]:
@@ -302,7 +315,12 @@ def _as_asked(
         folder: (
             _asked(case),
             conditions.of_settings(
-                {**measuring, **_steps(case, settings.suite), "variant": case.variant},
+                {
+                    **measuring,
+                    **_steps(case, settings.suite),
+                    **memory_of(case, settings.suite),
+                    "variant": case.variant,
+                },
                 case.sequence_length,
             ),
         )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ..config import precisions
+from ..config import allocators, precisions
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from ..environments.software import PROVIDED
-from .planning import Plan, variables
+from .planning import Plan, memory_of, software, variables
 
 #: The targets for which a key says what to read.
 USED_BY = {"records": ("report", "lint"), "base": ("compare",), "candidate": ("compare",)}
@@ -57,6 +57,21 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
                     f"{place}: {name}: found {found}, which changes what {case.precision} "
                     f"computes; allowed: {' or '.join(['unset', *values])}"
                 )
+
+
+def check_allocators(plan: Plan) -> None:
+    """Raise :class:`ConfigError` where the allocator of an arm is not on this machine, which its
+    runs are to be made on: not in a container, and not by a scheduler."""
+    settings = plan.settings
+    for case in dict.fromkeys(run.case for run in plan.pending):
+        preload = memory_of(case, settings.suite).get("preload")
+        if not preload or settings.cluster or plan.software[software(case, settings.suite)].image:
+            continue
+        if allowed := allocators.missing(preload):
+            raise ConfigError(
+                f"{settings.suite.path}: variants.{case.variant}.preload: found {preload}, which "
+                f"is not on this machine; allowed: {allowed}"
+            )
 
 
 def check_runs(plan: Plan) -> None:

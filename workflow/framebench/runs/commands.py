@@ -17,7 +17,7 @@ from ..config.suite import Suite
 from ..environments.soundness import is_sound
 from ..plan import batch_searches
 from ..plan.batch_searches import Search
-from ..plan.planning import Plan, PlannedRun, counts_steps, variables
+from ..plan.planning import Plan, PlannedRun, counts_steps, memory_of, variables
 from ..plan.side_by_side import lease_name
 from ..records.searches import KIND
 
@@ -114,7 +114,8 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
         }
     )
     split = {"split_steps": SPLIT_STEPS} if _is_split(run, suite) else {}
-    return measured + of_kind({**split, **dict(run.case.parameters)}) + _variables(plan, run.case)
+    parameters = of_kind({**split, **dict(run.case.parameters)})
+    return measured + parameters + _of_arm(plan, run.case)
 
 
 def _is_split(run: PlannedRun, suite: Suite) -> bool:
@@ -147,7 +148,7 @@ def search_arguments(plan: Plan, search: Search) -> list[str]:
         **common(plan, plan.settings.time_limit),
     }
     parameters = of_kind(batch_searches.parameters_of(case, bounds))
-    return [*words(named), *parameters, *_variables(plan, case), "--spare-memory"]
+    return [*words(named), *parameters, *_of_arm(plan, case), "--spare-memory"]
 
 
 def _case(plan: Plan, case: Case) -> dict[str, object]:
@@ -195,8 +196,15 @@ def of_kind(parameters: Mapping[str, object]) -> list[str]:
     ]
 
 
-def _variables(plan: Plan, case: Case) -> list[str]:
-    return given(variables(case, plan.settings.suite, plan.place.accelerator).items())
+def _of_arm(plan: Plan, case: Case) -> list[str]:
+    """What the ranks have by the variant: environment variables, and their allocator."""
+    suite = plan.settings.suite
+    memory = memory_of(case, suite)
+    return [
+        *given(variables(case, suite, plan.place.accelerator).items()),
+        *words({"preload": memory.get("preload")}),
+        *(["--huge-pages"] if memory.get("huge_pages") else []),
+    ]
 
 
 def given(named: Iterable[tuple[str, str]]) -> list[str]:

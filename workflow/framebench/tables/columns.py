@@ -192,6 +192,14 @@ _DECLARED = [
     ),
     Column("timed_steps", COUNT, "steps of the timed window", follows="model"),
     Column("arm", TEXT, "variant of the suite, in an A/B test", follows="model"),
+    Column(
+        "preload", TEXT, "allocator that the ranks load before all else", title="allocator",
+        follows="model",
+    ),
+    Column(
+        "huge_pages", YES_NO, "whether the ranks' own allocator asks for huge pages",
+        follows="model",
+    ),
     Column("input", TEXT, "the pipeline that the samples come through", follows="model"),
     Column(
         "source_variant", TEXT, "what an imported set says besides, in its own words",

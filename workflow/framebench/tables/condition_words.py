@@ -19,6 +19,7 @@ _SHORT: dict[str, Callable[[Any], str]] = {
     "warmup_steps": lambda count: f"{count} warm-up steps",
     "warmup_limit": lambda count: f"warm-up to {count}",
     "timed_steps": lambda count: f"{count} steps",
+    "huge_pages": lambda _: "huge pages",
     "machine": lambda label: f"machine {label}",
     "environment": lambda label: f"environment {label}",
 }

@@ -1,0 +1,45 @@
+"""The allocators that an arm can have preloaded: ``scripts/allocators.json``, which the harness
+reads too."""
+
+from __future__ import annotations
+
+import ctypes.util
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from .fields import Allowed, ReadAs, Text
+from .validation import NotAllowed
+
+FILE = Path(__file__).parents[3] / "scripts" / "allocators.json"
+
+
+@cache
+def known() -> Mapping[str, Mapping[str, str]]:
+    """By name, the ``library`` and the ``package`` of Debian that brings it."""
+    found: dict[str, dict[str, str]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+_ALLOWED = f"{', '.join(known())}, or the absolute path of a library"
+
+
+def _allocator(written: str) -> str:
+    if written in known() or Path(written).is_absolute():
+        return written
+    raise NotAllowed(_ALLOWED)
+
+
+Allocator = Annotated[str, ReadAs(Text, _allocator), Allowed(_ALLOWED)]
+
+
+def missing(allocator: str) -> str:
+    """What has to be there for it on this machine; "" where it is."""
+    if allocator not in known():
+        return "" if Path(allocator).is_file() else "a library that is there"
+    own = known()[allocator]
+    if ctypes.util.find_library(own["library"]):
+        return ""
+    return f"with lib{own['library']}.so, which Debian has in the package {own['package']}"
