@@ -323,6 +323,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     assert known - set(record) == {"nodes", "lease", "attempts"}
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls", "sustained"}
+    elsewhere |= {"gradient_exchange", "preloaded"}
     elsewhere |= set() if "split" in rank else {"split"}
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"
