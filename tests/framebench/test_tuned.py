@@ -22,6 +22,7 @@ frameworks:
   pytorch:
     - {variables: {OWN: 2, EVERYWHERE: 3}, accelerators: [cpu], effect: x, source: "http://e.org"}
     - {variables: {GPU: 4}, accelerators: [cuda], effect: x, source: "http://e.org"}
+    - {variables: {COMPILED: 5}, compiler: inductor, effect: x, source: "http://e.org"}
 """
 SIDES = {"a": None, "b": {"tuned": True}}
 
@@ -51,6 +52,15 @@ def test_each_framework_has_its_own_and_those_of_all_on_the_accelerator_they_are
     assert given(tmp_path, "cpu") == [{}, own, {}, {"EVERYWHERE": "1"}]
     gpu = {"EVERYWHERE": "1", "GPU": "4"}
     assert given(tmp_path, "cuda") == [{}, gpu, {}, {"EVERYWHERE": "1"}]
+
+
+@pytest.mark.usefixtures("file")
+@pytest.mark.parametrize("compiler", ["none", "inductor", "inductor:max-autotune"])
+def test_a_setting_of_a_compiler_is_for_its_cases_alone(tmp_path: Path, compiler: str) -> None:
+    axes = {**SUITE["axes"], "framework": ["pytorch"], "compiler": [compiler]}
+    made = plan(tmp_path, {**SUITE, "axes": axes, "variants": SIDES})
+    _, tuned_one = (variables(case, made.settings.suite, "cpu") for case in made.folders)
+    assert ("COMPILED" in tuned_one) == (compiler != "none")
 
 
 @pytest.mark.usefixtures("file")
@@ -86,6 +96,7 @@ def test_other_settings_are_another_run(tmp_path: Path, file: Path) -> None:
         ("OWN: 2", "HF_TOKEN: 2", ["found HF_TOKEN, which may be a secret"]),
         ("OWN: 2", "RANK: 2", ["found RANK", "the harness sets"]),
         ("effect: x, ", "", ["effect is missing"]),
+        ("compiler: inductor", "compiler: nvcc", ["compiler: found 'nvcc'", "inductor"]),
         ("all:", "each:", ["each", "allowed:", "all, frameworks"]),
     ],
 )

@@ -10,7 +10,17 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from .catalog import Catalog
-from .fields import Allowed, Context, FrameworkName, Keys, OneOf, Text, default, validated
+from .fields import (
+    Allowed,
+    CompilerName,
+    Context,
+    FrameworkName,
+    Keys,
+    OneOf,
+    Text,
+    default,
+    validated,
+)
 from .variables import Variables
 from .yaml_files import read_yaml
 
@@ -28,6 +38,7 @@ class Setting(Keys):
 
     variables: Variables
     accelerators: list[Annotated[Literal["cpu", "cuda"], OneOf()]] = default(["cpu", "cuda"])
+    compiler: CompilerName | None = None
     effect: Text
     source: _Address
 
@@ -49,11 +60,13 @@ def load_tuned(catalog: Catalog) -> Tuned:
     return {name: [*found.all, *found.frameworks.get(name, ())] for name in catalog.frameworks}
 
 
-def variables(settings: Iterable[Setting], accelerator: str) -> dict[str, str]:
-    """Those that a run has on ``accelerator``; a later one of the same name replaces it."""
+def variables(settings: Iterable[Setting], accelerator: str, compiler: str) -> dict[str, str]:
+    """Those that a run has on ``accelerator`` with ``compiler``, in whichever mode; a later one of
+    the same name replaces it."""
     return {
         name: value
         for one in settings
         if accelerator in one.accelerators
+        and one.compiler in (None, compiler, compiler.partition(":")[0])
         for name, value in one.variables.items()
     }

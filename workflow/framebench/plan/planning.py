@@ -208,7 +208,7 @@ def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
     if not variant:
         return {}
     settings = suite.tuned.get(case.framework, ()) if variant.tuned else ()
-    return {**tuned.variables(settings, accelerator), **variant.variables}
+    return {**tuned.variables(settings, accelerator, case.compiler), **variant.variables}
 
 
 def memory_of(case: Case, suite: Suite) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""What each setting of ``config/tuned.yaml`` brings on this machine, and the allocators that are
+installed: pairs of fresh runs, one with the setting and one without, in turn.
+
+    .venv/bin/python benchmarks/tuned_settings.py [--frameworks pytorch ..] [--mode inference]
+        [--model resnet50_v1.5] [--pairs 6] [--steps 8]
+
+Prints the throughput with a setting over that without: the median of the pairs, with its interval
+where there are six. There is no goal. One core; the environments that the workflow built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "workflow")]
+
+from framebench.config import allocators  # noqa: E402
+from framebench.config.catalog import Catalog, load_catalog  # noqa: E402
+from framebench.config.tuned import Setting, load_tuned, variables  # noqa: E402
+from framebench.environments.venvs import MARKER, read_environment_file  # noqa: E402
+from framebench.statistics import descriptive, intervals  # noqa: E402
+
+ACCELERATOR = "cpu"
+BATCH, SEQUENCE = {False: 2, True: 1}, 128  # of images; of sequences, which are so long
+
+
+def arms(settings: list[Setting]) -> Iterator[tuple[str, str, list[str]]]:
+    """Of each that acts here its name, the compiler that it needs, and the harness's arguments."""
+    for one in settings:
+        if ACCELERATOR in one.accelerators:
+            compiler = one.compiler or ""
+            given = variables([one], ACCELERATOR, compiler)
+            words = [f"--variable={name}={value}" for name, value in given.items()]
+            yield " ".join(given), compiler, words
+    for name in allocators.known():
+        if not allocators.missing(name):
+            yield name, "", ["--preload", name]
+
+
+def throughput(catalog: Catalog, framework: str, words: list[str]) -> float | str:
+    """Of one run; else why there is none."""
+    file = read_environment_file(catalog.environment_file(framework, ACCELERATOR))
+    python = ROOT / ".venvs" / file.name / "bin" / "python"
+    if not (python.parent.parent / MARKER).is_file():
+        return "its environment is not built"
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "record.json")
+        command = [str(python), str(ROOT / "scripts" / "harness"), *words, "--output", str(output)]
+        command += ["--framework", str(ROOT / "scripts" / "frameworks" / framework)]
+        subprocess.run(command, check=True, capture_output=True)
+        record = json.loads(output.read_text())
+    value: float | None = record["metrics"]["throughput"]["value"]
+    return record["reason"] if value is None else value
+
+
+def compare(catalog: Catalog, framework: str, base: list[str], own: list[str], pairs: int) -> str:
+    ratios: list[float] = []
+    for number in range(pairs):
+        found: dict[bool, float | str] = {}
+        for tuned in (False, True) if number % 2 else (True, False):
+            found[tuned] = throughput(catalog, framework, base + own if tuned else base)
+        plain, tuned_one = found[False], found[True]
+        if isinstance(plain, str) or isinstance(tuned_one, str):
+            return plain if isinstance(plain, str) else str(tuned_one)
+        ratios.append(tuned_one / plain)
+    interval = intervals.median_interval(ratios)
+    shown = f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else ""
+    return f"{descriptive.median(ratios):.3f}{shown} over {pairs} pairs"
+
+
+def main() -> int:
+    catalog = load_catalog(ROOT)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--frameworks", nargs="+", choices=catalog.frameworks, default=None)
+    parser.add_argument("--model", choices=sorted(catalog.models), default="resnet50_v1.5")
+    parser.add_argument("--mode", choices=("train", "inference"), default="inference")
+    parser.add_argument("--pairs", type=int, default=6)
+    parser.add_argument("--steps", type=int, default=8)
+    given = parser.parse_args()
+    sequences = bool(catalog.models[given.model]["sequence_lengths"])
+    base = ["--kind", given.mode, "--model", str(ROOT / f"scripts/models/{given.model}.json")]
+    base += ["--batch-per-device", str(BATCH[sequences]), "--accelerator", ACCELERATOR]
+    base += ["--sequence-length", str(SEQUENCE)] if sequences else []
+    base += ["--warmup-steps", "2", "--timed-steps", str(given.steps)]
+    for framework, settings in load_tuned(catalog).items():
+        if given.frameworks and framework not in given.frameworks:
+            continue
+        usual = catalog.frameworks[framework].get("trained_with", "none")
+        for name, compiler, own in arms(settings):
+            compiled = ["--compiler", compiler or usual]
+            told = compare(catalog, framework, base + compiled, own, given.pairs)
+            under = f" under {compiler}" if compiler else ""
+            print(f"{framework:12} {name}{under}: {told}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
