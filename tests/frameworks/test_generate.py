@@ -135,6 +135,42 @@ def test_a_model_that_is_not_causal_generates_nothing(found: dict[str, Any]) -> 
     assert found["refused"] == "bert_base does not generate text"
 
 
+#: XLA writes down each program that it compiles.
+COMPILED = """
+import json
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_dump_to=" + DUMPED
+os.mkdir(DUMPED)
+with open(FACTS) as file:
+    facts = json.load(file)
+adapter = started(facts, mode="inference", compiler=COMPILER)
+adapter.build(batch_of(facts))
+adapter.make_cache(6)
+programs = []
+for request in range(2):
+    for token in range(6):
+        adapter.to_numpy(adapter.decode() if token else adapter.prefill())
+        programs.append(len(os.listdir(DUMPED)))
+answer(programs=programs)
+"""
+
+
+@pytest.mark.parametrize(("framework", "compiler"), [("tensorflow", "xla"), ("jax", "none")])
+def test_nothing_is_compiled_behind_the_second_token(
+    tmp_path: Path, decoder_references: Path, framework: str, compiler: str
+) -> None:
+    names = {
+        "FACTS": str(decoder_references / "gpt2_small" / "facts.json"),
+        "DUMPED": str(tmp_path / "dumped"),
+        "COMPILER": compiler,
+    }
+    given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
+    with ForkServer(framework, build_environment(framework), "", tmp_path) as run:
+        (found,) = run(f"{given}\n{COMPILED}")
+    first, second, *others = found["programs"]
+    assert 0 < first <= second
+    assert set(others) == {second}
+
+
 def generated(tmp_path: Path, references: Path, **options: Any) -> Any:
     folder = tmp_path / "run"
     folder.mkdir()

@@ -46,12 +46,12 @@ def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) 
 
 class Cache:
     """Keys and values of one layer, (batch, heads, room, size) each, with ``room`` for so many
-    positions."""
+    positions. ``xla``: whether XLA compiles what extends it."""
 
-    def __init__(self, hyper: Dict[str, Any], batch: int, room: int, dtype: str) -> None:
+    def __init__(self, hyper: Dict[str, Any], batch: int, room: int, dtype: str, xla: bool) -> None:
         size = hyper["hidden"] // hyper["heads"]
         zeros = tf.zeros((batch, hyper["key_value_heads"], room, size), dtype)
-        self.room = room
+        self.room, self._xla = room, xla
         self._kept = [tf.Variable(zeros, trainable=False) for _ in range(2)]
 
     def extend(self, begin: tf.Tensor, *new: tf.Tensor) -> Sequence[tf.Tensor]:
@@ -59,7 +59,10 @@ class Cache:
         begin, a single one sees all that there is room for."""
         length = new[0].shape[2]
         for kept, one in zip(self._kept, new):
-            kept[:, :, begin : begin + length].assign(one)
+            if self._xla:  # the bounds of slices are constants to it: it would compile for each
+                kept.assign(keras.ops.slice_update(kept, (0, 0, begin, 0), one))
+            else:
+                kept[:, :, begin : begin + length].assign(one)
         return new if length > 1 else [tf.convert_to_tensor(kept) for kept in self._kept]
 
 

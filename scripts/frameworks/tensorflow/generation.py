@@ -27,7 +27,8 @@ class Generator:
         hyper, (batch, length) = facts["hyperparameters"], prompts.shape
         dtype = keras.config.dtype_policy().compute_dtype
         caches = [
-            definition.Cache(hyper, batch, length + count, dtype) for _ in range(hyper["layers"])
+            definition.Cache(hyper, batch, length + count, dtype, xla)
+            for _ in range(hyper["layers"])
         ]
 
         def follow(tokens: tf.Tensor, begin: tf.Tensor) -> Any:
