@@ -57,7 +57,9 @@ def run(
 def test_every_kind_computes_what_the_reference_does(
     run: ForkServer, decoder_references: Path, precision: str
 ) -> None:
-    folders = [decoder_references / model for model in COMPARED]
+    # In amp one of them: its parts are all there are but those of BERT, too.
+    models = COMPARED if precision == "fp32" else COMPARED[-1:]
+    folders = [decoder_references / model for model in models]
     if (run.framework, precision) in UNSUPPORTED:
         (found,) = run(REFUSED.replace("FOLDER", repr(str(folders[0]))))
         assert UNSUPPORTED[run.framework, precision] in found["reason"]
