@@ -72,7 +72,10 @@ COMMUNICATION_ALONE = {
     "gradient_messages",
 }
 #: What there was not.
-NEW_TABLES = {"run_phases.csv", "suite_phases.csv"}
+NEW_TABLES = {
+    "run_phases.csv", "suite_phases.csv", "fastest.csv", "gains.csv", "failures.csv",
+    "overview.csv",
+}  # fmt: skip
 NEW_COLUMNS = {
     "compare.csv": {"parameters", "metric"},
     "compiler_speedup.csv": {"baseline_runs", "steps_to_pay", "verdict"},

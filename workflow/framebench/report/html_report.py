@@ -25,8 +25,9 @@ from ..machine.identities import UNKNOWN
 from ..records.interruptions import Interruption
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
-from ..tables import frames, measured, registry
+from ..tables import answers, frames, measured, origin, registry
 from ..tables.columns import VERDICT
+from ..tables.origin import Origin
 from ..tables.table import Inputs, Table
 from ..tables.words import words_of
 from . import drawings, failures, html_tables, panels, setups
@@ -38,6 +39,8 @@ PROJECT = Path(__file__).parents[3]
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_PROBLEMS = 200
+#: As many as the first screen has room for.
+MAX_ANSWERS = 12
 NO_HARDWARE = "not recorded (imported without its hardware)"
 
 
@@ -91,9 +94,10 @@ def render(
     title: str,
     published: pd.DataFrame | None = None,
     interrupted: Sequence[Interruption] = (),
+    came: Origin | None = None,
 ) -> str:
     """The report as text, with links relative to ``folder``. ``inputs`` and ``tables`` are those of
-    the records."""
+    the records; ``came``: where that is known from more than these."""
     runs = record_set.runs
     cases = {**inputs.cases, **inputs.others}
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
@@ -104,20 +108,23 @@ def render(
     machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
     failed, failed_left_out = failures.by_status(cases, link)
     statuses = Counter(run.status for run in runs)
+    found = answers.of(tables)
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
             **_page(),
             title=title,
+            answers=found,
+            shown_answers=found.most_compared(MAX_ANSWERS),
+            origin=came or origin.of(runs),
+            colour=look.variable,
             comparison=_beside(folder, COMPARISON_PAGE),
             runs=len(runs),
             cases=sum(result.runs[0].key == key for key, result in cases.items()),
             superseded=record_set.superseded,
             statuses=[(status, statuses[status]) for status in failures.ordered(statuses)],
             status_words=panels.STATUS_WORDS,
-            frameworks=[name for name in look.frameworks if name != measured.NO_FRAMEWORK],
-            models=sorted({run.case.model for run in runs if run.case.model}),
             precisions=precisions.known().values(),
             uncompiled=_uncompiled(runs),
             hardware=_machines(runs),

@@ -1,0 +1,265 @@
+"""Which framework is fastest, by how much, and whether that is shown: of made-up runs whose answer
+is known, in the table, in words, and at the end of a call."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from framebench import cli
+from framebench.machine.identities import Identity
+from framebench.records import calls
+from framebench.records.run import Metric, Run
+from framebench.statistics import intervals
+from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
+from framebench.tables import answers, frames, grouping, origin, registry, view
+from framebench.tables.columns import Row
+from framebench.tables.ratios import Sides, with_verdicts
+from framebench.tables.table import Inputs
+
+from .made_up_records import write_records
+from .made_up_runs import in_markdown, measured, repeats, run
+
+SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
+
+
+def by(framework: str, *values: float | None, **changes: Any) -> list[Run]:
+    return repeats(*values, framework=framework, framework_version="1", **changes)
+
+
+def times(factor: float, values: Sequence[float] = SEVEN) -> list[float]:
+    return [factor * value for value in values]
+
+
+def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
+    cases = grouping.group(list(runs), None)
+    inputs = Inputs(
+        {key: one for key, one in cases.items() if key.case.is_step},
+        others={key: one for key, one in cases.items() if not key.case.is_step},
+    )
+    return {table.name: view.records(frame) for table, frame in frames.build(inputs).items()}
+
+
+def fastest(*runs: Sequence[Run]) -> list[Row]:
+    return tables([one for some in runs for one in some])["fastest"]
+
+
+def words(runs: Sequence[Run]) -> answers.Answers:
+    cases = grouping.group(list(runs), None)
+    return answers.of(frames.build(Inputs(cases)))
+
+
+def test_the_fastest_stands_before_the_next_and_the_lead_is_shown() -> None:
+    (row,) = fastest(
+        by("jax", *times(1.2), compiler="jit"), by("pytorch", *SEVEN), by("mxnet", *times(0.5)),
+    )  # fmt: skip
+    assert (row["framework"], row["compiler"], row["next_framework"]) == ("jax", "jit", "pytorch")
+    assert row["median"] == pytest.approx(120)
+    assert row["lead"] == pytest.approx(1.2)
+    assert row["lead_ci_low"] < 1.2 < row["lead_ci_high"]
+    assert (row["verdict"], row["reason"]) == (FASTER, "")
+    assert (row["compared"], row["tried"]) == (3, 3)
+
+
+def test_a_tie_is_none_and_noise_is_no_lead() -> None:
+    (row,) = fastest(by("jax", *SEVEN), by("pytorch", *times(1.001)))
+    assert (row["verdict"], row["reason"]) == (NO_DIFFERENCE, "")
+    wide = (60.0, 75.0, 90.0, 100.0, 110.0, 125.0, 140.0)
+    (row,) = fastest(by("jax", *wide), by("pytorch", *times(1.03, wide)))
+    assert row["verdict"] == CANNOT_TELL
+    assert "is possible: more repeats, or less noise" in row["reason"]
+
+
+def test_too_few_repeats_say_how_many_it_takes() -> None:
+    pairs = [
+        by("jax", 200.0, 201.0, batch_per_device=batch)
+        + by("mxnet", 1.0, 1.1, batch_per_device=batch)
+        for batch in range(1, 9)
+    ]
+    one, *_ = fastest(*pairs[:1])
+    assert (one["verdict"], one["lead_ci_low"]) == ("", None)
+    assert one["reason"] == "needs at least 4 repeats"
+    eight = fastest(*pairs)
+    assert {row["reason"] for row in eight} == {"needs at least 6 repeats"}
+
+
+@pytest.mark.parametrize("settings", [1, 3, 20])
+@pytest.mark.parametrize("choices", [1, 2])
+def test_so_many_repeats_do_show_a_single_lead(settings: int, choices: int) -> None:
+    level = 0.05 / (settings * choices)
+    count = intervals.repeats_for_comparison(1 - level)
+
+    def verdict(repeats: int) -> str:
+        low = [float(value) for value in range(1, repeats + 1)]
+        apart = Sides(low, times(100.0, low), choices)
+        same = Sides(low, [value + 0.5 * (-1) ** at for at, value in enumerate(low)], choices)
+        rows = [([], apart), *([([], same)] * (settings - 1))]
+        first, *_ = with_verdicts(rows)
+        return str(first[-1])
+
+    assert verdict(count) == FASTER
+    assert verdict(count - 1) != FASTER
+
+
+def test_of_a_framework_the_fastest_of_compilers_and_variants_counts() -> None:
+    (row,) = fastest(
+        by("jax", *SEVEN),
+        by("pytorch", *times(0.9)),
+        by("pytorch", *times(1.3), compiler="inductor"),
+        by("pytorch", *times(1.5), compiler="inductor", arm="tuned"),
+    )
+    assert (row["framework"], row["compiler"], row["arm"]) == ("pytorch", "inductor", "tuned")
+    assert (row["next_framework"], row["compared"]) == ("jax", 2)
+
+
+def test_a_lead_that_was_chosen_from_many_is_not_called_by_chance() -> None:
+    """Seven equal frameworks, each with two compilers: any lead is chance."""
+    draws = np.random.default_rng(5).normal(100, 1, (400, 7, 2, 7))
+    called = 0
+    for table in draws:
+        ways = [[*map(list, one)] for one in table]
+        best = sorted((max(way, key=np.median) for way in ways), key=np.median)
+        ((*_, verdict),) = with_verdicts([([], Sides(best[-2], best[-1], 2))])
+        called += verdict == FASTER
+    assert called <= 0.05 * len(draws)
+
+
+def test_other_machines_batches_and_units_are_never_compared() -> None:
+    rows = fastest(
+        by("jax", *SEVEN), by("pytorch", *times(2), batch_per_device=64),
+        by("mxnet", *times(3), unit="tokens/s"), by("paddle", *SEVEN, timed_steps=9),
+    )  # fmt: skip
+    assert len(rows) == 4
+    assert {row["reason"] for row in rows} == {"no other framework has a figure"}
+    machines = (Identity("A", host="a"), Identity("B", host="b"))
+    here, there = (
+        [replace(one, machine=machine, hardware=machine.hardware) for one in by(name, *SEVEN)]
+        for name, machine in zip(("jax", "pytorch"), machines, strict=True)
+    )
+    assert [row["compared"] for row in fastest(here, there)] == [1, 1]
+
+
+def test_one_framework_alone_and_failures_only_say_so() -> None:
+    (row,) = fastest(by("jax", *SEVEN), by("mxnet", None, None))
+    assert row["reason"] == "no other framework has a figure: 1 failed"
+    assert (row["framework"], row["lead"], row["tried"]) == ("jax", None, 2)
+    (row,) = fastest(
+        by("jax", None, status="oom"), by("mxnet", None, status="unsupported"), by("paddle", None)
+    )
+    assert row["reason"] == "no figure: 1 failed, 1 oom, 1 unsupported"
+    assert (row["framework"], row["median"], row["compared"]) == ("", None, 0)
+    assert tables([])["fastest"] == []
+
+
+def seconds(framework: str, *values: float, kind: str = "first_token") -> list[Run]:
+    """Of another kind than steps, of which less is better."""
+    made = [measured(kind, [Metric("seconds", value, "s", "lower")], size=8) for value in values]
+    case = replace(made[0].case, framework=framework)
+    return [replace(one, case=case, repeat=repeat) for repeat, one in enumerate(made, 1)]
+
+
+def test_less_is_better_where_a_kind_says_so_and_a_control_is_no_contest() -> None:
+    (row,) = fastest(seconds("jax", *times(0.02)), seconds("mxnet", *times(0.01)))
+    assert (row["framework"], row["next_framework"]) == ("mxnet", "jax")
+    assert row["lead"] == pytest.approx(2)
+    assert (row["parameters"], row["metric"], row["verdict"]) == ("size 8", "seconds", FASTER)
+    assert fastest(seconds("jax", 1.0, kind="independent")) == []
+
+
+def test_marks_of_both_sides_stand_beside_the_lead() -> None:
+    found = fastest(by("jax", *times(2, SEVEN[:5])), by("mxnet", 60.0, *SEVEN, 140.0))
+    assert found[0]["marks"] == "few noisy" or found[0]["marks"] == "few"
+
+
+def test_what_precision_compiler_and_devices_bring() -> None:
+    runs = [
+        *by("jax", *SEVEN), *by("jax", *times(1.5), precision="amp"),
+        *by("mxnet", *SEVEN), *by("mxnet", *times(0.7), precision="amp"),
+        *by("mxnet", *times(1.9), devices_per_node=2),
+        *by("mxnet", *times(1.1), compiler="hybridize"),
+    ]  # fmt: skip
+    rows = {row["change"]: row for row in tables(runs)["gains"]}
+    amp = rows["amp instead of fp32"]
+    assert (amp["most_of"], amp["least_of"]) == ("jax", "mxnet")
+    assert (amp["most"], amp["least"]) == (pytest.approx(1.5), pytest.approx(0.7))
+    assert (amp["faster"], amp["slower"], amp["ratio_frameworks"]) == (1, 1, 2)
+    assert rows["a compiler instead of none"]["most"] == pytest.approx(1.1)
+    assert rows["1n2g instead of 1n1g, the same batch per device"]["most"] == pytest.approx(1.9)
+    assert words(runs).gains[0] == (
+        "amp instead of fp32: 0.70 (mxnet) to 1.50 (jax); 1 of 2 shown to gain, 1 to lose"
+    )
+
+
+def test_failures_are_counted_by_status_and_reason() -> None:
+    runs = [
+        *by("jax", None, None, reason="no amp"), *by("mxnet", None, reason="no amp"),
+        *by("mxnet", None, status="oom", reason="14 GiB", batch_per_device=9),
+        *by("paddle", *SEVEN),
+    ]  # fmt: skip
+    found = [
+        (row["status"], row["failed_runs"], row["failed_cases"], row["failed_in"], row["reason"])
+        for row in tables(runs)["failures"]
+    ]
+    assert found == [("failed", 3, 2, "jax, mxnet", "no amp"), ("oom", 1, 1, "mxnet", "14 GiB")]
+    assert words(runs).failures == [
+        "3 runs failed: 3 jax, mxnet: no amp", "1 run out of memory: 1 mxnet: 14 GiB"
+    ]  # fmt: skip
+
+
+def test_the_overview_has_every_framework_at_every_setting_and_its_part_of_the_best() -> None:
+    runs = [
+        *by("jax", *times(2), compiler="jit"), *by("pytorch", *SEVEN),
+        *by("pytorch", *times(4), compiler="inductor"), *by("mxnet", None, reason="broke"),
+    ]  # fmt: skip
+    rows = {(row["framework"], row["way"]): row for row in tables(runs)["overview"]}
+    assert rows["jax", "usual"]["part_of_best"] == 1, "nobody trains it without jit"
+    assert rows["pytorch", "usual"]["part_of_best"] == pytest.approx(0.5)
+    assert rows["pytorch", "compiled"]["part_of_best"] == 1
+    table = registry.known()["overview"]
+    text = in_markdown(
+        "overview", frames.frame(table, table.rows(Inputs(grouping.group(runs, None))))
+    )
+    assert "| framework | fp32 1n1g | fp32 1n1g compiled |" in text
+    assert "| jax | 200 (1.00) | not run |" in text
+    assert "| pytorch | 100 (0.50) | 400 (1.00) |" in text
+    assert "| mxnet | failed [1] | not run |" in text
+    assert "\\[1]: broke" in text
+
+
+def test_the_terminal_ends_with_the_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write_records(tmp_path / "runs")
+    calls.note(tmp_path, "quick", "snakemake --cores all")
+    assert cli.main(["report", "--records", str(source), "--results", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 15
+    assert max(map(len, lines[:-1])) <= 100, "but for the path"
+    assert lines[0].startswith("Fastest: ")
+    (train,) = (line for line in lines if line.startswith("resnet50_v1.5 train fp32 1n1g b4"))
+    assert "jax+jit" in train
+    assert "shown" in train
+    assert any(line.startswith("amp instead of fp32: ") for line in lines)
+    assert any("unsupported: " in line for line in lines)
+    assert lines[-1] == f"report: {tmp_path}/report.html"
+    page = (tmp_path / "report.html").read_text()
+    assert "suite quick" in page
+    assert "<code>snakemake --cores all</code>" in page
+    assert "Measured: Example CPU" in (tmp_path / "tables" / "summary.md").read_text()
+    with (tmp_path / "tables" / "fastest.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 12
+    assert cli.main(["lint", "--sources", str(source), "--results", str(tmp_path)]) == 1
+    assert "fastest" not in capsys.readouterr().out
+
+
+def test_where_figures_are_from() -> None:
+    runs = [run(started=0.0, wall_seconds=30.0, commit="abc"), run(started=90000.0, repeat=2)]
+    came = origin.of(runs, [calls.Call("", "quick", "one"), calls.Call("", "zoo", "two")])
+    assert came.caption == "1970-01-01 to 1970-01-02, commit abc"
+    assert (came.took, came.suites, came.command) == ("30 s", ["quick", "zoo"], "two")
+    assert origin.of([run()]).facts == ["suite not recorded", "commit not recorded"]

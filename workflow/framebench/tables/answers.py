@@ -1,0 +1,209 @@
+"""What was found out, in words: which framework is fastest at what, by how much and whether that is
+shown, what precisions, compilers and devices bring, and what failed. The first screen of the report
+and the last lines of the terminal are made of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import Any
+
+import pandas as pd
+
+from ..cases.conditions import THROUGHPUT
+from ..cases.names import topology
+from ..statistics.verdicts import FASTER
+from . import condition_words, view
+from .columns import Row
+from .declared.failures import FAILURES
+from .declared.fastest import FASTEST
+from .declared.gains import GAINS
+from .measured import NO_FRAMEWORK
+from .results import marks_of_all, other_marks
+from .table import Table
+
+#: Of the terminal: characters of a line, lines, and those of each kind of gain or failure.
+WIDTH, LINES, MOST = 100, 15, 3
+LONGEST_REASON = 120
+SHOWN, NOT_SHOWN = "shown", "not shown"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Which ``framework`` is fastest at one ``setting``; ``fastest`` says too what it had its own
+    way. ``lead``: over the ``next``, with its ``interval``; all are "" where there is none.
+    ``why``: what keeps the lead from being shown, or why there is none."""
+
+    setting: str
+    framework: str
+    fastest: str
+    figure: str
+    next: str
+    lead: str
+    interval: str
+    verdict: str
+    why: str
+    marks: str
+    compared: int
+    tried: int
+
+    @property
+    def is_shown(self) -> bool:
+        return self.verdict == SHOWN
+
+
+@dataclass(frozen=True)
+class Answers:
+    """``everywhere``: the marks that all figures of the fastest carry."""
+
+    fastest: Sequence[Answer]
+    gains: Sequence[str]
+    failures: Sequence[str]
+    everywhere: Sequence[str]
+
+    @property
+    def verdicts(self) -> str:
+        """How many leads are shown, of how many, and what the others need."""
+        leads = [one for one in self.fastest if one.lead]
+        if not leads:
+            return "there is nothing to compare"
+        others = [one for one in leads if not one.is_shown]
+        parts = [f"{len(leads) - len(others)} of {len(leads)} leads are shown"]
+        for verdict, count in Counter(one.verdict for one in others).items():
+            why = {one.why for one in others if one.verdict == verdict}
+            parts.append(f"{count} {verdict}" + (f" ({why.pop()})" if len(why) == 1 else ""))
+        return "; ".join(parts)
+
+    def most_compared(self, most: int) -> list[Answer]:
+        """At ``most`` so many, those of most frameworks, in their order."""
+        ranked = sorted(range(len(self.fastest)), key=lambda at: -self.fastest[at].compared)
+        return [self.fastest[at] for at in sorted(ranked[:most])]
+
+
+def of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
+    """From the tables that have them."""
+    rows = view.records(tables[FASTEST])
+    everywhere = marks_of_all(row["marks"] for row in rows if row["median"] is not None)
+    name = _settings(rows)
+    return Answers(
+        [_answer(row, name(row), everywhere) for row in rows],
+        [*map(_gain, view.records(tables[GAINS]))],
+        [*_failures(view.records(tables[FAILURES]))],
+        everywhere,
+    )
+
+
+def lines(answers: Answers, last: Sequence[str]) -> list[str]:
+    """For the terminal, at most LINES of WIDTH characters; ``last``: those at the end."""
+    behind = [*answers.gains[:MOST], *answers.failures[:MOST]]
+    if answers.everywhere:
+        behind.append(f"every figure above is marked: {' '.join(answers.everywhere)}")
+    chosen = answers.most_compared(LINES - len(behind) - len(last) - 2)
+    width = max((len(one.setting) for one in chosen), default=0)
+    shown = [_line(one, width) for one in chosen]
+    if missing := len(answers.fastest) - len(chosen):
+        shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
+    return [_cut(line) for line in (f"Fastest: {answers.verdicts}", *shown, *behind)] + [*last]
+
+
+def _line(one: Answer, width: int) -> str:
+    """With the interval of the lead, where there is room for it."""
+    marks = f" [{one.marks}]" if one.marks else ""
+    start = f"{one.setting:<{width}}  {one.fastest} {one.figure}".rstrip()
+    if not one.lead:
+        return f"{start}{marks}  {one.why}"
+    interval = f" ({one.interval})" if one.interval else ""
+    texts = [f"{start}, {one.lead}x{more} {one.next}, {one.verdict}{marks}"
+             for more in (interval, "")]  # fmt: skip
+    return next((text for text in texts if len(text) <= WIDTH), texts[-1])
+
+
+def _cut(text: str) -> str:
+    """Not longer than WIDTH."""
+    return text if len(text) <= WIDTH else text[: WIDTH - 2] + ".."
+
+
+def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
+    """What each row is of; of conditions, only those that differ."""
+    own = ("arm", "preload", "huge_pages", "environment")
+    apart = [name for name in condition_words.differing(rows) if name not in own]
+
+    def name(row: Row) -> str:
+        batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
+        words = [row["model"], row["mode"], row["precision"]]
+        words += [topology(row["nodes"], row["devices_per_node"]), batch, row["parameters"]]
+        words += [row["metric"]] if row["metric"] != THROUGHPUT else []
+        words += [condition_words.short(condition, row[condition]) for condition in apart]
+        return " ".join(filter(None, words))
+
+    return name
+
+
+def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
+    low, high = row["lead_ci_low"], row["lead_ci_high"]
+    has_figure = row["median"] is not None
+    return Answer(
+        setting,
+        row["framework"] or NO_FRAMEWORK,
+        _entrant(row, "") if has_figure else "",
+        f"{_figure(row['median'])} {row['unit']}" if has_figure else "",
+        _entrant(row, "next_"),
+        "" if row["lead"] is None else f"{row['lead']:.2f}",
+        "" if low is None else f"{low:.2f} {view.DASH} {high:.2f}",
+        _verdict(row),
+        row["reason"],
+        other_marks(row["marks"], everywhere),
+        row["compared"],
+        row["tried"],
+    )
+
+
+def _verdict(row: Row) -> str:
+    if row["lead"] is None:
+        return ""
+    return SHOWN if row["verdict"] == FASTER else row["verdict"] or NOT_SHOWN
+
+
+def _entrant(row: Row, prefix: str) -> str:
+    """The framework, and what it had its own way."""
+    name = row[f"{prefix}framework"]
+    compiler = row[f"{prefix}compiler"]
+    words = [name or ("" if prefix else NO_FRAMEWORK)]
+    words += [compiler] if compiler not in ("", "none") else []
+    words += [row[f"{prefix}arm"]] if row[f"{prefix}arm"] else []
+    return "+".join(words)
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:#.4g}"
+
+
+def _gain(row: Row) -> str:
+    shown = f"{row['faster']} of {row['ratios']} shown to gain"
+    shown += f", {row['slower']} to lose" if row["slower"] else ""
+    most = f"{row['most']:.2f} ({row['most_of']})"
+    if row["ratios"] == 1:
+        return f"{row['change']}: {most}; {shown}"
+    return f"{row['change']}: {row['least']:.2f} ({row['least_of']}) to {most}; {shown}"
+
+
+def _failures(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for each status: how many runs, and their commonest reasons."""
+    statuses: dict[str, list[Row]] = {}
+    for row in rows:
+        statuses.setdefault(row["status"], []).append(row)
+    for status, some in statuses.items():
+        count = sum(row["failed_runs"] for row in some)
+        reasons = [f"{row['failed_runs']} {row['failed_in']}: {_short(row['reason'])}"
+                   for row in some[:MOST]]  # fmt: skip
+        reasons += [f"and {len(some) - MOST} more reasons"] * (len(some) > MOST)
+        yield f"{count} run{'s' * (count != 1)} {_WORDS.get(status, status)}: {'; '.join(reasons)}"
+
+
+def _short(reason: str) -> str:
+    return shorten(reason, LONGEST_REASON, placeholder=" ..")
+
+
+_WORDS: Mapping[str, Any] = {"oom": "out of memory", "timeout": "over the time limit"}
