@@ -185,12 +185,12 @@ def _last(
     runs: Sequence[Run], tables: Mapping[Table, pd.DataFrame], came: Origin, page: Path
 ) -> list[str]:
     """The last lines of the terminal: what is unproved, what all is from, and where it stands."""
-    from .tables import registry
+    from .tables import answers, registry
 
     hint = unproved_text(tables[registry.known()["summary"]])
     taken = f"{len(runs)} runs" + (f" in {came.took}" if came.took else "")
-    of = ", ".join(filter(None, (taken, came.caption)))
-    return [*filter(None, (hint, f"measured: {of}")), f"report: {page}"]
+    of = " \N{MIDDLE DOT} ".join([taken, *came.facts])
+    return [*filter(None, (hint, answers.cut(of))), f"report: {page}"]
 
 
 def tabulated(

@@ -15,7 +15,7 @@ import pandas as pd
 from ..cases.conditions import THROUGHPUT
 from ..cases.names import topology
 from ..statistics.verdicts import FASTER
-from . import condition_words, view
+from . import condition_words, contests, view
 from .columns import Row
 from .declared.failures import FAILURES
 from .declared.fastest import FASTEST
@@ -24,7 +24,7 @@ from .measured import NO_FRAMEWORK
 from .results import marks_of_all, other_marks
 from .table import Table
 
-#: Of the terminal: characters of a line, lines, and those of each kind of gain or failure.
+#: Of the terminal: characters of a line, lines, and those of gains; reasons of a status.
 WIDTH, LINES, MOST = 100, 15, 3
 LONGEST_REASON = 120
 SHOWN, NOT_SHOWN = "shown", "not shown"
@@ -34,7 +34,8 @@ SHOWN, NOT_SHOWN = "shown", "not shown"
 class Answer:
     """Which ``framework`` is fastest at one ``setting``; ``fastest`` says too what it had its own
     way. ``lead``: over the ``next``, with its ``interval``; all are "" where there is none.
-    ``why``: what keeps the lead from being shown, or why there is none."""
+    ``why``: what keeps the lead from being shown, or why there is none; ``needs``: the fewest
+    repeats that can show it, where there are fewer."""
 
     setting: str
     framework: str
@@ -45,6 +46,7 @@ class Answer:
     interval: str
     verdict: str
     why: str
+    needs: int | None
     marks: str
     compared: int
     tried: int
@@ -56,11 +58,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Answers:
-    """``everywhere``: the marks that all figures of the fastest carry."""
+    """``failures``: a sentence for each status; ``counted``: all in one. ``everywhere``: the marks
+    that all figures of the fastest carry."""
 
     fastest: Sequence[Answer]
     gains: Sequence[str]
     failures: Sequence[str]
+    counted: str
     everywhere: Sequence[str]
 
     @property
@@ -69,12 +73,12 @@ class Answers:
         leads = [one for one in self.fastest if one.lead]
         if not leads:
             return "there is nothing to compare"
-        others = [one for one in leads if not one.is_shown]
-        parts = [f"{len(leads) - len(others)} of {len(leads)} leads are shown"]
-        for verdict, count in Counter(one.verdict for one in others).items():
-            why = {one.why for one in others if one.verdict == verdict}
-            parts.append(f"{count} {verdict}" + (f" ({why.pop()})" if len(why) == 1 else ""))
-        return "; ".join(parts)
+        counted = Counter(one.verdict for one in leads if one.needs is None)
+        parts = [f"{counted.pop(SHOWN, 0)} of {len(leads)} leads are shown"]
+        if needs := sorted(one.needs for one in leads if one.needs is not None):
+            most = f" to {needs[-1]}" * (needs[-1] > needs[0])
+            parts.append(f"{len(needs)} of them need at least {needs[0]}{most} repeats")
+        return "; ".join([*parts, *(f"{count} {verdict}" for verdict, count in counted.items())])
 
     def most_compared(self, most: int) -> list[Answer]:
         """At ``most`` so many, those of most frameworks, in their order."""
@@ -86,59 +90,69 @@ def of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
     """From the tables that have them."""
     rows = view.records(tables[FASTEST])
     everywhere = marks_of_all(row["marks"] for row in rows if row["median"] is not None)
+    failed = view.records(tables[FAILURES])
     name = _settings(rows)
     return Answers(
         [_answer(row, name(row), everywhere) for row in rows],
         [*map(_gain, view.records(tables[GAINS]))],
-        [*_failures(view.records(tables[FAILURES]))],
+        [*_failures(failed)],
+        _counted(failed),
         everywhere,
     )
 
 
 def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     """For the terminal, at most LINES of WIDTH characters; ``last``: those at the end."""
-    behind = [*answers.gains[:MOST], *answers.failures[:MOST]]
+    behind = [*answers.gains[:MOST], *[answers.counted] * bool(answers.failures)]
     if answers.everywhere:
         behind.append(f"every figure above is marked: {' '.join(answers.everywhere)}")
     chosen = answers.most_compared(LINES - len(behind) - len(last) - 2)
     width = max((len(one.setting) for one in chosen), default=0)
-    shown = [_line(one, width) for one in chosen]
+    alike = len({one.verdict for one in answers.fastest if one.lead}) == 1
+    shown = [_line(one, width, "" if alike else f", {one.verdict}") for one in chosen]
     if missing := len(answers.fastest) - len(chosen):
         shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
-    return [_cut(line) for line in (f"Fastest: {answers.verdicts}", *shown, *behind)] + [*last]
+    return [cut(line) for line in (f"Fastest: {answers.verdicts}", *shown, *behind)] + [*last]
 
 
-def _line(one: Answer, width: int) -> str:
+def _line(one: Answer, width: int, verdict: str) -> str:
     """With the interval of the lead, where there is room for it."""
     marks = f" [{one.marks}]" if one.marks else ""
     start = f"{one.setting:<{width}}  {one.fastest} {one.figure}".rstrip()
     if not one.lead:
         return f"{start}{marks}  {one.why}"
     interval = f" ({one.interval})" if one.interval else ""
-    texts = [f"{start}, {one.lead}x{more} {one.next}, {one.verdict}{marks}"
-             for more in (interval, "")]  # fmt: skip
+    texts = [f"{start}, {one.lead}x{more} {one.next}{verdict}{marks}" for more in (interval, "")]
     return next((text for text in texts if len(text) <= WIDTH), texts[-1])
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
     """Not longer than WIDTH."""
     return text if len(text) <= WIDTH else text[: WIDTH - 2] + ".."
 
 
 def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
-    """What each row is of; of conditions, only those that differ."""
-    own = ("arm", "preload", "huge_pages", "environment")
-    apart = [name for name in condition_words.differing(rows) if name not in own]
+    """What each row is of; of conditions, only those that tell it from rows that are called the
+    same."""
+    alike: dict[str, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(_case(row), []).append(row)
 
     def name(row: Row) -> str:
-        batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
-        words = [row["model"], row["mode"], row["precision"]]
-        words += [topology(row["nodes"], row["devices_per_node"]), batch, row["parameters"]]
-        words += [row["metric"]] if row["metric"] != THROUGHPUT else []
-        words += [condition_words.short(condition, row[condition]) for condition in apart]
+        same = alike[_case(row)]
+        apart = [one for one in condition_words.differing(same) if one not in contests.OWN]
+        words = [_case(row), *(condition_words.short(one, row[one]) for one in apart)]
         return " ".join(filter(None, words))
 
     return name
+
+
+def _case(row: Row) -> str:
+    size = topology(row["nodes"], row["devices_per_node"])
+    batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
+    metric = "" if row["metric"] == THROUGHPUT else row["metric"]
+    words = (row["model"], row["mode"], row["precision"], size, batch, row["parameters"], metric)
+    return " ".join(filter(None, words))
 
 
 def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
@@ -154,6 +168,7 @@ def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
         "" if low is None else f"{low:.2f} {view.DASH} {high:.2f}",
         _verdict(row),
         row["reason"],
+        None if row["verdict"] else row["repeats_to_show"],
         other_marks(row["marks"], everywhere),
         row["compared"],
         row["tried"],
@@ -181,25 +196,44 @@ def _figure(value: float) -> str:
 
 
 def _gain(row: Row) -> str:
-    shown = f"{row['faster']} of {row['ratios']} shown to gain"
-    shown += f", {row['slower']} to lose" if row["slower"] else ""
-    most = f"{row['most']:.2f} ({row['most_of']})"
-    if row["ratios"] == 1:
-        return f"{row['change']}: {most}; {shown}"
-    return f"{row['change']}: {row['least']:.2f} ({row['least_of']}) to {most}; {shown}"
+    """What the verdicts say, and of which cases the ends of the range are."""
+    alone, line = row["ratios"] == 1, f"{row['perfect'] or 1}x"
+    ends = f"{row['most']:.2f}x" if alone else f"{row['least']:.2f}x to {row['most']:.2f}x"
+    of = row["most_of"] if alone else f"{row['least_of']}; {row['most_of']}"
+    if row["slower"] and not row["faster"]:
+        shown = f"{row['slower']} of {row['ratios']} shown below {line}"
+    else:
+        shown = f"{row['faster']} of {row['ratios']} shown above {line}"
+        shown += f", {row['slower']} below" if row["slower"] else ""
+    return f"{row['change']}: {ends}, {shown} ({of})"
 
 
 def _failures(rows: Sequence[Row]) -> Iterator[str]:
     """A line for each status: how many runs, and their commonest reasons."""
-    statuses: dict[str, list[Row]] = {}
-    for row in rows:
-        statuses.setdefault(row["status"], []).append(row)
-    for status, some in statuses.items():
-        count = sum(row["failed_runs"] for row in some)
+    for status, some in _by_status(rows).items():
         reasons = [f"{row['failed_runs']} {row['failed_in']}: {_short(row['reason'])}"
                    for row in some[:MOST]]  # fmt: skip
         reasons += [f"and {len(some) - MOST} more reasons"] * (len(some) > MOST)
-        yield f"{count} run{'s' * (count != 1)} {_WORDS.get(status, status)}: {'; '.join(reasons)}"
+        yield f"{_count(status, some)}: {'; '.join(reasons)}"
+
+
+def _counted(rows: Sequence[Row]) -> str:
+    """All statuses, and the commonest reason of the first."""
+    statuses = _by_status(rows)
+    counts = ", ".join(_count(status, some) for status, some in statuses.items())
+    return counts + (f"; {rows[0]['failed_in']}: {rows[0]['reason']}" if rows else "")
+
+
+def _by_status(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    statuses: dict[str, list[Row]] = {}
+    for row in rows:
+        statuses.setdefault(row["status"], []).append(row)
+    return statuses
+
+
+def _count(status: str, rows: Sequence[Row]) -> str:
+    count = sum(row["failed_runs"] for row in rows)
+    return f"{count} run{'s' * (count != 1)} {_WORDS.get(status, status)}"
 
 
 def _short(reason: str) -> str:

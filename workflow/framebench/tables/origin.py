@@ -39,9 +39,10 @@ class Origin:
     def facts(self) -> list[str]:
         """All but how long it took, in words."""
         return [
-            *filter(None, ("; ".join(self.machines), self.days)),
+            *filter(None, [self.days]),
             f"suite {', '.join(self.suites) or 'not recorded'}",
             f"commit {', '.join(self.commits) or 'not recorded'}",
+            "; ".join(self.machines) or "machine not recorded",
         ]
 
     @property

@@ -10,12 +10,13 @@ from typing import Any
 from ...cases.names import topology
 from ...config import precisions
 from ...statistics.verdicts import FASTER, SLOWER
-from ..columns import NUMBER, TEXT, WHOLE, Column, Row, shared
+from ..columns import COUNT, NUMBER, TEXT, WHOLE, Column, Row, shared
+from ..results import UNCOMPILED
 from ..table import Inputs, Table
 from .scaling import STRONG, WEAK
 from .speedups import COMPILERS, PRECISIONS
 
-_SAME_BATCH = {WEAK.name: "the same batch per device", STRONG.name: "the same total batch"}
+_SAME_BATCH = {WEAK.name: "same batch per device", STRONG.name: "same total batch"}
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
@@ -32,11 +33,11 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
 
 def _change(table: Table, row: Row) -> str:
     if table is PRECISIONS:
-        return f"{row['precision']} instead of {precisions.baseline(row['precision'])}"
+        return f"{row['precision']} over {precisions.baseline(row['precision'])}"
     if table is COMPILERS:
-        return "a compiler instead of none"
+        return "compiler over none"
     size = topology(row["nodes"], row["devices_per_node"])
-    return f"{size} instead of 1n1g, {_SAME_BATCH[table.name]}"
+    return f"{size} over 1n1g, {_SAME_BATCH[table.name]}"
 
 
 def _row(table: Table, change: str, rows: Sequence[Row]) -> list[Any]:
@@ -53,6 +54,7 @@ def _row(table: Table, change: str, rows: Sequence[Row]) -> list[Any]:
         len({row["framework"] for row in rows}),
         verdicts.count(FASTER),
         verdicts.count(SLOWER),
+        rows[0].get("devices"),
         table.name,
         " ".join(sorted({*most["marks"].split(), *least["marks"].split()})),
     ]
@@ -63,7 +65,11 @@ def _case(row: Row, rows: Sequence[Row]) -> str:
     words: Mapping[str, str] = {
         name: str(row[name]) for name in ("model", "mode", "precision", "compiler")
     }
-    apart = [word for name, word in words.items() if len({other[name] for other in rows}) > 1]
+    apart = [
+        word
+        for name, word in words.items()
+        if word != UNCOMPILED and len({other[name] for other in rows}) > 1
+    ]
     return ", ".join([row["framework"], *apart])
 
 
@@ -72,17 +78,22 @@ GAINS = Table(
     title="What precisions, compilers and devices bring",
     explanation="The largest and the smallest ratio of all frameworks and models, from the tables "
     "of speed-ups and of scaling, which say what each is of. Faster and slower are counted by "
-    "their verdicts, which are adjusted for all ratios of these tables.",
+    "their verdicts, which are adjusted for all ratios of these tables. Devices are held against "
+    "as many single ones.",
     columns=(
-        Column("change", TEXT, "what was changed, everything else equal"),
+        Column("change", TEXT, "what against what, everything else equal"),
         Column("most", NUMBER, "largest ratio of medians", marked=True),
         Column("most_of", TEXT, "framework and case of that", title="of"),
         Column("least", NUMBER, "smallest ratio of medians", marked=True),
         Column("least_of", TEXT, "framework and case of that", title="of"),
         Column("ratios", WHOLE, "how many ratios there are"),
         Column("ratio_frameworks", WHOLE, "of how many frameworks", title="frameworks"),
-        Column("faster", WHOLE, "ratios that are shown to be above 1"),
-        Column("slower", WHOLE, "ratios that are shown to be below 1"),
+        Column("faster", WHOLE, "ratios that are shown to be above 1; of devices, above `perfect`"),
+        Column("slower", WHOLE, "ratios that are shown to be below it"),
+        Column(
+            "perfect", COUNT, "how many times as many devices there are", optional=True,
+            why=lambda row: "",
+        ),
         Column("of_table", TEXT, "the table that they are from", title="table"),
         *shared("marks"),
     ),
@@ -90,5 +101,5 @@ GAINS = Table(
     group="Answers",
     always=True,
     keys=("change",),
-)
+)  # fmt: skip
 TABLES = (GAINS,)
