@@ -210,8 +210,9 @@ def test_failures_are_counted_by_status_and_reason() -> None:
     ]
     assert found == [("failed", 3, 2, "jax, mxnet", "no amp"), ("oom", 1, 1, "mxnet", "14 GiB")]
     assert words(runs).failures == [
-        "3 runs failed: 3 jax, mxnet: no amp", "1 run out of memory: 1 mxnet: 14 GiB"
-    ]  # fmt: skip
+        ("failed", "3 runs failed: 3 jax, mxnet: no amp"),
+        ("oom", "1 run out of memory: 1 mxnet: 14 GiB"),
+    ]
 
 
 def test_the_overview_has_every_framework_at_every_setting_and_its_part_of_the_best() -> None:

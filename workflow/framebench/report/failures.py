@@ -11,7 +11,7 @@ from typing import Any
 from ..cases.names import topology_of
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
-from ..tables.declared.failures import ORDER
+from ..tables.declared.reasons import ORDER
 from ..tables.results import CaseResults
 from .record_links import Link, numbered
 

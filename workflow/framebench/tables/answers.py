@@ -17,9 +17,9 @@ from ..cases.names import topology
 from ..statistics.verdicts import FASTER
 from . import condition_words, contests, view
 from .columns import Row
-from .declared.failures import FAILURES
 from .declared.fastest import FASTEST
 from .declared.gains import GAINS
+from .declared.reasons import FAILURES
 from .measured import NO_FRAMEWORK
 from .results import marks_of_all, other_marks
 from .table import Table
@@ -55,15 +55,22 @@ class Answer:
     def is_shown(self) -> bool:
         return self.verdict == SHOWN
 
+    @property
+    def short_verdict(self) -> str:
+        """With what it takes, or why there is none."""
+        if self.needs is not None:
+            return f"needs \N{GREATER-THAN OR EQUAL TO} {self.needs} repeats"
+        return self.verdict or self.why
+
 
 @dataclass(frozen=True)
 class Answers:
-    """``failures``: a sentence for each status; ``counted``: all in one. ``everywhere``: the marks
+    """``failures``: each status, and a sentence; ``counted``: all in one. ``everywhere``: the marks
     that all figures of the fastest carry."""
 
     fastest: Sequence[Answer]
     gains: Sequence[str]
-    failures: Sequence[str]
+    failures: Sequence[tuple[str, str]]
     counted: str
     everywhere: Sequence[str]
 
@@ -208,13 +215,13 @@ def _gain(row: Row) -> str:
     return f"{row['change']}: {ends}, {shown} ({of})"
 
 
-def _failures(rows: Sequence[Row]) -> Iterator[str]:
+def _failures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     """A line for each status: how many runs, and their commonest reasons."""
     for status, some in _by_status(rows).items():
         reasons = [f"{row['failed_runs']} {row['failed_in']}: {_short(row['reason'])}"
                    for row in some[:MOST]]  # fmt: skip
-        reasons += [f"and {len(some) - MOST} more reasons"] * (len(some) > MOST)
-        yield f"{_count(status, some)}: {'; '.join(reasons)}"
+        reasons += [f"reasons left out: {len(some) - MOST}"] * (len(some) > MOST)
+        yield status, f"{_count(status, some)}: {'; '.join(reasons)}"
 
 
 def _counted(rows: Sequence[Row]) -> str:
