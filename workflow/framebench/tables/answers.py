@@ -5,7 +5,7 @@ and the last lines of the terminal are made of it."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any
@@ -98,7 +98,7 @@ def of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
     rows = view.records(tables[FASTEST])
     everywhere = marks_of_all(row["marks"] for row in rows if row["median"] is not None)
     failed = view.records(tables[FAILURES])
-    name = _settings(rows)
+    name = condition_words.named(rows, _case, contests.OWN)
     return Answers(
         [_answer(row, name(row), everywhere) for row in rows],
         [*map(_gain, view.records(tables[GAINS]))],
@@ -115,21 +115,22 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
         behind.append(f"every figure above is marked: {' '.join(answers.everywhere)}")
     chosen = answers.most_compared(LINES - len(behind) - len(last) - 2)
     width = max((len(one.setting) for one in chosen), default=0)
-    alike = len({one.verdict for one in answers.fastest if one.lead}) == 1
-    shown = [_line(one, width, "" if alike else f", {one.verdict}") for one in chosen]
+    alike = len({one.verdict or one.why for one in answers.fastest}) == 1  # the heading says it
+    shown = [_line(one, width, not alike) for one in chosen]
     if missing := len(answers.fastest) - len(chosen):
         shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
     return [cut(line) for line in (f"Fastest: {answers.verdicts}", *shown, *behind)] + [*last]
 
 
-def _line(one: Answer, width: int, verdict: str) -> str:
-    """With the interval of the lead, where there is room for it."""
+def _line(one: Answer, width: int, verdict: bool) -> str:
+    """With the interval of the lead, where there is room for it, and perhaps its ``verdict``."""
     marks = f" [{one.marks}]" if one.marks else ""
     start = f"{one.setting:<{width}}  {one.fastest} {one.figure}".rstrip()
     if not one.lead:
-        return f"{start}{marks}  {one.why}"
+        return f"{start}{marks}  {one.why * verdict}".rstrip()
     interval = f" ({one.interval})" if one.interval else ""
-    texts = [f"{start}, {one.lead}x{more} {one.next}{verdict}{marks}" for more in (interval, "")]
+    end = f" {one.next}{f', {one.verdict}' * verdict}{marks}"
+    texts = [f"{start}, {one.lead}x{more}{end}" for more in (interval, "")]
     return next((text for text in texts if len(text) <= WIDTH), texts[-1])
 
 
@@ -138,23 +139,8 @@ def cut(text: str) -> str:
     return text if len(text) <= WIDTH else text[: WIDTH - 2] + ".."
 
 
-def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
-    """What each row is of; of conditions, only those that tell it from rows that are called the
-    same."""
-    alike: dict[str, list[Row]] = {}
-    for row in rows:
-        alike.setdefault(_case(row), []).append(row)
-
-    def name(row: Row) -> str:
-        same = alike[_case(row)]
-        apart = [one for one in condition_words.differing(same) if one not in contests.OWN]
-        words = [_case(row), *(condition_words.short(one, row[one]) for one in apart)]
-        return " ".join(filter(None, words))
-
-    return name
-
-
 def _case(row: Row) -> str:
+    """What a row is of, but for conditions."""
     size = topology(row["nodes"], row["devices_per_node"])
     batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
     metric = "" if row["metric"] == THROUGHPUT else row["metric"]

@@ -3,7 +3,7 @@ the same everywhere above the table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..cases.conditions import CONDITIONS, NATIVE
@@ -50,6 +50,25 @@ def telling(rows: Sequence[Row]) -> Callable[[Row], str]:
     """For one of ``rows``, the conditions in which they differ; "" where it has the usual ones."""
     apart = differing(rows)
     return lambda row: ", ".join(filter(None, (short(name, row[name]) for name in apart)))
+
+
+def named(
+    rows: Sequence[Row], name: Callable[[Row], str], but: Collection[str] = ()
+) -> Callable[[Row], str]:
+    """The name of one of ``rows`` and, of conditions, only those in which rows of that name differ;
+    ``but``: these aside."""
+    alike: dict[str, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(name(row), []).append(row)
+    apart = {
+        word: [one for one in differing(some) if one not in but] for word, some in alike.items()
+    }
+
+    def full(row: Row) -> str:
+        words = [name(row), *(short(one, row[one]) for one in apart[name(row)])]
+        return " ".join(filter(None, words))
+
+    return full
 
 
 def _columns(rows: Sequence[Row]) -> Iterable[str]:

@@ -90,17 +90,15 @@ def _crossed(title: str, rows: Sequence[Row]) -> Crossed:
 
 def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
     """What each column is of: precision, devices, and what else differs."""
-    conditions = [name for name in condition_words.differing(rows) if name not in OWN]
     batches = len({row["batch_per_device"] for row in rows}) > 1
 
     def name(row: Row) -> str:
         words = [row["precision"], topology(row["nodes"], row["devices_per_node"])]
         words += [f"batch {row['batch_per_device']}"] * batches
-        words += [condition_words.short(one, row[one]) for one in conditions]
         words += [COMPILED] * (row["way"] == COMPILED)
         return " ".join(filter(None, words))
 
-    return name
+    return condition_words.named(rows, name, OWN)
 
 
 def _is_better(row: Row, other: Row) -> bool:
