@@ -193,7 +193,7 @@ def _gain(row: Row) -> str:
     alone, line = row["ratios"] == 1, f"{row['perfect'] or 1}x"
     ends = f"{row['most']:.2f}x" if alone else f"{row['least']:.2f}x to {row['most']:.2f}x"
     of = row["most_of"] if alone else f"{row['least_of']}; {row['most_of']}"
-    if row["slower"] and not row["faster"]:
+    if not row["faster"] and (row["slower"] or row["perfect"]):
         shown = f"{row['slower']} of {row['ratios']} shown below {line}"
     else:
         shown = f"{row['faster']} of {row['ratios']} shown above {line}"
