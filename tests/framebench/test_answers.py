@@ -84,9 +84,22 @@ def test_too_few_repeats_say_how_many_it_takes() -> None:
     ]
     one, *_ = fastest(*pairs[:1])
     assert (one["verdict"], one["lead_ci_low"]) == ("", None)
-    assert one["reason"] == "needs at least 4 repeats"
+    assert one["reason"] == "too few repeats: 4 could show it"
     eight = fastest(*pairs)
-    assert {row["reason"] for row in eight} == {"needs at least 6 repeats"}
+    assert {row["reason"] for row in eight} == {"too few repeats: 6 could show it"}
+
+
+def test_repeats_that_are_enough_for_one_lead_may_be_too_few_for_one_of_many() -> None:
+    four, equal = (1.0, 1.1, 1.2, 1.3), (1.15, 1.16, 1.14, 1.17)
+    others = [
+        by("jax", *four, batch_per_device=batch) + by("mxnet", *equal, batch_per_device=batch)
+        for batch in range(2, 6)
+    ]
+    apart = by("jax", *times(9, four), batch_per_device=1) + by("mxnet", *four, batch_per_device=1)
+    assert fastest(apart)[0]["verdict"] == FASTER
+    row, *_ = fastest(apart, *others)
+    assert (row["verdict"], row["reason"]) == (CANNOT_TELL, "too few repeats: 5 could show it")
+    assert row["lead_ci_low"] > 1
 
 
 @pytest.mark.parametrize("settings", [1, 3, 20])

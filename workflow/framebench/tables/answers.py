@@ -17,7 +17,7 @@ from ..cases.names import topology
 from ..statistics.verdicts import FASTER
 from . import condition_words, contests, view
 from .columns import Row
-from .declared.fastest import FASTEST
+from .declared.fastest import DECIDED, FASTEST, too_few
 from .declared.gains import GAINS
 from .declared.reasons import FAILURES
 from .measured import NO_FRAMEWORK
@@ -34,8 +34,8 @@ SHOWN, NOT_SHOWN = "shown", "not shown"
 class Answer:
     """Which ``framework`` is fastest at one ``setting``; ``fastest`` says too what it had its own
     way. ``lead``: over the ``next``, with its ``interval``; all are "" where there is none.
-    ``why``: what keeps the lead from being shown, or why there is none; ``needs``: the fewest
-    repeats that can show it, where there are fewer."""
+    ``why``: what keeps the lead from being shown, or why there is none; ``needs``: the
+    repeats that could show it, where there are fewer."""
 
     setting: str
     framework: str
@@ -59,7 +59,7 @@ class Answer:
     def short_verdict(self) -> str:
         """With what it takes, or why there is none."""
         if self.needs is not None:
-            return f"needs \N{GREATER-THAN OR EQUAL TO} {self.needs} repeats"
+            return self.why
         return self.verdict or self.why
 
 
@@ -83,8 +83,8 @@ class Answers:
         counted = Counter(one.verdict for one in leads if one.needs is None)
         parts = [f"{counted.pop(SHOWN, 0)} of {len(leads)} leads are shown"]
         if needs := sorted(one.needs for one in leads if one.needs is not None):
-            most = f" to {needs[-1]}" * (needs[-1] > needs[0])
-            parts.append(f"{len(needs)} of them need at least {needs[0]}{most} repeats")
+            enough = f"{needs[0]} to {needs[-1]}" if needs[-1] > needs[0] else str(needs[0])
+            parts.append(f"{len(needs)} have too few repeats: {enough} could show them")
         return "; ".join([*parts, *(f"{count} {verdict}" for verdict, count in counted.items())])
 
     def most_compared(self, most: int) -> list[Answer]:
@@ -161,17 +161,24 @@ def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
         "" if low is None else f"{low:.2f} {view.DASH} {high:.2f}",
         _verdict(row),
         row["reason"],
-        None if row["verdict"] else row["repeats_to_show"],
+        _needs(row),
         other_marks(row["marks"], everywhere),
         row["compared"],
         row["tried"],
     )
 
 
+def _needs(row: Row) -> int | None:
+    undecided = row["lead"] is not None and row["verdict"] not in DECIDED
+    return row["repeats_to_show"] if undecided and too_few(row) else None
+
+
 def _verdict(row: Row) -> str:
     if row["lead"] is None:
         return ""
-    return SHOWN if row["verdict"] == FASTER else row["verdict"] or NOT_SHOWN
+    if row["verdict"] == FASTER:
+        return SHOWN
+    return NOT_SHOWN if _needs(row) else row["verdict"]
 
 
 def _entrant(row: Row, prefix: str) -> str:

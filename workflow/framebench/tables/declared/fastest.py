@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...cases.conditions import KEYS
-from ...statistics.verdicts import CANNOT_TELL, LEVEL
+from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE
 from .. import contests, measured
 from ..columns import (
     COLUMNS,
@@ -26,6 +26,9 @@ from ..contests import OWN, SETTING, Contest
 from ..ratios import VERDICT, Sides, possible, with_verdicts
 from ..results import CaseResult, marks_of
 from ..table import Fields, Inputs, Table
+
+#: Verdicts that more repeats are not needed for.
+DECIDED = (FASTER, NO_DIFFERENCE)
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
@@ -105,11 +108,16 @@ def _reason(contest: Contest, row: Sequence[Any], verdict: str) -> str:
     cells = dict(zip(NAMES, row, strict=False))
     if cells["lead"] is None:
         return "a ratio needs figures above 0"
-    if not verdict:
-        return f"needs at least {cells['repeats_to_show']} repeats"
+    if verdict not in DECIDED and too_few(cells):
+        return f"too few repeats: {cells['repeats_to_show']} could show it"
     if verdict == CANNOT_TELL:
         return possible((cells["lead_ci_low"], cells["lead_ci_high"]))
     return ""
+
+
+def too_few(row: Row) -> bool:
+    """Whether the repeats of a row could not show a lead, were it the only one of the table."""
+    return bool(min(row["repeats"], row["next_repeats"]) < (row["repeats_to_show"] or 0))
 
 
 def _ends(contest: Contest) -> str:
@@ -152,12 +160,11 @@ _MISSING = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN}
 FASTEST = Table(
     name="fastest",
     title="Fastest framework",
-    explanation="At each setting the fastest framework against the next: of the cases of a "
-    "framework, which may differ in compiler, variant and version, the fastest counts. Above 1 "
-    "the lead is: the ratio of their medians. It is shown where the verdict is `faster`. That the "
-    "fastest was chosen from several cases of its framework is part of the adjustment; that it was "
-    "chosen from several frameworks needs none, because the others are further behind than the "
-    "next.",
+    explanation="At each setting the fastest framework, and its lead over the next: the ratio of "
+    "their medians. Of several cases of a framework, which may differ in compiler, variant and "
+    "version, the fastest counts. The lead is shown where the verdict is faster. The verdict is "
+    "adjusted for the choice among cases of one framework; the choice among frameworks needs no "
+    "adjusting, because the others are further behind than the next.",
     columns=(
         *(replace(COLUMNS[name], detail="") for name in SETTING),
         replace(measured.PARAMETERS, hoisted=True),
