@@ -286,9 +286,13 @@ def test_the_terminal_ends_with_the_answers(
 
 def test_where_figures_are_from() -> None:
     runs = [run(started=0.0, wall_seconds=30.0, commit="abc"), run(started=90000.0, repeat=2)]
-    came = origin.of(runs, [calls.Call("", "quick", "one"), calls.Call("", "zoo", "two")])
-    assert came.caption == "1970-01-01 to 1970-01-02, commit abc"
-    assert (came.took, came.suites, came.command) == ("30 s", ["quick", "zoo"], "two")
+    provenance = origin.of(runs, [calls.Call("", "quick", "one"), calls.Call("", "zoo", "two")])
+    assert provenance.caption == "1970-01-01 to 1970-01-02, commit abc"
+    assert (provenance.took, provenance.suites, provenance.command) == (
+        "30 s",
+        ["quick", "zoo"],
+        "two",
+    )
     assert origin.of([run()]).facts == [
         "suite not recorded", "commit not recorded", "machine not recorded"
     ]  # fmt: skip

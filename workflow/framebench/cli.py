@@ -166,11 +166,11 @@ def make_report(source: Path, results: Path) -> None:
     folder, page = results / "tables", results / "report.html"
     everything = tables if compared is None else {**tables, published.TABLE: compared}
     # All is made before anything is written: what fails leaves the former tables and report.
-    came = origin.of(found.runs, called)
-    files = frames.files(everything, folder, came.caption)
+    provenance = origin.of(found.runs, called)
+    files = frames.files(everything, folder, provenance.caption)
     files[page] = html_report.render(
         replace(found, problems=problems), inputs, tables, page.parent, "Framebench report",
-        compared, interrupted, came,
+        compared, interrupted, provenance,
     )  # fmt: skip
     files[folder / ARCHIVED] = record_links.named(files[page])
     vouching = folder / FINGERPRINT
@@ -178,18 +178,18 @@ def make_report(source: Path, results: Path) -> None:
     for path, text in files.items():
         write_whole(path, text)
     write_whole(vouching, fingerprint(found, source) + "\n")
-    print("\n".join(answers.lines(answers.of(tables), _last(found.runs, tables, came, page))))
+    print("\n".join(answers.lines(answers.of(tables), _last(found.runs, tables, provenance, page))))
 
 
 def _last(
-    runs: Sequence[Run], tables: Mapping[Table, pd.DataFrame], came: Origin, page: Path
+    runs: Sequence[Run], tables: Mapping[Table, pd.DataFrame], provenance: Origin, page: Path
 ) -> list[str]:
     """The last lines of the terminal: what is unproved, what all is from, and where it stands."""
     from .tables import answers, registry
 
     hint = unproved_text(tables[registry.known()["summary"]])
-    taken = f"{len(runs)} runs" + (f" in {came.took}" if came.took else "")
-    of = " \N{MIDDLE DOT} ".join([taken, *came.facts])
+    taken = f"{len(runs)} runs" + (f" in {provenance.took}" if provenance.took else "")
+    of = " \N{MIDDLE DOT} ".join([taken, *provenance.facts])
     return [*filter(None, (hint, answers.cut(of))), f"report: {page}"]
 
 

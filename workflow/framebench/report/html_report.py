@@ -94,10 +94,10 @@ def render(
     title: str,
     published: pd.DataFrame | None = None,
     interrupted: Sequence[Interruption] = (),
-    came: Origin | None = None,
+    provenance: Origin | None = None,
 ) -> str:
     """The report as text, with links relative to ``folder``. ``inputs`` and ``tables`` are those of
-    the records; ``came``: where that is known from more than these."""
+    the records; ``provenance``: where that is known from more than these."""
     runs = record_set.runs
     cases = {**inputs.cases, **inputs.others}
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
@@ -117,7 +117,7 @@ def render(
             title=title,
             answers=found,
             shown_answers=found.most_compared(MAX_ANSWERS),
-            origin=came or origin.of(runs),
+            origin=provenance or origin.of(runs),
             colour=look.variable,
             comparison=_beside(folder, COMPARISON_PAGE),
             runs=len(runs),

@@ -42,8 +42,8 @@ class Section:
     absent: str
 
     @property
-    def is_crossed(self) -> bool:
-        return any(one.view.crossed for one in self.tables)
+    def has_crosstabs(self) -> bool:
+        return any(one.view.crosstabs for one in self.tables)
 
 
 def sections(tables: Sequence[PageTable]) -> list[Section]:

@@ -12,7 +12,7 @@ from . import markdown_pivots, view
 from .cells import Cell
 from .columns import STATUS
 from .markdown_cells import MISSING, Footnotes, escape, grid
-from .table import Crossed, Table
+from .table import Crosstab, Table
 from .view import Field, View
 from .words import words_of
 
@@ -32,9 +32,9 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
         lines += [escape(paragraph), ""]
     if not seen.rows:
         lines += [table.empty, ""]
-    elif seen.crossed:
-        for crossed in seen.crossed:
-            lines += [*_crossed(crossed, notes), ""]
+    elif seen.crosstabs:
+        for crosstab in seen.crosstabs:
+            lines += [*_crosstab(crosstab, notes), ""]
     elif table.sectioned:
         if table.pivot:
             lines += markdown_pivots.render(table.pivot, seen.rows, notes)
@@ -53,16 +53,16 @@ def _rows(seen: View) -> list[str]:
     return grid(header, ([_text(cell) for cell in row] for row in seen.cells))
 
 
-def _crossed(crossed: Crossed, notes: Footnotes) -> Iterator[str]:
+def _crosstab(crosstab: Crosstab, notes: Footnotes) -> Iterator[str]:
     """Why a figure is missing becomes a footnote of it."""
-    yield f"## {escape(crossed.title)}"
+    yield f"## {escape(crosstab.title)}"
     yield ""
     rows = (
         [escape(name), *("not run" if cell is None else _text(cell) + notes.mark(cell.why)
                          for cell in cells)]
-        for name, cells in crossed.rows
+        for name, cells in crosstab.rows
     )  # fmt: skip
-    yield from grid(["framework", *map(escape, crossed.columns)], rows)
+    yield from grid(["framework", *map(escape, crosstab.columns)], rows)
 
 
 def _sections(seen: View, notes: Footnotes) -> Iterator[str]:

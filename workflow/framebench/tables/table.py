@@ -55,7 +55,7 @@ class Pivot:
 
 
 @dataclass(frozen=True)
-class Crossed:
+class Crosstab:
     """Rows of a table with one column across: ``rows`` are a heading and a cell for each of
     ``columns``; None where nothing was tried."""
 
@@ -104,7 +104,7 @@ class Table:
     sectioned: bool = False  # Markdown has a section for each model and mode
     overview: Overview | None = None
     #: What people see in the place of its rows.
-    crossed: Callable[[Sequence[Row]], Sequence[Crossed]] | None = None
+    crosstabs: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
     pivot: Pivot | None = None
     drawings: tuple[Drawing, ...] = ()
     #: Paragraphs about all rows.

@@ -22,7 +22,7 @@ from . import condition_words
 from .cells import Cell
 from .columns import PRINTED, TOPOLOGY, YES_NO, YES_NO_OR_NEITHER, Column, Row
 from .results import marks_of_all, other_marks
-from .table import Crossed, Table
+from .table import Crosstab, Table
 
 DASH = "\N{EN DASH}"
 LONG = 28  # characters of a cell that may break into lines
@@ -73,9 +73,9 @@ class View:
         return sum(field.column.note for field in self.fields)
 
     @cached_property
-    def crossed(self) -> Sequence[Crossed]:
+    def crosstabs(self) -> Sequence[Crosstab]:
         """What stands in the place of the rows, in a table that has it."""
-        return self.table.crossed(self.rows) if self.table.crossed else ()
+        return self.table.crosstabs(self.rows) if self.table.crosstabs else ()
 
     @property
     def left_out(self) -> str:

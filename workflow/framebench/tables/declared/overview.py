@@ -14,7 +14,7 @@ from ..cells import Cell
 from ..columns import CASE_COLUMNS, NUMBER, TEXT, THOUSANDTHS, Column, Row, shared
 from ..contests import OWN
 from ..results import UNCOMPILED, CaseResult, marks_of
-from ..table import Crossed, Inputs, Table
+from ..table import Crosstab, Inputs, Table
 
 USUAL, COMPILED = "usual", "compiled"
 
@@ -57,16 +57,16 @@ def _row(result: CaseResult, way: str, best: CaseResult | None) -> list[Any]:
     ]
 
 
-def crossed(rows: Sequence[Row]) -> list[Crossed]:
+def crosstabs(rows: Sequence[Row]) -> list[Crosstab]:
     """A table for each model, mode and unit: frameworks down, settings across."""
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         words = [row["model"], row["mode"], row["parameters"]]
         parts[f"{', '.join(filter(None, words))} ({row['unit']})"].append(row)
-    return [_crossed(title, some) for title, some in parts.items()]
+    return [_crosstab(title, some) for title, some in parts.items()]
 
 
-def _crossed(title: str, rows: Sequence[Row]) -> Crossed:
+def _crosstab(title: str, rows: Sequence[Row]) -> Crosstab:
     name = _settings(rows)
     columns = list(dict.fromkeys(map(name, rows)))
     cells: dict[tuple[str, str], Row] = {}
@@ -75,7 +75,7 @@ def _crossed(title: str, rows: Sequence[Row]) -> Crossed:
         if place not in cells or _is_better(row, cells[place]):
             cells[place] = row
     frameworks = sorted({row["framework"] for row in rows})
-    return Crossed(
+    return Crosstab(
         title,
         columns,
         [
@@ -139,6 +139,6 @@ OVERVIEW = Table(
     group="Answers",
     always=True,
     keys=(*KEYS, "parameters", "metric", "unit"),
-    crossed=crossed,
+    crosstabs=crosstabs,
 )  # fmt: skip
 TABLES = (OVERVIEW,)
