@@ -20,6 +20,7 @@ from framebench.statistics import intervals
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import answers, frames, grouping, origin, registry, view
 from framebench.tables.columns import Row
+from framebench.tables.declared import overview
 from framebench.tables.ratios import Sides, with_verdicts
 from framebench.tables.table import Inputs
 
@@ -129,6 +130,7 @@ def test_of_a_framework_the_fastest_of_compilers_and_variants_counts() -> None:
     )
     assert (row["framework"], row["compiler"], row["arm"]) == ("pytorch", "inductor", "tuned")
     assert (row["next_framework"], row["compared"]) == ("jax", 2)
+    assert row["repeats_to_show"] == 5, "4 for a fastest that was not chosen from three"
 
 
 def called_by_chance(frameworks: int, ways: int, adjusts: bool) -> float:
@@ -164,6 +166,9 @@ def test_other_machines_batches_and_units_are_never_compared() -> None:
         for name, machine in zip(("jax", "pytorch"), machines, strict=True)
     )
     assert [row["compared"] for row in fastest(here, there)] == [1, 1]
+    assert len({one.setting for one in words(here + there).fastest}) == 2, "each names its machine"
+    (table,) = overview.crosstabs(tables(here + there)["overview"])
+    assert len(table.columns) == 2
 
 
 def test_one_framework_alone_and_failures_only_say_so() -> None:
@@ -202,7 +207,7 @@ def test_what_precision_compiler_and_devices_bring() -> None:
     runs = [
         *by("jax", *SEVEN), *by("jax", *times(1.5), precision="amp"),
         *by("mxnet", *SEVEN), *by("mxnet", *times(0.7), precision="amp"),
-        *by("mxnet", *times(1.9), devices_per_node=2),
+        *by("mxnet", *times(1.9), devices_per_node=2), *by("mxnet", *times(3), devices_per_node=4),
         *by("mxnet", *times(1.1), compiler="hybridize"),
     ]  # fmt: skip
     rows = {row["change"]: row for row in tables(runs)["gains"]}
@@ -214,6 +219,7 @@ def test_what_precision_compiler_and_devices_bring() -> None:
     assert rows["1n2g over 1n1g, same batch per device"]["most"] == pytest.approx(1.9)
     devices = "1n2g over 1n1g, same batch per device: 1.90x, 1 of 1 shown below 2x (mxnet)"
     assert words(runs).gains[2] == devices
+    assert words(runs).first_gains == words(runs).gains[:3], "the most important of each"
     assert words(runs).gains[0] == (
         "amp over fp32: 0.70x to 1.50x, 1 of 2 shown above 1x, 1 below (mxnet; jax)"
     )

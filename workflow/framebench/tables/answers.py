@@ -65,11 +65,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Answers:
-    """``failures``: each status, and a sentence; ``counted``: all in one. ``everywhere``: the marks
+    """``first_gains``: one of precisions, one of compilers, and so on. ``failures``: each status, and a sentence; ``counted``: all in one. ``everywhere``: the marks
     that all figures of the fastest carry."""
 
     fastest: Sequence[Answer]
     gains: Sequence[str]
+    first_gains: Sequence[str]
     failures: Sequence[tuple[str, str]]
     counted: str
     everywhere: Sequence[str]
@@ -97,11 +98,12 @@ def of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
     """From the tables that have them."""
     rows = view.records(tables[FASTEST])
     everywhere = marks_of_all(row["marks"] for row in rows if row["median"] is not None)
-    failed = view.records(tables[FAILURES])
-    name = condition_words.named(rows, _case, contests.OWN)
+    gains, failed = view.records(tables[GAINS]), view.records(tables[FAILURES])
+    name = condition_words.named(rows, _case, (*contests.OWN, "machine"))
     return Answers(
         [_answer(row, name(row), everywhere) for row in rows],
-        [*map(_gain, view.records(tables[GAINS]))],
+        [_gain(row) for row in gains],
+        [_gain(row) for row in {row["of_table"]: row for row in reversed(gains)}.values()][::-1],
         [*_failures(failed)],
         _counted(failed),
         everywhere,
@@ -110,7 +112,7 @@ def of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
 
 def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     """For the terminal, at most LINES of WIDTH characters; ``last``: those at the end."""
-    behind = [*answers.gains[:MOST], *[answers.counted] * bool(answers.failures)]
+    behind = [*answers.first_gains[:MOST], *[answers.counted] * bool(answers.failures)]
     if answers.everywhere:
         behind.append(f"every figure above is marked: {' '.join(answers.everywhere)}")
     chosen = answers.most_compared(LINES - len(behind) - len(last) - 2)
@@ -145,7 +147,7 @@ def _case(row: Row) -> str:
     batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
     metric = "" if row["metric"] == THROUGHPUT else row["metric"]
     words = (row["model"], row["mode"], row["precision"], size, batch, row["parameters"], metric)
-    return " ".join(filter(None, words))
+    return " ".join(filter(None, (*words, *contests.machine_words(row))))
 
 
 def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:

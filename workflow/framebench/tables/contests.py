@@ -10,6 +10,8 @@ from typing import Any
 from ..cases.conditions import KEYS, Case, Conditions, Key
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
+from ..records.record_sets import machine_label
+from .columns import TEXT, Column, Row
 from .results import CaseResult, CaseResults
 from .table import Inputs
 
@@ -20,16 +22,22 @@ OWN = (
 )  # fmt: skip
 #: What is asked of all alike; the machine itself is, too.
 SETTING = tuple(name for name in KEYS if name not in OWN)
+ON_MACHINE = Column(
+    "on_machine", TEXT, "label of the machine, where the set has several", title="on machine",
+    hoisted=True,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Contest:
-    """All cases of one setting. ``setting``: their key without what is OWN; ``entrants``: the
+    """All cases of one setting. ``setting``: their key without what is OWN; ``machine``:
+    its label, "" where all are from one; ``entrants``: the
     fastest case of each framework that has a figure, the fastest first; ``figures``: how many cases
     with a figure each of these was chosen from; ``without``: a case of each framework that has
     none."""
 
     setting: Key
+    machine: str
     results: Sequence[CaseResult]
     entrants: Sequence[CaseResult]
     figures: Sequence[int]
@@ -54,7 +62,15 @@ def of(inputs: Inputs) -> list[Contest]:
     groups: dict[tuple[Key, Identity], list[CaseResult]] = defaultdict(list)
     for result in _measured(inputs.cases, inputs.others):
         groups[_setting(result.key), result.runs[0].machine].append(result)
-    return [_contest(key, groups[key, machine]) for key, machine in sorted(groups, key=_place)]
+    several = len({machine for _, machine in groups}) > 1
+    return [
+        _contest(
+            key,
+            machine_label(machine) if several and machine.hardware else "",
+            groups[key, machine],
+        )
+        for key, machine in sorted(groups, key=_place)
+    ]
 
 
 def _measured(*sets: CaseResults) -> Iterator[CaseResult]:
@@ -80,7 +96,7 @@ def _place(group: tuple[Key, Identity]) -> tuple[Any, ...]:
     return (case.model, mode, case.precision != "fp32", *key.order, machine)
 
 
-def _contest(setting: Key, results: Sequence[CaseResult]) -> Contest:
+def _contest(setting: Key, machine: str, results: Sequence[CaseResult]) -> Contest:
     frameworks: dict[str, list[CaseResult]] = defaultdict(list)
     for result in results:
         frameworks[result.case.framework].append(result)
@@ -88,6 +104,7 @@ def _contest(setting: Key, results: Sequence[CaseResult]) -> Contest:
     entrants = sorted((some for some, _ in ranked if some), key=lambda some: _speed(some[0]))
     return Contest(
         setting,
+        machine,
         results,
         [some[0] for some in entrants],
         [len(some) for some in entrants],
@@ -109,3 +126,9 @@ def _speed(result: CaseResult) -> float:
     """Sorts the fastest first."""
     value = result.throughput or 0.0
     return -value if result.better == "higher" else value
+
+
+def machine_words(row: Row) -> list[str]:
+    """Those of a row that has ON_MACHINE."""
+    label = row[ON_MACHINE.name]
+    return [f"machine {label}"] if label else []

@@ -22,7 +22,7 @@ from ..columns import (
     shared,
     why_no_ratio_interval,
 )
-from ..contests import OWN, SETTING, Contest
+from ..contests import ON_MACHINE, OWN, SETTING, Contest
 from ..ratios import VERDICT, Sides, possible, with_verdicts
 from ..results import CaseResult, marks_of
 from ..table import Fields, Inputs, Table
@@ -78,6 +78,7 @@ def _figures(contest: Contest, count: int) -> list[Any]:
         needed = intervals.repeats_for_comparison(1 - LEVEL / (count * both.choices))
     return [
         *(cells[name] for name in SETTING),
+        contest.machine,
         measured.parameters_text(key.case),
         key.metric,
         *(cells[name] for name in OWN),
@@ -167,6 +168,7 @@ FASTEST = Table(
     "adjusting, because the others are further behind than the next.",
     columns=(
         *(replace(COLUMNS[name], detail="") for name in SETTING),
+        ON_MACHINE,
         replace(measured.PARAMETERS, hoisted=True),
         replace(measured.METRIC, hoisted=True),
         *map(_own, OWN),
@@ -198,7 +200,7 @@ FASTEST = Table(
     rows=rows,
     group="Answers",
     always=True,
-    keys=(*KEYS, "parameters", "metric", "unit"),
+    keys=(*KEYS, ON_MACHINE.name, "parameters", "metric", "unit"),
     behind=_behind,
 )  # fmt: skip
 NAMES = FASTEST.names

@@ -12,7 +12,7 @@ from ...config import catalog
 from .. import condition_words, contests, measured
 from ..cells import Cell
 from ..columns import CASE_COLUMNS, NUMBER, TEXT, THOUSANDTHS, Column, Row, shared
-from ..contests import OWN
+from ..contests import ON_MACHINE, OWN, machine_words
 from ..results import UNCOMPILED, CaseResult, marks_of
 from ..table import Crosstab, Inputs, Table
 
@@ -28,7 +28,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
             ways[_way(result)].append(result)
         for way in sorted(ways, reverse=True):
             best = contests.best(ways[way])
-            yield from (_row(result, way, best) for result in ways[way])
+            yield from (_row(result, contest.machine, way, best) for result in ways[way])
 
 
 def _way(result: CaseResult) -> str:
@@ -38,13 +38,14 @@ def _way(result: CaseResult) -> str:
     return USUAL if case.compiler in ("", UNCOMPILED, usual) else COMPILED
 
 
-def _row(result: CaseResult, way: str, best: CaseResult | None) -> list[Any]:
+def _row(result: CaseResult, machine: str, way: str, best: CaseResult | None) -> list[Any]:
     part = None
     if best and best.throughput and result.throughput is not None:
         part = result.throughput / best.throughput
         part = part if result.better == "higher" else 1 / part
     return [
         *result.key.cells,
+        machine,
         measured.parameters_text(result.case),
         result.key.metric,
         way,
@@ -95,10 +96,10 @@ def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
     def name(row: Row) -> str:
         words = [row["precision"], topology(row["nodes"], row["devices_per_node"])]
         words += [f"batch {row['batch_per_device']}"] * batches
-        words += [COMPILED] * (row["way"] == COMPILED)
+        words += [*machine_words(row), *[COMPILED] * (row["way"] == COMPILED)]
         return " ".join(filter(None, words))
 
-    return condition_words.named(rows, name, OWN)
+    return condition_words.named(rows, name, (*OWN, "machine"))
 
 
 def _is_better(row: Row, other: Row) -> bool:
@@ -123,6 +124,7 @@ OVERVIEW = Table(
     "here; all are in the CSV.",
     columns=(
         *CASE_COLUMNS,
+        ON_MACHINE,
         measured.PARAMETERS,
         measured.METRIC,
         Column("way", TEXT, "`compiled`, or `usual`: without a compiler, or with the one that "
@@ -138,7 +140,7 @@ OVERVIEW = Table(
     rows=rows,
     group="Answers",
     always=True,
-    keys=(*KEYS, "parameters", "metric", "unit"),
+    keys=(*KEYS, ON_MACHINE.name, "parameters", "metric", "unit"),
     crosstabs=crosstabs,
 )  # fmt: skip
 TABLES = (OVERVIEW,)
