@@ -180,6 +180,9 @@ def test_one_framework_alone_and_failures_only_say_so() -> None:
     )
     assert row["reason"] == "no figure: 1 failed, 1 oom, 1 unsupported"
     assert (row["framework"], row["median"], row["compared"]) == ("", None, 0)
+    heading, only, *_ = answers.lines(words(by("jax", None, status="oom")), [])
+    assert heading == "Fastest: there is nothing to compare"
+    assert only == "resnet50_v1.5 train fp32 1n1g b32  no figure: 1 oom"
     assert tables([])["fastest"] == []
 
 

@@ -39,6 +39,7 @@ PROJECT = Path(__file__).parents[3]
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_PROBLEMS = 200
+STEPS = "steps"  # in the place of a table
 #: As many as the first screen has room for.
 MAX_ANSWERS = 12
 NO_HARDWARE = "not recorded (imported without its hardware)"
@@ -109,6 +110,7 @@ def render(
     failed, failed_left_out = failures.by_status(cases, link)
     statuses = Counter(run.status for run in runs)
     found = answers.of(tables)
+    plots = _plots(inputs, tables, look, link)
     return (
         _environment()
         .get_template("report.html.j2")
@@ -132,7 +134,8 @@ def render(
             compared_on=_compared_on(runs),
             setups=ran,
             setups_left_out=ran_left_out,
-            plots=_plots(inputs, tables, look, link),
+            plots=plots,
+            has_charts=any(some for name, some in plots.items() if name != STEPS),
             sections=_sections(inputs, tables, Links(cases, link)),
             marks=words_of(tables.values()),
             failures=failed,
@@ -205,7 +208,7 @@ def _plots(
             table.name: alone(drawings.of_table(table, frame, inputs, look))
             for table, frame in tables.items()
         },
-        "steps": [
+        STEPS: [
             (plot, [link(run, f"record of repeat {run.repeat}")])
             for plot, run in panels.step_times(inputs.cases, look, load)
         ],

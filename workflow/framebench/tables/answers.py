@@ -15,7 +15,7 @@ import pandas as pd
 from ..cases.conditions import THROUGHPUT
 from ..cases.names import topology
 from ..statistics.verdicts import FASTER
-from . import condition_words, contests, view
+from . import contests, view
 from .columns import Row
 from .declared.fastest import DECIDED, FASTEST, too_few
 from .declared.gains import GAINS
@@ -65,8 +65,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Answers:
-    """``first_gains``: one of precisions, one of compilers, and so on. ``failures``: each status, and a sentence; ``counted``: all in one. ``everywhere``: the marks
-    that all figures of the fastest carry."""
+    """``first_gains``: one of precisions, one of compilers, and so on. ``failures``: each status,
+    and a sentence; ``counted``: all in one. ``everywhere``: the marks that all figures of the
+    fastest carry."""
 
     fastest: Sequence[Answer]
     gains: Sequence[str]
@@ -99,11 +100,12 @@ def of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
     rows = view.records(tables[FASTEST])
     everywhere = marks_of_all(row["marks"] for row in rows if row["median"] is not None)
     gains, failed = view.records(tables[GAINS]), view.records(tables[FAILURES])
-    name = condition_words.named(rows, _case, (*contests.OWN, "machine"))
+    first = {row["of_table"]: row for row in reversed(gains)}
+    name = contests.named(rows, _case)
     return Answers(
         [_answer(row, name(row), everywhere) for row in rows],
-        [_gain(row) for row in gains],
-        [_gain(row) for row in {row["of_table"]: row for row in reversed(gains)}.values()][::-1],
+        [_gain(row, everywhere) for row in gains],
+        [_gain(row, everywhere) for row in gains if row is first[row["of_table"]]],
         [*_failures(failed)],
         _counted(failed),
         everywhere,
@@ -114,7 +116,7 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     """For the terminal, at most LINES of WIDTH characters; ``last``: those at the end."""
     behind = [*answers.first_gains[:MOST], *[answers.counted] * bool(answers.failures)]
     if answers.everywhere:
-        behind.append(f"every figure above is marked: {' '.join(answers.everywhere)}")
+        behind.append(f"every figure of the fastest is marked: {' '.join(answers.everywhere)}")
     chosen = answers.most_compared(LINES - len(behind) - len(last) - 2)
     width = max((len(one.setting) for one in chosen), default=0)
     alike = len({one.verdict or one.why for one in answers.fastest}) == 1  # the heading says it
@@ -129,7 +131,7 @@ def _line(one: Answer, width: int, verdict: bool) -> str:
     marks = f" [{one.marks}]" if one.marks else ""
     start = f"{one.setting:<{width}}  {one.fastest} {one.figure}".rstrip()
     if not one.lead:
-        return f"{start}{marks}  {one.why * verdict}".rstrip()
+        return f"{start}{marks}  {one.why if verdict or not one.fastest else ''}".rstrip()
     interval = f" ({one.interval})" if one.interval else ""
     end = f" {one.next}{f', {one.verdict}' * verdict}{marks}"
     texts = [f"{start}, {one.lead}x{more}{end}" for more in (interval, "")]
@@ -147,7 +149,7 @@ def _case(row: Row) -> str:
     batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
     metric = "" if row["metric"] == THROUGHPUT else row["metric"]
     words = (row["model"], row["mode"], row["precision"], size, batch, row["parameters"], metric)
-    return " ".join(filter(None, (*words, *contests.machine_words(row))))
+    return " ".join(filter(None, words))
 
 
 def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
@@ -197,8 +199,9 @@ def _figure(value: float) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:#.4g}"
 
 
-def _gain(row: Row) -> str:
+def _gain(row: Row, everywhere: Sequence[str]) -> str:
     """What the verdicts say, and of which cases the ends of the range are."""
+    marks = f" [{marks}]" if (marks := other_marks(row["marks"], everywhere)) else ""
     alone, line = row["ratios"] == 1, f"{row['perfect'] or 1}x"
     ends = f"{row['most']:.2f}x" if alone else f"{row['least']:.2f}x to {row['most']:.2f}x"
     of = row["most_of"] if alone else f"{row['least_of']}; {row['most_of']}"
@@ -207,7 +210,7 @@ def _gain(row: Row) -> str:
     else:
         shown = f"{row['faster']} of {row['ratios']} shown above {line}"
         shown += f", {row['slower']} below" if row["slower"] else ""
-    return f"{row['change']}: {ends}, {shown} ({of})"
+    return f"{row['change']}: {ends}, {shown}{marks} ({of})"
 
 
 def _failures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
@@ -223,7 +226,7 @@ def _counted(rows: Sequence[Row]) -> str:
     """All statuses, and the commonest reason of the first."""
     statuses = _by_status(rows)
     counts = ", ".join(_count(status, some) for status, some in statuses.items())
-    return counts + (f"; {rows[0]['failed_in']}: {rows[0]['reason']}" if rows else "")
+    return counts + (f"; {rows[0]['failed_in']}: {_short(rows[0]['reason'])}" if rows else "")
 
 
 def _by_status(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..cases.conditions import KEYS, Case, Conditions, Key
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
 from ..records.record_sets import machine_label
+from . import condition_words
 from .columns import TEXT, Column, Row
 from .results import CaseResult, CaseResults
 from .table import Inputs
@@ -128,7 +129,6 @@ def _speed(result: CaseResult) -> float:
     return -value if result.better == "higher" else value
 
 
-def machine_words(row: Row) -> list[str]:
-    """Those of a row that has ON_MACHINE."""
-    label = row[ON_MACHINE.name]
-    return [f"machine {label}"] if label else []
+def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:
+    """The ``name`` of a row, and what else tells its setting from others of that name."""
+    return condition_words.named(rows, name, (*OWN, "machine"), (ON_MACHINE.name,))

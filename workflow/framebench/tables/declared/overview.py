@@ -9,10 +9,10 @@ from typing import Any
 from ...cases.conditions import KEYS
 from ...cases.names import topology
 from ...config import catalog
-from .. import condition_words, contests, measured
+from .. import contests, measured
 from ..cells import Cell
 from ..columns import CASE_COLUMNS, NUMBER, TEXT, THOUSANDTHS, Column, Row, shared
-from ..contests import ON_MACHINE, OWN, machine_words
+from ..contests import ON_MACHINE
 from ..results import UNCOMPILED, CaseResult, marks_of
 from ..table import Crosstab, Inputs, Table
 
@@ -96,10 +96,10 @@ def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
     def name(row: Row) -> str:
         words = [row["precision"], topology(row["nodes"], row["devices_per_node"])]
         words += [f"batch {row['batch_per_device']}"] * batches
-        words += [*machine_words(row), *[COMPILED] * (row["way"] == COMPILED)]
+        words += [COMPILED] * (row["way"] == COMPILED)
         return " ".join(filter(None, words))
 
-    return condition_words.named(rows, name, (*OWN, "machine"))
+    return contests.named(rows, name)
 
 
 def _is_better(row: Row, other: Row) -> bool:
