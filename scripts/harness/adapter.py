@@ -445,6 +445,13 @@ class Generation(Operators):
     #: The compilers, or none, with which it does.
     GENERATES_WITH: ClassVar[Sequence[str]] = ("none",)
 
+    def to_generate_with(self, definition: Any, name: str) -> Any:
+        """What ``definition`` has under ``name`` for models that generate; raises
+        :class:`Unsupported` where it has none."""
+        if not hasattr(definition, name):
+            raise Unsupported(f"{self.case.model} {self.LACKING}")
+        return getattr(definition, name)
+
     @abstractmethod
     def make_cache(self, new_tokens: int) -> None:
         """Room for the prompts of the batch and ``new_tokens`` more; called behind :meth:`build`.
