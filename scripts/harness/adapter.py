@@ -204,8 +204,9 @@ class Adapter(ABC):
 
     def definition(self) -> Any:
         """The module of the case's model in the framework's folder: what the facts name as their
-        ``definition``, or the model's own, ``NAME.py``. It may import the framework at its top:
-        call this behind the framework's own import."""
+        ``definition``, or the model's own, ``NAME.py``; of another source, that in its folder
+        ``sources/SOURCE``. It may import the framework at its top: call this behind the
+        framework's own import."""
         package = type(self).__module__.rpartition(".")[0]
         name = self.facts.get("definition", self.case.model.replace(".", "_"))
         return importlib.import_module(f"{package}.{name}")
