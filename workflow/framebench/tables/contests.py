@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..cases.conditions import KEYS, Case, Conditions, Key
+from ..config import precisions
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
 from ..records.record_sets import machine_label
@@ -19,7 +20,7 @@ from .table import Inputs
 #: What a framework may have its own way: of its cases at one setting the fastest counts.
 OWN = (
     "framework", "framework_version", "source", "compiler", "arm", "preload", "huge_pages",
-    "environment",
+    "model_source", "environment",
 )  # fmt: skip
 #: What is asked of all alike; the machine itself is, too.
 SETTING = tuple(name for name in KEYS if name not in OWN)
@@ -85,7 +86,7 @@ def _setting(key: Key) -> Key:
     nobody: dict[str, Any] = {"framework": "", "framework_version": "", "source": ""}
     case: Case = replace(key.case, compiler="", **nobody)
     conditions: Conditions = replace(
-        key.conditions, arm="", preload="", huge_pages=False, environment=""
+        key.conditions, arm="", preload="", huge_pages=False, model_source="", environment=""
     )
     return key._replace(case=case, conditions=conditions)
 
@@ -94,7 +95,7 @@ def _place(group: tuple[Key, Identity]) -> tuple[Any, ...]:
     key, machine = group
     case = key.case
     mode = (not case.is_step, case.mode != "train", case.mode)
-    return (case.model, mode, case.precision != "fp32", *key.order, machine)
+    return (case.model, mode, precisions.baseline(case.precision) is not None, *key.order, machine)
 
 
 def _contest(setting: Key, machine: str, results: Sequence[CaseResult]) -> Contest:
