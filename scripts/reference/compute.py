@@ -16,15 +16,14 @@ import numpy as np
 from harness.kinds.parity import MASKS, STEPS
 from harness.measuring.synthetic import make_batch
 
-from reference.operations import Jumps, Moments, Products, running_statistics
+from reference.operations import NEAREST, Jumps, Moments, Products, running_statistics
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm
 from reference.weights import draw
 
 RANKS = 2
 
-#: A value nearer than this to zero, where the derivative of a ReLU jumps, may be on the other side
-#: in float32, and with it a part of the gradient. Batches are drawn until none has one.
-NEAREST = 3e-6
+#: Batches are drawn until none has a value near to where a derivative jumps; of images, a few
+#: pixels.
 ATTEMPTS, OTHER_SEED = 20, 1_000_003
 
 Arrays = dict[str, Any]
@@ -91,13 +90,14 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
             make_batch(facts["inputs"], size, sequence_length, seed + attempt * OTHER_SEED, rank)
             for rank in range(RANKS)
         ]
-        outputs = _untied(model, exact, batches, hyper)
-        if Jumps.nearest > NEAREST:
+        outputs = _decided(model, exact, batches, hyper)
+        if outputs:
             break
     else:
         raise ValueError(
             f"{facts['name']}: each of {ATTEMPTS} batches has a ReLU nearer than {NEAREST} to 0, "
-            "where float32 may take the other side; draw larger biases in front of the ReLUs"
+            "or a max pool with such a tie, where float32 may take another gradient; draw larger "
+            "biases in front of the ReLUs"
         )
     _save(partial / "weights.npz", weights)
     _save(partial / "outputs.npz", outputs)
@@ -134,27 +134,29 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
     partial.rename(folder)
 
 
-def _untied(model: Any, weights: Arrays, batches: list[Arrays], hyper: dict[str, Any]) -> Arrays:
-    """The outputs, once the images of ``batches`` are changed where a max pool in training could
-    take another value in float32: a few pixels of millions, again and again while that brings
-    about others. One that is left does not end it: the bounds hold with most of them."""
+def _decided(model: Any, weights: Arrays, batches: list[Arrays], hyper: dict[str, Any]) -> Arrays:
+    """The outputs of ``batches``, once rounding to float32 decides nothing in them: the pixels of
+    the images around such a place are drawn anew, again and again while that brings about others.
+    {} where it is not in an image, or does not end."""
     random = np.random.RandomState(0)
     for _ in range(ATTEMPTS):
         Jumps.nearest = math.inf
-        outputs, ties = {}, []
+        outputs, places = {}, []
         for rank, batch in enumerate(batches):
-            for mode in ("inference", "train"):
-                Jumps.ties.clear()
+            Jumps.places.clear()
+            for mode in ("train", "inference"):
                 found = model.forward(weights, batch, hyper, mode == "train")
                 outputs.update({f"{mode}-{rank}-{n}": array for n, array in enumerate(found)})
-            ties += [(batch["images"], *tie) for tie in Jumps.ties]
-        if not ties or Jumps.nearest <= NEAREST:
+            places += [(batch["images"], *place) for place in Jumps.places]
+        if Jumps.nearest <= NEAREST:
             break
-        for images, image, y, x in ties:
+        if not places:
+            return outputs
+        for images, image, y, x in places:
             row, column = (int(share * n) for share, n in zip((y, x), images.shape[1:3]))
             patch = images[image, max(0, row - 1) : row + 1, max(0, column - 1) : column + 1]
             patch[...] = random.standard_normal(patch.shape)
-    return outputs
+    return {}
 
 
 def _statistics(

@@ -21,18 +21,23 @@ class Products:
     multiply_adds = 0
 
 
+#: A value nearer than this to zero, where the derivative of a ReLU jumps, may be on the other side
+#: in float32, and with it a part of the gradient.
+NEAREST = 3e-6
+
 #: Values of a max pool's window that are nearer to each other than this may be in another order in
 #: float32, and with it all of the gradient goes to another place.
 TIE = 5e-7
 
 
 class Jumps:
-    """How near to the jump of its derivative any ReLU came in a forward pass since the start, and
-    where max pools had two largest values within TIE: image, and place as a share of its height
-    and width."""
+    """Where gradients may jump in float32, in all forward passes since the lists were cleared: how
+    near to zero any ReLU came that is of no image, and of images the number and the place, as a
+    share of height and width, where a ReLU came within NEAREST or a max pool had its two largest
+    values within TIE."""
 
     nearest = math.inf
-    ties: ClassVar[list[tuple[int, float, float]]] = []
+    places: ClassVar[list[tuple[int, float, float]]] = []
 
 
 class Moments:
@@ -115,21 +120,25 @@ def maximum_pool(
     both = (padding, padding)
     places = _windows(x, (kernel, kernel), stride, both, extra, -np.inf)
     if isinstance(x, numpy.ndarray):
-        Jumps.ties += _ties(places)
+        Jumps.places += _places(_ties(places))
     return functools.reduce(np.maximum, places)
 
 
-def _ties(places: list[Array]) -> list[tuple[int, float, float]]:
-    """The windows of :attr:`Jumps.ties`. Equal values are those that a ReLU has made zero."""
+def _places(near: Array) -> list[tuple[int, float, float]]:
+    """Where (batch, height, width, channels) is true, as :attr:`Jumps.places` has it."""
+    height, width = near.shape[1:3]
+    return [
+        (image, (y + 0.5) / height, (x + 0.5) / width) for image, y, x, _ in numpy.argwhere(near)
+    ]
+
+
+def _ties(places: list[Array]) -> Array:
+    """Which windows have two largest values within TIE. Equal ones a ReLU has made zero."""
     largest, second = places[0], numpy.full_like(places[0], -numpy.inf)
     for values in places[1:]:
         second = numpy.maximum(second, numpy.minimum(largest, values))
         largest = numpy.maximum(largest, values)
-    height, width = largest.shape[1:3]
-    near = (second < largest) & (largest < second + TIE)
-    return [
-        (image, (y + 0.5) / height, (x + 0.5) / width) for image, y, x, _ in numpy.argwhere(near)
-    ]
+    return (second < largest) & (largest < second + TIE)
 
 
 def average_pool(x: Array, kernel: int, stride: int, padding: int) -> Array:
@@ -200,7 +209,10 @@ def dense(x: Array, weights: dict[str, Array], name: str) -> Array:
 
 def relu(x: Array) -> Array:
     if isinstance(x, numpy.ndarray):  # not one that is being differentiated
-        Jumps.nearest = min(Jumps.nearest, float(abs(x).min()))
+        if x.ndim == 4:
+            Jumps.places += _places(abs(x) <= NEAREST)
+        else:
+            Jumps.nearest = min(Jumps.nearest, float(abs(x).min()))
     return x * (x > 0)
 
 
