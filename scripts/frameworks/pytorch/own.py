@@ -1,4 +1,4 @@
-"""A model that the user brings, as a definition: made by a file, or by a name in torchvision or timm."""
+"""A model that the user brings, as a definition: of a file, or a name in torchvision or timm."""
 
 from __future__ import annotations
 
@@ -36,10 +36,8 @@ class Whole(nn.Module):
         self.model, self.names = model, tuple(names)
 
     def forward(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
-        if self.names:
-            outputs = self.model(**dict(zip(self.names, inputs)))
-        else:
-            outputs = self.model(*inputs)
+        named = dict(zip(self.names, inputs))
+        outputs = self.model(**named) if named else self.model(*inputs)
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
@@ -63,7 +61,8 @@ class Definition:
         self._targets = tree_map(self._on_device, targets)
         named = isinstance(inputs, dict)
         self._names = list(inputs) if named else []
-        several = inputs.values() if named else (inputs,) if isinstance(inputs, Tensor) else inputs
+        inputs = inputs.values() if named else inputs
+        several = (inputs,) if isinstance(inputs, Tensor) else inputs
         self._inputs = tuple(self._on_device(one) for one in several)
         return self._inputs
 
@@ -71,11 +70,10 @@ class Definition:
         if not isinstance(one, Tensor):
             return one
         exact = self._case.precision == FLOAT64 and one.is_floating_point()
-        images = one.dim() == 4 and torch.channels_last == self.MEMORY_FORMAT
         return one.to(
             self._place.accelerator,  # the rank's own device is the current one
             torch.float64 if exact else one.dtype,
-            memory_format=torch.channels_last if images else torch.preserve_format,
+            memory_format=self.MEMORY_FORMAT if one.dim() == 4 else torch.preserve_format,
         )
 
     def build(self, facts: Dict[str, Any]) -> nn.Module:

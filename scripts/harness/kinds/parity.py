@@ -1,7 +1,7 @@
 """How far a framework is from the reference: the errors only; their bounds are the driver's.
 
-Compared with what ``scripts/reference`` left in a folder; a model that the user brings, with its own
-run in float64. Standard library and numpy.
+Compared with what ``scripts/reference`` left in a folder; a model that the user brings, with its
+own run in float64. Standard library and numpy.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A model that the user brings, compared with itself: its own run in float64, operation by operation
-in the same framework, from the same weights and the same batch. Standard library and numpy."""
+"""A model that the user brings, compared with itself: with its own run in float64, operation by
+operation in the same framework, from the same weights and batch. Standard library and numpy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A model that the user brings, in the place of all models of a suite: a Python file, or a name in a
-library of models. What it is the harness says, in a process of its own: it is parsed, not run."""
+"""A model that the user brings, in the place of all models of a suite: a Python file, or a name in
+a library of models. The harness says what it is, in a process of its own: it is parsed, not run."""
 
 from __future__ import annotations
 
