@@ -1,5 +1,12 @@
 """A model that the user brings, compared with itself: with its own run in float64, operation by
-operation in the same framework, from the same weights and batch. Standard library and numpy."""
+operation in the same framework, from the same weights and batch. Standard library and numpy.
+
+Whatever the weights, some value is so near to where a derivative jumps (a ReLU) that rounding puts
+it on the other side, and with it a part of the gradients. How much rounding does to this model is
+seen in float64, too: by a second run whose weights are moved at random, by a unit in the last place
+of the precision, or as far as it takes to move the outputs as far as they are off. What that
+explains of an error in anything behind the outputs is taken off it.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +23,21 @@ from harness.measuring.errors import compare_arrays, measured, relative
 _WIDE = ("float64", "float32")
 #: Two passes over the same batch that are further apart than this in float64 drew random numbers.
 _SAME = 1e-9
+#: A gradient that is further from the exact one than by this part of it is rounding, for example
+#: that of a bias in front of a normalisation, which is zero. What an optimizer that divides by its
+#: gradients makes of it says nothing.
+_KNOWN = 0.1
 #: What keeping a weight in float32 may add to its change by a step, as part of the weight: half a
 #: unit in the last place before the step and behind it.
 _KEPT = 2.0**-23
+
+#: One unit in the last place, as part of a number, by the dtype of products.
+_UNIT = {"float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
+#: How many times what the moved weights do is taken off an error, and at most how much of it: an
+#: update or a gradient that is missing, or twice what it should be, is an error of 1.
+_TIMES, _MOST = 3.0, 0.5
+#: Whatever it takes to move the outputs, weights are moved by no more than so many units.
+_FARTHEST = 1000.0
 
 Arrays = Mapping[str, Any]
 
@@ -56,6 +75,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
         dtypes = exact.result_dtypes()
         expected = _observed(exact, train and ranks == 1)
         del exact
+    own = expected
     if train and ranks > 1:
         expected = expected._replace(gradients=_averaged(adapter, expected.gradients))
     if _distance(expected.again, expected.outputs) > _SAME:
@@ -65,7 +85,52 @@ def compare(context: Context) -> List[Dict[str, Any]]:
         )
     context.report.enter("comparison")
     found = _observed(adapter, train and ranks == 1)
-    return [_narrow(dtypes), *_errors(adapter, found, expected)]
+    outputs, *behind = _errors(adapter, found, expected)
+    if train:
+        context.report.enter("moved float64 run")
+        moved = _moved(context, own, outputs["error"])
+        behind = list(map(_unexplained, behind, _errors(adapter, moved, own)[1:]))
+    return [_narrow(dtypes), outputs, *behind]
+
+
+def _moved(context: Context, expected: Observed, error: float) -> Observed:
+    """What the float64 run gives with moved weights. ``error``: how far the outputs are off."""
+    adapter, unit = context.adapter, _unit(context)
+    batch = model.seed_of_batch(adapter.place.seed, adapter.place.rank)
+    with adapter.in_float64() as exact:
+        exact.build(batch)
+        _move(exact, unit)
+        by_unit = _distance(exact.outputs(), expected.outputs)
+        exact.build(batch)
+        _move(exact, unit * min(max(1.0, error / max(by_unit, 1e-300)), _FARTHEST))
+        return _observed(exact, expected.step is not None)
+
+
+def _unit(context: Context) -> float:
+    """Of the widest dtype of the case's precision that its products were seen to run in."""
+    dtypes = precisions.load(context.subject.case.precision).dtypes
+    return min(_UNIT[dtype] for dtype in dtypes if dtype in context.fields["products"])
+
+
+def _move(adapter: OwnModels, unit: float) -> None:
+    """Change each weight by up to ``unit`` of itself, at random."""
+    import numpy as np
+
+    random = np.random.RandomState(0)
+    moved = {
+        name: array * (1 + unit * random.uniform(-1, 1, array.shape))
+        for name, array in adapter.weights().items()
+    }
+    adapter.load_weights({**adapter.statistics(), **moved})
+
+
+def _unexplained(error: Dict[str, Any], explained: Dict[str, Any]) -> Dict[str, Any]:
+    """What is left of an error when what rounding explains is taken off."""
+    rounding = min(_TIMES * explained["error"], _MOST)
+    left = max(error["error"] - rounding, 0.0)
+    words = f"{error['error']:.2g}, of which rounding explains {rounding:.2g}"
+    where = f"{error['where']}: {words}" if error["where"] else words
+    return measured(error["quantity"], left, where)
 
 
 def _observed(adapter: OwnModels, with_step: bool) -> Observed:
@@ -128,23 +193,26 @@ def _errors(adapter: Adapter, found: Observed, expected: Observed) -> List[Dict[
     step, exact = found.step, expected.step
     errors.append(measured("loss", abs(step.loss - exact.loss) / max(abs(exact.loss), 1e-300)))
     if precision.updates:
-        update = _beyond_rounding(step, exact)
+        update = _beyond_rounding(found, expected)
         errors += compare_arrays("first update", update, exact.update, floor)
     if exact.statistics:
         errors += compare_arrays("running statistics", step.statistics, exact.statistics, 0.0)
     return errors
 
 
-def _beyond_rounding(found: Step, expected: Step) -> Dict[str, Any]:
-    """The first update, where it differs by no more than rounding a weight to float32 as the
-    exact one: of large weights and a small learning rate that is a part of it."""
+def _beyond_rounding(found: Observed, expected: Observed) -> Dict[str, Any]:
+    """The first update, without what rounding a weight to float32 makes of it, and as the exact one
+    where the gradient is rounding."""
     import numpy as np
 
-    nearest = {}
-    for name, change in found.update.items():
-        allowed = _KEPT * np.abs(expected.before[name])
-        exact = expected.update[name]
-        nearest[name] = exact + np.sign(change - exact) * np.maximum(
-            np.abs(change - exact) - allowed, 0.0
-        )
+    assert found.step is not None, "compared only where there is one"
+    assert expected.step is not None, "compared only where there is one"
+    nearest = dict(found.step.update)
+    for name, gradient in expected.gradients.items():
+        exact = expected.step.update[name]
+        error = found.step.update[name] - exact
+        kept = _KEPT * np.abs(expected.step.before[name])
+        beyond = np.sign(error) * np.maximum(np.abs(error) - kept, 0.0)
+        known = np.abs(found.gradients[name] - gradient) <= _KNOWN * np.abs(gradient)
+        nearest[name] = np.where(known, exact + beyond, exact)
     return nearest
