@@ -509,7 +509,7 @@ class OwnModels(Numerics):
     @abstractmethod
     def in_float64(self) -> ContextManager[OwnModels]:
         """An adapter, started and not built, of the same model with the initial weights of this
-        one: alone, operation by operation, and in float64, for as long as the context lasts."""
+        one: alone, without a compiler, and in float64, for as long as the context lasts."""
 
     @abstractmethod
     def result_dtypes(self) -> Dict[str, int]:

@@ -1,5 +1,5 @@
-"""A model that the user brings, compared with itself: with its own run in float64, operation by
-operation in the same framework, from the same weights and batch. Standard library and numpy.
+"""A model that the user brings, compared with itself: with its own run in float64, without a
+compiler, in the same framework, from the same weights and batch. Standard library and numpy.
 
 Whatever the weights, some value is so near to where a derivative jumps (a ReLU) that rounding puts
 it on the other side, and with it a part of the gradients. How much rounding does to this model is
