@@ -98,6 +98,11 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
             settings(tmp_path, source)
 
 
+def test_a_framework_may_have_a_type(tmp_path: Path) -> None:
+    typed = file(tmp_path, GOOD.replace("FRAMEWORK", "FRAMEWORK: str"))
+    assert own_model.facts(typed)["own"]["framework"] == "pytorch"
+
+
 def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_path: Path) -> None:
     source = file(tmp_path)
     without_axes = {"measurements": {"peak": {"model": "resnet18"}}}

@@ -45,9 +45,17 @@ MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
         "gradient.py": ("nn.ReLU(),", "Doubled(),"),
         "update.py": ("lr=1e-3", "lr=1e-3 if next(parameters).dtype == torch.float64 else 0"),
         "random.py": ("nn.ReLU(),", "Noise(),"),
+        "named.py": ("nn.Linear(64, 10)", "nn.Linear(64, 10), Named()"),
+        "fewer.py": ("randn(batch_size", "randn(batch_size // 2"),
     },
     "jax": {"half.py": ('"hidden"])', '"hidden"]).astype("float16").astype(inputs.dtype)')},
     "tensorflow": {"half.py": ("layers.BatchNormalization(),", "layers.Lambda(half),")},
+}
+#: Those of them that are not compared, and why.
+REFUSED = {
+    "random.py": "it draws random numbers",
+    "named.py": "the model returns dict; allowed: a tensor, or a tuple of them",
+    "fewer.py": "make was asked for 8 samples; its inputs have the shape (4, 32)",
 }
 #: What the files above name.
 MORE = {
@@ -71,6 +79,11 @@ class Twice(torch.autograd.Function):
 class Doubled(nn.Module):
     def forward(self, x):
         return Twice.apply(torch.relu(x))
+
+
+class Named(nn.Module):
+    def forward(self, x):
+        return {"logits": x}
 
 
 class Noise(nn.Module):
@@ -129,9 +142,9 @@ def test_a_file_as_short_as_is_said_is_certified_and_what_is_wrong_with_one_is_f
     for name, change in MISTAKES[framework].items():
         cases.append((written(tmp_path, framework, name, *change), "train", "fp32"))
     (found,) = compared(run, cases)
-    refused = found["refused"]
-    assert set(refused) == ({"random.py, train, fp32"} if framework == "pytorch" else set())
-    assert all("it draws random numbers" in reason for reason in refused.values())
+    refused = {name.partition(",")[0]: reason for name, reason in found["refused"].items()}
+    assert set(refused) == set(REFUSED if framework == "pytorch" else ())
+    assert all(REFUSED[name] in reason for name, reason in refused.items())
     wrong = {name: beyond({name: errors}) for name, errors in found["errors"].items()}
     assert not {name: own for name, own in wrong.items() if own and "good.py" in name}
     quantities = {one["quantity"] for one in found["errors"]["good.py, train, fp32"][1]}
@@ -143,6 +156,7 @@ def test_a_file_as_short_as_is_said_is_certified_and_what_is_wrong_with_one_is_f
         assert found_in["update.py"] == {"first update", "first update, total"}
 
 
+@pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
 def test_two_devices_have_the_mean_of_their_gradients_and_batches_of_their_own(
     run: ForkServer, tmp_path: Path
 ) -> None:
@@ -153,7 +167,7 @@ def test_two_devices_have_the_mean_of_their_gradients_and_batches_of_their_own(
         for found in compared(run, [(path, "train", "fp32")], ranks=2):
             (reason,) = found["refused"].values()
             assert "all 2 ranks made the same batch" in reason
-    else:  # in TensorFlow, Keras divides the loss by the ranks, too
+    else:  # where Keras divides the loss by the ranks, too
         good = written(tmp_path, run.framework)
         for found in compared(run, [(good, "train", "fp32")], ranks=2):
             assert found["errors"]

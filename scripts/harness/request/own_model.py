@@ -103,7 +103,8 @@ def _of_file(path: str) -> Dict[str, Any]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        raise NotAModel(f"{path!r}, which is no Python{line}: {error.args[0]}") from None
+        what = error.msg if isinstance(error, SyntaxError) else error
+        raise NotAModel(f"{path!r}, which is no Python{line}: {what}") from None
     framework = _framework(tree, path)
     if not any(isinstance(one, ast.FunctionDef) and one.name == "make" for one in tree.body):
         raise NotAModel(
@@ -117,10 +118,10 @@ def _of_file(path: str) -> Dict[str, Any]:
 def _framework(tree: ast.Module, path: str) -> str:
     known = ", ".join(_known())
     for one in tree.body:
-        if not isinstance(one, ast.Assign) or len(one.targets) != 1:
+        if not isinstance(one, (ast.Assign, ast.AnnAssign)) or one.value is None:
             continue
-        target = one.targets[0]
-        if isinstance(target, ast.Name) and target.id == "FRAMEWORK":
+        targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+        if any(isinstance(target, ast.Name) and target.id == "FRAMEWORK" for target in targets):
             try:
                 value = ast.literal_eval(one.value)
             except ValueError:
