@@ -105,11 +105,13 @@ def test_a_framework_may_have_a_type(tmp_path: Path) -> None:
 
 def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_path: Path) -> None:
     source = file(tmp_path)
+    of_others = {**SUITE, "variants": {"theirs": {"source": "torchvision"}}}
     without_axes = {"measurements": {"peak": {"model": "resnet18"}}}
     for suite, config, words in (
         (SUITE, {"models": "resnet18"}, "models: found ['resnet18'] beside model; allowed: all"),
         (SUITE, {"frameworks": "jax"}, "which is one of pytorch; allowed: all, or pytorch"),
         (without_axes, {}, "axes: found none; allowed with model="),
+        (of_others, {}, "variants.theirs.source: found 'torchvision'; allowed with model="),
     ):
         with pytest.raises(ConfigError, match=re.escape(words)):
             settings(tmp_path, source, suite, **config)
@@ -159,15 +161,15 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
 
 
 def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:
-    lacking = planned(tmp_path, "torchvision:resnet18")
-    assert {case.model for case in lacking.cases} == {"torchvision:resnet18"}
-    with pytest.raises(ConfigError, match=r"pytorch.yaml has no torchvision; allowed: a Python"):
+    lacking = planned(tmp_path, "timm:resnet18")
+    assert {case.model for case in lacking.cases} == {"timm:resnet18"}
+    with pytest.raises(ConfigError, match=r"pytorch.yaml has no timm; allowed: a Python"):
         targets.check_own_model(lacking)
     python = tmp_path / "python"
     python.touch()
-    targets.check_own_model(
-        planned(tmp_path, "torchvision:resnet18", interpreters={"pytorch": str(python)})
-    )
+    given = {"interpreters": {"pytorch": str(python)}}
+    targets.check_own_model(planned(tmp_path, "timm:resnet18", **given))
+    targets.check_own_model(planned(tmp_path, "torchvision:resnet18"))
     targets.check_own_model(planned(tmp_path, file(tmp_path)))
 
 

@@ -189,9 +189,15 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     assert record["ranks"][0]["products"] == {"bfloat16": 2}
     assert path in record["command"]
     bench.output.unlink()
-    lacking = bench.run(framework=framework, model="torchvision:resnet18").record
-    assert (lacking["status"], lacking["case"]["model"]) == ("unsupported", "torchvision:resnet18")
-    assert lacking["reason"] == "torchvision is not installed in this environment"
+    small = {"kind": "inference", "batch_per_device": 1, "warmup_steps": 1, "timed_steps": 1}
+    named = bench.run(framework=framework, model="torchvision:squeezenet1_1", **small).record
+    assert named["status"] == "ok", named["reason"]
+    assert named["case"]["model"] == named["own_model"]["source"] == "torchvision:squeezenet1_1"
+    assert named["ranks"][0]["trainable_parameters"] == 1_235_496
+    bench.output.unlink()
+    lacking = bench.run(framework=framework, model="timm:resnet18").record
+    assert (lacking["status"], lacking["case"]["model"]) == ("unsupported", "timm:resnet18")
+    assert lacking["reason"] == "timm is not installed in this environment"
     bench.output.unlink()
     other = bench.run(framework=framework.with_name("jax"), model=path).record
     assert other["status"] == "unsupported"

@@ -19,7 +19,6 @@ from harness.adapter import (
     OwnModels,
     Product,
     StepBreakdown,
-    Unsupported,
     Variable,
     zeros,
 )
@@ -243,8 +242,7 @@ class JaxAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
 
     def make_cache(self, new_tokens: int) -> None:
         definition = self._definition
-        if not hasattr(definition, "following"):
-            raise Unsupported(f"{self.case.model} does not generate text")
+        self.to_generate_with(definition, "following")
         self._generator = self._generation.Generator(
             definition,
             definition.model(self.facts),

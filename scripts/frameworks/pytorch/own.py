@@ -21,6 +21,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.utils._pytree import tree_leaves, tree_map
 
 from . import optimizers
+from .sources.torchvision import cnn as torchvision
 
 #: Layers that drop something, by their names, which other libraries have, and the attribute that
 #: says how much.
@@ -146,13 +147,10 @@ class Named:
 
     def __init__(self, own: Dict[str, Any]) -> None:
         library, _, self._name = own["source"].partition(":")
-        try:
-            self._library = importlib.import_module(library)
-        except ModuleNotFoundError as error:
-            if error.name != library:
-                raise
-            raise Unsupported(f"{library} is not installed in this environment") from None
-        self._new = {"torchvision": self._of_torchvision, "timm": self._of_timm}[library]
+        self._models = torchvision.models()  # timm imports it, too
+        self._new = self._of_torchvision
+        if library == "timm":
+            self._models, self._new = _timm(), self._of_timm
 
     def make(self, batch_size: int) -> Any:
         model, shape, classes = self._new()
@@ -161,16 +159,15 @@ class Named:
         return model, (images, labels), self._loss
 
     def _of_torchvision(self) -> Tuple[nn.Module, Sequence[int], int]:
-        models = self._library.models
-        weights = models.get_model_weights(self._name).DEFAULT
+        weights = self._models.get_model_weights(self._name).DEFAULT
         size = getattr(weights.transforms(), "crop_size", None)
         if "categories" not in weights.meta or not size:
             raise Unsupported(f"{self._name} is no classifier of images: measure it from a file")
-        model = models.get_model(self._name, weights=None)
+        model = self._models.get_model(self._name, weights=None)
         return model, (3, size[0], size[-1]), len(weights.meta["categories"])
 
     def _of_timm(self) -> Tuple[nn.Module, Sequence[int], int]:
-        model = self._library.create_model(self._name, pretrained=False)
+        model = self._models.create_model(self._name, pretrained=False)
         return model, model.pretrained_cfg["input_size"], model.num_classes
 
     def _loss(self, outputs: Any, labels: Tensor) -> Tensor:
@@ -180,3 +177,12 @@ class Named:
                 "to say: measure it from a file"
             )
         return nn.functional.cross_entropy(outputs, labels)
+
+
+def _timm() -> Any:
+    try:
+        return importlib.import_module("timm")
+    except ModuleNotFoundError as error:
+        if error.name != "timm":
+            raise
+        raise Unsupported("timm is not installed in this environment") from None

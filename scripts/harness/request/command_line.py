@@ -33,6 +33,7 @@ class Request:
     parameters: Dict[str, Any]
     framework: Optional[str]
     model: Optional[str]
+    source: Optional[str]
     nodes: int
     devices_per_node: int
     batch_per_device: Optional[int]
@@ -120,6 +121,12 @@ def _allocator(text: str) -> str:
     )
 
 
+def _source(text: str) -> str:
+    if text.isidentifier():
+        return text
+    raise argparse.ArgumentTypeError(f"must be the name of a package, not {text!r}")
+
+
 def _variable(text: str) -> Tuple[str, str]:
     name, separator, value = text.partition("=")
     if not (separator and name.isidentifier()):
@@ -154,6 +161,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FACTS.json",
         type=own_model.absolute,
         help=f"or of your own: {own_model.ALLOWED}",
+    )
+    case.add_argument(
+        "--source", metavar="NAME", type=_source, help="whose code the model is (default: ours)"
     )
     case.add_argument("--nodes", type=_count, default=1)
     case.add_argument("--devices-per-node", type=_count, default=1)

@@ -55,10 +55,13 @@ def read_framework(folder: str) -> Framework:
         raise DeclarationError(f"{folder}/framework.json lacks the key {error}") from None
 
 
-def read_model(path: str) -> Dict[str, Any]:
+def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:
     """The facts of a model, over those of its ``base`` in the folder ``bases`` beside it, if it
-    names one; of a user's own those of any. Raises :class:`DeclarationError`."""
+    names one; of a user's own those of any. ``source``: whose code it is, where not ours: its
+    definition is another one then. Raises :class:`DeclarationError`."""
     if own_model.is_own(path):
+        if source:
+            raise DeclarationError(f"--source {source} is of the project's models, not of {path}")
         try:
             return own_model.facts(path)
         except own_model.NotAModel as error:
@@ -67,7 +70,14 @@ def read_model(path: str) -> Dict[str, Any]:
     for key in ("name", "unit", "trainable_parameters", "sequence_lengths", "inputs"):
         if key not in facts:
             raise DeclarationError(f"{path} lacks the key {key!r}")
+    if source:
+        facts.update(definition=f"sources.{source}.{definition_of(facts)}", source=source)
     return facts
+
+
+def definition_of(facts: Dict[str, Any]) -> str:
+    """The module that is the model in a framework's folder."""
+    return str(facts.get("definition", facts["name"].replace(".", "_")))
 
 
 def _with_base(path: str, bases: str) -> Dict[str, Any]:
@@ -104,7 +114,7 @@ def task_of(request: Request) -> Task:
     """Raises :class:`DeclarationError`."""
     kind = kinds.load(request.kind, request.kinds)
     framework = None if request.framework is None else read_framework(request.framework)
-    facts = {} if request.model is None else read_model(request.model)
+    facts = {} if request.model is None else read_model(request.model, request.source)
     subject = Subject(
         case=_case_of(request, kind, framework, facts),
         facts=facts,
@@ -141,8 +151,8 @@ def _case_of(
     )
 
 
-def _has_module(folder: str, model: str) -> bool:
-    path = os.path.join(folder, model.replace(".", "_"))
+def _has_module(folder: str, name: str) -> bool:
+    path = os.path.join(folder, *name.split("."))
     return os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
 
 
@@ -166,8 +176,9 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
     own = facts.get("own", {}).get("framework", framework.name)
     if own != framework.name:
         return f"{case.model} is a model of {own}, not of {framework.name}"
-    if not _has_module(framework.folder, facts.get("definition", case.model)):
-        return f"{framework.name} has no definition of the model {case.model}"
+    if not _has_module(framework.folder, definition_of(facts)):
+        source = f" by {facts['source']}" if "source" in facts else ""
+        return f"{framework.name} has no definition of the model {case.model}{source}"
     if case.compiler == "native":
         return f"{framework.name} has no graph compiler"
     if case.compiler not in framework.compilers:

@@ -48,12 +48,19 @@ class OwnModel:
 
     def alone(self, suite: Suite) -> Suite:
         """The suite with it in the place of all models and frameworks: its axes, and of other kinds
-        of measurement the control of scaling. Raises ConfigError for a suite without axes."""
+        of measurement the control of scaling. Raises ConfigError for a suite without axes, or with
+        a variant for another source of the project's models."""
         if suite.axes is None:
             raise ConfigError(
                 f"{suite.path}: axes: found none; allowed with model={self.source}: a suite with "
                 "axes"
             )
+        for name, variant in suite.variants.items():
+            if variant.source:
+                raise ConfigError(
+                    f"{suite.path}: variants.{name}.source: found {variant.source!r}; allowed with "
+                    f"model={self.source}: none, which only the project's own models have"
+                )
         control = suite.measurements.get(INDEPENDENT)
         measurements = {}
         if control:
