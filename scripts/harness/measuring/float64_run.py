@@ -3,14 +3,15 @@ compiler, in the same framework, from the same weights and batch. Standard libra
 
 Whatever the weights, some value is so near to where a derivative jumps (a ReLU) that rounding puts
 it on the other side, and with it a part of the gradients. How much rounding does to this model is
-seen in float64, too: by a second run whose weights are moved at random, by a unit in the last place
-of the precision, or as far as it takes to move the outputs as far as they are off. What that
-explains of an error in anything behind the outputs is taken off it.
+seen in float64, too: by further runs whose weights are moved at random, by a unit in the last place
+of the precision, and then as far as it takes to move the outputs as far as they are off. What the
+first explains of an error of the outputs is taken off it, and what the second does off all others.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+import contextlib
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from harness import precisions
 from harness.adapter import Adapter, OwnModels, Unsupported
@@ -86,24 +87,27 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     context.report.enter("comparison")
     found = _observed(adapter, train and ranks == 1)
     outputs, *behind = _errors(adapter, found, expected)
+    context.report.enter("moved float64 runs")
+    unit, error = _unit(context), outputs["error"]
+    with _moved(adapter, unit) as exact:
+        explained = measured("outputs", _distance(exact.outputs(), own.outputs))
+        del exact
+    units = min(max(1.0, error / max(explained["error"], 1e-300)), _FARTHEST)
     if train:
-        context.report.enter("moved float64 run")
-        moved = _moved(context, own, outputs["error"])
+        with _moved(adapter, unit * units) as exact:
+            moved = _observed(exact, own.step is not None)
+            del exact
         behind = list(map(_unexplained, behind, _errors(adapter, moved, own)[1:]))
-    return [_narrow(dtypes), outputs, *behind]
+    return [_narrow(dtypes), _unexplained(outputs, explained), *behind]
 
 
-def _moved(context: Context, expected: Observed, error: float) -> Observed:
-    """What the float64 run gives with moved weights. ``error``: how far the outputs are off."""
-    adapter, unit = context.adapter, _unit(context)
-    batch = model.seed_of_batch(adapter.place.seed, adapter.place.rank)
+@contextlib.contextmanager
+def _moved(adapter: OwnModels, unit: float) -> Iterator[OwnModels]:
+    """The float64 run with each weight changed by up to ``unit`` of itself, at random."""
     with adapter.in_float64() as exact:
-        exact.build(batch)
+        exact.build(model.seed_of_batch(adapter.place.seed, adapter.place.rank))
         _move(exact, unit)
-        by_unit = _distance(exact.outputs(), expected.outputs)
-        exact.build(batch)
-        _move(exact, unit * min(max(1.0, error / max(by_unit, 1e-300)), _FARTHEST))
-        return _observed(exact, expected.step is not None)
+        yield exact
 
 
 def _unit(context: Context) -> float:
@@ -113,7 +117,6 @@ def _unit(context: Context) -> float:
 
 
 def _move(adapter: OwnModels, unit: float) -> None:
-    """Change each weight by up to ``unit`` of itself, at random."""
     import numpy as np
 
     random = np.random.RandomState(0)
