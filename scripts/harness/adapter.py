@@ -11,7 +11,8 @@ adapter says by the capabilities that it derives from. Without one, what needs i
 - :class:`Collectives`: several devices;
 - :class:`Matmul`: the peak of the device;
 - :class:`StepBreakdown`: where the time of a training step goes;
-- :class:`Generation`: text, token by token.
+- :class:`Generation`: text, token by token;
+- :class:`OwnModels`: models that users bring.
 
 The harness calls, in this order and in every rank of a run::
 
@@ -35,10 +36,22 @@ import functools
 import importlib
 import operator
 import sys
+import types
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Callable, ClassVar, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    ClassVar,
+    ContextManager,
+    Dict,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from harness.parts import Part
 
@@ -205,11 +218,14 @@ class Adapter(ABC):
     def definition(self) -> Any:
         """The module of the case's model in the framework's folder: what the facts name as their
         ``definition``, or the model's own, ``NAME.py``; of another source, that in its folder
-        ``sources/SOURCE``. It may import the framework at its top: call this behind the
-        framework's own import."""
+        ``sources/SOURCE``; of a model that the user brings, an object with the same functions. It
+        may import the framework at its top: call this behind the framework's own import."""
         package = type(self).__module__.rpartition(".")[0]
         name = self.facts.get("definition", self.case.model.replace(".", "_"))
-        return importlib.import_module(f"{package}.{name}")
+        module = importlib.import_module(f"{package}.{name}")
+        if "own" not in self.facts:
+            return module
+        return module.Definition(self.case, self.facts, self.place)
 
     def read(self, handle: Any) -> float:
         """The number behind a handle of :meth:`step`: the loss, or the mean of all outputs."""
@@ -485,6 +501,55 @@ class StepBreakdown(Capability):
         runs where the framework can be stopped between them (:func:`harness.parts.cut`), from
         programs of their own where it cannot (:func:`harness.parts.nested`). The last part updates
         the weights with gradients that were averaged over the ranks."""
+
+
+#: The precision of a run that one in another is compared with; no case has it.
+FLOAT64 = "float64"
+
+
+class OwnModels(Numerics):
+    """It runs models that users bring, each compared with its own run in float64. Their batch in
+    :meth:`build` is ``{"seed": number}``: what the rank's own is drawn by."""
+
+    LACKING = "runs no models of one's own"
+
+    @abstractmethod
+    def in_float64(self) -> ContextManager[OwnModels]:
+        """An adapter, started and not built, of the same model with the initial weights of this
+        one: alone, without a compiler, and in float64, for as long as the context lasts."""
+
+    @abstractmethod
+    def result_dtypes(self) -> Dict[str, int]:
+        """How many operations of a forward pass give floating-point numbers of which dtype."""
+
+    @abstractmethod
+    def batch_arrays(self) -> Sequence[Any]:
+        """This rank's inputs and targets, as numpy arrays."""
+
+
+def own_module(facts: Dict[str, Any]) -> Any:
+    """The user's file, run as a module: the content that the facts were made of. Raises what
+    running it raises."""
+    own = facts["own"]
+    module = types.ModuleType("own_model")
+    module.__file__ = own["source"]
+    sys.modules[module.__name__] = module  # compilers look there for the functions' globals
+    exec(compile(own["text"], own["source"], "exec"), vars(module))
+    return module
+
+
+def parts_of_own(made: Any, batch: int, first: Callable[[Any], Any]) -> Tuple[Any, Any, Any, Any]:
+    """Model, inputs, targets and loss from what ``make`` has returned. ``first``: an array among
+    the inputs. Raises TypeError where it is something else, :class:`Mismatch` where the inputs are
+    not ``batch`` samples."""
+    try:
+        model, (inputs, targets), loss = made
+    except (TypeError, ValueError):
+        raise TypeError("make must return model, (inputs, targets), loss") from None
+    shape = tuple(first(inputs).shape)
+    if shape[:1] != (batch,):
+        raise Mismatch(f"make was asked for {batch} samples; its inputs have the shape {shape}")
+    return model, inputs, targets, loss
 
 
 def state_of_modules(model: Any, dense: type) -> Dict[str, Variable]:

@@ -42,14 +42,15 @@ CASE = {
 
 def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
     """``code``, ``packages``, ``variables``, ``hardware``, ``system`` (of its environment),
-    ``given`` (by a variant), ``dropout``: what the record has instead."""
+    ``given`` (by a variant), ``dropout``, ``own_model``: what the record has instead."""
     where = {**record["environment"], "code": CODE}
     where |= {key: other[key] for key in ("code", "packages", "variables") if key in other}
     where["hardware"] = {**where["hardware"], **other.get("hardware", {})}
     where["system"] = {**where["system"], **other.get("system", {})}
     settings = {**record["settings"], "variables": other.get("given", {})}
     settings |= {"dropout": 0.1} if other.get("dropout") else {}
-    return {**record, "environment": where, "settings": settings}
+    own = {key: other[key] for key in ("own_model",) if key in other}
+    return {**record, "environment": where, "settings": settings, **own}
 
 
 def compared(case: dict[str, Any], scale: str = parity.FULL) -> dict[str, Any]:

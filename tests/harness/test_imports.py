@@ -35,6 +35,7 @@ ORDER = [
     # a run, from the command line to its record
     "request",
     "describe",
+    "describe_model",
     "provenance",
     "record",
     "nodes",

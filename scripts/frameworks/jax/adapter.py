@@ -4,15 +4,19 @@ Optax, bfloat16 activations over float32 parameters for mixed precision, one pro
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Sequence
+import contextlib
+import copy
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from harness.adapter import (
+    FLOAT64,
     Collectives,
     Exchange,
     Generation,
     Matmul,
     MatrixProduct,
-    Numerics,
+    OwnModels,
     Product,
     StepBreakdown,
     Variable,
@@ -21,7 +25,7 @@ from harness.adapter import (
 from harness.parts import Part, nested
 
 
-class JaxAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
+class JaxAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
     MODULE = "jax"
     PRECISIONS = ("fp32", "amp", "bf16", "fp16")
     GENERATES_WITH = ("none", "jit")
@@ -52,6 +56,8 @@ class JaxAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
     def build(self, batch: Dict[str, Any]) -> None:
         definition, parallel, steps = self._definition, self._parallel, self._steps
         train, compile_it = self.case.mode == "train", self.case.compiler == "jit"
+        own_model = "own" in self.facts
+        batch = definition.batch(batch) if own_model else batch
         self._arrays = arrays = parallel.choose(self._device, self._ranks, train and compile_it)
         drawn, statistics, key = steps.initial(definition, self.facts, self.place)
         parameters = self._kept(drawn)
@@ -66,7 +72,8 @@ class JaxAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
             self._step = self._ready(self._logits, self._shared.parameters, parallel.OWN)
             self._proved = self._step
             return
-        optimizer = self._optimizers.from_facts(self.facts)
+        usual = self._optimizers.from_facts
+        optimizer = definition.optimizer() if own_model else usual(self.facts)
         moments = arrays.share(optimizer.init(parameters))
         self._shared = steps.Shared(arrays.share(parameters), moments)
         self._observed = steps.differentiation(forward, definition.loss, model)
@@ -167,6 +174,22 @@ class JaxAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
     def _local_arguments(self) -> Any:
         """What this rank alone computes with."""
         return self._parallel.local((self._shared.parameters, self._own, self._batch))
+
+    @contextlib.contextmanager
+    def in_float64(self) -> Iterator[JaxAdapter]:
+        with self._jax.enable_x64(True):
+            alone = copy.copy(self)
+            alone.case = replace(self.case, precision=FLOAT64, compiler="none")
+            alone.place = replace(self.place, rank=0, addresses=self.place.addresses[:1])
+            alone._dtype, alone._ranks = self._jax.numpy.float64, None
+            alone._definition = alone.definition()
+            yield alone
+
+    def result_dtypes(self) -> Dict[str, int]:
+        return dict(self._programs.result_dtypes(self._logits, self._local_arguments()))
+
+    def batch_arrays(self) -> Sequence[Any]:
+        return list(self._definition.arrays())
 
     def compiled(self) -> Dict[str, Any]:
         return dict(self._programs.proof(self._proved))

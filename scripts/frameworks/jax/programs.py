@@ -81,6 +81,18 @@ def products(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterat
             yield Product(_dtype(equation), times * _multiply_adds(equation))
 
 
+def result_dtypes(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Dict[str, int]:
+    """How many operations of ``function``, which is not run, give floating-point numbers of which
+    dtype."""
+    found: Dict[str, int] = {}
+    for equation, _ in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
+        for result in equation.outvars:
+            if jax.numpy.issubdtype(result.aval.dtype, jax.numpy.floating):
+                name = str(result.aval.dtype)
+                found[name] = found.get(name, 0) + 1
+    return found
+
+
 def _dtype(product: JaxprEqn) -> str:
     """Of the operands. Float32 counts as such only where it asks for the highest precision: XLA
     takes TF32 for any other."""

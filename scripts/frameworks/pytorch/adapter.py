@@ -3,16 +3,20 @@ optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
+import contextlib
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from harness.adapter import (
+    FLOAT64,
     Collectives,
     Exchange,
     Generation,
     Matmul,
     MatrixProduct,
     Mismatch,
-    Numerics,
+    OwnModels,
     Product,
     StepBreakdown,
     Variable,
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     from .steps import Outputs
 
 
-class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
+class PyTorchAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
     MODULE = "torch"
     PRECISIONS = ("fp32", "amp", "bf16", "fp16")
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
@@ -73,7 +77,7 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         model = self._model
         if self._process_group:
             model = self._wrapped = self._parallel.wrap(model, self._device)
-        self._optimizer = self._optimizers.from_facts(self._model, self.facts)
+        self._optimizer = self._make_optimizer()
         # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
         # parameters, which it is scaled back for, have more of it
         scaled = self._amp and self._dtype == torch.float16
@@ -96,10 +100,18 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         )
         self._step = self._steps.training(self._differentiate, self._update)
 
+    def _make_optimizer(self) -> Any:
+        if "own" in self.facts:
+            return self._definition.optimizer(self._model)
+        return self._optimizers.from_facts(self._model, self.facts)
+
     def _forward(self, model: Any) -> Outputs:
         """The logits of ``model``; raises :class:`Mismatch` where their precision is another."""
         with self._autocast():
             outputs = model(*self._inputs)
+        if "own" in self.facts:
+            self._definition.check(outputs)  # whose dtypes are the model's own
+            return outputs
         for logits in outputs:
             if logits.dtype != self._dtype:
                 raise Mismatch(f"the model's outputs are {logits.dtype}, not {self._dtype}")
@@ -139,12 +151,14 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         found["amp_dtype"] = _name(self._dtype) if self._amp else None
         found["process_group"] = self._process_group
         if self.case.mode == "train":
-            found["fused_optimizer"] = self._optimizer.defaults["fused"]
+            found["fused_optimizer"] = self._optimizer.defaults.get("fused")
             found["grad_scaler"] = self._scaler.is_enabled()
             found["data_parallel"] = self._parallel.OPTIONS if self._process_group else None
         return found
 
     def state(self) -> Dict[str, Variable]:
+        if "own" in self.facts:
+            return self._definition.state(self._model)
         return state_of_modules(self._model, self._torch.nn.Linear)
 
     def to_numpy(self, tensor: Any) -> Any:
@@ -157,7 +171,8 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
 
     def raw_gradients(self) -> Dict[str, Any]:
         self._differentiate()
-        return {name: parameter.grad for name, parameter in self._model.named_parameters()}
+        named = self._model.named_parameters()
+        return {name: one.grad for name, one in named if one.grad is not None}
 
     def loss_scale(self) -> float:
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
@@ -170,6 +185,23 @@ class PyTorchAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         # Module.forward is eager whatever was compiled: the dispatcher sees single products
         eager = self._model.forward
         return self._products.watch(self._model, lambda: self._forward(eager), self._device)
+
+    @contextlib.contextmanager
+    def in_float64(self) -> Iterator[PyTorchAdapter]:
+        alone = copy.copy(self)
+        alone.case = replace(self.case, precision=FLOAT64, compiler="none")
+        alone.place = replace(self.place, rank=0, addresses=self.place.addresses[:1])
+        alone._amp, alone._dtype, alone._process_group = False, self._torch.float64, None
+        alone._definition = alone.definition()
+        yield alone
+
+    def result_dtypes(self) -> Dict[str, int]:
+        return self._products.result_dtypes(
+            self._model, lambda: self._forward(self._model), self._device
+        )
+
+    def batch_arrays(self) -> Sequence[Any]:
+        return self._definition.arrays()
 
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self.case.compiler)

@@ -44,11 +44,11 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
 
 
 def narrow(model: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """``model`` with its parameters in ``dtype``, but for normalisations with running statistics:
-    these are sums of many batches, and their kernels take them in float32."""
+    """``model`` with its parameters in ``dtype``, but in a half precision for normalisations with
+    running statistics: these are sums of many batches, and their kernels take them in float32."""
     model.to(dtype)
     for module in model.modules():
-        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+        if dtype.itemsize < 4 and isinstance(module, nn.modules.batchnorm._BatchNorm):
             module.float()
     return model
 

@@ -10,6 +10,7 @@ import torch
 from harness.adapter import Product
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 
 # what F.linear, conv2d and matmul become once autocast has chosen the dtype
@@ -73,6 +74,28 @@ class ProductWatch(TorchDispatchMode):
         return result
 
 
+class ResultWatch(TorchDispatchMode):
+    """Counts the operations whose results are floating-point numbers, by their dtype."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dtypes: Dict[str, int] = {}
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: Tuple[Any, ...] = (),
+        kwargs: Dict[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for one in tree_leaves(result):
+            if isinstance(one, Tensor) and one.is_floating_point():
+                dtype = str(one.dtype).removeprefix("torch.")
+                self.dtypes[dtype] = self.dtypes.get(dtype, 0) + 1
+        return result
+
+
 @contextlib.contextmanager
 def _unchanged(model: nn.Module, device: torch.device) -> Iterator[None]:
     """Buffers of ``model`` (running statistics) and the random state are left as they were."""
@@ -93,3 +116,12 @@ def watch(model: nn.Module, forward: Callable[[], Any], device: torch.device) ->
     with _unchanged(model, device), ProductWatch() as watching:
         forward()
     return watching.products
+
+
+def result_dtypes(
+    model: nn.Module, forward: Callable[[], Any], device: torch.device
+) -> Dict[str, int]:
+    """How many operations of one ``forward()`` give floating-point numbers of which dtype."""
+    with _unchanged(model, device), ResultWatch() as watching:
+        forward()
+    return watching.dtypes

@@ -4,22 +4,26 @@ mixed precision, MultiWorkerMirroredStrategy with one worker for each device, XL
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
 import json
 import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from harness.adapter import (
+    FLOAT64,
     Collectives,
     Exchange,
     Generation,
     Matmul,
     MatrixProduct,
     Mismatch,
-    Numerics,
+    OwnModels,
     Product,
     StepBreakdown,
     Variable,
@@ -49,7 +53,7 @@ RECURRENT_KINDS = {
 }
 
 
-class TensorFlowAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
+class TensorFlowAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
     GENERATES_WITH = ("none", "xla")
@@ -88,6 +92,7 @@ class TensorFlowAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown
         tf, definition, steps = self._tf, self._definition, self._steps
         train = self.case.mode == "train"
         xla = self.case.compiler == "xla"
+        batch = definition.batch(batch) if "own" in self.facts else batch
         self._batch = {name: tf.constant(array) for name, array in batch.items()}
         # The full name: with several ranks, "GPU:0" is the first GPU of each of them.
         self._device_name = next(iter(self._batch.values())).device
@@ -109,7 +114,10 @@ class TensorFlowAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown
         self._proved = self._step
 
     def _make_optimizer(self) -> Any:
-        optimizer = self._optimizers.from_facts(self.facts)
+        if "own" in self.facts:
+            optimizer = self._definition.optimizer()
+        else:
+            optimizer = self._optimizers.from_facts(self.facts)
         if self._policy == "mixed_float16":  # bfloat16 has the range of float32
             optimizer = self._tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
         optimizer.build(self._model.trainable_variables)
@@ -187,8 +195,13 @@ class TensorFlowAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown
         # with the running statistics, without the state of dropout
         weights = self._model.weights
         return {
-            _shared_name(weight): Variable(weight, trainable=weight.trainable) for weight in weights
+            self._name(weight): Variable(weight, trainable=weight.trainable) for weight in weights
         }
+
+    def _name(self, weight: Any) -> str:
+        if "own" in self.facts:
+            return str(self._definition.name(weight))
+        return _shared_name(weight)
 
     def to_numpy(self, tensor: Any) -> Any:
         array = tensor.numpy()
@@ -199,7 +212,7 @@ class TensorFlowAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown
             variable.tensor.assign(arrays[name])
 
     def raw_gradients(self) -> Dict[str, Any]:
-        names = map(_shared_name, self._model.trainable_variables)
+        names = map(self._name, self._model.trainable_variables)
         return dict(zip(names, self._differentiate(self._batch)))
 
     def loss_scale(self) -> float:
@@ -213,6 +226,21 @@ class TensorFlowAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown
         if forward_only:
             return self._graphs.sized_products(self._forward.get_concrete_function(self._batch))
         return self._graphs.products(self._step)
+
+    @contextlib.contextmanager
+    def in_float64(self) -> Iterator[TensorFlowAdapter]:
+        alone = copy.copy(self)
+        alone.case = replace(self.case, precision=FLOAT64, compiler="none")
+        alone.place = replace(self.place, rank=0, addresses=self.place.addresses[:1])
+        alone._policy, alone._strategy = FLOAT64, self._tf.distribute.get_strategy()
+        alone._definition = alone.definition()
+        yield alone
+
+    def result_dtypes(self) -> Dict[str, int]:
+        return self._graphs.result_dtypes(self._forward.get_concrete_function(self._batch))
+
+    def batch_arrays(self) -> Sequence[Any]:
+        return list(self._definition.arrays())
 
     def compiled(self) -> Dict[str, Any]:
         functions = self._graphs.xla_functions(self._proved)

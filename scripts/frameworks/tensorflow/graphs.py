@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator, List, Set
+from typing import Any, Dict, Iterable, Iterator, List, Set
 
 import tensorflow as tf
 from harness.adapter import Product
@@ -18,6 +18,7 @@ PRODUCTS = frozenset(
     }
 )
 COLLECTIVES = frozenset({"CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3"})
+TYPES = ("DstT", "T", "dtype")
 LOOPS = frozenset({"While", "StatelessWhile"})
 
 
@@ -37,6 +38,21 @@ def products(function: Any) -> List[Product]:
 
     visit(graph.node)
     return products
+
+
+def result_dtypes(function: Any) -> Dict[str, int]:
+    """How many operations in a concrete function, and in all functions of its graph, give
+    floating-point numbers of which dtype."""
+    graph = function.graph.as_graph_def()
+    found: Dict[str, int] = {}
+    for nodes in (graph.node, *(entry.node_def for entry in graph.library.function)):
+        for node in nodes:
+            # of a conversion that of its result
+            kind = next((node.attr[key].type for key in TYPES if node.attr[key].type), None)
+            if kind and tf.as_dtype(kind).is_floating:
+                name = tf.as_dtype(kind).name
+                found[name] = found.get(name, 0) + 1
+    return found
 
 
 def sized_products(function: Any) -> List[Product]:

@@ -1,6 +1,7 @@
 """How far a framework is from the reference: the errors only; their bounds are the driver's.
 
-Compared with what ``scripts/reference`` left in a folder. Standard library and numpy.
+Compared with what ``scripts/reference`` left in a folder; a model that the user brings, with its
+own run in float64. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from harness import precisions
 from harness.adapter import Numerics, Operators
 from harness.kind import Context, Kind, Parameter, Subject, one_of
-from harness.measuring import model
+from harness.measuring import float64_run, model
 from harness.measuring.checks import check_same_weights, compiler_proof
+from harness.measuring.errors import compare_arrays, counted, measured, relative
 
 STEPS = 5  # optimizer steps whose losses are compared
 
@@ -34,7 +36,8 @@ class Parity(Kind):
             "reference",
             os.path.abspath,
             "",
-            "a folder of scripts/reference, to compare with",
+            "a folder of scripts/reference, to compare with; none for a model of one's own",
+            "",
         ),
     )
 
@@ -45,11 +48,20 @@ class Parity(Kind):
 
     def measure(self, context: Context) -> None:
         adapter, fields = context.adapter, context.fields
-        reference = Comparison(context.subject.parameters["reference"])
-        model.build(context, dict(reference.arrays(f"batch-{context.place.rank}")))
-        fields["parity"] = compare(adapter, reference, context.report.enter)
+        if "own" in context.subject.facts:
+            fields["parity"] = float64_run.compare(context)
+        else:
+            fields["parity"] = self._with_reference(context)
         fields["compiled"] = compiler_proof(adapter)
         fields["weights_checksum"] = adapter.weights_checksum()
+
+    def _with_reference(self, context: Context) -> List[Dict[str, Any]]:
+        folder = context.subject.parameters["reference"]
+        if not folder:
+            raise ValueError("--kind parity needs --parameter reference=..: what to compare with")
+        reference = Comparison(folder)
+        model.build(context, dict(reference.arrays(f"batch-{context.place.rank}")))
+        return compare(context.adapter, reference, context.report.enter)
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
         if subject.parameters["mode"] == "train":
@@ -72,58 +84,6 @@ class Comparison:
         return found
 
 
-def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
-    """Euclidean norm of the difference over that of ``expected``, or ``floor`` if that is more.
-    Raises ValueError where the shapes differ."""
-    import numpy as np
-
-    if actual.shape != expected.shape:
-        raise ValueError(f"shape {actual.shape}, not {expected.shape}")
-    exact = np.asarray(expected, np.float64)
-    distance = float(np.linalg.norm((np.asarray(actual, np.float64) - exact).ravel()))
-    return distance / max(float(np.linalg.norm(exact.ravel())), floor, 1e-300)
-
-
-def _measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:
-    return {"quantity": quantity, "error": error, "where": where}
-
-
-def _counted(quantity: str, count: int, expected: int) -> Dict[str, Any]:
-    return _measured(quantity, abs(count - expected) / expected, str(count))
-
-
-def compare_arrays(
-    quantity: str, actual: Mapping[str, Any], expected: Mapping[str, Any], floor: float
-) -> List[Dict[str, Any]]:
-    """The largest relative error of one array, and that of all together (``QUANTITY, total``).
-    An array is measured against at least the part ``floor`` of its share, by number of elements, of
-    the norm of all: a gradient that is zero but for rounding (that of the keys' bias: softmax does
-    not see it) has no relative error. In a half precision, rounding alone is a hundredth of the
-    larger terms that a small gradient is the difference of.
-    Raises KeyError where the names differ."""
-    import numpy as np
-
-    if set(actual) != set(expected):
-        differing = sorted(set(actual) ^ set(expected))
-        raise KeyError(f"{quantity}: of the shared names differ {differing[:5]}")
-    squares = sizes = differences = 0.0
-    norms = {}
-    for name in actual:
-        exact = np.asarray(expected[name], np.float64)
-        norms[name] = float(np.linalg.norm(exact.ravel()))
-        squares += norms[name] ** 2
-        sizes += exact.size
-    worst, where = 0.0, ""
-    for name, array in actual.items():
-        share = floor * (squares * array.size / sizes) ** 0.5
-        error = relative(array, expected[name], share)
-        differences += (error * max(norms[name], share)) ** 2
-        if not error <= worst:  # a NaN is the worst of all
-            worst, where = error, name
-    total = (differences / max(squares, 1e-300)) ** 0.5
-    return [_measured(quantity, worst, where), _measured(quantity + ", total", total)]
-
-
 def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     expected = reference.arrays("outputs")
     rank = adapter.place.rank
@@ -132,7 +92,7 @@ def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, 
         for number, array in enumerate(adapter.outputs())
     ]
     error, where = max(errors, key=lambda pair: (pair[0] != pair[0], pair[0]))
-    return [_measured("outputs", error, where)]
+    return [measured("outputs", error, where)]
 
 
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -141,7 +101,7 @@ def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, 
     expected = reference.arrays("outputs")[f"train-{adapter.place.rank}-0"]
     squares = [relative(adapter.outputs()[0], expected) ** 2 for _ in range(MASKS)]
     found = (sum(squares) / MASKS) ** 0.5
-    return [_measured("dropout", abs(found / reference.expected["dropout_distance"] - 1))]
+    return [measured("dropout", abs(found / reference.expected["dropout_distance"] - 1))]
 
 
 def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -157,7 +117,7 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
         loss = adapter.read(adapter.step())
         return float(abs(loss - exact[step]) / abs(exact[step]))
 
-    found = [_measured("loss", error(0))]
+    found = [measured("loss", error(0))]
     if precision.updates:
         change = {name: array - weights[name] for name, array in adapter.weights().items()}
         floor = precision.gradient_floor
@@ -166,7 +126,7 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
     if precision.updates:
         errors = {step: error(step) for step in range(1, STEPS + 1)}
         worst = max(errors, key=lambda step: (errors[step] != errors[step], errors[step]))
-        found.append(_measured("losses", errors[worst], f"after {worst} step(s)"))
+        found.append(measured("losses", errors[worst], f"after {worst} step(s)"))
     return found
 
 
@@ -198,8 +158,8 @@ def compare(
     parameters = reference.expected["trainable_parameters"]
     multiply_adds = reference.expected["multiply_adds"][case.mode]
     found = [
-        _counted("trainable parameters", adapter.trainable_parameters(), parameters),
-        _counted("multiply-adds", adapter.forward_multiply_adds(), multiply_adds),
+        counted("trainable parameters", adapter.trainable_parameters(), parameters),
+        counted("multiply-adds", adapter.forward_multiply_adds(), multiply_adds),
     ]
     enter("outputs")
     found += compare_outputs(adapter, reference)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import zlib
 from typing import Any, Dict, List, Mapping, Sequence
 
 from harness import precisions
-from harness.adapter import Adapter, Mismatch
+from harness.adapter import Adapter, Mismatch, OwnModels
+
+#: Below it a checksum of a batch: float32, which an all-reduce adds in, holds a sum of 256 of them.
+_CHECKSUMS = 2**16
 
 
 def check_processes(adapter: Adapter, world_size: int) -> int:
@@ -23,6 +27,23 @@ def check_parameters(built: int, expected: int) -> int:
     if built != expected:
         raise Mismatch(f"the model has {built} trainable parameters, not {expected}")
     return built
+
+
+def check_other_batches(adapter: OwnModels) -> None:
+    """Ranks of one run have batches of their own: else weights that are the same in the end would
+    not show that the gradients were averaged."""
+    ranks = adapter.place.world_size
+    if ranks == 1:
+        return
+    checksum = 0
+    for array in adapter.batch_arrays():
+        checksum = zlib.crc32(array.tobytes(), checksum)
+    checksum %= _CHECKSUMS
+    if adapter.all_reduce(float(checksum)) == ranks * checksum:
+        raise Mismatch(
+            f"all {ranks} ranks made the same batch; make must draw it with the framework's own "
+            "random numbers, which are seeded for each"
+        )
 
 
 def check_products(precision: str, products: Dict[str, int]) -> Dict[str, int]:

@@ -4,29 +4,41 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from harness.adapter import Operators, require
+from harness.adapter import Operators, OwnModels, require
 from harness.kind import Context
 from harness.measuring import synthetic
-from harness.measuring.checks import check_parameters, check_products
+from harness.measuring.checks import check_other_batches, check_parameters, check_products
 
 
 def batch_of_rank(context: Context) -> Dict[str, Any]:
     """What this rank's steps compute with."""
     subject, place = context.subject, context.place
+    if "own" in subject.facts:
+        return seed_of_batch(place.seed, place.rank)
     case = subject.case
     return synthetic.make_batch(
         subject.facts["inputs"], case.batch_per_device, case.sequence_length, place.seed, place.rank
     )
 
 
+def seed_of_batch(seed: int, rank: int) -> Dict[str, Any]:
+    """Of a model that the user brings, what its own batch is drawn by: another in each rank."""
+    import numpy as np
+
+    return {"seed": np.array(seed + 1 + rank)}
+
+
 def build(context: Context, batch: Dict[str, Any]) -> None:
     """Build the model with ``batch``. Raises what the adapter raises, Mismatch where its size or
     the precision of its products is another, Unsupported where that cannot be told."""
     adapter, subject, fields = context.adapter, context.subject, context.fields
-    require(adapter, Operators)
+    require(adapter, Operators, *([OwnModels] if "own" in subject.facts else []))
     context.phase("build", lambda: adapter.build(batch))
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())
-    check_parameters(fields["trainable_parameters"], subject.facts["trainable_parameters"])
+    if "own" in subject.facts:
+        check_other_batches(adapter)
+    else:
+        check_parameters(fields["trainable_parameters"], subject.facts["trainable_parameters"])
     fields["products"] = context.phase("product count", adapter.product_dtypes, "products")
     check_products(subject.case.precision, fields["products"])

@@ -27,8 +27,10 @@ MODULES = (
     "machine/sources",
     "measuring/__init__",
     "measuring/checks",
+    "measuring/errors",
     "measuring/extras",
     "measuring/failure",
+    "measuring/float64_run",
     "measuring/gradient_exchange",
     "measuring/libraries",
     "measuring/loading",
@@ -77,6 +79,8 @@ def _compared(facts: Mapping[str, Any]) -> Dict[str, Any]:
     own = facts.get("hyperparameters", {})
     kept = {name: None if name in others else value for name, value in own.items()}
     found = {**facts, "hyperparameters": kept}
+    if "own" in facts:  # its content decides, not where it lies
+        found["own"] = {**facts["own"], "source": None}
     if "parity" in facts:  # how it is made small says nothing of what is timed
         ways = ("small", "reduced")
         found["parity"] = {key: one for key, one in facts["parity"].items() if key not in ways}

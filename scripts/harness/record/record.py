@@ -52,6 +52,7 @@ class Measured:
 
 def _settings(task: Task) -> Dict[str, Any]:
     request, facts = task.request, task.subject.facts
+    known = facts and "own" not in facts  # what a model of the user's own drops is not
     steps = {
         "warmup_steps": request.warmup_steps,
         "warmup_limit": request.warmup_limit,
@@ -69,7 +70,7 @@ def _settings(task: Task) -> Dict[str, Any]:
         "variables": dict(request.variables),
         "preload": request.preload,
         "huge_pages": request.huge_pages,
-        **({"dropout": facts["hyperparameters"].get("dropout", 0.0)} if facts else {}),
+        **({"dropout": facts["hyperparameters"].get("dropout", 0.0)} if known else {}),
     }
 
 
@@ -135,6 +136,9 @@ def assemble(
         record["memory"] = measured.memory
     if measured.nodes:
         record["nodes"] = list(measured.nodes)
+    if "own" in task.subject.facts:
+        own = task.subject.facts["own"]
+        record["own_model"] = {key: own[key] for key in ("framework", "source", "sha256")}
     if isinstance(task.kind, Series):
         record["attempts"] = list(measured.attempts)
     return record

@@ -13,6 +13,7 @@ from harness.kind import AXES, REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.machine import allocator
 from harness.measuring.settling import FEWEST
 from harness.processes.memory import DEFAULT, Limit, parse_limit
+from harness.request import own_model
 from harness.request.secret import is_secret
 
 #: Options whose value is a path; those of what a run leaves.
@@ -155,7 +156,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     case = parser.add_argument_group("case")
     case.add_argument("--framework", metavar="FOLDER", type=os.path.abspath)
-    case.add_argument("--model", metavar="FACTS.json", type=os.path.abspath)
+    case.add_argument(
+        "--model",
+        metavar="FACTS.json",
+        type=own_model.absolute,
+        help=f"or of your own: {own_model.ALLOWED}",
+    )
     case.add_argument(
         "--source", metavar="NAME", type=_source, help="whose code the model is (default: ours)"
     )
@@ -371,7 +377,7 @@ def as_typed(
         name, separator, value = word.partition("=")
         if name in (*_PATHS, *_LEFT):
             value = value if separator else next(words)
-            typed += [name, os.path.abspath(value)] if name in _PATHS else []
+            typed += [name, own_model.absolute(value)] if name in _PATHS else []
         elif name == "--parameter":
             parameter = (value if separator else next(words)).partition("=")[0]
             typed += [name, f"{parameter}={parameters[parameter]}"]

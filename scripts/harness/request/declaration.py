@@ -10,6 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from harness import kinds, precisions
 from harness.adapter import Case
 from harness.kind import Kind, Subject
+from harness.request import own_model
 from harness.request.command_line import Request
 
 
@@ -56,8 +57,15 @@ def read_framework(folder: str) -> Framework:
 
 def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:
     """The facts of a model, over those of its ``base`` in the folder ``bases`` beside it, if it
-    names one. ``source``: whose code it is, where not ours: its definition is another one then.
-    Raises :class:`DeclarationError`."""
+    names one; of a user's own those of any. ``source``: whose code it is, where not ours: its
+    definition is another one then. Raises :class:`DeclarationError`."""
+    if own_model.is_own(path):
+        if source:
+            raise DeclarationError(f"--source {source} is of the project's models, not of {path}")
+        try:
+            return own_model.facts(path)
+        except own_model.NotAModel as error:
+            raise DeclarationError(f"--model: {error}") from None
     facts = _with_base(path, os.path.join(os.path.dirname(path), "bases"))
     for key in ("name", "unit", "trainable_parameters", "sequence_lengths", "inputs"):
         if key not in facts:
@@ -165,6 +173,9 @@ def unsupported(task: Task, cores: int) -> Optional[str]:
 
 
 def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> Optional[str]:
+    own = facts.get("own", {}).get("framework", framework.name)
+    if own != framework.name:
+        return f"{case.model} is a model of {own}, not of {framework.name}"
     if not _has_module(framework.folder, definition_of(facts)):
         source = f" by {facts['source']}" if "source" in facts else ""
         return f"{framework.name} has no definition of the model {case.model}{source}"

@@ -38,6 +38,7 @@ from .fields import (
     text,
     validated,
 )
+from .own_model import OwnModel, own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry
 from .suite import Suite, load_suite
 from .validation import ConfigError, NotAllowed, show
@@ -53,6 +54,10 @@ def _suite(name: str, info: ValidationInfo[Context]) -> Suite:
     return load_suite(name, info.context.catalog, info.data.get("kinds"))
 
 
+def _own_model(source: str, info: ValidationInfo[Context]) -> OwnModel:
+    return own_model(source, info.context.catalog)
+
+
 def _results(folder: Path) -> Path:
     for name in FOLDERS:
         inner = values.path(str(folder / name))
@@ -63,6 +68,9 @@ def _results(folder: Path) -> Path:
 
 
 _SUITE = text("a text: the name of a suite, or the path of a YAML file")
+_OWN_MODEL = text(
+    "the path of a Python file, torchvision:NAME or timm:NAME, without { and }", r"^[^{}]*$"
+)
 _Statuses = Annotated[
     list[Annotated[Literal["oom", "unsupported", "timeout", "failed"], OneOf()]],
     AfterValidator(each_once),
@@ -83,6 +91,7 @@ class Configuration(Keys):
     fail_on: Share | None = None
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
     models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
+    model: Annotated[OwnModel, ReadAs(_OWN_MODEL, _own_model)] | None = None
     retry: Annotated[frozenset[str], ReadAs(_Statuses, frozenset)] = default([])
     rerun_disturbed: Annotated[int, Whole(0, 100), FromText] = 0
     side_by_side: Switch = False
@@ -157,4 +166,23 @@ def load_settings(
     context = Context(catalog, "".join(methods))
     sources = {"cluster": CLUSTER_SOURCE}
     checked = validated(Configuration, dict(config), context, SOURCE, sources)
-    return Settings.model_construct(deployment=context.deployment, **dict(checked))
+    alone = _with_own_model(checked, catalog) if checked.model else {}
+    return Settings.model_construct(deployment=context.deployment, **{**dict(checked), **alone})
+
+
+def _with_own_model(checked: Configuration, catalog: Catalog) -> dict[str, Any]:
+    """What is another where a model of the user's own takes the place of all models. Raises
+    :class:`ConfigError`."""
+    own = checked.model
+    assert own is not None, "asked for only where there is one"
+    if {*checked.models} != {*catalog.models}:
+        raise ConfigError(
+            f"{SOURCE}: models: found {show(checked.models)} beside model; allowed: all, whose "
+            "place it takes"
+        )
+    if own.framework not in checked.frameworks:
+        raise ConfigError(
+            f"{SOURCE}: frameworks: found {show(checked.frameworks)} beside model={own.source}, "
+            f"which is one of {own.framework}; allowed: all, or {own.framework}"
+        )
+    return {"suite": own.alone(checked.suite), "models": [own.name]}

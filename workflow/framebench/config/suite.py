@@ -335,10 +335,11 @@ class SuiteFile(Keys):
 
 class Suite(SuiteFile):
     """A named matrix, and the file it comes from. ``tuned``: the settings of each framework, where
-    a variant asks for them."""
+    a variant asks for them; ``own_model``: the name of that which takes the place of its models."""
 
     path: Path
     tuned: Tuned = default({})
+    own_model: str = ""
 
     @property
     def name(self) -> str:
@@ -371,4 +372,4 @@ def load_suite(name: str, catalog: Catalog, kinds: Path | None = None) -> Suite:
     checked = validated(SuiteFile, read_yaml(path), Context(catalog, kinds=kinds), str(shown))
     asked = any(variant.tuned for variant in checked.variants.values())
     settings = load_tuned(catalog) if asked else {}
-    return Suite.model_construct(path=shown, tuned=settings, **dict(checked))
+    return Suite.model_construct(path=shown, tuned=settings, own_model="", **dict(checked))

@@ -41,6 +41,8 @@ class Driver:
             settings = _settings(config, known, self.snakemake)
         except ConfigError as error:
             refuse(error)
+        if settings.model:
+            known = settings.model.among(known)
         self.work = Work(settings, known, asked, self.snakemake)
         self.provisioning = Provisioning(self.work, asked, self.snakemake)
         self.resources = Resources(self.work, self.snakemake)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from ..config import own_model
 from ..plan import targets
 from ..records.parity import FULL, SMALL
 from ..runs import certify, probes
@@ -68,9 +69,11 @@ class Comparisons:
         return [*words, "--sequence-length", str(length)] if length else words
 
     @for_rules
-    def reference(self, wildcards: Wildcards) -> str:
-        """The folder of what a comparison compares with."""
+    def reference(self, wildcards: Wildcards) -> str | list[str]:
+        """The folder of what a comparison compares with; none where that is computed by itself."""
         _, one = self._work.comparison(wildcards)
+        if one.scale == own_model.SCALE:
+            return []
         seed = self._work.plan.settings.seed
         digest = certify.reference_digest(self._work.catalog, one.model, seed)
         return f"{self._work.results}/reference/{one.reference}-{digest}"
@@ -78,7 +81,7 @@ class Comparisons:
     @for_rules
     def command(self, wildcards: Wildcards, input: Any) -> str:
         _, one = self._work.comparison(wildcards)
-        arguments = certify.arguments(self._work.plan, one, input.reference)
+        arguments = certify.arguments(self._work.plan, one, str(input.get("reference") or ""))
         before = self._provisioning.preparation(wildcards)
         return self._provisioning.harness(wildcards, arguments, before)
 
@@ -86,7 +89,7 @@ class Comparisons:
     def priority(self, wildcards: Wildcards) -> int:
         """Small ones come behind all runs: figures first."""
         name, one = self._work.comparison(wildcards)
-        return 0 if one.scale == SMALL else len(self._names) - self._names.index(name)
+        return 0 if one.is_behind_runs else len(self._names) - self._names.index(name)
 
     @for_rules
     def progress(self, wildcards: Wildcards) -> str:

@@ -84,6 +84,7 @@ class Runs:
         checked(targets.check_runs, plan)
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_allocators, plan)
+        checked(targets.check_own_model, plan)
         wanted = [*self._planned, *self._searches]
         try:
             wanted += self._asked_by(0) if self._work.searches else []

@@ -74,6 +74,22 @@ def check_allocators(plan: Plan) -> None:
             )
 
 
+def check_own_model(plan: Plan) -> None:
+    """Raise :class:`ConfigError` where the library that a model of the user's own is a name in is
+    known not to be where its runs are made."""
+    own = plan.settings.model
+    if own is None or not own.library:
+        return
+    for one in plan.software.values():
+        pins = one.file.packages if one.file else ()
+        if one.file and not any(pin.startswith(f"{own.library}==") for pin in pins):
+            raise ConfigError(
+                f"{SOURCE}: model: found {own.source}, but {one.file.path} has no {own.library}; "
+                f"allowed: a Python that has it (interpreters: {own.framework}), or a suite whose "
+                "variants have an environment file with it"
+            )
+
+
 def check_runs(plan: Plan) -> None:
     """Raise :class:`ConfigError` where no case can be run, with the reasons."""
     if plan.cases:

@@ -8,10 +8,14 @@ from typing import Any
 from . import disturbance
 from .run import Doubt
 
+#: The mark of a figure whose model is one that a user brought, for one framework.
+OWN = "own"
+
 
 def of(record: Mapping[str, Any]) -> tuple[Doubt, ...]:
     """All such doubts about an ok record."""
-    return (*_never_settled(record), *_disturbed(record), *_shared(record))
+    own = [Doubt(OWN, "")] if "own_model" in record else []
+    return (*_never_settled(record), *_disturbed(record), *_shared(record), *own)
 
 
 def _never_settled(record: Mapping[str, Any]) -> Iterator[Doubt]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..cases.matrix import Case
+from ..config import own_model
 from ..config.catalog import Catalog, model_facts
 from ..files.attempt_names import attempt_name
 from ..machine.identities import Identity, is_here
@@ -17,7 +18,7 @@ from ..plan.planning import Plan, arm_settings, duration, request, software, var
 from ..records import parity
 from ..records.parity import FULL, SMALL
 from ..records.record_files import machine_of, read
-from .commands import common, given, of_kind, words
+from .commands import common, given, model_of, of_kind, words
 
 #: Rough wall time of a small one, most of it for the import and the compiler.
 SECONDS = 10.0
@@ -51,6 +52,12 @@ class Comparison(NamedTuple):
         """What it is compared with: the model, and where there is one the sequence length."""
         length = f"-s{self.sequence_length}" if self.sequence_length else ""
         return self.model + length + (f"-{SMALL}" if self.scale == SMALL else "")
+
+    @property
+    def is_behind_runs(self) -> bool:
+        """Whether it is made whenever something is measured: it takes a moment, or nothing but the
+        model's own framework."""
+        return self.scale in (SMALL, own_model.SCALE)
 
     def __str__(self) -> str:
         words = [self.framework, self.reference, self.mode, self.precision, self.compiler]
@@ -95,6 +102,8 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
 
 def scale_of(facts: Mapping[str, Any]) -> str:
     """Of a model where it is compared as large as can be."""
+    if "own" in facts:
+        return own_model.SCALE
     reduced = facts.get("parity", {}).get(REDUCED, {}).get("hyperparameters", {})
     return " ".join(f"{name}={value}" for name, value in reduced.items()) or FULL
 
@@ -112,13 +121,16 @@ def missing(results: Path, named: Mapping[str, Comparison]) -> dict[str, Compari
 def small(plan: Plan, catalog: Catalog, full: Mapping[str, Comparison]) -> dict[str, Comparison]:
     """The comparisons of small models that stand for those of ``full`` that were not made, with
     their names as :func:`names` has them: of all models whose facts say how to make them small, but
-    those of others' code, which is of one size."""
+    those of others' code, which is of one size. Those of a user's own model stand for themselves.
+    """
+    lacking = missing(plan.settings.results, full)
     made_small = [
         one._replace(scale=SMALL)
-        for name, one in missing(plan.settings.results, full).items()
+        for one in lacking.values()
         if SMALL in catalog.models[one.model]["parity"] and not one.source
     ]
-    return names(plan, catalog, made_small)
+    own = {name: one for name, one in lacking.items() if one.is_behind_runs}
+    return {**names(plan, catalog, made_small), **own}
 
 
 def describe(plan: Plan, comparisons: Mapping[str, Comparison]) -> str:
@@ -127,7 +139,9 @@ def describe(plan: Plan, comparisons: Mapping[str, Comparison]) -> str:
     if not count:
         return ""
     time_for_it = duration(SECONDS * count)
-    return f"\nCertificates of small models to make, roughly {time_for_it}: {count}"
+    small = any(one.scale == SMALL for one in comparisons.values())
+    models = "small models" if small else "your own model"
+    return f"\nCertificates of {models} to make, roughly {time_for_it}: {count}"
 
 
 def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
@@ -186,12 +200,18 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
 
 
 def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
-    """What to compare, as arguments of the harness. ``reference``: the folder."""
-    facts = model_facts(Path(plan.scripts, "models", f"{one.model}.json"))
+    """What to compare, as arguments of the harness. ``reference``: the folder, "" of a model of the
+    user's own."""
+    own = plan.settings.model
+    if own and own.name == one.model:
+        facts, model = own.facts, model_of(plan, one.model)
+    else:
+        facts = model_facts(Path(plan.scripts, "models", f"{one.model}.json"))
+        model = f"{reference}/{'facts-dropout' if one.dropout else 'facts'}.json"
     named: dict[str, Any] = {
         "kind": parity.KIND,
         "framework": f"{plan.scripts}/frameworks/{one.framework}",
-        "model": f"{reference}/{'facts-dropout' if one.dropout else 'facts'}.json",
+        "model": model,
         "devices-per-node": one.devices,
         "batch-per-device": facts["parity"]["batch_per_device"],
         "precision": one.precision,
@@ -201,7 +221,8 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "source": one.source,
         **common(plan, plan.settings.time_limit),
     }
-    parameters = {"mode": one.mode, "scale": one.scale, "reference": reference}
+    parameters = {"mode": one.mode, "scale": one.scale}
+    parameters |= {"reference": reference} if reference else {}
     return words(named) + of_kind(parameters) + given(one.variables)
 
 

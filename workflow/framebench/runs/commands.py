@@ -151,12 +151,18 @@ def search_arguments(plan: Plan, search: Search) -> list[str]:
     return [*words(named), *parameters, *_of_arm(plan, case), "--spare-memory"]
 
 
+def model_of(plan: Plan, name: str) -> str:
+    """What the harness is told to read of a model: the path of its facts, or the user's own."""
+    own = plan.settings.model
+    return own.source if own and own.name == name else f"{plan.scripts}/models/{name}.json"
+
+
 def _case(plan: Plan, case: Case) -> dict[str, object]:
     return {
         "kind": case.mode,
         "kinds": None if case.is_step else plan.settings.kinds,
         "framework": f"{plan.scripts}/frameworks/{case.framework}" if case.framework else None,
-        "model": f"{plan.scripts}/models/{case.model}.json" if case.model else None,
+        "model": model_of(plan, case.model) if case.model else None,
         "nodes": case.nodes,
         "devices-per-node": case.devices_per_node,
         "batch-per-device": case.batch_per_device or None,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..plan.planning import Plan, duration, request
 from ..records.peaks import KIND
 from .certify import free_name
-from .commands import common, words
+from .commands import common, model_of, words
 
 #: Rough wall time of one, most of it for the import.
 SECONDS = 8.0
@@ -70,7 +70,7 @@ def arguments(plan: Plan, one: Probe) -> list[str]:
     named: dict[str, Any] = {
         "kind": KIND,
         "framework": f"{plan.scripts}/frameworks/{one.framework}",
-        "model": f"{plan.scripts}/models/{one.model}.json",
+        "model": model_of(plan, one.model),
         "sequence-length": one.sequence_length,
         "precision": one.precision,
         "devices-per-node": one.devices,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from ..plan import side_by_side
-from ..records import proofs
+from ..records import doubts, proofs
 from ..statistics import steady
 from .columns import COLUMNS
 
@@ -25,6 +25,9 @@ MARKS = {
     "count as two, and slow each other down",
     "peak": "the figure comes to more than 95 % of the peak: no model does, so that the peak was "
     "measured too low, and the utilization is too high",
+    doubts.OWN: "the model is a user's own, for one framework (docs/own-model.md): there is no "
+    "other framework to compare the figure with, and its certificates are against its own run in "
+    "float64",
     "parity": "the framework computed something else than the reference (see the parity table): "
     "do not compare this figure",
     "unproved": "nothing shows that this code, in this environment and with these variables, "

@@ -64,7 +64,8 @@ _VARIABLES = Column("variables", TEXT, "environment variables that change the ar
 _SCALE = Column(
     "scale",
     TEXT,
-    "`full`: the model itself; `small`: made small, as its facts say; else what made it fit",
+    "`full`: the model itself; `small`: made small, as its facts say; `own float64 run`: a user's "
+    "own model, against itself in float64 in the same framework; else what made it fit",
 )
 _CONDITIONS = (*shared("sequence_length", "arm"), _VARIABLES, _SCALE)
 _DEVICES = replace(COLUMNS["devices"], hidden=False)
@@ -133,8 +134,9 @@ PARITY = Table(
     title="Parity: do all frameworks compute the same?",
     explanation="Each started from the same weights and the same batch; the figures are its "
     "relative errors against a reference in float64 that uses none of them: outputs, loss and "
-    "gradients before any step, losses over five optimizer steps. Counts must agree exactly. All "
-    "quantities and their bounds are in parity.csv.",
+    "gradients before any step, losses over five optimizer steps. Counts must agree exactly. A "
+    "user's own model is compared with itself in float64 in its own framework, which the scale "
+    "says. All quantities and their bounds are in parity.csv.",
     columns=(
         *shared("framework", "model", "mode", "precision", "compiler", "devices", "quantity"),
         Column("error", NUMBER, "relative error against the reference"),

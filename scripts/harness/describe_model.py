@@ -1,0 +1,22 @@
+"""``python scripts/harness/describe_model.py MODEL``: the facts of a model of the user's own, for a
+plan, or ``{"found", "allowed"}`` for what is none; see ``request/own_model.py``."""
+
+import os
+import sys
+
+# As in __main__.py: the modules beside this file are importable as `harness.NAME` only.
+_HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:] = [os.path.dirname(_HERE)] + [
+    entry for entry in sys.path if os.path.realpath(entry) != _HERE
+]
+
+if __name__ == "__main__":
+    import json
+
+    from harness.request.own_model import NotAModel, facts
+
+    try:
+        described = facts(sys.argv[1])
+    except NotAModel as error:
+        described = {"found": error.found, "allowed": error.allowed}
+    json.dump(described, sys.stdout)

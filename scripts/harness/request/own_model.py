@@ -1,0 +1,141 @@
+"""A model of the user's own: a Python file that makes it, or a name in a library of models.
+
+What there is to know of it before its framework is imported. The file is parsed, not run.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import re
+from typing import Any, Dict, Optional
+
+#: Libraries of models, with the framework that each is of.
+LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch"}
+#: Of ``scripts/models`` every model has a definition of its own in each framework; those of users
+#: have one for all of them.
+DEFINITION = "own"
+#: Ranks are told the whole file.
+LARGEST = 64 * 1024
+#: What training takes where the file names no optimizer.
+OPTIMIZER = {"optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.0}
+
+ALLOWED = "the path of a Python file, torchvision:NAME or timm:NAME"
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_FRAMEWORKS = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "frameworks"
+)
+
+
+class NotAModel(ValueError):
+    """What was given is no model of one's own: what was ``found``, and what is ``allowed``."""
+
+    def __init__(self, found: str, allowed: str = ALLOWED) -> None:
+        super().__init__(f"found {found}; allowed: {allowed}")
+        self.found, self.allowed = found, allowed
+
+
+def library(text: str) -> Optional[str]:
+    """That which ``text`` names a model of; None for a path."""
+    name, separator, _ = text.partition(":")
+    return name if separator and name in LIBRARIES else None
+
+
+def is_own(text: str) -> bool:
+    """Whether ``text`` is one, and not a file of facts."""
+    return library(text) is not None or text.endswith(".py")
+
+
+def absolute(text: str) -> str:
+    """``text`` with its path absolute, if it is one."""
+    return text if library(text) else os.path.abspath(text)
+
+
+def facts(text: str) -> Dict[str, Any]:
+    """What the file of facts of a model says, of one's own. Its ``name`` has eight digits of its
+    content: another content is another model. Raises :class:`NotAModel`."""
+    if library(text):
+        return _facts(text, _of_library(text))
+    if not text.endswith(".py"):
+        raise NotAModel(repr(text))
+    own = _of_file(text)
+    stem = os.path.splitext(os.path.basename(text))[0]
+    return _facts(f"{stem}@{own['sha256'][:8]}", own)
+
+
+def _facts(name: str, own: Dict[str, Any]) -> Dict[str, Any]:
+    return {
+        "name": name,
+        "title": name,
+        "unit": "samples/s",
+        "definition": DEFINITION,
+        "own": own,
+        "trainable_parameters": None,  # whatever it has
+        "forward_multiply_adds": {},  # not known
+        "sequence_lengths": [],
+        "inputs": [],  # it makes its own batch
+        "hyperparameters": OPTIMIZER,
+        "parity": {"batch_per_device": 8},
+    }
+
+
+def _of_library(text: str) -> Dict[str, Any]:
+    name, _, model = text.partition(":")
+    if not _NAME.fullmatch(model):
+        raise NotAModel(repr(text), f"{name}:NAME, of letters, digits, '_', '-' and '.'")
+    return {"framework": LIBRARIES[name], "source": text, "sha256": None, "text": None}
+
+
+def _of_file(path: str) -> Dict[str, Any]:
+    stem = os.path.splitext(os.path.basename(path))[0]
+    if not _NAME.fullmatch(stem):
+        raise NotAModel(repr(path), "a file whose name has letters, digits, '_', '-' and '.' alone")
+    try:
+        with open(path, "rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise NotAModel(f"{path!r}: {error.strerror}") from None
+    if len(content) > LARGEST:
+        raise NotAModel(f"{path!r} with more than {LARGEST} bytes", "a smaller file")
+    try:
+        text = content.decode("utf-8")
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        what = error.msg if isinstance(error, SyntaxError) else error
+        raise NotAModel(f"{path!r}, which is no Python{line}: {what}") from None
+    framework = _framework(tree, path)
+    if not any(isinstance(one, ast.FunctionDef) and one.name == "make" for one in tree.body):
+        raise NotAModel(
+            f"{path!r} without make",
+            "a function make at its top level, which returns model, (inputs, targets), loss",
+        )
+    digest = hashlib.sha256(content).hexdigest()
+    return {"framework": framework, "source": path, "sha256": digest, "text": text}
+
+
+def _framework(tree: ast.Module, path: str) -> str:
+    known = ", ".join(_known())
+    for one in tree.body:
+        if not isinstance(one, (ast.Assign, ast.AnnAssign)) or one.value is None:
+            continue
+        targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+        if any(isinstance(target, ast.Name) and target.id == "FRAMEWORK" for target in targets):
+            try:
+                value = ast.literal_eval(one.value)
+            except ValueError:
+                value = None
+            if value not in _known():
+                raise NotAModel(f"{path!r} with FRAMEWORK = {value!r}", f"one of {known}")
+            return str(value)
+    raise NotAModel(f"{path!r} without FRAMEWORK", f'FRAMEWORK = "..", one of {known}')
+
+
+def _known() -> Any:
+    """The frameworks that run models of one's own."""
+    return [
+        name
+        for name in sorted(os.listdir(_FRAMEWORKS))
+        if os.path.isfile(os.path.join(_FRAMEWORKS, name, f"{DEFINITION}.py"))
+    ]

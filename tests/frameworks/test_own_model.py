@@ -1,0 +1,205 @@
+"""Models that users bring: the files of the documentation are what they are said to be, and a
+certificate finds what is wrong with one."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..bench import Bench
+from ..conftest import ROOT, build_environment
+from .comparing import BEFORE, beyond
+from .fork_server import ForkServer
+
+DOCUMENT = "docs/own-model.md"
+FRAMEWORKS = ("jax", "pytorch", "tensorflow")
+#: Of one started adapter for each of CASES, what the comparison with float64 finds.
+COMPARE = """
+import os
+from types import SimpleNamespace
+from harness.kind import Context, Subject
+from harness.measuring import float64_run
+from harness.request.own_model import facts
+errors, refused = {}, {}
+for path, mode, precision in CASES:
+    adapter = started(facts(path), mode, precision, COMPILER, batch=8)
+    subject = Subject(adapter.case, adapter.facts, {}, 1, None, 1)
+    report = SimpleNamespace(enter=print, fields={})
+    context = Context(subject, adapter.place, adapter, [], report)
+    key = f"{os.path.basename(path)}, {mode}, {precision}"
+    try:
+        errors[key] = [precision, float64_run.compare(context)]
+    except (Mismatch, Unsupported) as error:
+        refused[key] = str(error)
+answer(errors=errors, refused=refused)
+"""
+#: By framework and name of the file, what of that of the documentation is another in it.
+MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
+    "pytorch": {
+        "half.py": ("nn.ReLU(),", "Half(),"),
+        "gradient.py": ("nn.ReLU(),", "Doubled(),"),
+        "update.py": ("lr=1e-3", "lr=1e-3 if next(parameters).dtype == torch.float64 else 0"),
+        "random.py": ("nn.ReLU(),", "Noise(),"),
+        "named.py": ("nn.Linear(64, 10)", "nn.Linear(64, 10), Named()"),
+        "fewer.py": ("randn(batch_size", "randn(batch_size // 2"),
+    },
+    "jax": {"half.py": ('"hidden"])', '"hidden"]).astype("float16").astype(inputs.dtype)')},
+    "tensorflow": {"half.py": ("layers.BatchNormalization(),", "layers.Lambda(half),")},
+}
+#: Those of them that are not compared, and why.
+REFUSED = {
+    "random.py": "it draws random numbers",
+    "named.py": "the model returns dict; allowed: a tensor, or a tuple of them",
+    "fewer.py": "make was asked for 8 samples; its inputs have the shape (4, 32)",
+}
+#: What the files above name.
+MORE = {
+    "pytorch": """
+
+class Half(nn.Module):
+    def forward(self, x):
+        return torch.relu(x).half().to(x.dtype)
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return x
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * (1 if gradient.dtype == torch.float64 else 2)
+
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return Twice.apply(torch.relu(x))
+
+
+class Named(nn.Module):
+    def forward(self, x):
+        return {"logits": x}
+
+
+class Noise(nn.Module):
+    def forward(self, x):
+        return nn.functional.dropout(torch.relu(x), 0.5)
+""",
+    "tensorflow": """
+
+def half(x):
+    return tf.cast(tf.cast(x, tf.float16), x.dtype)
+""",
+}
+
+
+def example(framework: str) -> str:
+    """The file of the documentation for a framework."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / DOCUMENT).read_text(), re.DOTALL)
+    (found,) = [block for block in blocks if f'FRAMEWORK = "{framework}"' in block]
+    return found.replace("512", "64").replace("784", "32")
+
+
+def written(folder: Path, framework: str, name: str = "good.py", *change: str) -> str:
+    text = example(framework) + MORE.get(framework, "")
+    path = folder / name
+    path.write_text(text.replace(*change) if change else text)
+    assert not change or path.read_text() != text, f"{change[0]} is nowhere in {DOCUMENT}"
+    return str(path)
+
+
+@pytest.fixture(scope="module", params=FRAMEWORKS)
+def run(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ForkServer]:
+    python = build_environment(request.param)
+    with ForkServer(request.param, python, "", tmp_path_factory.mktemp("ranks")) as server:
+        yield server
+
+
+def compared(
+    run: ForkServer, cases: list[tuple[str, str, str]], ranks: int = 1
+) -> list[dict[str, Any]]:
+    before = BEFORE["pytorch"] if run.framework == "pytorch" else ""
+    script = before + COMPARE.replace("CASES", repr(cases))
+    compiler = {"jax": "jit"}.get(run.framework, "none")  # as its users have it
+    return run(script.replace("COMPILER", repr(compiler)), ranks)
+
+
+def test_a_file_as_short_as_is_said_is_certified_and_what_is_wrong_with_one_is_found(
+    run: ForkServer, tmp_path: Path
+) -> None:
+    framework = run.framework
+    assert len(example(framework).splitlines()) <= 25
+    good = written(tmp_path, framework)
+    cases = [(good, "train", "fp32"), (good, "inference", "fp32")]
+    cases += [] if framework == "jax" else [(good, "train", "amp")]
+    for name, change in MISTAKES[framework].items():
+        cases.append((written(tmp_path, framework, name, *change), "train", "fp32"))
+    (found,) = compared(run, cases)
+    refused = {name.partition(",")[0]: reason for name, reason in found["refused"].items()}
+    assert set(refused) == set(REFUSED if framework == "pytorch" else ())
+    assert all(REFUSED[name] in reason for name, reason in refused.items())
+    wrong = {name: beyond({name: errors}) for name, errors in found["errors"].items()}
+    assert not {name: own for name, own in wrong.items() if own and "good.py" in name}
+    quantities = {one["quantity"] for one in found["errors"]["good.py, train, fp32"][1]}
+    assert quantities >= {"float64 run", "outputs", "gradients", "loss", "first update"}
+    found_in = {name.partition(",")[0]: {one[1] for one in own} for name, own in wrong.items()}
+    assert "float64 run" in found_in["half.py"]
+    if framework == "pytorch":
+        assert found_in["gradient.py"] >= {"gradients", "gradients, total"}
+        assert found_in["update.py"] == {"first update", "first update, total"}
+
+
+@pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
+def test_two_devices_have_the_mean_of_their_gradients_and_batches_of_their_own(
+    run: ForkServer, tmp_path: Path
+) -> None:
+    if run.framework == "pytorch":
+        path = written(tmp_path, run.framework, "same.py", "torch.randn(", "torch.ones(")
+        text = Path(path).read_text()
+        Path(path).write_text(text.replace("torch.randint(10, ", "torch.ones(dtype=int, size="))
+        for found in compared(run, [(path, "train", "fp32")], ranks=2):
+            (reason,) = found["refused"].values()
+            assert "all 2 ranks made the same batch" in reason
+    else:  # where Keras divides the loss by the ranks, too
+        good = written(tmp_path, run.framework)
+        for found in compared(run, [(good, "train", "fp32")], ranks=2):
+            assert found["errors"]
+            assert not beyond(found["errors"])
+
+
+def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
+    python, framework = build_environment("pytorch"), ROOT / "scripts" / "frameworks" / "pytorch"
+    path = written(tmp_path, "pytorch")
+    bench = Bench(tmp_path, python)
+    record = bench.run(framework=framework, model=path, precision="amp").record
+    assert record["status"] == "ok", record["reason"]
+    content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    assert record["own_model"] == {"framework": "pytorch", "source": path, "sha256": content}
+    assert record["case"]["model"] == f"good@{content[:8]}"
+    assert record["samples"] == 4 * 5
+    assert record["metrics"]["throughput"]["unit"] == "samples/s"
+    assert record["ranks"][0]["trainable_parameters"] == 32 * 64 + 64 + 64 * 10 + 10
+    assert record["ranks"][0]["products"] == {"bfloat16": 2}
+    assert path in record["command"]
+    bench.output.unlink()
+    small = {"kind": "inference", "batch_per_device": 1, "warmup_steps": 1, "timed_steps": 1}
+    named = bench.run(framework=framework, model="torchvision:squeezenet1_1", **small).record
+    assert named["status"] == "ok", named["reason"]
+    assert named["case"]["model"] == named["own_model"]["source"] == "torchvision:squeezenet1_1"
+    assert named["ranks"][0]["trainable_parameters"] == 1_235_496
+    bench.output.unlink()
+    lacking = bench.run(framework=framework, model="timm:resnet18").record
+    assert (lacking["status"], lacking["case"]["model"]) == ("unsupported", "timm:resnet18")
+    assert lacking["reason"] == "timm is not installed in this environment"
+    bench.output.unlink()
+    other = bench.run(framework=framework.with_name("jax"), model=path).record
+    assert other["status"] == "unsupported"
+    assert "is a model of pytorch, not of jax" in other["reason"]
+    bench.assert_nothing_left()

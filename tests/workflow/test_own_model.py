@@ -1,0 +1,31 @@
+"""A model of the user's own, from the command line to the commands of what would be run."""
+
+from __future__ import annotations
+
+import re
+
+from .conftest import Project
+
+FILE = 'FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n'
+
+
+def test_a_file_is_measured_alone_and_certified_behind_its_runs(project: Project) -> None:
+    words = ("--cores", "all", "-n", "-p", "--config", "model=my model.py")
+    refused = project.run(*words)
+    assert refused.returncode
+    assert "allowed: a file whose name has letters, digits" in refused.stdout
+    (project.folder / "my_model.py").write_text(FILE)
+    dry = project.run(*words[:-1], "model=my_model.py")
+    assert dry.returncode == 0, dry.stdout
+    commands = [line for line in dry.stdout.splitlines() if "/harness " in line]
+    kinds = {
+        kind: [one for one in commands if f"--kind {kind} " in one]
+        for kind in ("train", "inference", "parity", "peak")
+    }
+    assert [len(some) for some in kinds.values()] == [2, 2, 2, 1], dry.stdout
+    assert all("--model my_model.py " in one for one in commands)
+    assert all("/frameworks/pytorch " in one for one in commands)
+    for one in kinds["parity"]:
+        assert "'scale=own float64 run'" in one
+        assert "reference=" not in one
+    assert not re.search(r"rule reference|frameworks/toy", dry.stdout)

@@ -1,0 +1,108 @@
+"""A model that the user brings, in the place of all models of a suite: a Python file, or a name in
+a library of models. The harness says what it is, in a process of its own: it is parsed, not run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from .catalog import Catalog
+from .kinds import INDEPENDENT
+from .validation import ConfigError, NotAllowed
+
+if TYPE_CHECKING:
+    from .suite import Axes, Suite
+
+#: The scale of its certificates: it is compared with its own run in float64, and no other.
+SCALE = "own float64 run"
+
+
+@dataclass(frozen=True)
+class OwnModel:
+    """``source``: as it was given. ``facts``: as those of ``scripts/models``; ``own`` in them has
+    framework and content."""
+
+    source: str
+    facts: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.facts["name"])
+
+    @property
+    def framework(self) -> str:
+        return str(self.facts["own"]["framework"])
+
+    @property
+    def library(self) -> str:
+        """That which it is a name in; "" for a file."""
+        return "" if self.facts["own"]["sha256"] else self.source.partition(":")[0]
+
+    def among(self, catalog: Catalog) -> Catalog:
+        """The catalog with it."""
+        return replace(catalog, models={**catalog.models, self.name: dict(self.facts)})
+
+    def alone(self, suite: Suite) -> Suite:
+        """The suite with it in the place of all models and frameworks: its axes, and of other kinds
+        of measurement the control of scaling. Raises ConfigError for a suite without axes, or with
+        a variant for another source of the project's models."""
+        if suite.axes is None:
+            raise ConfigError(
+                f"{suite.path}: axes: found none; allowed with model={self.source}: a suite with "
+                "axes"
+            )
+        for name, variant in suite.variants.items():
+            if variant.source:
+                raise ConfigError(
+                    f"{suite.path}: variants.{name}.source: found {variant.source!r}; allowed with "
+                    f"model={self.source}: none, which only the project's own models have"
+                )
+        control = suite.measurements.get(INDEPENDENT)
+        measurements = {}
+        if control:
+            axes = {**control.axes, **self._names}
+            measurements = {INDEPENDENT: replace(control, axes=axes)}
+        return suite.model_copy(
+            update={
+                "axes": {**self._in(suite.axes), **self._names},
+                "include": [self._in(block) for block in suite.include if self._is_in(block)],
+                "exclude": [one for one in suite.exclude if "model" not in one],
+                "measurements": measurements,
+                "own_model": self.name,
+            }
+        )
+
+    def _is_in(self, block: Axes) -> bool:
+        return self.framework in block.get("framework", [self.framework])
+
+    @property
+    def _names(self) -> Axes:
+        return {"framework": [self.framework], "model": [self.name]}
+
+    def _in(self, block: Axes) -> Axes:
+        """A block of axes with it. Where each model has batches of its own, it has those of all."""
+        return {axis: self._names.get(axis, _of_any_model(one)) for axis, one in block.items()}
+
+
+def _of_any_model(values: Any) -> Any:
+    if not isinstance(values, dict):
+        return values
+    return list(dict.fromkeys(value for some in values.values() for value in some))
+
+
+def own_model(source: str, catalog: Catalog) -> OwnModel:
+    """What the harness says of it. Raises :class:`NotAllowed` for what is none."""
+    if source in catalog.models:
+        raise NotAllowed(
+            f"a model of your own; for one of the project's: models={source}", repr(source)
+        )
+    command = [sys.executable, str(catalog.root / "scripts" / "harness" / "describe_model.py")]
+    asked = subprocess.run([*command, source], capture_output=True, text=True, check=True)
+    about: dict[str, Any] = json.loads(asked.stdout)
+    if "found" in about:
+        raise NotAllowed(about["allowed"], about["found"])
+    return OwnModel(source, about)
