@@ -23,7 +23,8 @@ from reference.weights import draw
 RANKS = 2
 
 #: A value nearer than this to zero, where the derivative of a ReLU jumps, may be on the other side
-#: in float32, and with it a part of the gradient. Batches are drawn until none has one.
+#: in float32, and with it a part of the gradient; so may a token that is sampled. Batches are drawn
+#: until none has one.
 NEAREST = 3e-6
 ATTEMPTS, OTHER_SEED = 20, 1_000_003
 
@@ -91,6 +92,8 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
             make_batch(facts["inputs"], size, sequence_length, seed + attempt * OTHER_SEED, rank)
             for rank in range(RANKS)
         ]
+        if hasattr(model, "decided"):
+            batches = [model.decided(exact, batch, hyper) for batch in batches]
         Jumps.nearest = math.inf
         outputs = _outputs(model, exact, batches, hyper)
         if Jumps.nearest > NEAREST:

@@ -22,7 +22,8 @@ class Products:
 
 
 class Jumps:
-    """How near to the jump of its derivative any ReLU came in a forward pass since the start."""
+    """How near to the jump of its derivative any ReLU came in a forward pass since the start, or
+    the score of a sampled token to that of another."""
 
     nearest = math.inf
 
