@@ -121,13 +121,13 @@ def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> 
 def decided(
     weights: dict[str, Array], batch: dict[str, Any], hyper: dict[str, Any]
 ) -> dict[str, Any]:
-    """The batch, changed so that it shows mistakes and rounding shows none: of the masked
-    positions every third is masked and its token the sampled one, which is no replacement, and
-    every third is left as it is; where another token comes near to the sampled one, its noise
-    becomes LEAD less."""
-    batch = {**batch, **{name: batch[name].copy() for name in ("mask_draws", "token_ids")}}
-    batch["mask_draws"].flat[::3] = 0
-    batch["mask_draws"].flat[1::3] = 99
+    """The batch, changed so that no rounding changes a sample and a mistake does: where another
+    token comes near to the sampled one, its noise becomes LEAD less; every third masked position
+    has the sampled token, which is no replacement then; of the others, every second keeps its token
+    by the smallest draw that does."""
+    third = numpy.arange(batch["mask_draws"].size).reshape(batch["mask_draws"].shape) % 3
+    kept = numpy.where(third == 2, hyper["masked_percent"], batch["mask_draws"])
+    batch = {**batch, "mask_draws": numpy.where(third == 0, 0, kept)}
     words, draws = forward(weights, batch, hyper, False)[1], batch["sampling_draws"]
     noisy = words + noise(draws)
     sampled = noisy.argmax(axis=-1)
@@ -135,7 +135,6 @@ def decided(
     numpy.put_along_axis(near, sampled[..., None], False, axis=-1)
     less = ((draws + 0.5) / DRAWS) ** math.exp(LEAD) * DRAWS
     batch["sampling_draws"] = numpy.where(near, less.astype(draws.dtype), draws)
-    same = numpy.arange(sampled.size).reshape(sampled.shape) % 3 == 0
-    tokens = numpy.where(same, sampled, originals(batch))
+    tokens = numpy.where(third == 0, sampled, originals(batch))
     batch["token_ids"] = replaced(batch["token_ids"], batch["masked_positions"], tokens)
     return batch

@@ -10,18 +10,19 @@ from reference import compute
 from ..conftest import ROOT
 from .models import SEQUENCE, definition_of, facts_of
 
-DECODERS = {
-    path.stem: facts
-    for path in sorted(ROOT.glob("scripts/models/*.json"))
-    if (facts := model_facts(path)).get("definition") == "decoder"
+MODELS = {path.stem: model_facts(path) for path in sorted(ROOT.glob("scripts/models/*.json"))}
+DECODERS = {model: facts for model, facts in MODELS.items() if facts.get("definition") == "decoder"}
+ENCODERS = {
+    model: facts
+    for model, facts in MODELS.items()
+    if facts.get("definition") in ("bert", "electra")
 }
 
-#: Learned positions, rotary ones with a tied head, and with a head of its own; SuperBench's heads;
-#: two encoders that see the same embeddings.
-COMPARED = (
-    *("gpt2_small", "llama_1b", "llama_8b"),
-    *("superbench_gpt2_small", "superbench_bert_base", "electra_base"),
-)
+#: Those that generate text: learned positions, rotary ones with a tied head, and with a head of
+#: its own.
+CAUSAL = ("gpt2_small", "llama_1b", "llama_8b")
+#: These, SuperBench's heads, and two encoders that see the same embeddings.
+COMPARED = (*CAUSAL, "superbench_gpt2_small", "superbench_bert_base", "electra_base")
 
 
 def write_decoder_references(folder: Path) -> None:
