@@ -17,7 +17,7 @@ from reference import compute, electra
 from reference.operations import Jumps
 
 from ..conftest import ROOT
-from .comparing import BEFORE, beyond
+from .comparing import BEFORE, Errors, beyond
 from .fork_server import ForkServer
 from .models import SEQUENCE, facts_of, reference_module, trained_parameters
 from .transformers import ENCODERS
@@ -136,15 +136,17 @@ def test_neither_noise_nor_logits_alone_decide_what_is_sampled(batches: Any) -> 
         assert (alone.argmax(axis=-1) != sampled).any()
 
 
+PYTORCH = ROOT / "scripts/frameworks/pytorch"
+
 COMPARE = """
 import json
 from harness.kinds.parity import Comparison, compare
 load = load_adapter
-load_adapter = lambda folder: load(MISTAKEN)
+load_adapter = lambda folder: load(ADAPTER)
 with open(FOLDER + "/facts.json") as file:
     facts = json.load(file)
 reference = Comparison(FOLDER)
-adapter = started(facts)
+adapter = started(facts, precision=PRECISION)
 adapter.build(dict(reference.arrays("batch-0")))
 answer(errors=compare(adapter, reference, print))
 """
@@ -202,17 +204,30 @@ def run(pytorch_python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield server
 
 
+def compared(run: ForkServer, reference: Path, adapter: Path, precision: str = "fp32") -> Errors:
+    names = {"FOLDER": str(reference), "ADAPTER": str(adapter), "PRECISION": precision}
+    given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
+    (found,) = run(f"{given}\n{BEFORE['pytorch']}\n{COMPARE}")
+    return {reference.name: (precision, found["errors"])}
+
+
+@pytest.mark.parametrize("precision", ["amp", "bf16", "fp16"])
+def test_a_half_precision_samples_the_same(
+    run: ForkServer, decoder_references: Path, precision: str
+) -> None:
+    """One token more or less replaced would be a tenth of the outputs and more."""
+    assert not beyond(compared(run, decoder_references / "electra_base", PYTORCH, precision))
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_found(
     run: ForkServer, decoder_references: Path, tmp_path: Path, mistake: str
 ) -> None:
     model, file, right, wrong = MISTAKES[mistake]
     adapter = tmp_path / "pytorch"
-    shutil.copytree(ROOT / "scripts/frameworks/pytorch", adapter)
+    shutil.copytree(PYTORCH, adapter)
     text = (adapter / file).read_text()
     assert right in text, f"the mistake cannot be planted: {file} has no {right!r}"
     (adapter / file).write_text(text.replace(right, wrong))
-    names = {"FOLDER": str(decoder_references / model), "MISTAKEN": str(adapter)}
-    given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-    (found,) = run(f"{given}\n{BEFORE['pytorch']}\n{COMPARE}")
-    assert beyond({mistake: ("fp32", found["errors"])}), f"not found by {found['errors']}"
+    errors = compared(run, decoder_references / model, adapter)
+    assert beyond(errors), f"not found by {errors}"
