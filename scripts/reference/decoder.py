@@ -62,7 +62,9 @@ def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
         linear(f"{name}.feed_forward.down", inner, hidden)
     norm("norm")
     if not hyper["tied"]:
-        linear("head", hidden, hyper.get("classes", hyper["vocabulary"]))
+        # of classes small: the gradient of a single position is large
+        share = 0.2 if "classes" in hyper else 1.0
+        linear("head", hidden, hyper.get("classes", hyper["vocabulary"]), share)
     return found
 
 

@@ -15,7 +15,6 @@ from harness.adapter import (
     Numerics,
     Product,
     StepBreakdown,
-    Unsupported,
     Variable,
     zeros,
 )
@@ -220,8 +219,7 @@ class JaxAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
 
     def make_cache(self, new_tokens: int) -> None:
         definition = self._definition
-        if not hasattr(definition, "following"):
-            raise Unsupported(f"{self.case.model} does not generate text")
+        self.to_generate_with(definition, "following")
         self._generator = self._generation.Generator(
             definition,
             definition.model(self.facts),

@@ -22,7 +22,6 @@ from harness.adapter import (
     Numerics,
     Product,
     StepBreakdown,
-    Unsupported,
     Variable,
 )
 from harness.parts import Part, nested
@@ -247,8 +246,7 @@ class TensorFlowAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown
 
     def make_cache(self, new_tokens: int) -> None:
         definition = self._definition
-        if not hasattr(definition, "following"):
-            raise Unsupported(f"{self.case.model} does not generate text")
+        self.to_generate_with(definition, "following")
         prompts, xla = definition.inputs(self._batch), self.case.compiler == "xla"
         self._generator = self._generation.Generator(
             definition, self._model, self.facts, prompts, new_tokens, xla

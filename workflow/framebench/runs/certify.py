@@ -13,7 +13,7 @@ from ..cases.matrix import Case
 from ..config.catalog import Catalog, model_facts
 from ..files.attempt_names import attempt_name
 from ..machine.identities import Identity, is_here
-from ..plan.planning import Plan, duration, request, software, variables
+from ..plan.planning import Plan, arm_settings, duration, request, software, variables
 from ..records import parity
 from ..records.parity import FULL, SMALL
 from ..records.record_files import machine_of, read
@@ -29,7 +29,8 @@ class Comparison(NamedTuple):
     """One framework computing one thing. ``devices`` are 1 or 2: more prove nothing else.
     ``dropout``: with the model's dropout, only whether that acts. ``software``: the name of what it
     runs in; ``variables``: what the ranks are given; ``arm``: of the A/B test that has either for
-    itself, else "". ``scale``: of the model, see :class:`framebench.records.parity.Certificate`."""
+    itself, else "". ``scale``: of the model, see :class:`framebench.records.parity.Certificate`.
+    ``source``: whose code the model is, None for ours."""
 
     framework: str
     model: str
@@ -43,6 +44,7 @@ class Comparison(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
     arm: str = ""
     scale: str = FULL
+    source: str | None = None
 
     @property
     def reference(self) -> str:
@@ -80,6 +82,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
             False,
             *_of_arm(plan, case),
             scale_of(catalog.models[case.model]),
+            _source(plan, case),
         )
         add(one)
         if case.mode == "train":
@@ -108,11 +111,12 @@ def missing(results: Path, named: Mapping[str, Comparison]) -> dict[str, Compari
 
 def small(plan: Plan, catalog: Catalog, full: Mapping[str, Comparison]) -> dict[str, Comparison]:
     """The comparisons of small models that stand for those of ``full`` that were not made, with
-    their names as :func:`names` has them: of all models whose facts say how to make them small."""
+    their names as :func:`names` has them: of all models whose facts say how to make them small, but
+    those of others' code, which is of one size."""
     made_small = [
         one._replace(scale=SMALL)
         for name, one in missing(plan.settings.results, full).items()
-        if SMALL in catalog.models[one.model]["parity"]
+        if SMALL in catalog.models[one.model]["parity"] and not one.source
     ]
     return names(plan, catalog, made_small)
 
@@ -131,7 +135,13 @@ def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], s
     suite = plan.settings.suite
     given = variables(case, suite, plan.place.accelerator)
     name, own = software(case, suite), tuple(sorted(given.items()))
-    return name, own, case.variant if own or name != case.framework else ""
+    usual = name == case.framework and not own and not _source(plan, case)
+    return name, own, "" if usual else case.variant
+
+
+def _source(plan: Plan, case: Case) -> str | None:
+    source: str | None = arm_settings(case, plan.settings.suite).get("source")
+    return source
 
 
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
@@ -164,9 +174,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
     found = {}
     for one in wanted:
         asked = request(one.software, plan.settings, plan.place, plan.software)
-        # The names of those that there were before small ones are what they were.
-        what = one[:-1] if one.scale == FULL else one
-        about = [what, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+        about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
         kind += "-dropout" if one.dropout else ""
         kind += f"-{one.arm}" if one.arm else ""
@@ -190,6 +198,7 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "compiler": one.compiler,
         "sequence-length": one.sequence_length,
         "variant": one.arm or None,
+        "source": one.source,
         **common(plan, plan.settings.time_limit),
     }
     parameters = {"mode": one.mode, "scale": one.scale, "reference": reference}
