@@ -1,5 +1,6 @@
-"""BERT-base pre-training in float64 (Devlin et al. 2018, arXiv:1810.04805): masked language model
-and next sentence, exact GELU, normalisation behind each residual, tied embeddings."""
+"""BERT in float64 (Devlin et al. 2018, arXiv:1810.04805): exact GELU, normalisation behind each
+residual. Its pre-training, masked language model and next sentence with tied embeddings; or, with
+``classes`` in the facts, SuperBench's linear head of so many on what is pooled."""
 
 from __future__ import annotations
 
@@ -11,58 +12,91 @@ import autograd.numpy as np
 from reference.operations import Array, cross_entropy, dense, gelu, layer_norm, product, softmax
 from reference.weights import Drawn, trainable
 
+Dropout = Callable[[tuple[int, ...]], Any]
+
+
+def linear(name: str, cin: int, cout: int, size: float = 1.0) -> dict[str, Drawn]:
+    weight = trainable((cin, cout), size * cin**-0.5)
+    return {f"{name}.weight": weight, f"{name}.bias": trainable((cout,), 0.1)}
+
+
+def norm(name: str, size: int, mean: float = 1.0) -> dict[str, Drawn]:
+    weight = trainable((size,), 0.1 * mean, mean)
+    return {f"{name}.weight": weight, f"{name}.bias": trainable((size,), 0.1)}
+
+
+def embeddings(hyper: dict[str, Any]) -> dict[str, Drawn]:
+    """Small, so that the epsilon of the normalisation behind them matters."""
+    tables = (("token", "vocabulary"), ("position", "positions"), ("segment", "segments"))
+    found = {
+        f"embeddings.{kind}.weight": trainable((hyper[rows], hyper["hidden"]), 0.05)
+        for kind, rows in tables
+    }
+    return {**found, **norm("embeddings.norm", hyper["hidden"])}
+
+
+def layers(hyper: dict[str, Any], prefix: str = "") -> dict[str, Drawn]:
+    hidden, inner = hyper["hidden"], hyper["intermediate"]
+    found: dict[str, Drawn] = {}
+    for name in (f"{prefix}layers.{layer}" for layer in range(hyper["layers"])):
+        # Attention that is sharp and adds little: what it mixes must not become the same for all
+        # positions, or the gradients of queries and keys would vanish.
+        for projection, size in (("query", 1.5), ("key", 1.5), ("value", 1.0), ("output", 0.4)):
+            found.update(linear(f"{name}.attention.{projection}", hidden, hidden, size))
+        found.update(norm(f"{name}.attention_norm", hidden))
+        found.update(linear(f"{name}.intermediate", hidden, inner))
+        found.update(linear(f"{name}.output", inner, hidden))
+        found.update(norm(f"{name}.output_norm", hidden))
+    return found
+
 
 def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
     """Every parameter, and how its value for the comparison is drawn."""
     hyper = facts["hyperparameters"]
-    hidden, inner = hyper["hidden"], hyper["intermediate"]
-    found: dict[str, Drawn] = {}
-
-    def linear(name: str, cin: int, cout: int, size: float = 1.0) -> None:
-        found[f"{name}.weight"] = trainable((cin, cout), size * cin**-0.5)
-        found[f"{name}.bias"] = trainable((cout,), 0.1)
-
-    def norm(name: str) -> None:
-        found[f"{name}.weight"] = trainable((hidden,), 0.1, 1.0)
-        found[f"{name}.bias"] = trainable((hidden,), 0.1)
-
-    for kind, rows in (("token", "vocabulary"), ("position", "positions"), ("segment", "segments")):
-        # small, so that the epsilon of the normalisation behind them matters
-        found[f"embeddings.{kind}.weight"] = trainable((hyper[rows], hidden), 0.05)
-    norm("embeddings.norm")
-    for layer in range(hyper["layers"]):
-        # Attention that is sharp and adds little: what it mixes must not become the same for all
-        # positions, or the gradients of queries and keys would vanish.
-        for projection, size in (("query", 1.5), ("key", 1.5), ("value", 1.0), ("output", 0.4)):
-            linear(f"layers.{layer}.attention.{projection}", hidden, hidden, size)
-        norm(f"layers.{layer}.attention_norm")
-        linear(f"layers.{layer}.intermediate", hidden, inner)
-        linear(f"layers.{layer}.output", inner, hidden)
-        norm(f"layers.{layer}.output_norm")
-    linear("transform", hidden, hidden)
-    norm("transform_norm")
-    found["decoder_bias"] = trainable((hyper["vocabulary"],), 0.1)
-    linear("pooler", hidden, hidden)
-    linear("next_sentence", hidden, 2)
-    return found
+    hidden = hyper["hidden"]
+    body = {**embeddings(hyper), **layers(hyper), **linear("pooler", hidden, hidden)}
+    if "classes" in hyper:
+        return {**body, **linear("classifier", hidden, hyper["classes"])}
+    return {
+        **body,
+        **linear("transform", hidden, hidden),
+        **norm("transform_norm", hidden),
+        "decoder_bias": trainable((hyper["vocabulary"],), 0.1),
+        **linear("next_sentence", hidden, 2),
+    }
 
 
-def forward(
+def dropping(training: bool, dropout: Dropout | None) -> Callable[[Array], Array]:
+    """What drops from an array. ``dropout`` gives factors of a shape, 0 or 1 / (1 - rate)."""
+    if dropout is None or not training:
+        return lambda x: x
+    return lambda x: x * dropout(x.shape)
+
+
+def embedded(
+    token_ids: Array,
     weights: dict[str, Array],
     batch: dict[str, Any],
     hyper: dict[str, Any],
-    training: bool,
-    dropout: Callable[[tuple[int, ...]], Any] | None = None,
-) -> list[Array]:
-    """Logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2). ``dropout`` gives factors of a shape, 0 or 1 / (1 - rate); None: no dropout."""
+    drop: Callable[[Array], Array],
+) -> Array:
+    """(batch, sequence) -> (batch, sequence, hidden)."""
+    x = weights["embeddings.token.weight"][token_ids]
+    x = x + weights["embeddings.segment.weight"][batch["segment_ids"]]
+    x = x + weights["embeddings.position.weight"][: x.shape[1]]
+    return drop(layer_norm(x, weights, "embeddings.norm", hyper["layer_norm_epsilon"]))
+
+
+def encoded(
+    x: Array,
+    weights: dict[str, Array],
+    batch: dict[str, Any],
+    hyper: dict[str, Any],
+    drop: Callable[[Array], Array],
+    prefix: str = "",
+) -> Array:
+    """(batch, sequence, hidden) behind the last layer."""
     epsilon, heads = hyper["layer_norm_epsilon"], hyper["heads"]
-
-    def drop(x: Array) -> Array:
-        return x if dropout is None or not training else x * dropout(x.shape)
-
-    def norm(x: Array, name: str) -> Array:
-        return layer_norm(x, weights, name, epsilon)
 
     def attention(x: Array, name: str) -> Array:
         query, key, value = (
@@ -77,24 +111,51 @@ def forward(
         context = np.reshape(np.swapaxes(context, 1, 2), x.shape)
         return drop(dense(context, weights, f"{name}.output"))
 
-    tokens = weights["embeddings.token.weight"]
-    x = tokens[batch["token_ids"]] + weights["embeddings.segment.weight"][batch["segment_ids"]]
-    x = x + weights["embeddings.position.weight"][: x.shape[1]]
-    x = drop(norm(x, "embeddings.norm"))
-    for layer in range(hyper["layers"]):
-        name = f"layers.{layer}"
-        x = norm(x + attention(x, f"{name}.attention"), f"{name}.attention_norm")
+    for name in (f"{prefix}layers.{layer}" for layer in range(hyper["layers"])):
+        x = x + attention(x, f"{name}.attention")
+        x = layer_norm(x, weights, f"{name}.attention_norm", epsilon)
         inner = gelu(dense(x, weights, f"{name}.intermediate"))
-        x = norm(x + drop(dense(inner, weights, f"{name}.output")), f"{name}.output_norm")
-    masked = x[np.arange(len(x))[:, None], batch["masked_positions"]]
-    masked = norm(gelu(dense(masked, weights, "transform")), "transform_norm")
+        x = x + drop(dense(inner, weights, f"{name}.output"))
+        x = layer_norm(x, weights, f"{name}.output_norm", epsilon)
+    return x
+
+
+def words_of(
+    x: Array, weights: dict[str, Array], hyper: dict[str, Any], positions: Array, prefix: str = ""
+) -> Array:
+    """Logits (batch, predictions, vocabulary) of masked ``positions``, by the token embedding."""
+    masked = x[np.arange(len(x))[:, None], positions]
+    masked = gelu(dense(masked, weights, f"{prefix}transform"))
+    epsilon = hyper["layer_norm_epsilon"]
+    masked = layer_norm(masked, weights, f"{prefix}transform_norm", epsilon)
     rows = np.reshape(masked, (-1, masked.shape[-1]))
-    words = product(rows, np.transpose(tokens)) + weights["decoder_bias"]
-    words = np.reshape(words, (*masked.shape[:2], -1))
-    return [words, dense(np.tanh(dense(x[:, 0], weights, "pooler")), weights, "next_sentence")]
+    words = product(rows, np.transpose(weights["embeddings.token.weight"]))
+    words = words + weights[f"{prefix}decoder_bias"]
+    return np.reshape(words, (*masked.shape[:2], -1))
+
+
+def forward(
+    weights: dict[str, Array],
+    batch: dict[str, Any],
+    hyper: dict[str, Any],
+    training: bool,
+    dropout: Dropout | None = None,
+) -> list[Array]:
+    """Logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
+    (batch, 2); or those of the classes alone. ``dropout``: None is none."""
+    drop = dropping(training, dropout)
+    x = embedded(batch["token_ids"], weights, batch, hyper, drop)
+    x = encoded(x, weights, batch, hyper, drop)
+    pooled = np.tanh(dense(x[:, 0], weights, "pooler"))
+    if "classes" in hyper:
+        return [dense(pooled, weights, "classifier")]
+    words = words_of(x, weights, hyper, batch["masked_positions"])
+    return [words, dense(pooled, weights, "next_sentence")]
 
 
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
+    if "classes" in hyper:
+        return cross_entropy(outputs[0], batch["labels"])
     words, next_sentence = outputs
     masked = cross_entropy(words, batch["masked_labels"])
     return masked + cross_entropy(next_sentence, batch["next_sentence_labels"])

@@ -22,8 +22,8 @@ from reference.weights import draw
 
 RANKS = 2
 
-#: Batches are drawn until none has a value near to where a derivative jumps; of images, a few
-#: pixels.
+#: Batches are drawn until none has a value near to where a derivative jumps, or a token that is
+#: sampled to another; of images, a few pixels.
 ATTEMPTS, OTHER_SEED = 20, 1_000_003
 
 Arrays = dict[str, Any]
@@ -90,6 +90,8 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
             make_batch(facts["inputs"], size, sequence_length, seed + attempt * OTHER_SEED, rank)
             for rank in range(RANKS)
         ]
+        if hasattr(model, "decided"):
+            batches = [model.decided(exact, batch, hyper) for batch in batches]
         outputs = _decided(model, exact, batches, hyper)
         if outputs:
             break

@@ -1,7 +1,9 @@
 """Causal language models in float64: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
 arXiv:2302.13971; grouped queries as in Llama 3, arXiv:2407.21783). Normalisation in front of each
 residual. What tells them apart stands in the facts: ``norm`` (``layer`` or ``rms``), ``position``
-(``learned`` or ``rotary``), ``activation`` (``gelu_tanh`` or ``swiglu``), ``bias``, ``tied``."""
+(``learned`` or ``rotary``), ``activation`` (``gelu_tanh`` or ``swiglu``), ``bias``, ``tied``. One
+with ``classes`` is SuperBench's GPT-2: a linear head of so many on every position, of which the
+loss sees the last."""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
         linear(f"{name}.feed_forward.down", inner, hidden)
     norm("norm")
     if not hyper["tied"]:
-        found["head.weight"] = trainable((hidden, hyper["vocabulary"]), hidden**-0.5)
+        # of classes small: the gradient of a single position is large
+        share = 0.2 if "classes" in hyper else 1.0
+        linear("head", hidden, hyper.get("classes", hyper["vocabulary"]), share)
     return found
 
 
@@ -71,7 +75,7 @@ def forward(
     training: bool,
     dropout: Callable[[tuple[int, ...]], Any] | None = None,
 ) -> list[Array]:
-    """Logits (batch, sequence, vocabulary). ``dropout`` gives factors of a shape, 0 or
+    """Logits (batch, sequence, vocabulary or classes). ``dropout`` gives factors of a shape, 0 or
     1 / (1 - rate); None: no dropout."""
     heads, groups = hyper["heads"], hyper["key_value_heads"]
     tokens = batch["token_ids"]
@@ -124,13 +128,16 @@ def forward(
         name = f"layers.{layer}"
         x = x + attention(norm(x, f"{name}.attention_norm"), f"{name}.attention")
         x = x + feed_forward(norm(x, f"{name}.feed_forward_norm"), f"{name}.feed_forward")
-    head = np.transpose(embeddings) if hyper["tied"] else weights["head.weight"]
-    words = product(np.reshape(norm(x, "norm"), (-1, x.shape[-1])), head)
+    x = norm(x, "norm")
+    if not hyper["tied"]:
+        return [linear(x, "head")]
+    words = product(np.reshape(x, (-1, x.shape[-1])), np.transpose(embeddings))
     return [np.reshape(words, (*x.shape[:2], -1))]
 
 
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
-    return cross_entropy(outputs[0], batch["labels"])
+    logits = outputs[0][:, -1] if "classes" in hyper else outputs[0]
+    return cross_entropy(logits, batch["labels"])
 
 
 def continued(

@@ -32,9 +32,9 @@ TIE = 5e-7
 
 class Jumps:
     """Where gradients may jump in float32, in all forward passes since the lists were cleared: how
-    near to zero any ReLU came that is of no image, and of images the number and the place, as a
-    share of height and width, where a ReLU came within NEAREST or a max pool had its two largest
-    values within TIE."""
+    near to zero any ReLU came that is of no image, or the score of a sampled token to that of
+    another; and of images the number and the place, as a share of height and width, where a ReLU
+    came within NEAREST or a max pool had its two largest values within TIE."""
 
     nearest = math.inf
     places: ClassVar[list[tuple[int, float, float]]] = []

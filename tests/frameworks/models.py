@@ -30,7 +30,7 @@ def definition_of(model: str) -> str:
 
 NAMES = sorted(path.name[: -len(".json")] for path in ROOT.glob("scripts/models/*.json"))
 #: Definitions that have tests of their own, with fewer processes; BLOCKS stands for all CNNs.
-SHARED = ("cnn", "decoder", "superbench_lstm")
+SHARED = ("cnn", "decoder", "electra", "superbench_lstm")
 #: One of each other definition.
 MODELS = sorted(
     {definition_of(name): name for name in reversed(NAMES)}[definition]

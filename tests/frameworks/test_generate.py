@@ -17,7 +17,7 @@ from ..bench import Bench
 from ..conftest import ROOT, build_environment
 from .comparing import BEFORE
 from .fork_server import ForkServer
-from .transformers import COMPARED
+from .transformers import CAUSAL
 
 #: With the compiler that they generate with.
 FRAMEWORKS = {"pytorch": "none", "jax": "jit", "tensorflow": "none", "paddle": "none"}
@@ -91,7 +91,7 @@ def found(
     with_mistake(framework, folder)
     names = {
         "FOLDER": str(decoder_references),
-        "MODELS": COMPARED,
+        "MODELS": CAUSAL,
         "TOKENS": TOKENS,
         "HALF": framework in AMP,
         "MISTAKEN": str(folder),
@@ -106,7 +106,7 @@ def found(
 def expected(decoder_references: Path) -> dict[str, list[list[int]]]:
     """The tokens of the reference, by model."""
     tokens = {}
-    for model in COMPARED:
+    for model in CAUSAL:
         folder = decoder_references / model
         facts = json.loads((folder / "facts.json").read_text())
         kept = np.load(folder / "weights.npz")
@@ -116,7 +116,7 @@ def expected(decoder_references: Path) -> dict[str, list[list[int]]]:
     return tokens
 
 
-@pytest.mark.parametrize("model", COMPARED)
+@pytest.mark.parametrize("model", CAUSAL)
 def test_the_tokens_are_those_of_the_reference(
     found: dict[str, Any], expected: dict[str, list[list[int]]], model: str
 ) -> None:
@@ -125,7 +125,7 @@ def test_the_tokens_are_those_of_the_reference(
 
 
 def test_what_a_cache_changes_is_rounding_or_a_mistake(found: dict[str, Any]) -> None:
-    assert max(found[model]["cache_error"] for model in COMPARED) < ROUNDING / 10
+    assert max(found[model]["cache_error"] for model in CAUSAL) < ROUNDING / 10
     if found["amp"]:
         assert found["amp"]["cache_error"] < HALF_ROUNDING
     assert found["mistaken"]["cache_error"] > HALF_ROUNDING
@@ -134,6 +134,8 @@ def test_what_a_cache_changes_is_rounding_or_a_mistake(found: dict[str, Any]) ->
 def test_a_model_that_is_not_causal_generates_nothing(found: dict[str, Any]) -> None:
     assert found["refused"] == "bert_base does not generate text"
 
+
+CLASSIFIER = ROOT / "scripts/models/superbench_gpt2_small.json"
 
 #: XLA writes down each program that it compiles.
 COMPILED = """
@@ -230,6 +232,7 @@ def test_a_run_whose_cache_changes_what_is_computed_fails(
     [
         ({"sequence_length": 1020}, "has 1024 positions: fewer than 1020 of the prompt and 5 new"),
         ({"compiler": "inductor"}, "generation is not compiled by inductor"),
+        ({"model": CLASSIFIER}, "superbench_gpt2_small does not generate text: it has 100 classes"),
         ({"sequence_length": None, **TOY}, "toy does not generate text"),
     ],
 )

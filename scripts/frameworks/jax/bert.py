@@ -1,9 +1,10 @@
-"""BERT-base pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code."""
+"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
+with ``classes`` has SuperBench's head instead."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,8 @@ from .layers import Arrays, attention, cross_entropy, dense, dropout, keys, laye
 
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
 
+Keys = Iterator[Optional[Array]]
+
 
 def model(facts: Dict[str, Any]) -> Dict[str, Any]:
     """What the functions below need to know."""
@@ -21,40 +24,62 @@ def model(facts: Dict[str, Any]) -> Dict[str, Any]:
     return hyper
 
 
+class Drawing:
+    """Weights and embeddings normal with the authors' deviation, biases zero, by their names."""
+
+    def __init__(self, hyper: Dict[str, Any], random: np.random.Generator) -> None:
+        self._hyper, self._random = hyper, random
+        self.drawn: Dict[str, np.ndarray] = {}
+
+    def weight(self, name: str, *shape: int) -> None:
+        deviation = np.float32(self._hyper["initializer_range"])
+        drawn = self._random.standard_normal(shape, np.float32) * deviation
+        self.drawn[f"{name}.weight"] = drawn
+
+    def linear(self, name: str, inputs: int, outputs: int) -> None:
+        self.weight(name, inputs, outputs)
+        self.drawn[f"{name}.bias"] = np.zeros(outputs, np.float32)
+
+    def norm(self, name: str, size: int) -> None:
+        self.drawn[f"{name}.weight"] = np.ones(size, np.float32)
+        self.drawn[f"{name}.bias"] = np.zeros(size, np.float32)
+
+    def embeddings(self) -> None:
+        tables = (("token", "vocabulary"), ("position", "positions"), ("segment", "segments"))
+        for name, rows in tables:
+            self.weight(f"embeddings.{name}", self._hyper[rows], self._hyper["hidden"])
+        self.norm("embeddings.norm", self._hyper["hidden"])
+
+    def layers(self, hyper: Dict[str, Any], prefix: str = "") -> None:
+        hidden, inner = hyper["hidden"], hyper["intermediate"]
+        for layer in (f"{prefix}layers.{number}" for number in range(hyper["layers"])):
+            for name in ("query", "key", "value", "output"):
+                self.linear(f"{layer}.attention.{name}", hidden, hidden)
+            self.norm(f"{layer}.attention_norm", hidden)
+            self.linear(f"{layer}.intermediate", hidden, inner)
+            self.linear(f"{layer}.output", inner, hidden)
+            self.norm(f"{layer}.output_norm", hidden)
+
+    def decoder_bias(self, name: str) -> None:
+        """The decoder's weight is the token embedding, its bias is its own."""
+        self.drawn[name] = np.zeros(self._hyper["vocabulary"], np.float32)
+
+
 def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    """Weights and embeddings normal with the authors' deviation, biases zero."""
     hyper = facts["hyperparameters"]
-    hidden, deviation = hyper["hidden"], np.float32(hyper["initializer_range"])
-    drawn: Dict[str, np.ndarray] = {}
-
-    def weight(name: str, *shape: int) -> None:
-        drawn[f"{name}.weight"] = random.standard_normal(shape, np.float32) * deviation
-
-    def linear(name: str, inputs: int, outputs: int) -> None:
-        weight(name, inputs, outputs)
-        drawn[f"{name}.bias"] = np.zeros(outputs, np.float32)
-
-    def norm(name: str) -> None:
-        drawn[f"{name}.weight"] = np.ones(hidden, np.float32)
-        drawn[f"{name}.bias"] = np.zeros(hidden, np.float32)
-
-    for name, rows in (("token", "vocabulary"), ("position", "positions"), ("segment", "segments")):
-        weight(f"embeddings.{name}", hyper[rows], hidden)
-    norm("embeddings.norm")
-    for layer in range(hyper["layers"]):
-        for name in ("query", "key", "value", "output"):
-            linear(f"layers.{layer}.attention.{name}", hidden, hidden)
-        norm(f"layers.{layer}.attention_norm")
-        linear(f"layers.{layer}.intermediate", hidden, hyper["intermediate"])
-        linear(f"layers.{layer}.output", hyper["intermediate"], hidden)
-        norm(f"layers.{layer}.output_norm")
-    linear("transform", hidden, hidden)
-    norm("transform_norm")
-    # the decoder's weight is the token embedding, its bias is its own
-    drawn["decoder_bias"] = np.zeros(hyper["vocabulary"], np.float32)
-    linear("pooler", hidden, hidden)
-    linear("next_sentence", hidden, 2)
-    return drawn
+    hidden = hyper["hidden"]
+    drawing = Drawing(hyper, random)
+    drawing.embeddings()
+    drawing.layers(hyper)
+    drawing.linear("pooler", hidden, hidden)
+    if "classes" in hyper:
+        drawing.linear("classifier", hidden, hyper["classes"])
+        return drawing.drawn
+    drawing.linear("transform", hidden, hidden)
+    drawing.norm("transform_norm", hidden)
+    drawing.decoder_bias("decoder_bias")
+    drawing.linear("next_sentence", hidden, 2)
+    return drawing.drawn
 
 
 def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
@@ -79,8 +104,59 @@ def _attention(
     return dense(parameters, f"{name}.output", context.reshape(x.shape))
 
 
-def _gelu(x: Array) -> Array:
+def gelu(x: Array) -> Array:
     return jax.nn.gelu(x, approximate=False)  # with the error function, as in the authors' code
+
+
+def embedded(
+    parameters: Arrays,
+    token_ids: Array,
+    batch: Arrays,
+    hyper: Dict[str, Any],
+    dtype: Any,
+    key: Optional[Array],
+) -> Array:
+    """(batch, sequence) -> (batch, sequence, hidden) in ``dtype``."""
+    x = parameters["embeddings.token.weight"][token_ids]
+    x = x + parameters["embeddings.segment.weight"][batch["segment_ids"]]
+    x = x + parameters["embeddings.position.weight"][: x.shape[1]]
+    x = layer_norm(parameters, "embeddings.norm", x, hyper["layer_norm_epsilon"]).astype(dtype)
+    return dropout(x, hyper["dropout"], key)
+
+
+def encoded(
+    parameters: Arrays,
+    x: Array,
+    batch: Arrays,
+    hyper: Dict[str, Any],
+    drawn: Keys,
+    prefix: str = "",
+) -> Array:
+    """(batch, sequence, hidden) behind the last layer; ``drawn`` are DROPOUTS_OF_A_LAYER keys for
+    each."""
+    epsilon, rate = hyper["layer_norm_epsilon"], hyper["dropout"]
+    mask = batch["attention_mask"].astype(bool)[:, None, None, :]  # True: may be attended to
+    for name in (f"{prefix}layers.{layer}" for layer in range(hyper["layers"])):
+        y = _attention(parameters, f"{name}.attention", x, mask, hyper, next(drawn))
+        x = x + dropout(y, rate, next(drawn))
+        x = layer_norm(parameters, f"{name}.attention_norm", x, epsilon)
+        y = dense(parameters, f"{name}.output", gelu(dense(parameters, f"{name}.intermediate", x)))
+        x = x + dropout(y, rate, next(drawn))
+        x = layer_norm(parameters, f"{name}.output_norm", x, epsilon)
+    return x
+
+
+def words_of(
+    parameters: Arrays, x: Array, positions: Array, hyper: Dict[str, Any], prefix: str = ""
+) -> Array:
+    """Logits (batch, predictions, vocabulary) of masked ``positions``, by the token embedding."""
+    masked = jnp.take_along_axis(x, positions[:, :, None], axis=1)
+    masked = gelu(dense(parameters, f"{prefix}transform", masked))
+    epsilon = hyper["layer_norm_epsilon"]
+    masked = layer_norm(parameters, f"{prefix}transform_norm", masked, epsilon)
+    tokens = parameters["embeddings.token.weight"].astype(x.dtype)
+    words = jnp.einsum("bph,vh->bpv", masked, tokens)
+    return words + parameters[f"{prefix}decoder_bias"].astype(x.dtype)
 
 
 def forward(
@@ -93,35 +169,22 @@ def forward(
     train: bool,
 ) -> Tuple[Tuple[Array, ...], Arrays]:
     """Logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2), in ``dtype``. Dropout in training, with masks drawn from ``key``."""
-    epsilon, rate = hyper["layer_norm_epsilon"], hyper["dropout"]
+    (batch, 2), or those of the classes alone, in ``dtype``. Dropout in training, with masks drawn
+    from ``key``."""
     drawn = keys(key if train else None, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
-    tokens = parameters["embeddings.token.weight"]
-    x = tokens[batch["token_ids"]]
-    x = x + parameters["embeddings.segment.weight"][batch["segment_ids"]]
-    x = x + parameters["embeddings.position.weight"][: x.shape[1]]
-    x = layer_norm(parameters, "embeddings.norm", x, epsilon).astype(dtype)
-    x = dropout(x, rate, next(drawn))
-    mask = batch["attention_mask"].astype(bool)[:, None, None, :]  # True: may be attended to
-    for layer in range(hyper["layers"]):
-        name = f"layers.{layer}"
-        y = _attention(parameters, f"{name}.attention", x, mask, hyper, next(drawn))
-        x = x + dropout(y, rate, next(drawn))
-        x = layer_norm(parameters, f"{name}.attention_norm", x, epsilon)
-        y = dense(parameters, f"{name}.output", _gelu(dense(parameters, f"{name}.intermediate", x)))
-        x = x + dropout(y, rate, next(drawn))
-        x = layer_norm(parameters, f"{name}.output_norm", x, epsilon)
-    masked = jnp.take_along_axis(x, batch["masked_positions"][:, :, None], axis=1)
-    masked = _gelu(dense(parameters, "transform", masked))
-    masked = layer_norm(parameters, "transform_norm", masked, epsilon)
-    words = jnp.einsum("bph,vh->bpv", masked, tokens.astype(dtype))
-    words = words + parameters["decoder_bias"].astype(dtype)
+    x = embedded(parameters, batch["token_ids"], batch, hyper, dtype, next(drawn))
+    x = encoded(parameters, x, batch, hyper, drawn)
     pooled = jnp.tanh(dense(parameters, "pooler", x[:, 0]))
+    if "classes" in hyper:
+        return (dense(parameters, "classifier", pooled),), statistics
+    words = words_of(parameters, x, batch["masked_positions"], hyper)
     return (words, dense(parameters, "next_sentence", pooled)), statistics
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
     """Mean cross entropy over the masked positions plus that over the sequences."""
+    if "classes" in hyper:
+        return cross_entropy(outputs[0], batch["labels"])
     words, next_sentence = outputs
     masked = cross_entropy(words, batch["masked_labels"])
     return masked + cross_entropy(next_sentence, batch["next_sentence_labels"])

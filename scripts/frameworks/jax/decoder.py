@@ -76,7 +76,7 @@ def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, 
         linear(f"{name}.feed_forward.down", inner, hidden, added)
     norm("norm")
     if not hyper["tied"]:
-        weight("head", hidden, hyper["vocabulary"])
+        linear("head", hidden, hyper.get("classes", hyper["vocabulary"]))
     return drawn
 
 
@@ -152,8 +152,8 @@ def forward(
     dtype: Any,
     train: bool,
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Logits (batch, sequence, vocabulary) in ``dtype``. Dropout in training, with masks drawn from
-    ``key``."""
+    """Logits (batch, sequence, vocabulary or classes) in ``dtype``. Dropout in training, with masks
+    drawn from ``key``."""
     x = _hidden(parameters, batch["token_ids"], hyper, dtype, key if train else None)
     return (_logits(parameters, x, hyper),), statistics
 
@@ -215,7 +215,7 @@ def _normalised(hyper: Dict[str, Any]) -> Callable[..., Array]:
 
 
 def _logits(parameters: Arrays, x: Array, hyper: Dict[str, Any]) -> Array:
-    """(batch, sequence, hidden) -> (batch, sequence, vocabulary)."""
+    """(batch, sequence, hidden) -> (batch, sequence, vocabulary or classes)."""
     x = _normalised(hyper)(parameters, "norm", x, hyper["norm_epsilon"])
     if hyper["tied"]:
         tokens = parameters["embeddings.token.weight"].astype(x.dtype)
@@ -224,5 +224,6 @@ def _logits(parameters: Arrays, x: Array, hyper: Dict[str, Any]) -> Array:
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
-    """Mean cross entropy over all positions."""
-    return cross_entropy(outputs[0], batch["labels"])
+    """Mean cross entropy over all positions, of classes over the last alone."""
+    logits = outputs[0][:, -1] if "classes" in hyper else outputs[0]
+    return cross_entropy(logits, batch["labels"])

@@ -1,5 +1,6 @@
-"""BERT-base pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code."""
+"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
+with ``classes`` has SuperBench's head instead."""
 
 from __future__ import annotations
 
@@ -93,19 +94,52 @@ class Layer(nn.HybridBlock):
         return self.output_norm(F.elemwise_add(x, y))
 
 
-class BertPretraining(nn.HybridBlock):
-    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2)."""
+class Encoder(nn.HybridBlock):
+    """Token and segment ids (batch, sequence), position ids (1, sequence) and a mask (batch,
+    sequence) -> (batch, sequence, hidden) and of the first position (batch, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         hidden = hyper["hidden"]
         self.heads = hyper["heads"]
-        self.vocabulary = hyper["vocabulary"]
         self.embeddings = Embeddings(hyper)
         self.layers = nn.HybridSequential()
         for _ in range(hyper["layers"]):
             self.layers.add(Layer(hyper))
+        self.pooler = dense(hidden, hidden)
+
+    def encode(
+        self, F: Any, token_ids: Any, segment_ids: Any, position_ids: Any, attention_mask: Any
+    ) -> Tuple[Any, Any]:
+        x = self.embeddings(token_ids, segment_ids, position_ids)
+        ignored = F.expand_dims((1.0 - attention_mask) * MASKED_SCORE, axis=1)
+        mask = F.repeat(ignored, repeats=self.heads, axis=0)  # (batch * heads, 1, sequence)
+        for layer in self.layers:
+            x = layer(x, mask)
+        first = F.reshape(F.slice_axis(x, axis=1, begin=0, end=1), (-3, 0))
+        return x, F.tanh(self.pooler(first))
+
+
+class Classifier(Encoder):
+    """-> logits (batch, classes)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.classifier = dense(hyper["hidden"], hyper["classes"])
+
+    def hybrid_forward(self, F: Any, *ids: Any) -> Tuple[Any]:
+        _, pooled = self.encode(F, *ids)
+        return (self.classifier(pooled),)
+
+
+class BertPretraining(Encoder):
+    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
+    (batch, 2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        hidden = hyper["hidden"]
+        self.vocabulary = hyper["vocabulary"]
         self.transform = dense(hidden, hidden)
         self.transform_norm = normalization(hyper)
         # the decoder's weight is the token embedding, its bias is its own; both come to
@@ -114,7 +148,6 @@ class BertPretraining(nn.HybridBlock):
         self.decoder_bias = self.params.get(
             "decoder_bias", shape=(hyper["vocabulary"],), init=mx.init.Zero()
         )
-        self.pooler = dense(hidden, hidden)
         self.next_sentence = dense(hidden, 2)
 
     def hybrid_forward(
@@ -128,52 +161,53 @@ class BertPretraining(nn.HybridBlock):
         decoder_weight: Any,
         decoder_bias: Any,
     ) -> Tuple[Any, Any]:
-        x = self.embeddings(token_ids, segment_ids, position_ids)
-        ignored = F.expand_dims((1.0 - attention_mask) * MASKED_SCORE, axis=1)
-        mask = F.repeat(ignored, repeats=self.heads, axis=0)  # (batch * heads, 1, sequence)
-        for layer in self.layers:
-            x = layer(x, mask)
+        x, pooled = self.encode(F, token_ids, segment_ids, position_ids, attention_mask)
         masked = F.take(F.reshape(x, (-3, 0)), masked_rows)
         masked = self.transform_norm(gelu(F, self.transform(masked)))
         tokens = F.FullyConnected(
             masked, decoder_weight, decoder_bias, num_hidden=self.vocabulary, flatten=False
         )
-        first = F.reshape(F.slice_axis(x, axis=1, begin=0, end=1), (-3, 0))
-        return tokens, self.next_sentence(F.tanh(self.pooler(first)))
+        return tokens, self.next_sentence(pooled)
 
 
 def build(facts: Dict[str, Any]) -> nn.HybridBlock:
-    model = BertPretraining(facts["hyperparameters"])
+    hyper = facts["hyperparameters"]
+    model = (Classifier if "classes" in hyper else BertPretraining)(hyper)
     for parameter in model.collect_params(".*weight").values():
-        parameter.init = mx.init.Normal(facts["hyperparameters"]["initializer_range"])
+        parameter.init = mx.init.Normal(hyper["initializer_range"])
     return model
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     """Numpy arrays of the batch -> those that the model takes."""
     batch_size, sequence = batch["token_ids"].shape
-    # row numbers among those of all sequences: MXNet takes rows of a matrix
-    first_rows = sequence * np.arange(batch_size)[:, np.newaxis]
-    return (
+    ids = (
         batch["token_ids"].astype(np.int32),
         batch["segment_ids"].astype(np.int32),
         np.arange(sequence, dtype=np.int32)[np.newaxis],
         batch["attention_mask"].astype(np.float32),
-        (first_rows + batch["masked_positions"]).astype(np.int32),
     )
+    if "masked_positions" not in batch:
+        return ids
+    # row numbers among those of all sequences: MXNet takes rows of a matrix
+    first_rows = sequence * np.arange(batch_size)[:, np.newaxis]
+    return (*ids, (first_rows + batch["masked_positions"]).astype(np.int32))
 
 
 def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     """Numpy arrays of the batch -> those that :func:`loss` takes."""
     return tuple(
         batch[name].reshape(-1).astype(np.int32)
-        for name in ("masked_labels", "next_sentence_labels")
+        for name in ("masked_labels", "next_sentence_labels", "labels")
+        if name in batch
     )
 
 
 def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any]) -> Any:
     """Mean cross entropy over the masked positions plus that over the sequences."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    if "classes" in facts["hyperparameters"]:
+        return entropy(outputs[0].astype("float32"), labels[0]).mean()
     tokens, next_sentence = (logits.astype("float32") for logits in outputs)
     masked = entropy(tokens.reshape((-3, 0)), labels[0]).mean()
     return masked + entropy(next_sentence, labels[1]).mean()

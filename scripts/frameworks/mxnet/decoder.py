@@ -158,7 +158,7 @@ class Embeddings(nn.HybridBlock):
 
 class LanguageModel(nn.HybridBlock):
     """Token ids (batch, sequence), position ids (1, sequence) -> logits (batch, sequence,
-    vocabulary)."""
+    vocabulary or classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -173,7 +173,7 @@ class LanguageModel(nn.HybridBlock):
         if hyper["tied"]:  # comes to hybrid_forward because it is an attribute
             self.tied_head = self.embeddings.token.weight
         else:
-            self.head = dense(hyper["hidden"], hyper["vocabulary"], {**hyper, "bias": False})
+            self.head = dense(hyper["hidden"], hyper.get("classes", hyper["vocabulary"]), hyper)
 
     def hybrid_forward(
         self, F: Any, token_ids: Any, position_ids: Any, tied_head: Any = None
@@ -221,6 +221,9 @@ def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
 
 
 def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any]) -> Any:
-    """Mean cross entropy over all positions."""
+    """Mean cross entropy over all positions, of classes over the last alone."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
-    return entropy(outputs[0].astype("float32").reshape((-3, 0)), labels[0]).mean()
+    logits = outputs[0].astype("float32")
+    if "classes" in facts["hyperparameters"]:
+        logits = logits.slice_axis(axis=1, begin=-1, end=None)
+    return entropy(logits.reshape((-3, 0)), labels[0]).mean()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 
@@ -27,7 +27,7 @@ class AdamW(mx.optimizer.Optimizer):
         beta1: float,
         beta2: float,
         epsilon: float,
-        clip_global_norm: float,
+        clip_global_norm: Optional[float],
         **arguments: Any,
     ) -> None:
         super().__init__(**arguments)
@@ -39,9 +39,13 @@ class AdamW(mx.optimizer.Optimizer):
 
     def clip(self, gradients: List[Any], scale: float) -> None:
         """Keep the global norm of the next update's ``gradients``, which ``scale`` makes the true
-        ones, below the limit: the kernels multiply them by the factor. Not waited for.
+        ones, below the limit, if there is one: the kernels multiply them by the factor. Not waited
+        for.
 
         By ``dot``, as ``gluon.utils.clip_global_norm`` does."""
+        if self.clip_global_norm is None:
+            self.factor = mx.nd.ones((1,), ctx=gradients[0].context)
+            return
         flat = [gradient.reshape((-1,)) for gradient in gradients]
         chunks = [x[start : start + CHUNK] for x in flat for start in range(0, x.size, CHUNK)]
         norm = mx.nd.sqrt(mx.nd.add_n(*[mx.nd.dot(x, x) for x in chunks])) * scale
@@ -84,5 +88,5 @@ def from_facts(facts: Dict[str, Any]) -> mx.optimizer.Optimizer:
     if hyper["optimizer"] == "sgd":  # its decay is part of the gradient, as PyTorch's
         return mx.optimizer.SGD(momentum=hyper["momentum"], **common)
     return AdamW(
-        hyper["beta1"], hyper["beta2"], hyper["epsilon"], hyper["clip_global_norm"], **common
+        hyper["beta1"], hyper["beta2"], hyper["epsilon"], hyper.get("clip_global_norm"), **common
     )

@@ -149,7 +149,7 @@ class Embeddings(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """Token ids (batch, sequence) -> logits (batch, sequence, vocabulary)."""
+    """Token ids (batch, sequence) -> logits (batch, sequence, vocabulary or classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -160,7 +160,8 @@ class LanguageModel(nn.Module):
         self.head: Optional[nn.Module] = None
         self.tied_head = Multiplication(transpose_b=True)
         if not hyper["tied"]:
-            self.head = nn.Linear(hyper["hidden"], hyper["vocabulary"], bias=False)
+            units = hyper.get("classes", hyper["vocabulary"])
+            self.head = nn.Linear(hyper["hidden"], units, bias=hyper["bias"])
         for name, parameter in self.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(parameter)
@@ -191,6 +192,9 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def losses(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
-    """A vector (batch x sequence,); the loss is its mean."""
-    logits = outputs[0].float().flatten(0, 1)
+    """A vector (batch x sequence,), of classes (batch,); the loss is its mean."""
+    logits = outputs[0].float()
+    if "classes" in facts["hyperparameters"]:
+        logits = logits[:, -1:]
+    logits = logits.flatten(0, 1)
     return (F.cross_entropy(logits, batch["labels"].flatten(), reduction="none"),)

@@ -1,5 +1,6 @@
-"""BERT-base pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code."""
+"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
+with ``classes`` has SuperBench's head instead."""
 
 from __future__ import annotations
 
@@ -89,49 +90,92 @@ class Layer(nn.Layer):
         return self.output_norm(x + self.dropout(self.output(F.gelu(self.intermediate(x)))))
 
 
-class BertPretraining(nn.Layer):
+class Encoder(nn.Layer):
+    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden) and of
+    the first position (batch, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.embeddings = Embeddings(hyper)
+        self.layers = nn.LayerList([Layer(hyper) for _ in range(hyper["layers"])])
+        self.pooler = dense(hyper["hidden"], hyper["hidden"], hyper)
+
+    def encode(
+        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor
+    ) -> Tuple[Tensor, Tensor]:
+        x = self.embeddings(token_ids, segment_ids)
+        mask = added_to_scores(attention_mask, x)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x, paddle.tanh(self.pooler(x[:, 0]))
+
+
+class Classifier(Encoder):
+    """-> logits (batch, classes)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.classifier = dense(hyper["hidden"], hyper["classes"], hyper)
+
+    def forward(
+        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor
+    ) -> Tuple[Tensor]:
+        _, pooled = self.encode(token_ids, segment_ids, attention_mask)
+        return (self.classifier(pooled),)
+
+
+class BertPretraining(Encoder):
     """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
     (batch, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__()
+        super().__init__(hyper)
         hidden = hyper["hidden"]
-        self.embeddings = Embeddings(hyper)
-        self.layers = nn.LayerList([Layer(hyper) for _ in range(hyper["layers"])])
         self.transform = dense(hidden, hidden, hyper)
         self.transform_norm = normalization(hyper)
         # the decoder's weight is the token embedding, its bias is its own
         self.decoder_bias = self.create_parameter([hyper["vocabulary"]], is_bias=True)
-        self.pooler = dense(hidden, hidden, hyper)
         self.next_sentence = dense(hidden, 2, hyper)
 
     def forward(
         self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
     ) -> Tuple[Tensor, Tensor]:
-        x = self.embeddings(token_ids, segment_ids)
-        ignored = 1.0 - attention_mask.astype(x.dtype)
-        mask = (ignored * MASKED_SCORE).unsqueeze([1, 2])
-        for layer in self.layers:
-            x = layer(x, mask)
-        # rows of (batch x sequence, hidden)
-        rows = positions + x.shape[1] * paddle.arange(x.shape[0]).unsqueeze(1)
-        masked = paddle.gather(x.flatten(0, 1), rows.flatten())
-        masked = self.transform_norm(F.gelu(self.transform(masked)))
-        tokens = paddle.matmul(masked, self.embeddings.token.weight, transpose_y=True)
-        tokens = (tokens + self.decoder_bias).reshape([x.shape[0], -1, tokens.shape[-1]])
-        return tokens, self.next_sentence(paddle.tanh(self.pooler(x[:, 0])))
+        x, pooled = self.encode(token_ids, segment_ids, attention_mask)
+        masked = self.transform_norm(F.gelu(self.transform(at(positions, x))))
+        tokens = tied_logits(masked, self.embeddings.token.weight, self.decoder_bias, x.shape[0])
+        return tokens, self.next_sentence(pooled)
+
+
+def added_to_scores(attention_mask: Tensor, x: Tensor) -> Tensor:
+    """(batch, sequence) -> (batch, 1, 1, sequence), in the dtype of ``x``."""
+    return ((1.0 - attention_mask.astype(x.dtype)) * MASKED_SCORE).unsqueeze([1, 2])
+
+
+def at(positions: Tensor, x: Tensor) -> Tensor:
+    """(batch, sequence, hidden) -> (batch x predictions, hidden)."""
+    rows = positions + x.shape[1] * paddle.arange(x.shape[0]).unsqueeze(1)
+    return paddle.gather(x.flatten(0, 1), rows.flatten())
+
+
+def tied_logits(x: Tensor, tokens: Tensor, bias: Tensor, batch: int) -> Tensor:
+    """(batch x predictions, hidden) -> (batch, predictions, vocabulary), by the token embedding."""
+    words = paddle.matmul(x, tokens, transpose_y=True)
+    return (words + bias).reshape([batch, -1, words.shape[-1]])
 
 
 def build(facts: Dict[str, Any]) -> nn.Layer:
-    return BertPretraining(facts["hyperparameters"])
+    hyper = facts["hyperparameters"]
+    return (Classifier if "classes" in hyper else BertPretraining)(hyper)
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-    return tuple(batch[name] for name in names)
+    return tuple(batch[name] for name in names if name in batch)
 
 
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+    if "classes" in facts["hyperparameters"]:
+        return F.cross_entropy(outputs[0].astype("float32"), batch["labels"])
     tokens, next_sentence = (logits.astype("float32") for logits in outputs)
     masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
     return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])

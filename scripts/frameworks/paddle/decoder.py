@@ -175,7 +175,7 @@ class Embeddings(nn.Layer):
 
 
 class LanguageModel(nn.Layer):
-    """Token ids (batch, sequence) -> logits (batch, sequence, vocabulary)."""
+    """Token ids (batch, sequence) -> logits (batch, sequence, vocabulary or classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -186,7 +186,8 @@ class LanguageModel(nn.Layer):
         self.norm = normalization(hyper)
         self.head = None  # tied: the token embedding
         if not hyper["tied"]:
-            self.head = dense(hyper["hidden"], hyper["vocabulary"], {**hyper, "bias": False})
+            units = hyper.get("classes", hyper["vocabulary"])
+            self.head = dense(hyper["hidden"], units, hyper)
 
     def forward(self, token_ids: Tensor) -> Tuple[Tensor]:
         x = self.embeddings(token_ids)
@@ -248,4 +249,6 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
     logits = outputs[0].astype("float32")
+    if "classes" in facts["hyperparameters"]:
+        logits = logits[:, -1:]
     return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())

@@ -20,11 +20,12 @@ def from_facts(model: nn.Layer, facts: Dict[str, Any]) -> paddle.optimizer.Optim
             use_multi_tensor=True,  # one update for all parameters, as Momentum's reference says
             **common,
         )
+    limit = hyper.get("clip_global_norm")
     return paddle.optimizer.AdamW(
         beta1=hyper["beta1"],
         beta2=hyper["beta2"],
         epsilon=hyper["epsilon"],
         weight_decay=hyper["weight_decay"],
-        grad_clip=nn.ClipGradByGlobalNorm(hyper["clip_global_norm"]),
+        grad_clip=None if limit is None else nn.ClipGradByGlobalNorm(limit),
         **common,
     )

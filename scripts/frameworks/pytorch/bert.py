@@ -1,5 +1,6 @@
-"""BERT-base pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code."""
+"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
+with ``classes`` has SuperBench's head instead."""
 
 from __future__ import annotations
 
@@ -72,50 +73,94 @@ class Layer(nn.Module):
         return self.output_norm(x + self.dropout(self.output(F.gelu(self.intermediate(x)))))
 
 
-class BertPretraining(nn.Module):
+class Encoder(nn.Module):
+    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden) and of
+    the first position (batch, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.embeddings = Embeddings(hyper)
+        self.layers = nn.ModuleList(Layer(hyper) for _ in range(hyper["layers"]))
+        self.pooler = nn.Linear(hyper["hidden"], hyper["hidden"])
+
+    def encode(
+        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor
+    ) -> Tuple[Tensor, Tensor]:
+        x = self.embeddings(token_ids, segment_ids)
+        mask = attendable(attention_mask)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x, torch.tanh(self.pooler(x[:, 0]))
+
+
+class Classifier(Encoder):
+    """-> logits (batch, classes)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.classifier = nn.Linear(hyper["hidden"], hyper["classes"])
+
+    def forward(self, *ids: Tensor) -> Tuple[Tensor]:
+        _, pooled = self.encode(*ids)
+        return (self.classifier(pooled),)
+
+
+class BertPretraining(Encoder):
     """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
     (batch, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__()
+        super().__init__(hyper)
         hidden = hyper["hidden"]
-        self.embeddings = Embeddings(hyper)
-        self.layers = nn.ModuleList(Layer(hyper) for _ in range(hyper["layers"]))
         self.transform = nn.Linear(hidden, hidden)
         self.transform_norm = nn.LayerNorm(hidden, eps=hyper["layer_norm_epsilon"])
         # the decoder's weight is the token embedding, its bias is its own
         self.decoder_bias = nn.Parameter(torch.zeros(hyper["vocabulary"]))
-        self.pooler = nn.Linear(hidden, hidden)
         self.next_sentence = nn.Linear(hidden, 2)
-        for module in self.modules():
-            if isinstance(module, (nn.Linear, nn.Embedding)):
-                nn.init.normal_(module.weight, std=hyper["initializer_range"])
-            if isinstance(module, nn.Linear):
-                nn.init.zeros_(module.bias)
 
     def forward(
         self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
     ) -> Tuple[Tensor, Tensor]:
-        x = self.embeddings(token_ids, segment_ids)
-        mask = attention_mask.bool()[:, None, None, :]  # True: may be attended to
-        for layer in self.layers:
-            x = layer(x, mask)
-        masked = x.gather(1, positions[:, :, None].expand(-1, -1, x.shape[2]))
+        x, pooled = self.encode(token_ids, segment_ids, attention_mask)
+        masked = at(positions, x)
         masked = self.transform_norm(F.gelu(self.transform(masked)))
         tokens = F.linear(masked, self.embeddings.token.weight, self.decoder_bias)
-        return tokens, self.next_sentence(torch.tanh(self.pooler(x[:, 0])))
+        return tokens, self.next_sentence(pooled)
+
+
+def attendable(attention_mask: Tensor) -> Tensor:
+    """(batch, sequence) -> (batch, 1, 1, sequence); True: may be attended to."""
+    return attention_mask.bool()[:, None, None, :]
+
+
+def at(positions: Tensor, x: Tensor) -> Tensor:
+    """(batch, sequence, hidden) -> (batch, predictions, hidden)."""
+    return x.gather(1, positions[:, :, None].expand(-1, -1, x.shape[2]))
+
+
+def drawn(model: nn.Module, hyper: Dict[str, Any]) -> nn.Module:
+    """The model with weights as the authors draw them."""
+    for module in model.modules():
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=hyper["initializer_range"])
+        if isinstance(module, nn.Linear):
+            nn.init.zeros_(module.bias)
+    return model
 
 
 def build(facts: Dict[str, Any]) -> nn.Module:
-    return BertPretraining(facts["hyperparameters"])
+    hyper = facts["hyperparameters"]
+    return drawn((Classifier if "classes" in hyper else BertPretraining)(hyper), hyper)
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-    return tuple(batch[name] for name in names)
+    return tuple(batch[name] for name in names if name in batch)
 
 
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+    if "classes" in facts["hyperparameters"]:
+        return F.cross_entropy(outputs[0].float(), batch["labels"])
     tokens, next_sentence = (logits.float() for logits in outputs)
     masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
     return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])

@@ -150,7 +150,7 @@ class Embeddings(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """Token ids (batch, sequence) -> logits (batch, sequence, vocabulary)."""
+    """Token ids (batch, sequence) -> logits (batch, sequence, vocabulary or classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -163,7 +163,8 @@ class LanguageModel(nn.Module):
         self.norm = _norm(hyper)
         self.head: Optional[nn.Linear] = None  # tied: the token embedding
         if not hyper["tied"]:
-            self.head = nn.Linear(hyper["hidden"], hyper["vocabulary"], bias=False)
+            units = hyper.get("classes", hyper["vocabulary"])
+            self.head = nn.Linear(hyper["hidden"], units, bias=hyper["bias"])
         spread = hyper["initializer_range"]
         for name, parameter in self.named_parameters():
             if name.endswith("bias"):
@@ -236,4 +237,7 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 
 
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
-    return F.cross_entropy(outputs[0].float().flatten(0, 1), batch["labels"].flatten())
+    logits = outputs[0].float()
+    if "classes" in facts["hyperparameters"]:
+        logits = logits[:, -1:]
+    return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())

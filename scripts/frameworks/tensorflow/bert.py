@@ -1,4 +1,5 @@
-"""BERT-base pre-training (Devlin et al., 2018, arXiv:1810.04805): masked words and next sentence.
+"""BERT's pre-training (Devlin et al., 2018, arXiv:1810.04805): masked words and next sentence. One
+with ``classes`` has SuperBench's head instead.
 
 The vocabulary is projected at the masked positions alone, as in the authors' own code. What has
 weights has a name, which is theirs in ``adapter.py``.
@@ -6,7 +7,7 @@ weights has a name, which is theirs in ``adapter.py``.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List
 
 import keras
 import tensorflow as tf
@@ -19,35 +20,56 @@ INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
 
 def build(facts: Dict[str, Any]) -> keras.Model:
     """A dictionary of the INPUTS to float32 logits: of the masked words (batch, predictions,
-    vocabulary), and of the next sentence (batch, 2)."""
+    vocabulary), and of the next sentence (batch, 2); or those of the classes alone."""
     hyperparameters = facts["hyperparameters"]
-    tensors = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
-    hidden = hyperparameters["hidden"]
+    classes = hyperparameters.get("classes")
+    names = INPUTS[:-1] if classes else INPUTS
+    tensors = {name: keras.Input((None,), dtype="int64", name=name) for name in names}
+    float32 = layers.Activation("linear", dtype="float32")
     embeddings = Embeddings(hyperparameters, name="embeddings")
     x = embeddings([tensors["token_ids"], tensors["segment_ids"]])
-    for number in range(hyperparameters["layers"]):
-        layer = EncoderLayer(hyperparameters, name=f"layers.{number}")
-        x = layer([x, tensors["attention_mask"]])
-    masked = Gather()([x, tensors["masked_positions"]])
-    masked = _dense(hidden, hyperparameters, "transform", _gelu)(masked)
-    masked = _layer_normalization(hyperparameters, "transform_norm")(masked)
-    words = TiedDecoder(hyperparameters, embeddings.token)(masked)
-    pooled = _dense(hidden, hyperparameters, "pooler", "tanh")(x[:, 0])
-    next_sentence = _dense(2, hyperparameters, "next_sentence")(pooled)
-    float32 = layers.Activation("linear", dtype="float32")
+    x = encoded(x, tensors["attention_mask"], hyperparameters)
+    pooled = dense(hyperparameters["hidden"], hyperparameters, "pooler", "tanh")(x[:, 0])
+    if classes:
+        return keras.Model(tensors, float32(dense(classes, hyperparameters, "classifier")(pooled)))
+    words = masked_words(x, tensors["masked_positions"], hyperparameters, embeddings)
+    next_sentence = dense(2, hyperparameters, "next_sentence")(pooled)
     return keras.Model(tensors, [float32(words), float32(next_sentence)])
 
 
-def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
-    return {name: batch[name] for name in INPUTS}
-
-
-def loss(
-    outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor], facts: Dict[str, Any]
+def encoded(
+    x: tf.Tensor, attention_mask: tf.Tensor, hyperparameters: Dict[str, Any], prefix: str = ""
 ) -> tf.Tensor:
+    """(batch, sequence, hidden) behind the last layer."""
+    for number in range(hyperparameters["layers"]):
+        x = EncoderLayer(hyperparameters, name=f"{prefix}layers.{number}")([x, attention_mask])
+    return x
+
+
+def masked_words(
+    x: tf.Tensor,
+    positions: tf.Tensor,
+    hyperparameters: Dict[str, Any],
+    embeddings: Embeddings,
+    prefix: str = "",
+) -> tf.Tensor:
+    """Logits (batch, predictions, vocabulary) of masked ``positions``, by the token embedding."""
+    hidden = hyperparameters["hidden"]
+    masked = dense(hidden, hyperparameters, f"{prefix}transform", gelu)(Gather()([x, positions]))
+    masked = layer_normalization(hyperparameters, f"{prefix}transform_norm")(masked)
+    return TiedDecoder(hyperparameters, embeddings.token, f"{prefix}decoder_bias")(masked)
+
+
+def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
+    return {name: batch[name] for name in INPUTS if name in batch}
+
+
+def loss(outputs: Any, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
     """Mean cross entropy over the masked positions plus that over the sequences."""
-    words, next_sentence = outputs
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    if "classes" in facts["hyperparameters"]:
+        return tf.reduce_mean(entropy(batch["labels"], outputs))
+    words, next_sentence = outputs
     return tf.reduce_mean(entropy(batch["masked_labels"], words)) + tf.reduce_mean(
         entropy(batch["next_sentence_labels"], next_sentence)
     )
@@ -71,7 +93,7 @@ class Embeddings(layers.Layer):
                 ("segment", "segments"),
             )
         )
-        self.norm = _layer_normalization(hyperparameters, "norm")
+        self.norm = layer_normalization(hyperparameters, "norm")
         self.dropout = layers.Dropout(hyperparameters["dropout"])
 
     def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
@@ -90,7 +112,7 @@ class Attention(layers.Layer):
         self.heads = hyperparameters["heads"]
         self.head_size = hidden // self.heads
         self.query, self.key, self.value, self.output_dense = (
-            _dense(hidden, hyperparameters, own_name)
+            dense(hidden, hyperparameters, own_name)
             for own_name in ("query", "key", "value", "output")
         )
         self.dropout = layers.Dropout(hyperparameters["dropout"])
@@ -117,13 +139,13 @@ class EncoderLayer(layers.Layer):
     def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
         super().__init__(name=name)
         self.attention = Attention(hyperparameters, "attention")
-        self.attention_norm = _layer_normalization(hyperparameters, "attention_norm")
-        self.intermediate = _dense(
-            hyperparameters["intermediate"], hyperparameters, "intermediate", _gelu
+        self.attention_norm = layer_normalization(hyperparameters, "attention_norm")
+        self.intermediate = dense(
+            hyperparameters["intermediate"], hyperparameters, "intermediate", gelu
         )
         # Keras keeps `output` for itself.
-        self.output_dense = _dense(hyperparameters["hidden"], hyperparameters, "output")
-        self.output_norm = _layer_normalization(hyperparameters, "output_norm")
+        self.output_dense = dense(hyperparameters["hidden"], hyperparameters, "output")
+        self.output_norm = layer_normalization(hyperparameters, "output_norm")
         self.attention_dropout, self.output_dropout = (
             layers.Dropout(hyperparameters["dropout"]) for _ in range(2)
         )
@@ -148,9 +170,9 @@ class Gather(layers.Layer):
 class TiedDecoder(layers.Layer):
     """The masked words' logits: the decoder is the token embedding, with a bias of its own."""
 
-    def __init__(self, hyperparameters: Dict[str, Any], token: layers.Embedding) -> None:
+    def __init__(self, hyperparameters: Dict[str, Any], token: layers.Embedding, name: str) -> None:
         # Named for its bias, the only weight it owns: see `adapter.py`.
-        super().__init__(name="decoder_bias")
+        super().__init__(name=name)
         self.token = token
         self.bias = self.add_weight(
             shape=(hyperparameters["vocabulary"],), initializer="zeros", name="value"
@@ -160,16 +182,16 @@ class TiedDecoder(layers.Layer):
         return tied_logits(x, self.token, self.bias)
 
 
-def _dense(
+def dense(
     units: int, hyperparameters: Dict[str, Any], name: str, activation: Any = None
 ) -> layers.Dense:
     drawn = initializer(hyperparameters["initializer_range"])
     return layers.Dense(units, activation=activation, kernel_initializer=drawn, name=name)
 
 
-def _layer_normalization(hyperparameters: Dict[str, Any], name: str) -> layers.LayerNormalization:
+def layer_normalization(hyperparameters: Dict[str, Any], name: str) -> layers.LayerNormalization:
     return layers.LayerNormalization(epsilon=hyperparameters["layer_norm_epsilon"], name=name)
 
 
-def _gelu(x: tf.Tensor) -> tf.Tensor:
+def gelu(x: tf.Tensor) -> tf.Tensor:
     return keras.activations.gelu(x, approximate=False)

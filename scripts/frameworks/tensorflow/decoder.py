@@ -20,7 +20,7 @@ Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]
 
 
 def build(facts: Dict[str, Any]) -> keras.Model:
-    """Token ids (batch, sequence) to float32 logits (batch, sequence, vocabulary)."""
+    """Token ids (batch, sequence) to float32 logits (batch, sequence, vocabulary or classes)."""
     hyper = facts["hyperparameters"]
     token_ids = keras.Input((None,), dtype="int64", name="token_ids")
     embeddings = Embeddings(hyper, name="embeddings")
@@ -30,7 +30,7 @@ def build(facts: Dict[str, Any]) -> keras.Model:
     x = _norm(hyper, "norm")(x)
     head = TiedHead(embeddings.token, name="head")
     if not hyper["tied"]:
-        head = _dense(hyper["vocabulary"], hyper, "head", bias=False)
+        head = _dense(hyper.get("classes", hyper["vocabulary"]), hyper, "head")
     return keras.Model(token_ids, layers.Activation("linear", dtype="float32")(head(x)))
 
 
@@ -39,8 +39,10 @@ def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
 
 
 def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
-    """Mean cross entropy over all positions."""
+    """Mean cross entropy over all positions, of classes over the last alone."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    if "classes" in facts["hyperparameters"]:
+        logits = logits[:, -1]
     return tf.reduce_mean(entropy(batch["labels"], logits))
 
 
@@ -230,12 +232,10 @@ class TiedHead(layers.Layer):
         return tied_logits(x, self.token)
 
 
-def _dense(
-    units: int, hyper: Dict[str, Any], name: str, share: float = 1.0, bias: bool = True
-) -> layers.Dense:
+def _dense(units: int, hyper: Dict[str, Any], name: str, share: float = 1.0) -> layers.Dense:
     return layers.Dense(
         units,
-        use_bias=bias and hyper["bias"],
+        use_bias=hyper["bias"],
         kernel_initializer=initializer(share * hyper["initializer_range"]),
         name=name,
     )

@@ -75,5 +75,5 @@ def _adamw(hyperparameters: Dict[str, Any]) -> AdamW:
         beta_1=hyperparameters["beta1"],
         beta_2=hyperparameters["beta2"],
         epsilon=hyperparameters["epsilon"],
-        global_clipnorm=hyperparameters["clip_global_norm"],
+        global_clipnorm=hyperparameters.get("clip_global_norm"),
     )

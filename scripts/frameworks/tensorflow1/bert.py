@@ -1,5 +1,6 @@
-"""BERT-base pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code."""
+"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
+with ``classes`` has SuperBench's head instead."""
 
 from __future__ import annotations
 
@@ -38,11 +39,14 @@ def variables(facts: Dict[str, Any]) -> Variables:
         dense(f"{layer}.intermediate", hidden, hyper["intermediate"])
         dense(f"{layer}.output", hyper["intermediate"], hidden)
         norm(f"{layer}.output_norm")
+    dense("pooler", hidden, hidden)
+    if "classes" in hyper:
+        dense("classifier", hidden, hyper["classes"])
+        return found
     dense("transform", hidden, hidden)
     norm("transform_norm")
     # The decoder's weight is the token embedding, its bias is its own.
     found["decoder_bias"] = constant((hyper["vocabulary"],), 0.0)
-    dense("pooler", hidden, hidden)
     dense("next_sentence", hidden, 2)
     return found
 
@@ -51,8 +55,8 @@ def forward(
     variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
     """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2); there are no running statistics. Every ``scope()`` holds a part that is to be
-    compiled by itself."""
+    (batch, 2), or those of the classes alone; there are no running statistics. Every ``scope()``
+    holds a part that is to be compiled by itself."""
     hyper = facts["hyperparameters"]
     hidden, heads = hyper["hidden"], hyper["heads"]
     rows, length = batch["token_ids"].shape.as_list()
@@ -96,20 +100,24 @@ def forward(
             x = norm(x + dropout(dense(inner, f"{layer}.output")), f"{layer}.output_norm")
     with scope():
         first = tf.range(rows, dtype=tf.int64) * length
+        pooled = tf.tanh(dense(tf.gather(x, first), "pooler"))
+        if "classes" in hyper:
+            return [dense(pooled, "classifier")], {}
         masked = tf.gather(x, tf.reshape(batch["masked_positions"] + first[:, None], [-1]))
         masked = norm(_gelu(dense(masked, "transform")), "transform_norm")
         words = tf.matmul(masked, tokens, transpose_b=True)
         words = tf.nn.bias_add(words, variables["decoder_bias"])
         words = tf.reshape(words, (rows, -1, hyper["vocabulary"]))
-        pooled = tf.tanh(dense(tf.gather(x, first), "pooler"))
         next_sentence = dense(pooled, "next_sentence")
     return [words, next_sentence], {}
 
 
 def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
     """Mean cross entropy over the masked positions plus that over the sequences."""
-    words, next_sentence = outputs
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    if "classes" in facts["hyperparameters"]:
+        return tf.reduce_mean(entropy(labels=batch["labels"], logits=outputs[0]))
+    words, next_sentence = outputs
     return tf.reduce_mean(entropy(labels=batch["masked_labels"], logits=words)) + tf.reduce_mean(
         entropy(labels=batch["next_sentence_labels"], logits=next_sentence)
     )

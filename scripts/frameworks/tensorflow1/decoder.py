@@ -46,15 +46,15 @@ def variables(facts: Dict[str, Any]) -> Variables:
         dense(f"{layer}.feed_forward.down", inner, hidden, added)
     norm("norm")
     if not hyper["tied"]:
-        found["head.weight"] = normal((hidden, hyper["vocabulary"]), deviation)
+        dense("head", hidden, hyper.get("classes", hyper["vocabulary"]))
     return found
 
 
 def forward(
     variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
-    """-> logits (batch, sequence, vocabulary); there are no running statistics. Every ``scope()``
-    holds a part that is to be compiled by itself."""
+    """-> logits (batch, sequence, vocabulary or classes); there are no running statistics. Every
+    ``scope()`` holds a part that is to be compiled by itself."""
     hyper = facts["hyperparameters"]
     hidden, heads, groups = hyper["hidden"], hyper["heads"], hyper["key_value_heads"]
     size = hidden // heads
@@ -117,14 +117,15 @@ def forward(
     with scope():
         x = norm(x, "norm")
         words = tf.matmul(x, tokens, transpose_b=True) if hyper["tied"] else dense(x, "head")
-        words = tf.reshape(words, (rows, length, hyper["vocabulary"]))
+        words = tf.reshape(words, (rows, length, -1))
     return [words], {}
 
 
 def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
-    """Mean cross entropy over all positions."""
+    """Mean cross entropy over all positions, of classes over the last alone."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    return tf.reduce_mean(entropy(labels=batch["labels"], logits=outputs[0]))
+    logits = outputs[0][:, -1] if "classes" in facts["hyperparameters"] else outputs[0]
+    return tf.reduce_mean(entropy(labels=batch["labels"], logits=logits))
 
 
 def _angles(positions: tf.Tensor, size: int, base: float) -> Tuple[tf.Tensor, tf.Tensor]:

@@ -61,6 +61,9 @@ class Generate(Kind):
         case, count = subject.case, subject.parameters["new_tokens"]
         if case.compiler not in adapter.GENERATES_WITH:
             raise Unsupported(f"generation is not compiled by {case.compiler}")
+        classes = subject.facts.get("hyperparameters", {}).get("classes")
+        if classes is not None:
+            raise Unsupported(f"{case.model} does not generate text: it has {classes} classes")
         if case.sequence_length is None:
             raise Unsupported(f"{case.model} has no sequences to continue")
         longest = subject.facts["sequence_lengths"][1]

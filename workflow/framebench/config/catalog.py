@@ -88,12 +88,13 @@ def _with_base(path: Path, bases: Path) -> dict[str, Any]:
 
 
 def _merged(base: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """Objects are merged, all else that ``facts`` has stands in the place of the base's."""
+    """Objects are merged, all else that ``facts`` has stands in the place of the base's; null takes
+    it away, as in a JSON merge patch (RFC 7396)."""
     both = {
         key: _merged(base[key], value) if isinstance(value, dict) and key in base else value
         for key, value in facts.items()
     }
-    return {**base, **both}
+    return {key: value for key, value in {**base, **both}.items() if value is not None}
 
 
 def _missing(folder: Path) -> str:

@@ -1,0 +1,140 @@
+"""ELECTRA's pre-training in float64 (Clark et al. 2020, arXiv:2003.10555), of NVIDIA's shape: a
+generator as deep as the discriminator, narrower, of which the discriminator tells the replaced
+tokens. Both see the same embeddings, the generator through a projection to its width.
+
+Nothing is random: which masked positions keep their token and what is sampled from the generator
+follow from draws in the batch (``mask_draws``, ``sampling_draws``). The sampled token is the one
+whose logit and Gumbel noise are the largest together, as in NVIDIA's code."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import autograd.numpy as np
+import numpy
+
+from reference.bert import (
+    Dropout,
+    dropping,
+    embedded,
+    embeddings,
+    encoded,
+    layers,
+    linear,
+    norm,
+    words_of,
+)
+from reference.operations import Array, Jumps, cross_entropy, dense, gelu
+from reference.weights import Drawn, trainable
+
+#: As many values a draw has: halves between them are exact in float32.
+DRAWS = 2**20
+
+#: No other token comes nearer to the sampled one in the comparison: more than a half precision
+#: rounds, less than the logits differ by.
+LEAD = 1.0
+
+
+def _generator(hyper: dict[str, Any]) -> dict[str, Any]:
+    return {**hyper, **hyper["generator"]}
+
+
+def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
+    """Every parameter, and how its value for the comparison is drawn."""
+    hyper = facts["hyperparameters"]
+    hidden, own = hyper["hidden"], _generator(hyper)
+    # logits with a deviation of about 2: else the noise alone would decide what is sampled
+    large = 2.0 / (0.05 * hidden**0.5)
+    return {
+        **embeddings(hyper),
+        **linear("generator.project", hidden, own["hidden"]),
+        **layers(own, "generator."),
+        **linear("generator.transform", own["hidden"], hidden),
+        **norm("generator.transform_norm", hidden, large),
+        "generator.decoder_bias": trainable((hyper["vocabulary"],), 0.1),
+        **layers(hyper, "discriminator."),
+        **linear("discriminator.transform", hidden, hidden),
+        **linear("discriminator.score", hidden, 1),
+    }
+
+
+def noise(draws: Array) -> Array:
+    """Gumbel noise of uniform draws, 0 to DRAWS - 1."""
+    return -numpy.log(-numpy.log((draws + 0.5) / DRAWS))
+
+
+def replaced(tokens: Array, positions: Array, new: Array) -> Array:
+    """``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at ``positions``."""
+    changed = tokens.copy()
+    numpy.put_along_axis(changed, positions, new, axis=1)
+    return changed
+
+
+def originals(batch: dict[str, Any]) -> Array:
+    """The tokens at the masked positions, (batch, predictions)."""
+    return numpy.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
+
+
+def forward(
+    weights: dict[str, Array],
+    batch: dict[str, Any],
+    hyper: dict[str, Any],
+    training: bool,
+    dropout: Dropout | None = None,
+) -> list[Array]:
+    """Logits that a token is replaced (batch, sequence), the generator's of the masked positions
+    (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch, sequence).
+    ``dropout``: None is none."""
+    drop = dropping(training, dropout)
+    tokens, positions = batch["token_ids"], batch["masked_positions"]
+    masked = batch["mask_draws"] < hyper["masked_percent"]
+    shown = replaced(tokens, positions, numpy.where(masked, hyper["mask_token"], originals(batch)))
+    x = embedded(shown, weights, batch, hyper, drop)
+    x = dense(x, weights, "generator.project")
+    x = encoded(x, weights, batch, _generator(hyper), drop, "generator.")
+    words = words_of(x, weights, hyper, positions, "generator.")
+    corrupted = replaced(tokens, positions, _sampled(words, batch))
+    x = embedded(corrupted, weights, batch, hyper, drop)
+    x = encoded(x, weights, batch, hyper, drop, "discriminator.")
+    x = gelu(dense(x, weights, "discriminator.transform"))
+    scores = dense(x, weights, "discriminator.score")[..., 0]
+    return [scores, words, (corrupted != tokens).astype(float)]
+
+
+def _sampled(words: Array, batch: dict[str, Any]) -> Array:
+    """(batch, predictions). No gradient passes through it."""
+    noisy = words + noise(batch["sampling_draws"])
+    if isinstance(noisy, numpy.ndarray):  # not one that is being differentiated
+        first, second = numpy.partition(noisy, -2)[..., [-1, -2]].T
+        Jumps.nearest = min(Jumps.nearest, float((first - second).min()))
+    return np.argmax(noisy, axis=-1)
+
+
+def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
+    scores, words, labels = outputs
+    generator = cross_entropy(words, originals(batch))
+    discriminator = np.mean(np.logaddexp(0.0, scores) - labels * scores)
+    return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator
+
+
+def decided(
+    weights: dict[str, Array], batch: dict[str, Any], hyper: dict[str, Any]
+) -> dict[str, Any]:
+    """The batch, changed so that no rounding changes a sample and a mistake does: where another
+    token comes near to the sampled one, its noise becomes LEAD less; every third masked position
+    has the sampled token, which is no replacement then; of the others, every second keeps its token
+    by the smallest draw that does."""
+    third = numpy.arange(batch["mask_draws"].size).reshape(batch["mask_draws"].shape) % 3
+    kept = numpy.where(third == 2, hyper["masked_percent"], batch["mask_draws"])
+    batch = {**batch, "mask_draws": numpy.where(third == 0, 0, kept)}
+    words, draws = forward(weights, batch, hyper, False)[1], batch["sampling_draws"]
+    noisy = words + noise(draws)
+    sampled = noisy.argmax(axis=-1)
+    near = noisy > noisy.max(axis=-1, keepdims=True) - LEAD
+    numpy.put_along_axis(near, sampled[..., None], False, axis=-1)
+    less = ((draws + 0.5) / DRAWS) ** math.exp(LEAD) * DRAWS
+    batch["sampling_draws"] = numpy.where(near, less.astype(draws.dtype), draws)
+    tokens = numpy.where(third == 0, sampled, originals(batch))
+    batch["token_ids"] = replaced(batch["token_ids"], batch["masked_positions"], tokens)
+    return batch

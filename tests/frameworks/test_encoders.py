@@ -1,0 +1,233 @@
+"""BERT of all kinds and ELECTRA: their figures, and mistakes in them and in SuperBench's heads that
+the comparison with the reference finds. That every framework computes what the reference does is
+seen in ``test_decoder.py``."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from framebench.config.catalog import forward_multiply_adds
+from reference import compute, electra
+from reference.operations import Jumps
+
+from ..conftest import ROOT
+from .comparing import BEFORE, Errors, beyond
+from .fork_server import ForkServer
+from .models import SEQUENCE, facts_of, reference_module, trained_parameters
+from .transformers import ENCODERS
+
+
+def encoder(layers: int, hidden: int, inner: int) -> int:
+    """Parameters: four projections, two more products, two normalisations a layer."""
+    return layers * (4 * (hidden + 1) * hidden + 2 * hidden * inner + inner + hidden + 4 * hidden)
+
+
+def embeddings(vocabulary: int, hidden: int) -> int:
+    """Parameters: tokens, 512 positions, 2 segments, a normalisation."""
+    return (vocabulary + 512 + 2 + 2) * hidden
+
+
+def electra_parameters(layers: int, hidden: int, own: int) -> int:
+    """Of NVIDIA's shape; ``own`` is the generator's width."""
+    generator = (hidden + 1) * own + encoder(layers, own, 4 * own)
+    head = (own + 1) * hidden + 2 * hidden + 30528
+    discriminator = encoder(layers, hidden, 4 * hidden) + (hidden + 1) * hidden + hidden + 1
+    return embeddings(30528, hidden) + generator + head + discriminator
+
+
+#: As published for BERT, of Hugging Face's BertModel with SuperBench's head, and by hand.
+PARAMETERS = {
+    "bert_base": 110_106_428,
+    "bert_large": 336_226_108,
+    "superbench_bert_base": 109_559_140,
+    "superbench_bert_large": 335_244_388,
+    "electra_base": electra_parameters(12, 768, 256),
+    "electra_large": electra_parameters(24, 1024, 384),
+}
+
+
+def test_the_counts_by_hand_give_what_is_published() -> None:
+    """BERT's, and that of google/electra-base-discriminator."""
+    head = 769 * 768 + 2 * 768 + 30522 + 769 * 768 + 769 * 2
+    body = embeddings(30522, 768) + encoder(12, 768, 3072)
+    assert body == 108_891_648
+    assert body + head == PARAMETERS["bert_base"]
+
+
+def products(facts: dict[str, Any]) -> dict[str, int]:
+    """Multiply-adds by the shapes of the matrices and how often each is used."""
+    hyper = facts["hyperparameters"]
+    counted = {"per_sample": 0, "per_token": 0, "per_token_pair": 0, "per_prediction": 0}
+    for name, one in reference_module(facts["name"]).parameters(facts).items():
+        if len(one.shape) == 2 and not name.startswith("embeddings."):
+            layer = name.rpartition(".")[0]
+            if layer in ("pooler", "classifier", "next_sentence"):
+                use = "per_sample"
+            else:
+                predicts = layer in ("transform", "generator.transform")
+                use = "per_prediction" if predicts else "per_token"
+            counted[use] += math.prod(one.shape)
+    widths = hyper["hidden"] + hyper.get("generator", {"hidden": 0})["hidden"]
+    counted["per_token_pair"] = 2 * hyper["layers"] * widths
+    if "classes" not in hyper:
+        counted["per_prediction"] += hyper["vocabulary"] * hyper["hidden"]
+    return {use: count for use, count in counted.items() if count}
+
+
+@pytest.mark.parametrize("model", ENCODERS)
+def test_the_facts_have_the_parameters_and_the_products_of_their_matrices(model: str) -> None:
+    facts = facts_of(model)
+    assert facts["trainable_parameters"] == trained_parameters(facts) == PARAMETERS[model]
+    assert facts["forward_multiply_adds"] == products(facts)
+
+
+@pytest.mark.parametrize("model", ["superbench_bert_base", "electra_base"])
+def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> None:
+    facts = compute.reduced(facts_of(model))
+    module = reference_module(model)
+    weights = compute.draw(module.parameters(facts), 0)
+    batch = compute.make_batch(facts["inputs"], 1, SEQUENCE, 0, 0)
+    counted = compute.count_multiply_adds(module, weights, batch, facts["hyperparameters"])
+    assert counted == forward_multiply_adds({"forward_multiply_adds": products(facts)}, SEQUENCE)
+
+
+@pytest.fixture(scope="module")
+def batches() -> tuple[dict[str, Any], ...]:
+    """Small weights, a batch, the same as it is compared, and what there is to know."""
+    facts = compute.parity_facts(compute.reduced(facts_of("electra_base")), dropout=False)
+    weights = compute.draw(electra.parameters(facts), 0)
+    batch = compute.make_batch(facts["inputs"], 4, SEQUENCE, 0, 0)
+    hyper = facts["hyperparameters"]
+    return weights, batch, electra.decided(weights, batch, hyper), hyper
+
+
+def test_no_rounding_decides_what_is_sampled(batches: Any) -> None:
+    weights, batch, decided, hyper = batches
+    Jumps.nearest = np.inf
+    electra.forward(weights, batch, hyper, True)
+    assert Jumps.nearest < 0.5
+    Jumps.nearest = np.inf
+    electra.forward(weights, decided, hyper, True)
+    assert Jumps.nearest > 0.9 * electra.LEAD
+
+
+def test_masked_kept_and_truly_sampled_tokens_are_compared(batches: Any) -> None:
+    weights, _, decided, hyper = batches
+    labels = electra.forward(weights, decided, hyper, True)[2]
+    of_masked = np.take_along_axis(labels, decided["masked_positions"], axis=1)
+    assert 0 < of_masked.sum() < of_masked.size
+    assert labels.sum() == of_masked.sum(), "only masked positions can be replaced"
+    masked = decided["mask_draws"] < hyper["masked_percent"]
+    assert 0 < masked.sum() < masked.size
+
+
+def test_neither_noise_nor_logits_alone_decide_what_is_sampled(batches: Any) -> None:
+    weights, _, decided, hyper = batches
+    words = electra.forward(weights, decided, hyper, True)[1]
+    noise = electra.noise(decided["sampling_draws"])
+    sampled = (words + noise).argmax(axis=-1)
+    for alone in (words, noise):
+        assert (alone.argmax(axis=-1) != sampled).any()
+
+
+PYTORCH = ROOT / "scripts/frameworks/pytorch"
+
+COMPARE = """
+import json
+from harness.kinds.parity import Comparison, compare
+load = load_adapter
+load_adapter = lambda folder: load(ADAPTER)
+with open(FOLDER + "/facts.json") as file:
+    facts = json.load(file)
+reference = Comparison(FOLDER)
+adapter = started(facts, precision=PRECISION)
+adapter.build(dict(reference.arrays("batch-0")))
+answer(errors=compare(adapter, reference, print))
+"""
+
+#: In PyTorch's definitions: model, file, what stands there, what stands there instead.
+MISTAKES = {
+    "the head on the last position": (
+        *("superbench_bert_base", "bert.py"),
+        *("self.pooler(x[:, 0])", "self.pooler(x[:, -1])"),
+    ),
+    "the loss of the first position": (
+        *("superbench_gpt2_small", "decoder.py", "logits[:, -1:]", "logits[:, :1]"),
+    ),
+    "the loss of the mean over positions": (
+        *("superbench_gpt2_small", "decoder.py", "logits[:, -1:]", "logits.mean(1, keepdim=True)"),
+    ),
+    "the discriminator's weight as it is timed": (
+        *("electra_base", "electra.py", 'hyper["discriminator_weight"]', "50.0"),
+    ),
+    "the generator's weight as it is timed": (
+        *("electra_base", "electra.py", 'hyper["generator_weight"]', "1.0"),
+    ),
+    "as many masked as is timed": (
+        *("electra_base", "electra.py", "mask_draws < self.masked_percent", "mask_draws < 85"),
+    ),
+    "an activation behind the projection": (
+        *("electra_base", "electra.py", "x = self.project(x)", "x = F.gelu(self.project(x))"),
+    ),
+    "the generator with the discriminator's heads": (
+        *("electra_base", "electra.py", 'hyper["generator"]}', 'hyper["generator"], "heads": 4}'),
+    ),
+    "every masked token a replaced one": (
+        *("electra_base", "electra.py", "(corrupted != token_ids).to(scores.dtype)"),
+        "torch.zeros_like(scores).scatter(1, positions, 1.0)",
+    ),
+    "the likeliest token, not a sampled one": (
+        *("electra_base", "electra.py", "words.detach().float() + noise(sampling_draws)"),
+        "words.detach().float()",
+    ),
+    "a token by chance alone": (
+        *("electra_base", "electra.py", "words.detach().float() + noise(sampling_draws)"),
+        "noise(sampling_draws)",
+    ),
+    "a discriminator that sees the true tokens": (
+        *("electra_base", "electra.py", "self.embeddings(corrupted, segment_ids)"),
+        "self.embeddings(token_ids, segment_ids)",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def run(pytorch_python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    folder = tmp_path_factory.mktemp("ranks")
+    with ForkServer("pytorch", pytorch_python, "import torch._dynamo", folder) as server:
+        yield server
+
+
+def compared(run: ForkServer, reference: Path, adapter: Path, precision: str = "fp32") -> Errors:
+    names = {"FOLDER": str(reference), "ADAPTER": str(adapter), "PRECISION": precision}
+    given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
+    (found,) = run(f"{given}\n{BEFORE['pytorch']}\n{COMPARE}")
+    return {reference.name: (precision, found["errors"])}
+
+
+@pytest.mark.parametrize("precision", ["amp", "bf16", "fp16"])
+def test_a_half_precision_samples_the_same(
+    run: ForkServer, decoder_references: Path, precision: str
+) -> None:
+    """One token more or less replaced would be a tenth of the outputs and more."""
+    assert not beyond(compared(run, decoder_references / "electra_base", PYTORCH, precision))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_found(
+    run: ForkServer, decoder_references: Path, tmp_path: Path, mistake: str
+) -> None:
+    model, file, right, wrong = MISTAKES[mistake]
+    adapter = tmp_path / "pytorch"
+    shutil.copytree(PYTORCH, adapter)
+    text = (adapter / file).read_text()
+    assert right in text, f"the mistake cannot be planted: {file} has no {right!r}"
+    (adapter / file).write_text(text.replace(right, wrong))
+    errors = compared(run, decoder_references / model, adapter)
+    assert beyond(errors), f"not found by {errors}"
