@@ -13,14 +13,12 @@ from typing import Any
 
 import autograd
 import numpy as np
-from harness.kinds.parity import MASKS, STEPS
+from harness.kinds.parity import MASKS, RANKS, STEPS
 from harness.measuring.synthetic import make_batch
 
 from reference.operations import Jumps, Moments, Products, running_statistics
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm
 from reference.weights import draw
-
-RANKS = 2
 
 #: A value nearer than this to zero, where the derivative of a ReLU jumps, may be on the other side
 #: in float32, and with it a part of the gradient. Batches are drawn until none has one.

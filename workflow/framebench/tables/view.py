@@ -198,7 +198,7 @@ def _text(value: Any) -> str:
 def _words(column: Column, row: Row) -> str:
     """What a cell of text says, with its detail in brackets."""
     value = row[column.name]
-    text = condition_words.text(value) if column.name in CONDITIONS else _text(value)
+    text = condition_words.text(column.name, value) if column.name in CONDITIONS else _text(value)
     detail = row.get(column.detail)
     return f"{text} ({detail})" if detail else text
 
