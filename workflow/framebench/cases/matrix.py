@@ -332,7 +332,8 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
         if all(batch % count for count in counts):
             raise ConfigError(
                 f"{suite.path}: {axis}: found {batch}, of which no device gets a whole number; "
-                f"allowed: multiples of a number of devices times micro-steps ({', '.join(map(str, counts))})"
+                "allowed: multiples of a number of devices times micro-steps "
+                f"({', '.join(map(str, counts))})"
             )
     return axis, batches
 

@@ -42,7 +42,8 @@ class Certificate:
     """What one comparison found. ``dropout``: whether it was the one with dropout. ``errors``:
     (quantity, error, where), () unless it is ok. ``arm``: of an A/B test, "" where it is of the
     usual software. ``environment``, ``variables``, ``computation`` and ``machine`` are those of
-    a run. ``scale``: FULL, SMALL, or what makes the model smaller; ``accumulation``: micro-steps."""
+    a run. ``scale``: FULL, SMALL, or what makes the model smaller; ``accumulation``: the
+    micro-steps of a step."""
 
     framework: str
     framework_version: str

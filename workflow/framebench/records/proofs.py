@@ -41,8 +41,8 @@ class Marks:
         """``parity`` where a comparison of what ``run`` computed failed, else ``unproved`` unless
         all that it takes has passed, with the model itself or with the model made small: on one
         device; in training also on several, where it had several, with micro-steps, where its
-        steps had several, and with dropout, where the model has it. None of runs of others, and of other
-        kinds than steps: what ran there is checked by the kind itself."""
+        steps had several, and with dropout, where the model has it. None of runs of others, and of
+        other kinds than steps: what ran there is checked by the kind itself."""
         if run.case.source != "framebench" or not run.case.is_step:
             return None
         needed = self._needed(run)
