@@ -77,7 +77,9 @@ class JaxAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, StepBr
         differentiate, self._step_batch = self._observed, self._batch
         if len(parts) > 1:
             self._step_batch = arrays.own(_side_by_side(parts))
-            differentiate = self._accumulated(arrays.vary)
+            in_loop = self.case.compiler == "jit"
+            differentiate = steps.accumulated(self._observed, arrays.vary, in_loop)
+        self._differentiate_alone = steps.gradients(steps.alone(differentiate, arrays))
         self._differentiate = steps.averaged(differentiate, arrays)
         self._step = self._ready(
             steps.training(self._differentiate, optimizer),
@@ -87,10 +89,6 @@ class JaxAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, StepBr
             batch=self._step_batch,
         )
         self._proved = self._step
-
-    def _accumulated(self, vary: Callable[[Any], Any]) -> Any:
-        in_loop = self.case.compiler == "jit"
-        return self._steps.accumulated(self._observed, vary, in_loop)
 
     def _kept(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
         """In the dtype that the precision keeps them in."""
@@ -187,9 +185,9 @@ class JaxAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, StepBr
         return list(self._programs.each_product(self._observed, self._local_arguments()))
 
     def step_products(self) -> List[Product]:
-        accumulated = self._accumulated(vary=lambda tree: tree)
-        arguments = self._local_arguments(self._step_batch)
-        return list(self._programs.each_product(accumulated, arguments))
+        whole = self._arrays.whole(self._differentiate_alone, self._parallel.OWN)
+        arguments = (self._shared.parameters, self._own, self._step_batch)
+        return list(self._programs.each_product(whole, arguments))
 
     def step_exchanges(self) -> int:
         if self.case.compiler == "jit":
@@ -201,9 +199,9 @@ class JaxAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, StepBr
         self.step()
         return int(self._ranks.averaged - before)
 
-    def _local_arguments(self, batch: Any = None) -> Any:
+    def _local_arguments(self) -> Any:
         """What this rank alone computes with."""
-        return self._parallel.local((self._shared.parameters, self._own, batch or self._batch))
+        return self._parallel.local((self._shared.parameters, self._own, self._batch))
 
     def compiled(self) -> Dict[str, Any]:
         return dict(self._programs.proof(self._proved))
@@ -237,10 +235,9 @@ class JaxAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, StepBr
 
     def parts(self) -> List[Part]:
         steps, shared, own = self._steps, self._parallel.SHARED, self._parallel.OWN
-        alone = steps.gradients(steps.alone(self._observed, self._arrays))
         programs = {
             "forward": self._program(self._logits, own),
-            "backward": self._program(alone, own),
+            "backward": self._program(self._differentiate_alone, own),
         }
         if self._ranks:
             programs["all_reduce"] = self._program(steps.gradients(self._differentiate), shared)

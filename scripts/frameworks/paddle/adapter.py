@@ -123,7 +123,7 @@ class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, Ste
             [functools.partial(self._loss, network, batch) for batch in self._micro_batches],
             self._optimizer,
             self._scaler,
-            getattr(network, "no_sync", contextlib.nullcontext),
+            network.no_sync if self._process_group else contextlib.nullcontext,
         )
 
     def _forward(self, network: Any) -> Outputs:
@@ -210,11 +210,10 @@ class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, Ste
         return self._products.watch(self._model, lambda: self._forward(self._network))
 
     def micro_step_products(self) -> List[Product]:
-        evaluate = self._evaluation(self._network)
-        return self._watched(self._steps.gradients(evaluate, self._scaler))
+        return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
 
     def step_products(self) -> List[Product]:
-        return self._watched(self._differentiation(self._network))
+        return self._watched(self._differentiate)
 
     def _watched(self, differentiate: Callable[[], Any]) -> List[Product]:
         return self._products.watch_training(self._model, differentiate)

@@ -61,6 +61,7 @@ class PyTorchAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, St
         if self.case.compiler != "none":
             compiler.require(self.case.compiler, self._device, self.case.mode == "train")
         self._definition: Any = self.definition()
+        self._watching = False
         several = self.place.world_size > 1
         self._process_group = parallel.join(self._device, self.place) if several else None
 
@@ -121,12 +122,14 @@ class PyTorchAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, St
             [functools.partial(self._loss, model, batch) for batch in self._micro_batches],
             self._optimizer,
             self._scaler,
-            getattr(model, "no_sync", contextlib.nullcontext),
+            model.no_sync if self._process_group else contextlib.nullcontext,
         )
 
     def _forward(self, model: Any, batch: Optional[MicroBatch] = None) -> Outputs:
         """The logits of ``model``, by default for the first micro-batch; raises :class:`Mismatch`
         where their precision is another."""
+        if self._watching:  # eager and unwrapped, whatever the step has
+            model = self._model.forward
         with self._autocast():
             outputs = model(*(batch or self._micro_batches[0]).inputs)
         for logits in outputs:
@@ -204,14 +207,17 @@ class PyTorchAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, St
         return self._products.watch(self._model, lambda: self._forward(eager), self._device)
 
     def micro_step_products(self) -> List[Product]:
-        evaluate = self._evaluation(self._model.forward)
-        return self._watched(self._steps.gradients(evaluate, self._scaler))
+        return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
 
     def step_products(self) -> List[Product]:
-        return self._watched(self._differentiation(self._model.forward))
+        return self._watched(self._differentiate)
 
     def _watched(self, differentiate: Callable[[], Any]) -> List[Product]:
-        return self._products.watch_training(self._model, differentiate, self._device)
+        self._watching = True
+        try:
+            return self._products.watch_training(self._model, differentiate, self._device)
+        finally:
+            self._watching = False
 
     def step_exchanges(self) -> int:
         return self._parallel.count_all_reduces(self.step)

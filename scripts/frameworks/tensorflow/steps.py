@@ -57,7 +57,7 @@ def training(
         # Outside the replica: Keras must not reduce a second time, and clips the sum.
         optimizer.apply(found, variables)
 
-    whole = differentiate
+    whole: Callable[[Batch], Any] = differentiate
     if accumulation > 1:
         whole = _accumulated(differentiate, variables, accumulation)
     local = traced(whole, xla=True) if xla else whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence, Tuple
 
-from harness.adapter import Accumulation, Mismatch, Product
+from harness.adapter import Mismatch, Product
 from harness.kind import Context
 
 
@@ -36,7 +36,6 @@ def check_exchanges(context: Context) -> None:
     case, adapter = context.subject.case, context.adapter
     if case.accumulation == 1 or context.place.world_size == 1:
         return
-    assert isinstance(adapter, Accumulation)
     once = len(adapter.gradient_messages())
     found = context.fields["step_exchanges"] = adapter.step_exchanges()
     if found > once:
