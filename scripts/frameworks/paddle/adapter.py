@@ -70,6 +70,8 @@ class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, Ste
         compiler.require(self.case.compiler)
         if self._amp and not self._compiled:
             devices.require_amp(self._dtype)
+        if self.case.accumulation > 1 and self.place.world_size > 1:
+            self.step_exchanges()  # which it does not tell: better refused before than behind
         self._definition: Any = self.definition()
         self._process_group = parallel.join(self.place) if self.place.world_size > 1 else None
 

@@ -117,7 +117,7 @@ class ToyAdapter(plain.PlainToy):
     def micro_step(self, first: int) -> tuple[float, list[float]]:
         if "one_micro_step" in self.does and first:
             return 0.0, [0.0] * len(self.line.weights)
-        if "exchange_each" in self.does:
+        if "exchange_each" in self.does and self.ring:
             self.exchanges += 1
         return super().micro_step(first)
 
