@@ -144,6 +144,35 @@ answer(errors=errors, counted=counted)
     assert [name for name, reason in found["counted"].items() if reason] == [ONE_ALONE]
 
 
+EXCHANGES = """
+import inspect
+adapter = started(small_bert(), steps=3)
+planted = PLANTED
+if planted:
+    source = inspect.getsource(adapter._steps.accumulated)
+    assert planted[0] in source
+    exec(source.replace(*planted), adapter._steps.__dict__)
+adapter.build(batch_of(small_bert(), 6, rank=RANK))
+adapter.step()
+answer(messages=len(adapter.gradient_messages()), sent=adapter.step_exchanges(),
+       checksum=adapter.weights_checksum())
+"""
+
+
+def test_gradients_go_to_the_other_rank_once(tmp_path: Path) -> None:
+    """And where each micro-step sends them, which changes no result, that is seen."""
+    each = ("with unsynchronized():", "if True:")
+    with ForkServer("pytorch", build_environment("pytorch"), "", tmp_path) as server:
+        right, wrong = (
+            server(EXCHANGES.replace("PLANTED", repr(planted)), ranks=2) for planted in (None, each)
+        )
+    for first, second in (right, wrong):
+        assert first["checksum"] == second["checksum"]
+    assert [one["sent"] for one in right] == [one["messages"] for one in right]
+    assert [one["sent"] for one in wrong] == [3 * one["messages"] for one in wrong]
+    assert wrong[0]["checksum"] == pytest.approx(right[0]["checksum"], rel=1e-6)
+
+
 def test_large_batches_and_missing_micro_steps_are_told_apart() -> None:
     small, large = Product("float32", 6), Product("float32", 12)
     assert check_micro_steps(2, 4 * [small], 2 * [small]) == 2

@@ -69,9 +69,9 @@ def wrap(model: nn.Module, device: torch.device, accumulates: bool) -> Any:
 
 def count_all_reduces(run: Callable[[], Any]) -> int:
     """How many ``run()`` asks of the process group, as PyTorch's profiler sees them."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiled:
+    with torch.autograd.profiler.profile() as profiled:
         run()
-    return sum(event.name == "c10d::allreduce_" for event in profiled.events())
+    return sum(event.name == "c10d::allreduce_" for event in profiled.function_events)
 
 
 def bucket_bytes(wrapped: Any) -> List[int]:
