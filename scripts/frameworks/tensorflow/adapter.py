@@ -112,7 +112,7 @@ class TensorFlowAdapter(Generation, Accumulation, Numerics, Collectives, Matmul,
         if train:
             optimizer, strategy, count = self._optimizer, self._strategy, self.case.accumulation
             self._training = steps.training(
-                definition, self._model, self.facts, optimizer, strategy, xla, count
+                definition, self._model, self.facts, optimizer, strategy, count, xla
             )
             function = self._training.step
         # Traced here, once: the step is that graph and nothing can make it trace again. The other

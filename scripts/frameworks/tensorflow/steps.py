@@ -31,8 +31,8 @@ def training(
     facts: Dict[str, Any],
     optimizer: keras.optimizers.Optimizer,
     strategy: tf.distribute.Strategy,
-    xla: bool,
     accumulation: int,
+    xla: bool,
 ) -> Training:
     """A training step and its first part: forward pass, backward pass, all-reduce. Of several
     micro-steps a batch has the micro-batches side by side along a first axis.
