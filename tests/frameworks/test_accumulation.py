@@ -20,6 +20,7 @@ COMPILERS = {
     "jax": ["jit"],
     "tensorflow": ["none"],
     "paddle": ["none", "to_static"],
+    "mxnet": ["none", "hybridize"],
 }
 
 
@@ -107,18 +108,21 @@ MISTAKES = {
         "jax": ("array / count", "array"),
         "tensorflow": ("gradient / count for", "gradient for"),
         "paddle": ("loss() / len(losses)", "loss()"),
+        "mxnet": ("scaled.backward()", "scaled.backward(2 * nd.ones((1,)))"),
     },
     ONE_ALONE: {
         "pytorch": ("for loss in earlier", "for loss in earlier[:0]"),
         "jax": (SCAN, "scan(add, carried, {n: a[:1] for n, a in batch.items()})"),
         "tensorflow": ("maximum_iterations=count", "maximum_iterations=1"),
         "paddle": ("for loss in earlier", "for loss in earlier[:0]"),
+        "mxnet": ("in evaluations:", "in evaluations[:1]:"),
     },
     FIRST_AGAIN: {
         "pytorch": ("(loss) for loss in earlier", "(last) for loss in earlier"),
         "jax": (SCAN, "scan(add, carried, {n: a[:1].repeat(2, 0) for n, a in batch.items()})"),
         "tensorflow": ("array[number]", "array[0]"),
         "paddle": ("(loss) for loss in earlier", "(last) for loss in earlier"),
+        "mxnet": ("in evaluations:", "in 2 * evaluations[:1]:"),
     },
 }
 
