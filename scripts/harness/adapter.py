@@ -226,8 +226,9 @@ class Adapter(ABC):
 
     def definition(self) -> Any:
         """The module of the case's model in the framework's folder: what the facts name as their
-        ``definition``, or the model's own, ``NAME.py``. It may import the framework at its top:
-        call this behind the framework's own import."""
+        ``definition``, or the model's own, ``NAME.py``; of another source, that in its folder
+        ``sources/SOURCE``. It may import the framework at its top: call this behind the
+        framework's own import."""
         package = type(self).__module__.rpartition(".")[0]
         name = self.facts.get("definition", self.case.model.replace(".", "_"))
         return importlib.import_module(f"{package}.{name}")
@@ -466,6 +467,13 @@ class Generation(Operators):
 
     #: The compilers, or none, with which it does.
     GENERATES_WITH: ClassVar[Sequence[str]] = ("none",)
+
+    def to_generate_with(self, definition: Any, name: str) -> Any:
+        """What ``definition`` has under ``name`` for models that generate; raises
+        :class:`Unsupported` where it has none."""
+        if not hasattr(definition, name):
+            raise Unsupported(f"{self.case.model} {self.LACKING}")
+        return getattr(definition, name)
 
     @abstractmethod
     def make_cache(self, new_tokens: int) -> None:

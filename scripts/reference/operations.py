@@ -21,10 +21,18 @@ class Products:
     multiply_adds = 0
 
 
+#: Values of a max pool's window that are nearer to each other than this may be in another order in
+#: float32, and with it all of the gradient goes to another place.
+TIE = 5e-7
+
+
 class Jumps:
-    """How near to the jump of its derivative any ReLU came in a forward pass since the start."""
+    """How near to the jump of its derivative any ReLU came in a forward pass since the start, and
+    where max pools had two largest values within TIE: image, and place as a share of its height
+    and width."""
 
     nearest = math.inf
+    ties: ClassVar[list[tuple[int, float, float]]] = []
 
 
 class Moments:
@@ -105,7 +113,23 @@ def maximum_pool(
 ) -> Array:
     """The largest of kernel x kernel."""
     both = (padding, padding)
-    return functools.reduce(np.maximum, _windows(x, (kernel, kernel), stride, both, extra, -np.inf))
+    places = _windows(x, (kernel, kernel), stride, both, extra, -np.inf)
+    if isinstance(x, numpy.ndarray):
+        Jumps.ties += _ties(places)
+    return functools.reduce(np.maximum, places)
+
+
+def _ties(places: list[Array]) -> list[tuple[int, float, float]]:
+    """The windows of :attr:`Jumps.ties`. Equal values are those that a ReLU has made zero."""
+    largest, second = places[0], numpy.full_like(places[0], -numpy.inf)
+    for values in places[1:]:
+        second = numpy.maximum(second, numpy.minimum(largest, values))
+        largest = numpy.maximum(largest, values)
+    height, width = largest.shape[1:3]
+    near = (second < largest) & (largest < second + TIE)
+    return [
+        (image, (y + 0.5) / height, (x + 0.5) / width) for image, y, x, _ in numpy.argwhere(near)
+    ]
 
 
 def average_pool(x: Array, kernel: int, stride: int, padding: int) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from framebench.config import documentation
+from framebench.config import documentation, precisions
 from framebench.config.cluster import Cluster
 from framebench.config.fields import Keys
 from framebench.config.settings import Configuration
@@ -97,3 +97,32 @@ def test_the_configuration_that_ships_is_the_defaults() -> None:
     jsonschema.validate(CONFIG, SCHEMAS["config"])
     defaults = {name: field.default for name, field in Configuration.model_fields.items()}
     assert {name: value for name, value in defaults.items() if value is not None} == CONFIG
+
+
+def test_the_bounds_of_the_page_are_those_that_are_checked() -> None:
+    text = (ROOT / "docs" / "measuring.md").read_text()
+    (table,) = re.findall(r"^\| quantity \|.*\n(?:\|.*\n)+", text, re.M)
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()]
+    names = dict.fromkeys(rows[0][1:-1])
+    assert set(names) == set(precisions.known())
+    worst, total = ": the worst", ", all together"
+    quantities = {
+        "outputs, loss": ["outputs", "loss"],
+        f"gradients{worst} parameter{total}": ["gradients", "gradients, total"],
+        f"first update{worst} parameter{total}": ["first update", "first update, total"],
+        f"running statistics after it{worst}{total}": [
+            "running statistics",
+            "running statistics, total",
+        ],
+        "losses over five steps": ["losses"],
+    }
+    written: dict[str, dict[str, float]] = {name: {} for name in names}
+    for row in rows[1:]:
+        for name, cell in zip(names, row[1:-1], strict=True):
+            bounds = (
+                [float(one) for one in cell.split(", ")] if row[0] in quantities and cell else []
+            )
+            for position, quantity in enumerate(quantities.get(row[0], ())):
+                if bounds:  # one number is that of both
+                    written[name][quantity] = bounds[min(position, len(bounds) - 1)]
+    assert written == {name: dict(one.bounds) for name, one in precisions.known().items()}

@@ -62,7 +62,8 @@ def test_a_table_is_one_module(
     page = (tmp_path / "report.html").read_text()
     section = page.split('<section id="weather-of-every-case">')[1].split("</section>")[0]
     assert "warmth K" in section
-    assert "<svg" in section
+    charts = page.split('<section id="charts">')[1].split("</section>")[0]
+    assert "<svg" in charts.split("Weather of every case")[1]
     assert 'href="runs/pytorch' in section, "the way to the records"
     assert cli.main(["lint", "--sources", str(runs), *words]) == 0
     table.write_text(table.read_text().replace(",293,", ",294,", 1))

@@ -32,6 +32,7 @@ from selenium.webdriver.common.keys import Keys
 from ..debian import install_debian_packages
 from .made_up_records import EVIL, write_records
 from .made_up_runs import build, run
+from .test_same_figures import unpacked
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("chromium", "chromium-driver")
@@ -148,6 +149,58 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     opened = Browser(tmp_path_factory.mktemp("profile"))
     yield opened
     opened.driver.quit()
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of real records of the suite quick."""
+    folder = unpacked("results", tmp_path_factory.mktemp("quick")) / "quick"
+    make(folder / "runs", folder / "report.html")
+    return folder / "report.html"
+
+
+FIRST_SCREEN = """(() => {
+    const rows = [...document.querySelectorAll(".answers tbody tr")];
+    const boxes = [...document.querySelectorAll("#answers .scroll, .answers")];
+    return {
+        rows: rows.map((row) => row.innerText.replace(/\\s+/g, " ").trim()),
+        bottom: Math.max(...rows.map((row) => row.getBoundingClientRect().bottom)),
+        gains: document.querySelector(".brings").getBoundingClientRect().bottom,
+        page: Math.max(0, document.documentElement.scrollWidth - window.innerWidth),
+        wider: boxes.filter((box) => box.scrollWidth > box.parentElement.clientWidth + 1).length,
+        cut: boxes.filter((box) => box.scrollHeight > box.clientHeight + 1).length,
+    };
+})()"""
+
+
+def test_the_first_screen_answers(browser: Browser, page: Path, quick: Path) -> None:
+    seen = browser.open(quick).evaluate(FIRST_SCREEN)
+    assert len(seen["rows"]) == 5
+    train = next(row for row in seen["rows"] if row.startswith("resnet50_v1.5 train fp32 1n2g"))
+    assert re.search(
+        r"pytorch 3\.242 images/s .*1\.33 . tensorflow too few repeats: 5 could show it 7 of 7",
+        train,
+    )
+    of_made_up = browser.open(page).evaluate(FIRST_SCREEN)
+    assert len(of_made_up["rows"]) == 12
+    shown = next(row for row in of_made_up["rows"] if row.startswith("bert_base train amp 1n1g"))
+    assert re.search(
+        r"pytorch\+inductor [\d.]+ sequences/s 1\.\d\d . tensorflow\+xla .* shown", shown
+    )
+    for one in (seen, of_made_up):
+        assert one["gains"] <= 900, "what precisions, compilers and devices bring lies below"
+        assert (one["page"], one["wider"], one["cut"]) == (0, 0, 0)
+    for report in (page, quick):
+        phone = browser.open(report, width=390).evaluate(FIRST_SCREEN)
+        assert (phone["page"], phone["wider"], phone["cut"]) == (0, 0, 0)
+
+
+def test_answers_come_first_and_the_set_up_last(page: Path) -> None:
+    places = [
+        page.read_text().index(f'<section id="{name}">')
+        for name in ("answers", "all-frameworks-side-by-side", "charts", "throughput", "measured")
+    ]
+    assert places == sorted(places)
 
 
 def test_opens_without_console_message_and_without_any_request(

@@ -63,7 +63,7 @@ VARIANT: dict[str, Callable[[Row], str]] = {
 SPLIT = {
     "accelerator", "cores_per_device", "side_by_side", "sequence_length", "warmup_steps",
     "warmup_limit", "timed_steps", "arm", "input", "source_variant", "machine", "environment",
-    "variables", "input_pipeline", "preload", "huge_pages", "accumulation",
+    "variables", "input_pipeline", "preload", "huge_pages", "model_source", "accumulation",
 }  # fmt: skip
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
@@ -72,7 +72,10 @@ COMMUNICATION_ALONE = {
     "gradient_messages",
 }
 #: What there was not.
-NEW_TABLES = {"run_phases.csv", "suite_phases.csv"}
+NEW_TABLES = {
+    "run_phases.csv", "suite_phases.csv", "fastest.csv", "gains.csv", "failures.csv",
+    "overview.csv",
+}  # fmt: skip
 NEW_COLUMNS = {
     "compare.csv": {"parameters", "metric"},
     "compiler_speedup.csv": {"baseline_runs", "steps_to_pay", "verdict"},

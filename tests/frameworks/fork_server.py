@@ -7,11 +7,14 @@ import json
 import math
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from harness.processes.launch import common_environment, free_addresses, place_variables
+
+from ..conftest import build_environment
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PRELUDE = Path(__file__).with_name("prelude.py").read_text()
@@ -113,6 +116,20 @@ class ForkServer:
             assert found, f"rank {rank} gave no answer:\n{output}"
             answers.append(json.loads(answer.splitlines()[0]))
         return answers
+
+
+def served(*frameworks: str) -> Any:
+    """A fixture of a module: a :class:`ForkServer` of each of ``frameworks`` in turn."""
+
+    @pytest.fixture(scope="module", params=frameworks)
+    def run(
+        request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[ForkServer]:
+        python = build_environment(request.param)
+        with ForkServer(request.param, python, "", tmp_path_factory.mktemp("ranks")) as server:
+            yield server
+
+    return run
 
 
 def norm(vector: Sequence[float]) -> float:

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ..conftest import ROOT, build_environment
+from ..conftest import ROOT
 from .cnns import CNNS, FAMILIES
 from .comparing import beyond, compared
-from .fork_server import ForkServer
+from .fork_server import ForkServer, served
 
 FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/cnn.py"))
 
@@ -76,14 +75,7 @@ answer(counts=counts)
 """
 
 
-@pytest.fixture(scope="module", params=FRAMEWORKS)
-def run(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ForkServer]:
-    framework = request.param
-    python = build_environment(framework)
-    with ForkServer(framework, python, "", tmp_path_factory.mktemp("ranks")) as server:
-        yield server
+run = served(*FRAMEWORKS)
 
 
 def test_every_family_computes_what_the_reference_does(

@@ -4,16 +4,15 @@ does."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from framebench.config.catalog import forward_multiply_adds, load_catalog
 from reference import compute, decoder
 
-from ..conftest import ROOT, build_environment
+from ..conftest import ROOT
 from .comparing import beyond, compared
-from .fork_server import ForkServer
+from .fork_server import ForkServer, served
 from .models import trained_parameters
 from .transformers import COMPARED, DECODERS
 
@@ -43,14 +42,7 @@ PARAMETERS = {
 }
 
 
-@pytest.fixture(scope="module", params=FRAMEWORKS)
-def run(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ForkServer]:
-    framework = request.param
-    python = build_environment(framework)
-    with ForkServer(framework, python, "", tmp_path_factory.mktemp("ranks")) as server:
-        yield server
+run = served(*FRAMEWORKS)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from framebench.config import precisions
 
-from ..conftest import build_environment
 from .comparing import beyond, compared
-from .fork_server import ForkServer
+from .fork_server import ForkServer, served
 from .models import BERT, BLOCKS
 from .transformers import COMPARED
 
 HALVES = {"bf16": "bfloat16", "fp16": "float16"}
 
-
-@pytest.fixture(scope="module", params=["jax", "pytorch"])
-def run(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ForkServer]:
-    python = build_environment(request.param)
-    with ForkServer(request.param, python, "", tmp_path_factory.mktemp("ranks")) as server:
-        yield server
+run = served("jax", "pytorch")
+pytorch_run = served("pytorch")
+jax_run = served("jax")
 
 
 def test_they_compute_what_the_reference_does(
@@ -81,22 +74,11 @@ answer(reason=raised(Mismatch, adapter.step))
     assert "not torch.bfloat16" in str(found["reason"])
 
 
-@pytest.fixture(scope="module")
-def pytorch_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    python = build_environment("pytorch")
-    with ForkServer("pytorch", python, "", tmp_path_factory.mktemp("ranks")) as server:
-        yield server
-
-
 @pytest.mark.parametrize("precision", HALVES)
-def test_jax_refuses_what_xla_would_widen(
-    tmp_path_factory: pytest.TempPathFactory, precision: str
-) -> None:
-    python = build_environment("jax")
-    with ForkServer("jax", python, "", tmp_path_factory.mktemp("ranks")) as server:
-        (found,) = server(
-            f"answer(reason=raised(Unsupported, "
-            f"lambda: started(small_bert(), compiler='jit', precision={precision!r})))"
-        )
+def test_jax_refuses_what_xla_would_widen(jax_run: ForkServer, precision: str) -> None:
+    (found,) = jax_run(
+        f"answer(reason=raised(Unsupported, "
+        f"lambda: started(small_bert(), compiler='jit', precision={precision!r})))"
+    )
     assert f"{precision} would be without effect" in str(found["reason"])
     assert HALVES[precision] in str(found["reason"])

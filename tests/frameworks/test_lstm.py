@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from framebench.config.catalog import forward_multiply_adds
 from reference import compute, superbench_lstm
 
-from ..conftest import ROOT, build_environment
+from ..conftest import ROOT
 from .comparing import BEFORE, beyond
-from .fork_server import ForkServer
+from .fork_server import ForkServer, served
 from .models import facts_of, trained_parameters
 
 MODEL = "superbench_lstm"
@@ -49,13 +48,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=FRAMEWORKS)
-def run(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ForkServer]:
-    python = build_environment(request.param)
-    with ForkServer(request.param, python, "", tmp_path_factory.mktemp("ranks")) as server:
-        yield server
+run = served(*FRAMEWORKS)
 
 
 def script_of(framework: str, folder: Path, precision: str, compiler: str) -> str:

@@ -6,12 +6,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from framebench.config import catalog
 from framebench.records import parity, proofs
-from reference import compute
+from reference import compute, operations
 
 from ..conftest import ROOT
 from ..framebench.made_up_runs import changed, run
@@ -282,3 +283,24 @@ def test_the_reference_is_deterministic(
         once, again = np.load(path), np.load(tmp_path / "again" / path.name)
         assert once.files == again.files
         assert all(np.allclose(once[n], again[n], rtol=1e-6, atol=1e-9) for n in once.files), path
+
+
+def test_images_change_where_a_max_pool_could_take_another_value_in_float32() -> None:
+    class Pool:
+        @staticmethod
+        def forward(weights: object, batch: dict[str, Any], *_: object) -> list[Any]:
+            return [operations.maximum_pool(batch["images"], 2, 2, 0)]
+
+    images = np.random.RandomState(1).standard_normal((2, 16, 16, 3))
+    images[1, 4, 4, 0] = 5.0
+    images[1, 4, 5, 0] = 5.0 + operations.TIE / 10
+    images[0, 8:10, 8:10] = 0.0  # as a ReLU leaves them: no gradient goes there
+    before = images.copy()
+    outputs = compute._untied(Pool, {}, [{"images": images}], {})
+    assert {(image, y, x) for image, y, x, _ in np.argwhere(images != before)} <= {
+        (1, y, x) for y in (4, 5) for x in (4, 5)
+    }
+    windows = np.sort(images.reshape(2, 8, 2, 8, 2, 3).transpose(0, 1, 3, 5, 2, 4).reshape(-1, 4))
+    gaps = windows[:, -1] - windows[:, -2]
+    assert gaps[gaps > 0].min() > operations.TIE
+    assert np.array_equal(outputs["train-0-0"], Pool.forward(None, {"images": images})[0])

@@ -1,5 +1,5 @@
 """torchvision is a witness of its own: what our descriptions make of its networks computes what its
-own code did, whose outputs are kept (see torchvision_outputs.py)."""
+own code does, and its own code can be timed beside ours."""
 
 from __future__ import annotations
 
@@ -9,27 +9,78 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import ROOT
+from ..framebench.test_config import CATALOG
+from .fork_server import ForkServer, served
 
-SCRIPT = Path(__file__).with_name("torchvision_outputs.py")
-KEPT = json.loads((ROOT / "tests/data/torchvision_outputs.json").read_text())
-#: Most of the weights of all 35, which others of their families have in fewer or more layers.
-#: Without names, the script computes these too.
-LARGE = {
-    *("vgg11", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn"),
-    *("resnext101_32x8d", "wide_resnet101_2"),
-}
+SCRIPT = Path(__file__).with_name("torchvision_compared.py")
+NETWORKS = sorted(
+    name for name, facts in CATALOG.models.items() if facts.get("definition") == "cnn"
+)
 #: Both are float64, but sums are made in another order.
 RELATIVE = 1e-9
 
+run = served("pytorch")
 
-def test_networks_put_out_what_those_of_torchvision_do(pytorch_python: str) -> None:
-    kept = {name: values for name, values in KEPT.items() if name not in LARGE}
+
+def test_networks_compute_what_those_of_torchvision_do(pytorch_python: str) -> None:
+    assert len(NETWORKS) == 35
     printed = subprocess.run(
-        [pytorch_python, str(SCRIPT), "ours", *kept], check=True, capture_output=True, text=True
+        [pytorch_python, str(SCRIPT), *NETWORKS], check=True, capture_output=True, text=True
     ).stdout
-    ours = json.loads(printed)
-    assert len(KEPT) == 35
-    for name, values in kept.items():
-        scale = max(map(abs, values))
-        assert ours[name] == pytest.approx(values, rel=0, abs=RELATIVE * scale), name
+    found = json.loads(printed)
+    for name in NETWORKS:
+        one = found[name]
+        far = {key: one[key] for key in ("inference", "train", "gradients", "statistics")}
+        assert max(far.values()) < RELATIVE, f"{name}: {far}"
+        assert one["rates"] == pytest.approx(one["their_rates"]), name
+        assert one["heads"] == {"googlenet": 3, "inception_v3": 2}.get(name, 1), name
+
+
+def test_its_own_code_is_what_an_arm_times(run: ForkServer) -> None:
+    (found,) = run("""
+import math
+import torch
+facts = read_model(f"{SCRIPTS}/models/googlenet.json", "torchvision")
+facts["inputs"][0]["shape"] = ["batch", 64, 64, 3]
+facts["hyperparameters"].update(dropout=0.125, batch_norm_epsilon=0.25)
+adapter = built(facts)
+heads = len(adapter.outputs())
+loss = adapter.read(adapter.step())
+model = adapter._model
+modules = list(model.modules())
+
+def laid_out():
+    return {name: (one.axes, one.unfolded) for name, one in adapter.state().items()}
+
+theirs = laid_out()
+from framework_under_test import cnn
+adapter._model = cnn.build(facts)
+answer(
+    module=type(model).__module__,
+    same=theirs == laid_out(),
+    heads=heads,
+    rates=[one.p for one in modules if isinstance(one, torch.nn.Dropout)],
+    epsilons=sorted({one.eps for one in modules if isinstance(one, torch.nn.BatchNorm2d)}),
+    finite=math.isfinite(loss),
+)
+""")
+    assert found == {
+        "module": "torchvision.models.googlenet",
+        "same": True,
+        "heads": 3,
+        "rates": [0.7, 0.7, 0.125],
+        "epsilons": [0.25],
+        "finite": True,
+    }
+
+
+def test_what_it_does_not_have_is_unsupported(run: ForkServer) -> None:
+    (found,) = run("""
+facts = read_model(f"{SCRIPTS}/models/resnet18.json", "torchvision")
+build = started(facts)._definition.build
+hyper = facts["hyperparameters"]
+small = {**facts, "hyperparameters": {**hyper, "width": 16}}
+answer(reasons=[raised(Unsupported, lambda: build(one)) for one in (small, {**facts, "name": "n"})])
+""")
+    assert "in its own size alone" in found["reasons"][0]
+    assert "no network n" in found["reasons"][1]

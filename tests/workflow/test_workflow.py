@@ -31,7 +31,11 @@ def test_everything_then_nothing(measured: Project) -> None:
     summary = rows(measured.folder / "results" / "tables" / "summary.csv")
     assert [row["status"] for row in summary] == ["ok"] * CASES
     assert [row["repeats"] for row in summary] == ["2"] * CASES
-    assert "report: results/report.html" in ran.stdout, "no summary at the end"
+    *_, origin, report = end = ran.stdout.rstrip().splitlines()[-15:]
+    assert report == "report: results/report.html", "no answers at the end"
+    assert origin.startswith(f"{RUNS} runs in "), end
+    assert "suite not recorded" not in origin
+    assert any(line.startswith("Fastest: ") for line in end)
     assert f"[{RUNS}/{RUNS}]" in ran.stdout, "no progress"
     assert "left)" in ran.stdout, "no time left"
     again = measured.all()

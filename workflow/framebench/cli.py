@@ -5,21 +5,20 @@ from __future__ import annotations
 import argparse
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import PROJECT
-from .cases.names import columns_with_size
 from .comparison import gate
 from .config import catalog, values
 from .config.validation import ConfigError
 from .config.values import Source
 from .files import json_files
 from .files.whole_files import write_whole
-from .records import interruptions, record_sets, searches
-from .records.run import cause
+from .records import calls, interruptions, record_sets, searches
+from .records.run import Run, cause
 from .statistics import verdicts
 
 if TYPE_CHECKING:
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 
     from .audit import findings
     from .records import parity, peaks
+    from .tables.origin import Origin
     from .tables.results import CaseResults
     from .tables.table import Inputs, Table
 
 FINGERPRINT = "fingerprint.txt"
 #: In ``tables``: the report for Snakemake's archive, in which there are no records to lead to.
 ARCHIVED = "report.html"
-PRINTED_ROWS = 60
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be compared."
@@ -144,7 +143,7 @@ def make_report(source: Path, results: Path) -> None:
     from .audit import published
     from .records import parity, peaks
     from .report import html_report, record_links
-    from .tables import frames, measured, registry
+    from .tables import answers, frames, origin
 
     own = record_sets.load_results(results) if source == results / "runs" else None
     found = own or record_sets.load(source)
@@ -152,7 +151,9 @@ def make_report(source: Path, results: Path) -> None:
     searched, of_searches = searches.load(source.parent / searches.FOLDER)
     reached, of_probes = peaks.load(probes_of(source))
     interrupted, of_interrupted = interruptions.load(source.parent)
-    problems = (*found.problems, *of_parity, *of_searches, *of_probes, *of_interrupted)
+    called, of_calls = calls.load(source.parent)
+    beside = (*of_parity, *of_searches, *of_probes, *of_interrupted, *of_calls)
+    problems = (*found.problems, *beside)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
@@ -165,10 +166,11 @@ def make_report(source: Path, results: Path) -> None:
     folder, page = results / "tables", results / "report.html"
     everything = tables if compared is None else {**tables, published.TABLE: compared}
     # All is made before anything is written: what fails leaves the former tables and report.
-    files = frames.files(everything, folder)
+    provenance = origin.of(found.runs, called)
+    files = frames.files(everything, folder, provenance.caption)
     files[page] = html_report.render(
         replace(found, problems=problems), inputs, tables, page.parent, "Framebench report",
-        compared, interrupted,
+        compared, interrupted, provenance,
     )  # fmt: skip
     files[folder / ARCHIVED] = record_links.named(files[page])
     vouching = folder / FINGERPRINT
@@ -176,11 +178,19 @@ def make_report(source: Path, results: Path) -> None:
     for path, text in files.items():
         write_whole(path, text)
     write_whole(vouching, fingerprint(found, source) + "\n")
-    summary = tables[registry.known()["summary"]]
-    print("\n".join(filter(None, (summary_text(summary), measured.summary_text(inputs.others)))))
-    print(f"\ntables: {folder}\nreport: {page}")
-    if hint := unproved_text(summary):
-        print(hint)
+    print("\n".join(answers.lines(answers.of(tables), _last(found.runs, tables, provenance, page))))
+
+
+def _last(
+    runs: Sequence[Run], tables: Mapping[Table, pd.DataFrame], provenance: Origin, page: Path
+) -> list[str]:
+    """The last lines of the terminal: what is unproved, what all is from, and where it stands."""
+    from .tables import answers, registry
+
+    hint = unproved_text(tables[registry.known()["summary"]])
+    taken = f"{len(runs)} runs" + (f" in {provenance.took}" if provenance.took else "")
+    of = " \N{MIDDLE DOT} ".join([taken, *provenance.facts])
+    return [*filter(None, (hint, answers.cut(of))), f"report: {page}"]
 
 
 def tabulated(
@@ -233,8 +243,8 @@ def fingerprint(found: record_sets.RecordSet, source: Path) -> str:
     files = [path for folder in beside for path in sorted(json_files.below(folder)[0])]
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
-    interrupted = source.parent / interruptions.FILE
-    for path in [*files, *[interrupted] * interrupted.is_file()]:
+    noted = [source.parent / name for name in (interruptions.FILE, calls.FILE)]
+    for path in [*files, *filter(Path.is_file, noted)]:
         try:
             digest.update(json_files.content_of(path))
         except (OSError, ValueError) as error:
@@ -335,31 +345,3 @@ def print_columns() -> None:
 
     others = (compare.TABLE, published.TABLE, findings.TABLE)
     print(columns_page.text([*registry.known().values(), *others]), end="")
-
-
-def summary_text(summary: pd.DataFrame) -> str:
-    """The summary for a terminal, numbers rounded for reading, failures with their reason."""
-    from .tables import condition_words
-    from .tables.results import marks_of_all, other_marks
-
-    lines = []
-    shown = summary.head(PRINTED_ROWS)
-    everywhere = marks_of_all(summary.loc[summary["status"] == "ok", "marks"])
-    conditions = condition_words.telling(shown.to_dict("records"))
-    row: Any
-    for row in shown.itertuples():
-        if row.status == "ok":
-            spread = f"[{row.throughput_min:.2f} .. {row.throughput_max:.2f}]"
-            value = f"{row.throughput_median:10.2f} {row.unit:<11} {spread} of {row.repeats}"
-        else:
-            value = f"{row.status:>10}"
-        marks = other_marks(row.marks, everywhere)
-        note = f" {marks}" if marks else ""
-        note += f"  {text}" if (text := conditions(row._asdict())) else ""
-        note += f"  {row.reason}" if row.reason else ""
-        lines.append(f"{columns_with_size(row)} {value}{note}")
-    if len(summary) > PRINTED_ROWS:
-        lines.append(f".. and {len(summary) - PRINTED_ROWS} more cases in summary.csv")
-    if everywhere:
-        lines.append(f"every figure is marked: {' '.join(everywhere)}")
-    return "\n".join(lines)

@@ -44,6 +44,8 @@ rule tables:
 
 # From any set of records, with no benchmark among its inputs: nothing can be run by it.
 rule report:
+    log:
+        driver.tables.reported,
     handover: True
     conda:
         "../envs/driver.yaml"
@@ -55,3 +57,4 @@ rule report:
         "Tables and report from {params.records}"
     shell:
         "{params.framebench:q} report --records {params.records:q} --results {params.results:q}"
+        " > {log:q}"

@@ -16,7 +16,6 @@ from harness.adapter import (
     Numerics,
     Product,
     StepBreakdown,
-    Unsupported,
     Variable,
     micro_batches,
     zeros,
@@ -253,8 +252,7 @@ class JaxAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, StepBr
 
     def make_cache(self, new_tokens: int) -> None:
         definition = self._definition
-        if not hasattr(definition, "following"):
-            raise Unsupported(f"{self.case.model} does not generate text")
+        self.to_generate_with(definition, "following")
         self._generator = self._generation.Generator(
             definition,
             definition.model(self.facts),

@@ -23,7 +23,6 @@ from harness.adapter import (
     Numerics,
     Product,
     StepBreakdown,
-    Unsupported,
     Variable,
     micro_batches,
 )
@@ -240,10 +239,9 @@ class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, Ste
         )
 
     def make_cache(self, new_tokens: int) -> None:
-        if not hasattr(self._definition, "Generator"):
-            raise Unsupported(f"{self.case.model} does not generate text")
+        generator = self.to_generate_with(self._definition, "Generator")
         (prompts,) = self._inputs
-        self._generator = self._definition.Generator(self._model, prompts, new_tokens)
+        self._generator = generator(self._model, prompts, new_tokens)
 
     def _generating(self, work: Any) -> Any:
         paddle, mixed = self._paddle, contextlib.nullcontext()

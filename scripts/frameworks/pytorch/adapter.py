@@ -18,7 +18,6 @@ from harness.adapter import (
     Numerics,
     Product,
     StepBreakdown,
-    Unsupported,
     Variable,
     micro_batches,
     state_of_modules,
@@ -247,10 +246,9 @@ class PyTorchAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, St
         )
 
     def make_cache(self, new_tokens: int) -> None:
-        if not hasattr(self._definition, "Generator"):
-            raise Unsupported(f"{self.case.model} does not generate text")
+        generator = self.to_generate_with(self._definition, "Generator")
         (prompts,) = self._micro_batches[0].inputs
-        self._generator = self._definition.Generator(self._model, prompts, new_tokens)
+        self._generator = generator(self._model, prompts, new_tokens)
 
     def _generating(self, work: Callable[[], Any]) -> Any:
         with self._torch.inference_mode(), self._autocast():

@@ -23,7 +23,6 @@ from harness.adapter import (
     Numerics,
     Product,
     StepBreakdown,
-    Unsupported,
     Variable,
     micro_batches,
 )
@@ -268,8 +267,7 @@ class TensorFlowAdapter(Generation, Accumulation, Numerics, Collectives, Matmul,
 
     def make_cache(self, new_tokens: int) -> None:
         definition = self._definition
-        if not hasattr(definition, "following"):
-            raise Unsupported(f"{self.case.model} does not generate text")
+        self.to_generate_with(definition, "following")
         prompts, xla = definition.inputs(self._batch), self.case.compiler == "xla"
         self._generator = self._generation.Generator(
             definition, self._model, self.facts, prompts, new_tokens, xla

@@ -61,7 +61,7 @@ def digest(framework: str, facts: Mapping[str, Any], precision: str) -> str:
     declared = precisions.load(precision) if precision in precisions.names() else precision
     found = hashlib.sha256(json.dumps([_compared(facts), declared], sort_keys=True).encode())
     shared = os.path.join(os.path.dirname(_HARNESS), "networks")
-    described = _files(shared) if facts.get("definition") == "cnn" else ()
+    described = _files(shared) if str(facts.get("definition")).endswith("cnn") else ()
     modules = ((name, _module(name)) for name in MODULES)
     for name, path in [*_files(framework), *described, *modules]:
         with open(path, "rb") as file:

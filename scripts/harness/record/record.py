@@ -64,6 +64,7 @@ def _settings(task: Task) -> Dict[str, Any]:
         "time_limit": request.time_limit,
         "seed": request.seed,
         "variant": request.variant,
+        "source": request.source,
         "side_by_side": request.lease is not None,
         "variables": dict(request.variables),
         "preload": request.preload,

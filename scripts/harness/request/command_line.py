@@ -32,6 +32,7 @@ class Request:
     parameters: Dict[str, Any]
     framework: Optional[str]
     model: Optional[str]
+    source: Optional[str]
     nodes: int
     devices_per_node: int
     batch_per_device: Optional[int]
@@ -120,6 +121,12 @@ def _allocator(text: str) -> str:
     )
 
 
+def _source(text: str) -> str:
+    if text.isidentifier():
+        return text
+    raise argparse.ArgumentTypeError(f"must be the name of a package, not {text!r}")
+
+
 def _variable(text: str) -> Tuple[str, str]:
     name, separator, value = text.partition("=")
     if not (separator and name.isidentifier()):
@@ -150,6 +157,9 @@ def _parser() -> argparse.ArgumentParser:
     case = parser.add_argument_group("case")
     case.add_argument("--framework", metavar="FOLDER", type=os.path.abspath)
     case.add_argument("--model", metavar="FACTS.json", type=os.path.abspath)
+    case.add_argument(
+        "--source", metavar="NAME", type=_source, help="whose code the model is (default: ours)"
+    )
     case.add_argument("--nodes", type=_count, default=1)
     case.add_argument("--devices-per-node", type=_count, default=1)
     case.add_argument(

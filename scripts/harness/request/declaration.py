@@ -54,14 +54,22 @@ def read_framework(folder: str) -> Framework:
         raise DeclarationError(f"{folder}/framework.json lacks the key {error}") from None
 
 
-def read_model(path: str) -> Dict[str, Any]:
+def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:
     """The facts of a model, over those of its ``base`` in the folder ``bases`` beside it, if it
-    names one. Raises :class:`DeclarationError`."""
+    names one. ``source``: whose code it is, where not ours: its definition is another one then.
+    Raises :class:`DeclarationError`."""
     facts = _with_base(path, os.path.join(os.path.dirname(path), "bases"))
     for key in ("name", "unit", "trainable_parameters", "sequence_lengths", "inputs"):
         if key not in facts:
             raise DeclarationError(f"{path} lacks the key {key!r}")
+    if source:
+        facts.update(definition=f"sources.{source}.{definition_of(facts)}", source=source)
     return facts
+
+
+def definition_of(facts: Dict[str, Any]) -> str:
+    """The module that is the model in a framework's folder."""
+    return str(facts.get("definition", facts["name"].replace(".", "_")))
 
 
 def _with_base(path: str, bases: str) -> Dict[str, Any]:
@@ -98,7 +106,7 @@ def task_of(request: Request) -> Task:
     """Raises :class:`DeclarationError`."""
     kind = kinds.load(request.kind, request.kinds)
     framework = None if request.framework is None else read_framework(request.framework)
-    facts = {} if request.model is None else read_model(request.model)
+    facts = {} if request.model is None else read_model(request.model, request.source)
     subject = Subject(
         case=_case_of(request, kind, framework, facts),
         facts=facts,
@@ -139,8 +147,8 @@ def _case_of(
     )
 
 
-def _has_module(folder: str, model: str) -> bool:
-    path = os.path.join(folder, model.replace(".", "_"))
+def _has_module(folder: str, name: str) -> bool:
+    path = os.path.join(folder, *name.split("."))
     return os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
 
 
@@ -161,8 +169,9 @@ def unsupported(task: Task, cores: int) -> Optional[str]:
 
 
 def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> Optional[str]:
-    if not _has_module(framework.folder, facts.get("definition", case.model)):
-        return f"{framework.name} has no definition of the model {case.model}"
+    if not _has_module(framework.folder, definition_of(facts)):
+        source = f" by {facts['source']}" if "source" in facts else ""
+        return f"{framework.name} has no definition of the model {case.model}{source}"
     if case.compiler == "native":
         return f"{framework.name} has no graph compiler"
     if case.compiler not in framework.compilers:

@@ -64,6 +64,7 @@ class Conditions:
     arm: str = ""  # of an A/B test
     preload: str = ""  # the allocator that ranks load before all else
     huge_pages: bool = False  # glibc's allocator asks for them
+    model_source: str = ""  # whose code the model is, where not ours
     input: str = NATIVE  # the pipeline that the samples come through
     source_variant: str = ""  # what an imported set says besides, in its own words
     # Labels of what tells runs apart that would otherwise share a row; see records.
@@ -166,4 +167,5 @@ def of_settings(
         arm=settings.get("variant") or "",
         preload=settings.get("preload") or "",
         huge_pages=bool(settings.get("huge_pages")),
+        model_source=settings.get("source") or "",
     )

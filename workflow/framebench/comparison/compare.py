@@ -45,6 +45,7 @@ from ..tables.columns import (
     shared,
     why_no_ratio_interval,
 )
+from ..tables.ratios import possible
 from ..tables.results import CaseResult, CaseResults, marks_of
 from ..tables.table import Table
 from . import pairs
@@ -64,7 +65,7 @@ TABLE = Table(
     "adjusted: it may exclude 1 where the verdict, which is, shows no difference.",
     columns=(
         *CASE_COLUMNS,
-        Column("parameters", TEXT, "those of another kind of measurement than steps"),
+        measured.PARAMETERS,
         measured.METRIC,
         Column("base_median", NUMBER, "median of the base, in `unit`"),
         Column("candidate_median", NUMBER, "median of the candidate, in `unit`"),
@@ -310,10 +311,7 @@ def _verdict(
     if verdict == SLOWER and low < 1 - threshold <= high:
         return SLOWER, f"cannot tell whether by more than {threshold:.1%}"
     if verdict == CANNOT_TELL:
-        return CANNOT_TELL, (
-            f"anything from {low - 1:+.1%} to {high - 1:+.1%} is possible: more repeats, or less "
-            "noise"
-        )
+        return CANNOT_TELL, possible(found.interval)
     return verdict, ""
 
 

@@ -38,6 +38,12 @@ class Catalog:
         named = {name for facts in self.frameworks.values() for name in facts["compilers"]}
         return ["none", *WORDS, *sorted(named - {"none"})]
 
+    @cached_property
+    def sources(self) -> list[str]:
+        """Whose code of a model there is besides ours."""
+        folders = self.root.glob("scripts/frameworks/*/sources/[!_.]*")
+        return sorted({folder.name for folder in folders if folder.is_dir()})
+
     def compiler(self, framework: str, word: str) -> str:
         """The name of the compiler that one of WORDS, or a name, stands for; ``native`` itself
         where the framework has none, so that the run says so."""

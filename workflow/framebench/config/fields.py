@@ -200,8 +200,8 @@ class OneOf:
 
 
 def in_catalog(kind: str) -> BeforeValidator:
-    """A check that a value is one of the catalog's names of a kind: ``frameworks``, ``models`` or
-    ``compilers``."""
+    """A check that a value is one of the catalog's names of a kind: ``frameworks``, ``models``,
+    ``compilers`` or ``sources``."""
 
     def check(value: Any, info: ValidationInfo[Context]) -> Any:
         catalog = info.context.catalog
@@ -271,6 +271,7 @@ Values = Annotated[Distinct[T], Listed()]
 FrameworkName = Annotated[str, in_catalog("frameworks")]
 ModelName = Annotated[str, in_catalog("models")]
 CompilerName = Annotated[str, in_catalog("compilers")]
+SourceName = Annotated[str, in_catalog("sources")]
 
 _PATH = text("a path that is not empty, without { and }", r"^[^{}]*$")
 _RECORDS = text("the path of a folder or a CSV")

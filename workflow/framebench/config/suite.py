@@ -31,6 +31,7 @@ from .fields import (
     OrAll,
     ReadAs,
     Share,
+    SourceName,
     Switch,
     Text,
     Values,
@@ -144,6 +145,7 @@ class Variant(Keys):
     tuned: Switch = False
     preload: Allocator | None = None
     huge_pages: Switch = False
+    source: SourceName | None = None
 
     @model_validator(mode="after")
     def _one_allocator(self) -> Variant:
@@ -310,7 +312,7 @@ class SuiteFile(Keys):
         dict[_VariantName, _Side],
         Allowed(
             "a mapping from name to nothing, or to environments, interpreters, variables, tuned, "
-            "preload and huge_pages"
+            "preload, huge_pages and source"
         ),
     ] = default({})
     largest_batch: Annotated[Bounds, ReadAs(_BoundsKeys, _bounds)] = default({})

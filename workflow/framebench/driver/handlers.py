@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from ..comparison import gate
 from ..plan import estimates, plan_text, side_by_side
-from ..records import interruptions
+from ..records import calls, interruptions
 from ..runs import partial, slurm
 from .call import refuse, warn
 from .internals import Job, Snakemake
@@ -42,6 +43,11 @@ class Handlers:
         plan = self._work.plan
         if plan.settings.cluster:
             self._prepare_cluster(log)
+        try:
+            suite = plan.settings.suite.name
+            calls.note(plan.settings.results, suite, self._snakemake.command)
+        except OSError as error:
+            refuse(f"{error.filename}: {error.strerror}")
         for line in plan_text.of_other_machines(plan):
             warn(line)
         self._snakemake.rest_between_jobs()
@@ -49,10 +55,11 @@ class Handlers:
             self._snakemake.select_among(self._of_first_round)
 
     def success(self) -> None:
-        """Show the summary, where it is new, and end with the status of ``compare``."""
-        summary = Path(self._tables.summary)
-        if summary.exists() and summary.stat().st_mtime >= self._started:
-            print(summary.read_text(), file=sys.stderr)
+        """Show the answers, where they are new, and end with the status of ``compare``."""
+        for summary in map(Path, (self._tables.summary, self._tables.reported)):
+            if summary.exists() and summary.stat().st_mtime >= self._started:
+                # Below what Snakemake itself says when all is done.
+                atexit.register(print, f"\n{summary.read_text()}", end="", file=sys.stderr)
         if status := self._tables.status():
             warn(f"compare: {gate.NAMES[status]} ({status})")
             raise SystemExit(status)

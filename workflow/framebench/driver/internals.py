@@ -102,6 +102,11 @@ class Snakemake:
         self.words = frozenset(word.partition("=")[0] for word in sys.argv[1:])
 
     @property
+    def command(self) -> str:
+        """This call, quoted for a shell."""
+        return shlex.join(["snakemake", *sys.argv[1:]])
+
+    @property
     def is_main_process(self) -> bool:
         """Whether this is no job's own Snakemake."""
         return bool(self._workflow.is_main_process)

@@ -23,8 +23,9 @@ NEIGHBOURS = ("parity", "probes", searches.FOLDER, interruptions.FILE)
 
 
 class Tables:
-    """``report``, ``archived``, ``fingerprint``, ``summary``: outputs; the second is the report
-    for Snakemake's archive, which has no records that links could lead to."""
+    """``report``, ``archived``, ``fingerprint``: outputs; the second is the report for Snakemake's
+    archive, which has no records that links could lead to. ``summary``, ``reported``: what the
+    targets ``all`` and ``report`` say at the end of the call."""
 
     def __init__(self, work: Work, call: Call) -> None:
         self._work = work
@@ -39,6 +40,7 @@ class Tables:
         self.archived = f"{work.results}/tables/{ARCHIVED}"
         self.fingerprint = f"{work.results}/tables/{FINGERPRINT}"
         self.summary = f"{work.results}/logs/tables.log"
+        self.reported = f"{work.results}/logs/report.log"
         self._verdict: IO[str] | None = None
         if call.measures:
             self._drop_stale_fingerprint()

@@ -29,6 +29,11 @@ class Identity(NamedTuple):
         """All that tells it apart; :func:`str` leaves out what takes long to say."""
         return "; ".join(filter(None, (str(self), self.caches, self.instruction_sets)))
 
+    @property
+    def in_short(self) -> str:
+        """What a caption has room for."""
+        return ", ".join(filter(None, (self.hardware, self.memory, self.host)))
+
     def __str__(self) -> str:
         host = self.host and f"host {self.host}"
         return ", ".join(filter(None, (self.hardware, self.processor, self.memory, host)))

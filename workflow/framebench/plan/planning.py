@@ -127,7 +127,7 @@ def make_plan(
             **request(software(case, settings.suite), settings, place, runs_in),
             **_steps(case, settings.suite),
             **_variables(case, settings.suite, place.accelerator),
-            **memory_of(case, settings.suite),
+            **arm_settings(case, settings.suite),
         }
         for case in cases
     }
@@ -211,15 +211,17 @@ def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
     return {**tuned.variables(settings, accelerator, case.compiler), **variant.variables}
 
 
-def memory_of(case: Case, suite: Suite) -> dict[str, Any]:
-    """What the ranks of a case allocate memory with, as the settings of its record have it; {} for
-    the usual."""
+def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:
+    """What the variant of a case changes besides variables and software, as the settings of its
+    record have it: what the ranks allocate memory with, and whose code the model is; {} for the
+    usual."""
     variant = suite.variants.get(case.variant)
     if not variant:
         return {}
     return {
         **({"preload": variant.preload} if variant.preload else {}),
         **({"huge_pages": True} if variant.huge_pages else {}),
+        **({"source": variant.source} if variant.source else {}),
     }
 
 
@@ -318,7 +320,7 @@ def _as_asked(
                 {
                     **measuring,
                     **_steps(case, settings.suite),
-                    **memory_of(case, settings.suite),
+                    **arm_settings(case, settings.suite),
                     "variant": case.variant,
                 },
                 case.sequence_length,

@@ -9,7 +9,7 @@ from ..config import allocators, precisions
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from ..environments.software import PROVIDED
-from .planning import Plan, memory_of, software, variables
+from .planning import Plan, arm_settings, software, variables
 
 #: The targets for which a key says what to read.
 USED_BY = {"records": ("report", "lint"), "base": ("compare",), "candidate": ("compare",)}
@@ -64,7 +64,7 @@ def check_allocators(plan: Plan) -> None:
     runs are to be made on: not in a container, and not by a scheduler."""
     settings = plan.settings
     for case in dict.fromkeys(run.case for run in plan.pending):
-        preload = memory_of(case, settings.suite).get("preload")
+        preload = arm_settings(case, settings.suite).get("preload")
         if not preload or settings.cluster or plan.software[software(case, settings.suite)].image:
             continue
         if allowed := allocators.missing(preload):

@@ -3,17 +3,13 @@ process leaves no record that could say so itself. Kept in ``interruptions.csv``
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ..files import json_files
-from ..files.text import printable
-from .run import Problem, cause
+from . import noted
+from .run import Problem
 
 FILE = "interruptions.csv"
 
@@ -56,44 +52,19 @@ def note(
 ) -> list[Interruption]:
     """Add those in the text of Snakemake's log to the results' file, which may name a run twice.
     ``states`` asks SLURM about jobs, by number, of which the log does not say how they ended."""
-    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     # Of a group of jobs that failed together, some may have finished.
-    begun = dict.fromkeys(found(log, results, now))
+    begun = dict.fromkeys(found(log, results, noted.now()))
     new = [one for one in begun if not (results / "runs" / f"{one.run}.json").exists()]
     untold = {one.job for one in new if one.job and not one.status}
     if states and untold:
         ended = states(sorted(untold))
         new = [one._replace(status=one.status or ended.get(one.job, "")) for one in new]
-    path = results / FILE
     if new:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        is_new = not path.exists()
-        with path.open("a", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            if is_new:
-                writer.writerow(Interruption._fields)
-            writer.writerows(new)
+        noted.append(results / FILE, Interruption._fields, new)
     return new
 
 
 def load(results: Path) -> tuple[list[Interruption], list[Problem]]:
     """All that were noted, and lines that are none."""
-    noted: list[Interruption] = []
-    problems: list[Problem] = []
-    try:
-        text = json_files.content_of(results / FILE).decode("utf-8", "backslashreplace")
-    except FileNotFoundError:
-        return [], []
-    except (OSError, ValueError) as error:
-        return [], [Problem(FILE, cause(error))]
-    reader = csv.reader(io.StringIO(printable(text), newline=""))
-    try:
-        for row in reader:
-            if len(row) == len(Interruption._fields):
-                noted.append(Interruption(*row))
-            elif row:
-                message = f"found {len(row)} cells; allowed: {len(Interruption._fields)}"
-                problems.append(Problem(f"{FILE}:{reader.line_num}", message))
-    except csv.Error as error:
-        problems.append(Problem(f"{FILE}:{reader.line_num}", cause(error)))
-    return [one for one in noted if one != Interruption._fields], problems
+    rows, problems = noted.read(results / FILE, Interruption._fields)
+    return [Interruption(*row) for row in rows], problems

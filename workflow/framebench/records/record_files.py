@@ -227,6 +227,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         waited_in=waited_in,
         variables=variables_of(record),
         computation=computation_of(record),
+        commit=commit_of(record),
     )
 
 
@@ -268,6 +269,14 @@ def machine_of(record: Mapping[str, Any]) -> Identity:
 def computation_of(record: Mapping[str, Any]) -> str:
     """The digest of the code that computed it; "" where the record does not tell."""
     return str(record["environment"]["code"].get("computation", ""))
+
+
+def commit_of(record: Mapping[str, Any]) -> str:
+    """The commit of the code that measured, shortened, and whether it was changed since; "" where
+    the record does not tell."""
+    code = record["environment"]["code"]
+    commit = str(code.get("commit") or "")[:12]
+    return f"{commit} (modified)" if commit and code.get("modified") else commit
 
 
 def _metrics(record: Mapping[str, Any]) -> tuple[Metric, ...]:

@@ -63,7 +63,7 @@ class Run:
     `product_dtypes`: of the matrix products that were observed, the commonest first.
     `variables` are those that an A/B test gives the ranks and those that change a framework's
     arithmetic, by name; `computation` is a digest of the code that computed it, "" where that is
-    not known.
+    not known; `commit` that of the code that measured, likewise.
     `largest`: its batch is the largest that fits, found by a search. `started`: when, in seconds of
     the epoch, None where that is not known.
     """
@@ -99,6 +99,7 @@ class Run:
     waited_in: str = ""
     variables: tuple[tuple[str, str], ...] = ()
     computation: str = ""
+    commit: str = ""
 
     @property
     def keys(self) -> tuple[Key, ...]:

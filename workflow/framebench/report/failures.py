@@ -11,6 +11,7 @@ from typing import Any
 from ..cases.names import topology_of
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
+from ..tables.declared.reasons import ORDER
 from ..tables.results import CaseResults
 from .record_links import Link, numbered
 
@@ -75,8 +76,7 @@ def by_status(
 
 def ordered(statuses: Iterable[str]) -> list[str]:
     """In the order in which the report tells them."""
-    known = ("ok", "failed", "oom", "timeout", "unsupported")
-    return sorted(statuses, key=lambda status: known.index(status) if status in known else 9)
+    return sorted(statuses, key=ORDER.index)
 
 
 def _traceback(path: Path) -> str:

@@ -25,8 +25,9 @@ from ..machine.identities import UNKNOWN
 from ..records.interruptions import Interruption
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
-from ..tables import frames, measured, registry
+from ..tables import answers, frames, measured, origin, registry
 from ..tables.columns import VERDICT
+from ..tables.origin import Origin
 from ..tables.table import Inputs, Table
 from ..tables.words import words_of
 from . import drawings, failures, html_tables, panels, setups
@@ -38,6 +39,9 @@ PROJECT = Path(__file__).parents[3]
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_PROBLEMS = 200
+STEPS = "steps"  # in the place of a table
+#: As many as the first screen has room for.
+MAX_ANSWERS = 12
 NO_HARDWARE = "not recorded (imported without its hardware)"
 
 
@@ -91,9 +95,10 @@ def render(
     title: str,
     published: pd.DataFrame | None = None,
     interrupted: Sequence[Interruption] = (),
+    provenance: Origin | None = None,
 ) -> str:
     """The report as text, with links relative to ``folder``. ``inputs`` and ``tables`` are those of
-    the records."""
+    the records; ``provenance``: where that is known from more than these."""
     runs = record_set.runs
     cases = {**inputs.cases, **inputs.others}
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
@@ -104,20 +109,24 @@ def render(
     machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
     failed, failed_left_out = failures.by_status(cases, link)
     statuses = Counter(run.status for run in runs)
+    found = answers.of(tables)
+    plots = _plots(inputs, tables, look, link)
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
             **_page(),
             title=title,
+            answers=found,
+            shown_answers=found.most_compared(MAX_ANSWERS),
+            origin=provenance or origin.of(runs),
+            colour=look.variable,
             comparison=_beside(folder, COMPARISON_PAGE),
             runs=len(runs),
             cases=sum(result.runs[0].key == key for key, result in cases.items()),
             superseded=record_set.superseded,
             statuses=[(status, statuses[status]) for status in failures.ordered(statuses)],
             status_words=panels.STATUS_WORDS,
-            frameworks=[name for name in look.frameworks if name != measured.NO_FRAMEWORK],
-            models=sorted({run.case.model for run in runs if run.case.model}),
             precisions=precisions.known().values(),
             uncompiled=_uncompiled(runs),
             hardware=_machines(runs),
@@ -125,7 +134,8 @@ def render(
             compared_on=_compared_on(runs),
             setups=ran,
             setups_left_out=ran_left_out,
-            plots=_plots(inputs, tables, look, link),
+            plots=plots,
+            has_charts=any(some for name, some in plots.items() if name != STEPS),
             sections=_sections(inputs, tables, Links(cases, link)),
             marks=words_of(tables.values()),
             failures=failed,
@@ -198,7 +208,7 @@ def _plots(
             table.name: alone(drawings.of_table(table, frame, inputs, look))
             for table, frame in tables.items()
         },
-        "steps": [
+        STEPS: [
             (plot, [link(run, f"record of repeat {run.repeat}")])
             for plot, run in panels.step_times(inputs.cases, look, load)
         ],

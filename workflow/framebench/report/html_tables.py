@@ -41,6 +41,10 @@ class Section:
     compares: bool
     absent: str
 
+    @property
+    def has_crosstabs(self) -> bool:
+        return any(one.view.crosstabs for one in self.tables)
+
 
 def sections(tables: Sequence[PageTable]) -> list[Section]:
     """Of tables that have a row, in their order, and of those that say why they have none."""

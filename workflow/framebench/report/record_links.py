@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from ..cases.conditions import KEYS
 from ..records.run import Run
+from ..tables import measured
 from ..tables.columns import Row
 from ..tables.results import CaseResults
 from ..tables.table import Table
@@ -39,7 +40,8 @@ class Links:
     def __init__(self, cases: CaseResults, link: Callable[[Run, str], Link]) -> None:
         self._runs: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
         for key, result in cases.items():  # not all tables have a column for the unit
-            self._runs[key.cells] += result.runs
+            if key == result.runs[0].key:  # once, however many metrics it has
+                self._runs[key.cells] += result.runs
         self._link = link
 
     def behind(self, table: Table, row: Row) -> RecordLinks:
@@ -50,10 +52,17 @@ class Links:
         for label, fields in table.behind(row):
             case = {**row, **fields}
             runs = self._runs.get(tuple(case[key] for key in KEYS), ())
-            same = [run for run in runs if run.unit == row.get("unit", run.unit)]
+            same = [run for run in runs if _is_of(run, row)]
             if same:
                 links.append((label, numbered(same, self._link)))
         return links
+
+
+def _is_of(run: Run, row: Row) -> bool:
+    """Whether it has the unit and the parameters of the row, in tables that have these."""
+    parameters = measured.parameters_text(run.case)
+    unit = row.get("unit", run.unit)
+    return (unit, row.get("parameters", parameters)) == (run.unit, parameters)
 
 
 def to_record(root: Path, folder: Path, run: Run, text: str) -> Link:

@@ -13,7 +13,7 @@ from ..cases.matrix import Case
 from ..config.catalog import Catalog, model_facts
 from ..files.attempt_names import attempt_name
 from ..machine.identities import Identity, is_here
-from ..plan.planning import Plan, duration, request, software, variables
+from ..plan.planning import Plan, arm_settings, duration, request, software, variables
 from ..records import parity
 from ..records.parity import FULL, SMALL
 from ..records.record_files import machine_of, read
@@ -30,7 +30,8 @@ class Comparison(NamedTuple):
     or 2: more prove nothing else.
     ``dropout``: with the model's dropout, only whether that acts. ``software``: the name of what it
     runs in; ``variables``: what the ranks are given; ``arm``: of the A/B test that has either for
-    itself, else "". ``scale``: of the model, see :class:`framebench.records.parity.Certificate`."""
+    itself, else "". ``scale``: of the model, see :class:`framebench.records.parity.Certificate`.
+    ``source``: whose code the model is, None for ours."""
 
     framework: str
     model: str
@@ -44,6 +45,7 @@ class Comparison(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
     arm: str = ""
     scale: str = FULL
+    source: str | None = None
     accumulation: int = 1
 
     @property
@@ -84,6 +86,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
             False,
             *_of_arm(plan, case),
             scale_of(catalog.models[case.model]),
+            _source(plan, case),
         )
         add(one)
         if case.mode == "train":
@@ -114,11 +117,12 @@ def missing(results: Path, named: Mapping[str, Comparison]) -> dict[str, Compari
 
 def small(plan: Plan, catalog: Catalog, full: Mapping[str, Comparison]) -> dict[str, Comparison]:
     """The comparisons of small models that stand for those of ``full`` that were not made, with
-    their names as :func:`names` has them: of all models whose facts say how to make them small."""
+    their names as :func:`names` has them: of all models whose facts say how to make them small, but
+    those of others' code, which is of one size."""
     made_small = [
         one._replace(scale=SMALL)
         for name, one in missing(plan.settings.results, full).items()
-        if SMALL in catalog.models[one.model]["parity"]
+        if SMALL in catalog.models[one.model]["parity"] and not one.source
     ]
     return names(plan, catalog, made_small)
 
@@ -137,7 +141,13 @@ def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], s
     suite = plan.settings.suite
     given = variables(case, suite, plan.place.accelerator)
     name, own = software(case, suite), tuple(sorted(given.items()))
-    return name, own, case.variant if own or name != case.framework else ""
+    usual = name == case.framework and not own and not _source(plan, case)
+    return name, own, "" if usual else case.variant
+
+
+def _source(plan: Plan, case: Case) -> str | None:
+    source: str | None = arm_settings(case, plan.settings.suite).get("source")
+    return source
 
 
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
@@ -170,15 +180,10 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
     found = {}
     for one in wanted:
         asked = request(one.software, plan.settings, plan.place, plan.software)
-        # The names of those that there were before small ones, and before micro-steps, are what
-        # they were.
-        *before, scale, accumulation = one
-        what = before if scale == FULL else [*before, scale]
-        what += [{"accumulation": accumulation}] if accumulation > 1 else []
-        about = [what, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+        about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
         kind += "-dropout" if one.dropout else ""
-        kind += f"-a{accumulation}" if accumulation > 1 else ""
+        kind += f"-a{one.accumulation}" if one.accumulation > 1 else ""
         kind += f"-{one.arm}" if one.arm else ""
         code = harness + adapter(one.framework)
         digest = _digest([about, reference(one.model)], code)
@@ -201,6 +206,7 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "sequence-length": one.sequence_length,
         "accumulation": one.accumulation if one.accumulation > 1 else None,
         "variant": one.arm or None,
+        "source": one.source,
         **common(plan, plan.settings.time_limit),
     }
     parameters = {"mode": one.mode, "scale": one.scale, "reference": reference}

@@ -17,7 +17,7 @@ from ..config.suite import Suite
 from ..environments.soundness import is_sound
 from ..plan import batch_searches
 from ..plan.batch_searches import Search
-from ..plan.planning import Plan, PlannedRun, counts_steps, memory_of, variables
+from ..plan.planning import Plan, PlannedRun, arm_settings, counts_steps, variables
 from ..plan.side_by_side import lease_name
 from ..records.searches import KIND
 
@@ -198,13 +198,13 @@ def of_kind(parameters: Mapping[str, object]) -> list[str]:
 
 
 def _of_arm(plan: Plan, case: Case) -> list[str]:
-    """What the ranks have by the variant: environment variables, and their allocator."""
+    """What the ranks have by the variant: environment variables, their allocator, whose model."""
     suite = plan.settings.suite
-    memory = memory_of(case, suite)
+    own = arm_settings(case, suite)
     return [
         *given(variables(case, suite, plan.place.accelerator).items()),
-        *words({"preload": memory.get("preload")}),
-        *(["--huge-pages"] if memory.get("huge_pages") else []),
+        *words({name: own.get(name) for name in ("preload", "source")}),
+        *(["--huge-pages"] if own.get("huge_pages") else []),
     ]
 
 

@@ -204,6 +204,10 @@ _DECLARED = [
         "huge_pages", YES_NO, "whether the ranks' own allocator asks for huge pages",
         follows="model",
     ),
+    Column(
+        "model_source", TEXT, "whose code the model is, where not ours", title="code by",
+        follows="model",
+    ),
     Column("input", TEXT, "the pipeline that the samples come through", follows="model"),
     Column(
         "source_variant", TEXT, "what an imported set says besides, in its own words",

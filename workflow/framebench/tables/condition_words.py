@@ -3,7 +3,7 @@ the same everywhere above the table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -25,6 +25,7 @@ _SHORT: dict[str, Callable[[Any], str]] = {
     "timed_steps": lambda count: f"{count} steps",
     "huge_pages": lambda _: "huge pages",
     "machine": lambda label: f"machine {label}",
+    "on_machine": lambda label: f"machine {label}",
     "environment": lambda label: f"environment {label}",
 }
 
@@ -34,7 +35,7 @@ def text(name: str, value: Any) -> str:
     if value is None or value is False:
         return ""
     is_missing = value != value  # of pandas' own kind of missing neither true nor false, but itself
-    if is_missing is value or is_missing or value == _USUAL[name]:
+    if is_missing is value or is_missing or value == _USUAL.get(name):
         return ""
     return "yes" if value is True else str(value)
 
@@ -45,15 +46,40 @@ def short(name: str, value: Any) -> str:
     return _SHORT[name](value) if said and name in _SHORT else said
 
 
-def differing(rows: Sequence[Row]) -> list[str]:
-    """The conditions among the columns of ``rows`` in which they differ."""
-    return [name for name in _columns(rows) if len({text(name, row[name]) for row in rows}) > 1]
+def differing(rows: Sequence[Row], more: Sequence[str] = ()) -> list[str]:
+    """The conditions among the columns of ``rows`` in which they differ; ``more``: columns that
+    count as conditions, too."""
+    names = [*_columns(rows), *more]
+    return [name for name in names if len({text(name, row[name]) for row in rows}) > 1]
 
 
 def telling(rows: Sequence[Row]) -> Callable[[Row], str]:
     """For one of ``rows``, the conditions in which they differ; "" where it has the usual ones."""
     apart = differing(rows)
     return lambda row: ", ".join(filter(None, (short(name, row[name]) for name in apart)))
+
+
+def named(
+    rows: Sequence[Row],
+    name: Callable[[Row], str],
+    but: Collection[str] = (),
+    more: Sequence[str] = (),
+) -> Callable[[Row], str]:
+    """The name of one of ``rows`` and, of conditions, only those in which rows of that name differ;
+    ``but``: these aside; ``more``: see :func:`differing`."""
+    alike: dict[str, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(name(row), []).append(row)
+    apart = {
+        word: [one for one in differing(some, more) if one not in but]
+        for word, some in alike.items()
+    }
+
+    def full(row: Row) -> str:
+        words = [name(row), *(short(one, row[one]) for one in apart[name(row)])]
+        return " ".join(filter(None, words))
+
+    return full
 
 
 def _columns(rows: Sequence[Row]) -> Iterable[str]:

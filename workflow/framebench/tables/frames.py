@@ -46,12 +46,12 @@ def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:
         write_whole(path, text)
 
 
-def files(tables: Mapping[Table, pd.DataFrame], folder: Path) -> dict[Path, str]:
-    """What :func:`write` writes."""
+def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") -> dict[Path, str]:
+    """What :func:`write` writes. ``origin``: what the figures are from, for people."""
     texts = {}
     for table, rows in tables.items():
         texts[folder / f"{table.name}.csv"] = csv_text(rows)
-        texts[folder / f"{table.name}.md"] = markdown.render(table, rows)
+        texts[folder / f"{table.name}.md"] = markdown.render(table, rows, origin)
     return texts
 
 

@@ -9,27 +9,32 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from . import markdown_pivots, view
+from .cells import Cell
 from .columns import STATUS
 from .markdown_cells import MISSING, Footnotes, escape, grid
-from .table import Table
-from .view import Cell, Field, View
+from .table import Crosstab, Table
+from .view import Field, View
 from .words import words_of
 
 #: What the heading of a section says.
 _HEADING = ("model", "mode", "unit")
 
 
-def render(table: Table, frame: pd.DataFrame) -> str:
-    """The whole file."""
+def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
+    """The whole file. ``origin``: what its figures are from."""
     seen = view.of(table, frame, narrow=False)
     notes = Footnotes()
     common = ", ".join(f"{title} {value}" for title, value in seen.shared)
     lines = [f"# {table.title}", "", table.explanation, ""]
+    lines += [f"Measured: {escape(origin)}.", ""] if origin else []
     lines += [f"All rows: {escape(common)}.", ""] if common else []
     for paragraph in seen.lead:
         lines += [escape(paragraph), ""]
     if not seen.rows:
         lines += [table.empty, ""]
+    elif seen.crosstabs:
+        for crosstab in seen.crosstabs:
+            lines += [*_crosstab(crosstab, notes), ""]
     elif table.sectioned:
         if table.pivot:
             lines += markdown_pivots.render(table.pivot, seen.rows, notes)
@@ -46,6 +51,18 @@ def _rows(seen: View) -> list[str]:
     """Every column in one table."""
     header = [field.title for field in seen.fields]
     return grid(header, ([_text(cell) for cell in row] for row in seen.cells))
+
+
+def _crosstab(crosstab: Crosstab, notes: Footnotes) -> Iterator[str]:
+    """Why a figure is missing becomes a footnote of it."""
+    yield f"## {escape(crosstab.title)}"
+    yield ""
+    rows = (
+        [escape(name), *("not run" if cell is None else _text(cell) + notes.mark(cell.why)
+                         for cell in cells)]
+        for name, cells in crosstab.rows
+    )  # fmt: skip
+    yield from grid(["framework", *map(escape, crosstab.columns)], rows)
 
 
 def _sections(seen: View, notes: Footnotes) -> Iterator[str]:

@@ -33,10 +33,10 @@ AXES = ("framework", "framework_version", "source", "model", "precision", "compi
 #: Metrics of a table may be of any unit.
 _FOUR_DIGITS = Form(spec=".4g")
 METRIC = Column("metric", TEXT, "what is measured")
+PARAMETERS = Column("parameters", TEXT, "those of another kind of measurement than steps")
+MEDIAN = Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True)
 FIGURES = (
-    Column(
-        "median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True
-    ),
+    MEDIAN,
     *shared("unit"),
     Column(
         "minimum", NUMBER, "least of a repeat", title="min \N{EN DASH} max", form=_FOUR_DIGITS,
@@ -53,7 +53,6 @@ FIGURES = (
 )  # fmt: skip
 #: What a case runs in that needs no framework.
 NO_FRAMEWORK = "no framework"
-PRINTED_ROWS = 50
 
 
 def runs_in(case: Case) -> str:
@@ -91,25 +90,6 @@ def _words(result: CaseResult) -> dict[str, str]:
     own = {f"parameter {name}": f"{name} {_text(value)}" for name, value in case.parameters}
     others = {name: condition_words.short(name, getattr(conditions, name)) for name in CONDITIONS}
     return {**axes, **own, **others}
-
-
-def summary_text(cases: CaseResults) -> str:
-    """All such cases for a terminal, numbers rounded for reading; "" without any."""
-    results = [result for result in cases.values() if not result.case.is_step]
-    names = {kind: labels(some) for kind, some in by_kind(cases).items()}
-    lines = []
-    for result in results[:PRINTED_ROWS]:
-        label = names[result.case.mode](result)
-        if result.throughput is None:
-            figure, note = f"{result.status:>12}", result.reason
-        else:
-            figure = f"{result.throughput:12.5g} {result.unit:<8}"
-            note = f"of {len(result.values)} {marks_of(result)}"
-        name = f"{result.case.mode} {result.key.metric}"
-        lines.append(f"{name:<28} {label:<34} {figure} {note}".rstrip())
-    if len(results) > PRINTED_ROWS:
-        lines.append(f".. and {len(results) - PRINTED_ROWS} more in the tables")
-    return "\n".join(lines)
 
 
 def tables(cases: CaseResults) -> list[Table]:

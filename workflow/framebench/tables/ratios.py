@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .columns import COLUMNS
 from .results import CaseResult
 
-#: Throughputs of the repeats of a baseline, and of what is compared with it.
-Sides = tuple[Sequence[float], Sequence[float]]
+
+class Sides(NamedTuple):
+    """Figures of the repeats of a baseline, and of what is compared with it. ``choices``: from how
+    many cases the latter was chosen by these same figures."""
+
+    base: Sequence[float]
+    values: Sequence[float]
+    choices: int = 1
+
 
 VERDICT_RULE = (
     "The interval is that of one ratio; of many, some exclude 1 by chance. The verdict is adjusted "
@@ -48,24 +55,33 @@ def sides(result: CaseResult, base: CaseResult | None, times: int = 1) -> Sides 
     baseline itself, and without one."""
     if base is None or base is result:
         return None
-    return [times * value for value in base.values], result.values
+    return Sides([times * value for value in base.values], result.values)
 
 
 def with_verdicts(rows: Iterable[tuple[list[Any], Sides | None]]) -> Iterator[list[Any]]:
     """Each row with its verdict behind it, adjusted for all of them; "" where nothing is compared,
-    and where the repeats are too few for an interval."""
+    and where the repeats are too few for an interval. What was chosen from several cases has the
+    p-value of any of them (Bonferroni)."""
     from ..statistics import descriptive, intervals, verdicts  # as above
 
     listed = list(rows)
     tested = {
-        index: (interval, intervals.rank_test(*both))
+        index: (interval, min(1.0, both.choices * intervals.rank_test(both.base, both.values)))
         for index, (_, both) in enumerate(listed)
-        if both and (interval := intervals.ratio_interval(*both))
+        if both and (interval := intervals.ratio_interval(both.base, both.values))
     }
     adjusted = dict(zip(tested, intervals.adjusted([p for _, p in tested.values()]), strict=True))
     for index, (row, both) in enumerate(listed):
         text = ""
         if both and index in tested:
-            base, values = map(descriptive.median, both)
-            text = verdicts.verdict(values / base, tested[index][0], adjusted[index])
+            found = descriptive.median(both.values) / descriptive.median(both.base)
+            text = verdicts.verdict(found, tested[index][0], adjusted[index])
         yield [*row, text]
+
+
+def possible(interval: Sequence[float]) -> str:
+    """What an interval leaves open, where no verdict can be told."""
+    low, high = interval
+    return (
+        f"anything from {low - 1:+.1%} to {high - 1:+.1%} is possible: more repeats, or less noise"
+    )

@@ -13,7 +13,7 @@ from . import declared, measured
 from .table import Inputs, Table
 
 #: Those of a group follow each other, in the order of their modules; other groups come behind.
-GROUPS = ("Results", "Scaling", "Speed-ups", "Where the time goes", "Memory", "Parity")
+GROUPS = ("Answers", "Results", "Scaling", "Speed-ups", "Where the time goes", "Memory", "Parity")
 #: Tables of the same folder that are not made of records alone.
 ELSEWHERE = ("compare", "lint", "published")
 

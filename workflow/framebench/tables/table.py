@@ -14,6 +14,7 @@ from ..records.parity import Certificate
 from ..records.peaks import Peaks
 from ..records.run import Run
 from ..records.searches import Result
+from .cells import Cell
 from .columns import Column, Row
 from .datasheets import Datasheet
 from .results import CaseResults
@@ -51,6 +52,16 @@ class Pivot:
 
     batch: str
     heading: str
+
+
+@dataclass(frozen=True)
+class Crosstab:
+    """Rows of a table with one column across: ``rows`` are a heading and a cell for each of
+    ``columns``; None where nothing was tried."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Cell | None]]]
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,8 @@ class Table:
     empty: str = "There is no such case among these runs."  # what its file says without rows
     sectioned: bool = False  # Markdown has a section for each model and mode
     overview: Overview | None = None
+    #: What people see in the place of its rows.
+    crosstabs: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
     pivot: Pivot | None = None
     drawings: tuple[Drawing, ...] = ()
     #: Paragraphs about all rows.

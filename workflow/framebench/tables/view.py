@@ -19,31 +19,16 @@ import pandas as pd
 from ..cases.conditions import CASE, CONDITIONS
 from ..cases.names import topology
 from . import condition_words
+from .cells import Cell
 from .columns import NUMBERS, PRINTED, TOPOLOGY, YES_NO, YES_NO_OR_NEITHER, Column, Row
 from .results import marks_of_all, other_marks
-from .table import Table
+from .table import Crosstab, Table
 
 DASH = "\N{EN DASH}"
 LONG = 28  # characters of a cell that may break into lines
 #: What names a case, but for who measured it: where there is room, it stands beside its figures.
 STAYING = {*CASE, "total_batch", "unit", "status"} - {"source"}
 LONG_NOTE = 160  # characters, from which on a note is given room so that its row stays low
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """``kind``: its CSS class, which says what it is. ``sort``: what it sorts by where that is not
-    its text. ``why``: why there is no figure. ``marks``: the quality flags of the figure."""
-
-    text: str
-    kind: str = ""
-    sort: str | None = None
-    why: str = ""
-    marks: str = ""
-
-    @property
-    def is_missing(self) -> bool:
-        return self.kind.endswith("missing")
 
 
 @dataclass(frozen=True)
@@ -86,6 +71,11 @@ class View:
     def notes(self) -> int:
         """How many of the last columns are notes."""
         return sum(field.column.note for field in self.fields)
+
+    @cached_property
+    def crosstabs(self) -> Sequence[Crosstab]:
+        """What stands in the place of the rows, in a table that has it."""
+        return self.table.crosstabs(self.rows) if self.table.crosstabs else ()
 
     @property
     def left_out(self) -> str:

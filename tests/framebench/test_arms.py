@@ -1,4 +1,5 @@
-"""The allocator of an arm: what may be asked for, what is run, and what the tables say of it."""
+"""What an arm has of its own, an allocator or other code of the model: what may be asked for, what
+is run, and what the tables say of it."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from framebench.cases import conditions
 from framebench.config.validation import ConfigError
 from framebench.plan import targets
 from framebench.plan.planning import Plan
-from framebench.runs import commands
+from framebench.runs import certify, commands
 from framebench.tables import frames
 from framebench.tables.declared.scaling import WEAK
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from .made_up_runs import in_markdown, repeats
-from .test_config import SUITE, plan
+from .test_config import CATALOG, SUITE, plan
 
 
 def with_arm(tmp_path: Path, **arm: Any) -> Plan:
@@ -32,6 +33,7 @@ def with_arm(tmp_path: Path, **arm: Any) -> Plan:
         ({"preload": "jemalloc"}, ["--preload", "jemalloc"]),
         ({"preload": "/opt/lib/own.so"}, ["--preload", "/opt/lib/own.so"]),
         ({"huge_pages": True}, ["--huge-pages"]),
+        ({"source": "torchvision"}, ["--source", "torchvision"]),
     ],
 )
 def test_the_runs_of_that_arm_are_told_and_are_others(
@@ -40,7 +42,7 @@ def test_the_runs_of_that_arm_are_told_and_are_others(
     made = with_arm(tmp_path, **arm)
     told = {run.case.variant: commands.arguments(made, run) for run in made.runs}
     assert told["other"][-len(words) :] == words
-    assert not {"--preload", "--huge-pages"} & {*told["usual"]}
+    assert not {"--preload", "--huge-pages", "--source"} & {*told["usual"]}
     before = with_arm(tmp_path).folders
     after = made.folders
     changed = {case.variant for case in after if after[case] != before[case]}
@@ -53,9 +55,11 @@ def test_the_runs_of_that_arm_are_told_and_are_others(
         ({"preload": "mimalloc"}, "jemalloc, tcmalloc, or the absolute path of a library"),
         ({"preload": "lib/own.so"}, "jemalloc, tcmalloc, or the absolute path of a library"),
         ({"preload": "jemalloc", "huge_pages": True}, "glibc's allocator alone"),
+        ({"source": "torchvison"}, "did you mean torchvision"),
+        ({"source": "timm"}, "allowed: torchvision"),
     ],
 )
-def test_what_is_no_allocator_is_refused(arm: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_what_there_is_not_is_refused(arm: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=message):
         with_arm(tmp_path, **arm)
 
@@ -83,9 +87,27 @@ def test_they_are_conditions_that_tables_show() -> None:
     pages = conditions.of_settings({**settings, "huge_pages": True}, None)
     assert (usual.preload, usual.huge_pages) == ("", False)
     assert (other.preload, pages.huge_pages) == ("jemalloc", True)
+    theirs = conditions.of_settings({**settings, "source": "torchvision"}, None)
+    assert (usual.model_source, theirs.model_source) == ("", "torchvision")
     runs = [*repeats(100.0), *repeats(120.0, preload="jemalloc"), *repeats(90.0, huge_pages=True)]
+    runs += repeats(99.0, model_source="torchvision")
     table = frames.frame(WEAK, WEAK.rows(Inputs(group(runs, None))))
-    assert len(table) == 3, "repeats of one allocator and of another share no median"
+    assert len(table) == 4, "repeats of one allocator and of another share no median"
     text = in_markdown("weak_scaling", table)
-    assert "| allocator | huge pages |" in text
+    assert "| allocator | huge pages | code by |" in text
     assert "| jemalloc |" in text
+    assert "| torchvision |" in text
+
+
+def test_others_code_has_certificates_of_its_own_which_no_small_model_stands_for(
+    tmp_path: Path,
+) -> None:
+    made = with_arm(tmp_path, source="torchvision")
+    wanted = certify.comparisons(made, CATALOG)
+    assert {one.source for one in wanted} == {None, "torchvision"}
+    assert {one.arm for one in wanted if one.source} == {"other"}
+    full = certify.names(made, CATALOG, wanted)
+    assert {one.source for one in certify.small(made, CATALOG, full).values()} == {None}
+    for one in full.values():
+        words = certify.arguments(made, one, "reference")
+        assert ("--source" in words) == bool(one.source)

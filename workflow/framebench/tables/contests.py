@@ -1,0 +1,135 @@
+"""Frameworks side by side: the cases that differ in nothing but the framework and in how it ran."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..cases.conditions import KEYS, Case, Conditions, Key
+from ..config import precisions
+from ..config.kinds import INDEPENDENT
+from ..machine.identities import Identity
+from ..records.record_sets import machine_label
+from . import condition_words
+from .columns import TEXT, Column, Row
+from .results import CaseResult, CaseResults
+from .table import Inputs
+
+#: What a framework may have its own way: of its cases at one setting the fastest counts.
+OWN = (
+    "framework", "framework_version", "source", "compiler", "arm", "preload", "huge_pages",
+    "model_source", "environment",
+)  # fmt: skip
+#: What is asked of all alike; the machine itself is, too.
+SETTING = tuple(name for name in KEYS if name not in OWN)
+ON_MACHINE = Column(
+    "on_machine", TEXT, "label of the machine, where the set has several", title="on machine",
+    hoisted=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contest:
+    """All cases of one setting. ``setting``: their key without what is OWN; ``machine``:
+    its label, "" where all are from one; ``entrants``: the
+    fastest case of each framework that has a figure, the fastest first; ``figures``: how many cases
+    with a figure each of these was chosen from; ``without``: a case of each framework that has
+    none."""
+
+    setting: Key
+    machine: str
+    results: Sequence[CaseResult]
+    entrants: Sequence[CaseResult]
+    figures: Sequence[int]
+    without: Sequence[CaseResult]
+
+    @property
+    def tried(self) -> int:
+        """How many frameworks."""
+        return len(self.entrants) + len(self.without)
+
+    @property
+    def pair(self) -> tuple[CaseResult, CaseResult] | None:
+        """The fastest and the next, where they have a ratio."""
+        first = self.entrants[:2]
+        positive = all(min(one.values) > 0 for one in first)
+        return (first[0], first[1]) if len(first) == 2 and positive else None
+
+
+def of(inputs: Inputs) -> list[Contest]:
+    """Of steps and of the principal metric of each other kind, but for the control of a scaling
+    series; training before inference, and both before other kinds."""
+    groups: dict[tuple[Key, Identity], list[CaseResult]] = defaultdict(list)
+    for result in _measured(inputs.cases, inputs.others):
+        groups[_setting(result.key), result.runs[0].machine].append(result)
+    several = len({machine for _, machine in groups}) > 1
+    return [
+        _contest(
+            key,
+            machine_label(machine) if several and machine.hardware else "",
+            groups[key, machine],
+        )
+        for key, machine in sorted(groups, key=_place)
+    ]
+
+
+def _measured(*sets: CaseResults) -> Iterator[CaseResult]:
+    for cases in sets:
+        for key, result in cases.items():
+            if key == result.runs[0].key and key.case.mode != INDEPENDENT:
+                yield result
+
+
+def _setting(key: Key) -> Key:
+    nobody: dict[str, Any] = {"framework": "", "framework_version": "", "source": ""}
+    case: Case = replace(key.case, compiler="", **nobody)
+    conditions: Conditions = replace(
+        key.conditions, arm="", preload="", huge_pages=False, model_source="", environment=""
+    )
+    return key._replace(case=case, conditions=conditions)
+
+
+def _place(group: tuple[Key, Identity]) -> tuple[Any, ...]:
+    key, machine = group
+    case = key.case
+    mode = (not case.is_step, case.mode != "train", case.mode)
+    return (case.model, mode, precisions.baseline(case.precision) is not None, *key.order, machine)
+
+
+def _contest(setting: Key, machine: str, results: Sequence[CaseResult]) -> Contest:
+    frameworks: dict[str, list[CaseResult]] = defaultdict(list)
+    for result in results:
+        frameworks[result.case.framework].append(result)
+    ranked = [(_ranked(some), some) for some in frameworks.values()]
+    entrants = sorted((some for some, _ in ranked if some), key=lambda some: _speed(some[0]))
+    return Contest(
+        setting,
+        machine,
+        results,
+        [some[0] for some in entrants],
+        [len(some) for some in entrants],
+        [some[0] for good, some in ranked if not good],
+    )
+
+
+def best(results: Sequence[CaseResult]) -> CaseResult | None:
+    """The fastest; None where none has a figure."""
+    return next(iter(_ranked(results)), None)
+
+
+def _ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
+    """Those with a figure, the fastest first."""
+    return sorted((one for one in results if one.throughput is not None), key=_speed)
+
+
+def _speed(result: CaseResult) -> float:
+    """Sorts the fastest first."""
+    value = result.throughput or 0.0
+    return -value if result.better == "higher" else value
+
+
+def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:
+    """The ``name`` of a row, and what else tells its setting from others of that name."""
+    return condition_words.named(rows, name, (*OWN, "machine"), (ON_MACHINE.name,))

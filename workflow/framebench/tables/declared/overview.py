@@ -1,0 +1,146 @@
+"""Every framework at every setting, side by side: its figure, and its part of the best."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ...cases.conditions import KEYS
+from ...cases.names import topology
+from ...config import catalog
+from .. import contests, measured
+from ..cells import Cell
+from ..columns import CASE_COLUMNS, NUMBER, TEXT, THOUSANDTHS, Column, Row, shared
+from ..contests import ON_MACHINE
+from ..results import UNCOMPILED, CaseResult, marks_of
+from ..table import Crosstab, Inputs, Table
+
+USUAL, COMPILED = "usual", "compiled"
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for every case that a framework has. The best is that of the setting, with cases that
+    are compiled and others apart."""
+    for contest in contests.of(inputs):
+        ways: dict[str, list[CaseResult]] = defaultdict(list)
+        for result in contest.results:
+            ways[_way(result)].append(result)
+        for way in sorted(ways, reverse=True):
+            best = contests.best(ways[way])
+            yield from (_row(result, contest.machine, way, best) for result in ways[way])
+
+
+def _way(result: CaseResult) -> str:
+    """Whether a compiler was asked for that is not the usual way to train with this framework."""
+    case = result.case
+    usual = catalog.facts_of(case.framework).get("trained_with") if case.mode == "train" else None
+    return USUAL if case.compiler in ("", UNCOMPILED, usual) else COMPILED
+
+
+def _row(result: CaseResult, machine: str, way: str, best: CaseResult | None) -> list[Any]:
+    part = None
+    if best and best.throughput and result.throughput is not None:
+        part = result.throughput / best.throughput
+        part = part if result.better == "higher" else 1 / part
+    return [
+        *result.key.cells,
+        machine,
+        measured.parameters_text(result.case),
+        result.key.metric,
+        way,
+        result.throughput,
+        result.unit,
+        part,
+        result.status,
+        result.reason,
+        marks_of(result),
+    ]
+
+
+def crosstabs(rows: Sequence[Row]) -> list[Crosstab]:
+    """A table for each model, mode and unit: frameworks down, settings across."""
+    parts: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        words = [row["model"], row["mode"], row["parameters"]]
+        parts[f"{', '.join(filter(None, words))} ({row['unit']})"].append(row)
+    return [_crosstab(title, some) for title, some in parts.items()]
+
+
+def _crosstab(title: str, rows: Sequence[Row]) -> Crosstab:
+    name = _settings(rows)
+    columns = list(dict.fromkeys(map(name, rows)))
+    cells: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        place = (row["framework"], name(row))
+        if place not in cells or _is_better(row, cells[place]):
+            cells[place] = row
+    frameworks = sorted({row["framework"] for row in rows})
+    return Crosstab(
+        title,
+        columns,
+        [
+            (
+                framework or measured.NO_FRAMEWORK,
+                [_cell(cells.get((framework, column))) for column in columns],
+            )
+            for framework in frameworks
+        ],
+    )
+
+
+def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
+    """What each column is of: precision, devices, and what else differs."""
+    batches = len({row["batch_per_device"] for row in rows}) > 1
+
+    def name(row: Row) -> str:
+        words = [row["precision"], topology(row["nodes"], row["devices_per_node"])]
+        words += [f"batch {row['batch_per_device']}"] * batches
+        words += [COMPILED] * (row["way"] == COMPILED)
+        return " ".join(filter(None, words))
+
+    return contests.named(rows, name)
+
+
+def _is_better(row: Row, other: Row) -> bool:
+    return (row["part_of_best"] or 0) > (other["part_of_best"] or 0)
+
+
+def _cell(row: Row | None) -> Cell | None:
+    if row is None:
+        return None
+    if row["median"] is None:
+        return Cell(row["status"], f"number missing status {row['status']}", "", row["reason"])
+    part = "" if row["part_of_best"] is None else f" ({row['part_of_best']:.2f})"
+    return Cell(f"{row['median']:.4g}{part}", "number", repr(row["median"]), marks=row["marks"])
+
+
+OVERVIEW = Table(
+    name="overview",
+    title="All frameworks side by side",
+    explanation="The median of each framework at each setting and, in brackets, its part of the "
+    "best at that setting. What ran with a compiler is apart from what did not, but for the one "
+    "that nobody trains a framework without. Of several variants of a framework the fastest stands "
+    "here; all are in the CSV.",
+    columns=(
+        *CASE_COLUMNS,
+        ON_MACHINE,
+        measured.PARAMETERS,
+        measured.METRIC,
+        Column("way", TEXT, "`compiled`, or `usual`: without a compiler, or with the one that "
+               "nobody trains without"),
+        measured.MEDIAN,
+        *shared("unit"),
+        Column(
+            "part_of_best", NUMBER, "the figure over that of the best framework here, or its "
+            "inverse where less is better", form=THOUSANDTHS, title="part of the best",
+        ),
+        *shared("status", "reason", "marks"),
+    ),
+    rows=rows,
+    group="Answers",
+    always=True,
+    keys=(*KEYS, ON_MACHINE.name, "parameters", "metric", "unit"),
+    crosstabs=crosstabs,
+)  # fmt: skip
+TABLES = (OVERVIEW,)

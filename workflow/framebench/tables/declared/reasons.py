@@ -1,0 +1,52 @@
+"""What has no figure, counted: how it ended, and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from ...records.run import Run
+from ..columns import TEXT, WHOLE, Column, shared
+from ..measured import runs_in
+from ..table import Inputs, Table
+
+#: In which people are told of them.
+ORDER = ("ok", "failed", "oom", "timeout", "unsupported")
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for each status and reason, those of most runs first."""
+    grouped: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for key, result in chain(inputs.cases.items(), inputs.others.items()):
+        for run in result.runs:
+            if run.status != "ok" and key == run.key:  # once, however many metrics it has
+                grouped[run.status, run.reason].append(run)
+    for status, reason in sorted(
+        grouped, key=lambda group: (ORDER.index(group[0]), -len(grouped[group]), group)
+    ):
+        runs = grouped[status, reason]
+        frameworks = sorted({runs_in(run.case) for run in runs})
+        yield [status, len(runs), len({run.key for run in runs}), ", ".join(frameworks), reason]
+
+
+FAILURES = Table(
+    name="failures",
+    title="Failures by reason",
+    explanation="Runs that have no figure, by how they ended and why, in their own words. All "
+    "cases of each, with the ends of their logs, stand under Failures.",
+    columns=(
+        *shared("status"),
+        Column("failed_runs", WHOLE, "runs that ended so", title="runs"),
+        Column("failed_cases", WHOLE, "cases that they are repeats of", title="cases"),
+        Column("failed_in", TEXT, "frameworks that they ran in", title="frameworks"),
+        *shared("reason"),
+    ),
+    rows=rows,
+    group="Answers",
+    empty="Every run ended well.",
+    always=True,
+    keys=("status", "reason"),
+)
+TABLES = (FAILURES,)

@@ -1,0 +1,73 @@
+"""What figures are from: machine, when, how long it took, and the commit that measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ..machine.identities import UNKNOWN
+from ..plan.planning import duration
+from ..records.calls import Call
+from ..records.run import Run
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Of a set of runs. ``machines``, ``commits`` and ``suites``: each once; ``first``, ``last``:
+    days in UTC, "" where it is not known; ``seconds``: wall time of all runs together; ``command``:
+    of the last call that measured."""
+
+    machines: Sequence[str]
+    first: str
+    last: str
+    seconds: float
+    commits: Sequence[str]
+    suites: Sequence[str]
+    command: str
+
+    @property
+    def days(self) -> str:
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
+    @property
+    def took(self) -> str:
+        """In words; "" where it is not known."""
+        return duration(self.seconds) if self.seconds else ""
+
+    @property
+    def facts(self) -> list[str]:
+        """All but how long it took, in words."""
+        return [
+            *filter(None, [self.days]),
+            f"suite {', '.join(self.suites) or 'not recorded'}",
+            f"commit {', '.join(self.commits) or 'not recorded'}",
+            "; ".join(self.machines) or "machine not recorded",
+        ]
+
+    @property
+    def caption(self) -> str:
+        """Machine, day and commit, as far as they are known and a line has room for them."""
+        several = len(self.machines) > 1
+        machine = f"{len(self.machines)} machines" if several else "".join(self.machines)
+        commit = f"commit {', '.join(self.commits)}" if self.commits else ""
+        return ", ".join(filter(None, (machine, self.days, commit)))
+
+
+def of(runs: Sequence[Run], called: Sequence[Call] = ()) -> Origin:
+    """Of all of them. ``called``: the calls that are known to have measured."""
+    days = sorted(
+        datetime.fromtimestamp(run.started, UTC).date().isoformat()
+        for run in runs
+        if run.started is not None
+    )
+    machines = {run.machine for run in runs if run.hardware} - {UNKNOWN}
+    return Origin(
+        sorted({one.in_short for one in machines}),
+        days[0] if days else "",
+        days[-1] if days else "",
+        sum(run.wall_seconds or 0.0 for run in runs),
+        sorted({run.commit for run in runs} - {""}),
+        list(dict.fromkeys(call.suite for call in called)),
+        called[-1].command if called else "",
+    )
