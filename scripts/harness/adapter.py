@@ -12,7 +12,8 @@ adapter says by the capabilities that it derives from. Without one, what needs i
 - :class:`Matmul`: the peak of the device;
 - :class:`StepBreakdown`: where the time of a training step goes;
 - :class:`Generation`: text, token by token;
-- :class:`OwnModels`: models that users bring.
+- :class:`OwnModels`: models that users bring;
+- :class:`Accumulation`: several micro-steps before each update.
 
 The harness calls, in this order and in every rank of a run::
 
@@ -47,6 +48,7 @@ from typing import (
     ContextManager,
     Dict,
     List,
+    Mapping,
     NamedTuple,
     Optional,
     Sequence,
@@ -81,8 +83,9 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """One point of the matrix. ``batch_per_device`` counts samples; ``sequence_length`` counts
-    tokens and is None for a model without sequences."""
+    """One point of the matrix. ``batch_per_device`` counts the samples of a micro-step, of which a
+    training step has ``accumulation``; ``sequence_length`` counts tokens and is None for a model
+    without sequences."""
 
     framework: str
     model: str
@@ -93,10 +96,16 @@ class Case:
     precision: str  # a name of scripts/precisions
     compiler: str  # none, or a name from the framework's framework.json
     sequence_length: Optional[int]
+    accumulation: int = 1
 
     @property
     def devices(self) -> int:
         return self.nodes * self.devices_per_node
+
+    @property
+    def samples_per_step(self) -> int:
+        """That all devices together compute between one update and the next."""
+        return self.batch_per_device * self.accumulation * self.devices
 
 
 @dataclass(frozen=True)
@@ -187,15 +196,18 @@ class Adapter(ABC):
 
         ``batch`` maps the names of ``facts["inputs"]`` to numpy arrays: normal values as float32
         (images: batch, height, width, channels), everything else as int64. Each rank gets another
-        batch and other dropout, and starts with the same weights, drawn by ``place.seed``."""
+        batch and other dropout, and starts with the same weights, drawn by ``place.seed``. Where
+        the case accumulates, it has the samples of all micro-steps: see :func:`micro_batches`."""
 
     @abstractmethod
     def step(self) -> Any:
         """Enqueue one step. Training: zero gradients, forward, loss, backward, all-reduce,
-        optimizer; returns a handle on the loss. Inference: forward; returns a handle on the
-        outputs. A handle is a sequence of tensors, unless :meth:`read` is overridden, and is read
-        before the next step or never. Must not wait for the device where the framework need not.
-        The first step compiles all that the others need."""
+        optimizer; returns a handle on the loss. Where the case accumulates (:class:`Accumulation`)
+        forward, loss and backward are done for each micro-batch, and the loss is the mean of
+        theirs. Inference: forward; returns a handle on the outputs. A handle is a sequence of
+        tensors, unless :meth:`read` is overridden, and is read before the next step or never. Must
+        not wait for the device where the framework need not. The first step compiles all that the
+        others need."""
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -490,6 +502,37 @@ class Generation(Operators):
         """What the last pass chose its tokens by, a tensor (batch, vocabulary)."""
 
 
+class Accumulation(Operators):
+    """A training step has several micro-steps: forward and backward pass of a micro-batch each, one
+    after the other and in the memory of one. Their gradients are averaged, then, once, over the
+    ranks, and update the weights once.
+
+    How many there are is observed, in the functions that :meth:`Adapter.step` runs: a case that
+    does not accumulate goes without all this."""
+
+    LACKING = "accumulates no gradients"
+
+    @abstractmethod
+    def micro_step_products(self) -> List[Product]:
+        """Matrix products and convolutions of the first micro-batch alone, forward and, where the
+        framework shows them, backward. One in a loop counts as often as it is computed. With
+        their multiply-adds as far as the framework tells them."""
+
+    @abstractmethod
+    def step_products(self) -> List[Product]:
+        """The same of a whole training step: of its loop over the micro-batches, run or read.
+        Weights and optimizer stay as they are."""
+
+    def step_exchanges(self) -> int:
+        """All-reduces of gradients in one training step, which this may run. Called on several
+        ranks alone, in all of them, behind the window. Raises :class:`Unsupported` where the
+        framework does not tell."""
+        raise Unsupported(
+            f"{self.case.framework} does not tell how often a step exchanges gradients: that "
+            "micro-steps do not cannot be proved on several devices"
+        )
+
+
 class StepBreakdown(Capability):
     """The parts of a training step can be run one by one."""
 
@@ -588,6 +631,20 @@ def require(adapter: Adapter, *capabilities: type) -> None:
         if not isinstance(adapter, capability):
             lacking = getattr(capability, "LACKING", f"brings no {capability.__name__}")
             raise Unsupported(f"{case.framework} {lacking}")
+
+
+def micro_batches(batch: Mapping[str, Any], count: int) -> List[Dict[str, Any]]:
+    """``batch`` cut along the first axis of its arrays into ``count`` parts of the same size, with
+    different samples in each. Raises ValueError where there is no such size."""
+    import numpy as np
+
+    if count == 1:
+        return [dict(batch)]
+    if any(len(array) % count for array in batch.values()):
+        sizes = {name: len(array) for name, array in batch.items()}
+        raise ValueError(f"samples of {count} micro-steps cannot be {sizes}")
+    parts = {name: np.split(array, count) for name, array in batch.items()}
+    return [{name: arrays[number] for name, arrays in parts.items()} for number in range(count)]
 
 
 def require_visible(framework: str, devices: int, place: Place) -> None:

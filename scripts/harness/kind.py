@@ -31,7 +31,10 @@ AXES = (
     "precision",
     "compiler",
     "sequence_length",
+    "accumulation",
 )
+#: Those of a kind that has a framework and a model, but no steps of several micro-steps.
+USUAL_AXES = tuple(axis for axis in AXES if axis != "accumulation")
 #: Of any kind: how many processes measure, and where.
 TOPOLOGY = ("nodes", "devices_per_node")
 
@@ -187,7 +190,7 @@ class Kind(ABC):
     @property
     def axes(self) -> Sequence[str]:
         """What of a case it has."""
-        return TOPOLOGY if self.needs is None else AXES
+        return TOPOLOGY if self.needs is None else USUAL_AXES
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         """In which a framework builds its model: train or inference."""

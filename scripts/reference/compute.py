@@ -13,14 +13,12 @@ from typing import Any
 
 import autograd
 import numpy as np
-from harness.kinds.parity import MASKS, STEPS
+from harness.kinds.parity import MASKS, RANKS, STEPS
 from harness.measuring.synthetic import make_batch
 
 from reference.operations import NEAREST, Jumps, Moments, Products, running_statistics
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm
 from reference.weights import draw
-
-RANKS = 2
 
 #: Batches are drawn until none has a value near to where a derivative jumps, or a token that is
 #: sampled to another; of images, a few pixels.

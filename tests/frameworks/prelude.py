@@ -42,8 +42,9 @@ def small_images():  # noqa: ANN201
     return facts
 
 
-def started(facts, mode="train", precision="fp32", compiler="none", batch=2, place=None):  # noqa: ANN001, ANN201
-    case = Case(FRAMEWORK, facts["name"], mode, 1, WORLD, batch, precision, compiler, SEQUENCE)
+def started(facts, mode="train", precision="fp32", compiler="none", batch=2, place=None, steps=1):  # noqa: ANN001, ANN201
+    what = (FRAMEWORK, facts["name"], mode, 1, WORLD, batch, precision, compiler, SEQUENCE)
+    case = Case(*what, accumulation=steps)
     place = place or Place(RANK, RANK, ADDRESSES, "cpu", 1, seed=7)
     adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")(case, facts, place)
     adapter.start()
@@ -56,7 +57,7 @@ def batch_of(facts, batch=2, rank=0):  # noqa: ANN001, ANN201
 
 def built(facts, **options):  # noqa: ANN001, ANN003, ANN201
     adapter = started(facts, **options)
-    adapter.build(batch_of(facts, options.get("batch", 2)))
+    adapter.build(batch_of(facts, options.get("batch", 2) * options.get("steps", 1)))
     return adapter
 
 

@@ -51,7 +51,7 @@ model = small._model
 shapes = [tuple(p.shape) for p in model.parameters()]
 before = small.read(small.step()[:1])
 with torch.no_grad():  # only the decoder can see a token that no sequence holds
-    used = set(small._inputs[0].flatten().tolist())
+    used = set(small._micro_batches[0].inputs[0].flatten().tolist())
     unused = next(token for token in range(50) if token not in used)
     small._model.embeddings.token.weight[unused] += 1.0
 answer(
@@ -92,7 +92,8 @@ own.train()  # not its fused inference path
 with torch.no_grad():
     difference = (layer(x, mask[:, None, None, :]) - own(x, src_key_padding_mask=~mask)).abs().max()
 
-token_ids, segment_ids, attention_mask, positions = (t.clone() for t in adapter._inputs)
+inputs = adapter._micro_batches[0].inputs
+token_ids, segment_ids, attention_mask, positions = (t.clone() for t in inputs)
 positions[:] = torch.arange(positions.shape[1])
 attention_mask[:, -1] = 0
 def outputs():

@@ -85,7 +85,7 @@ batch["masked_positions"][:] = np.arange(batch["masked_positions"].shape[1])
 batch["attention_mask"][:, -1] = 0
 adapter.build(batch)
 def outputs():
-    adapter._batch = {name: adapter._tf.constant(array) for name, array in batch.items()}
+    adapter._step_batch = {name: adapter._tf.constant(array) for name, array in batch.items()}
     return adapter.step()
 handle = outputs()
 before = flat(handle)

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from harness.adapter import (
     FLOAT64,
+    Accumulation,
     Collectives,
     Exchange,
     Generation,
@@ -20,12 +21,13 @@ from harness.adapter import (
     Product,
     StepBreakdown,
     Variable,
+    micro_batches,
     zeros,
 )
 from harness.parts import Part, nested
 
 
-class JaxAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
+class JaxAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown):
     MODULE = "jax"
     PRECISIONS = ("fp32", "amp", "bf16", "fp16")
     GENERATES_WITH = ("none", "jit")
@@ -62,7 +64,8 @@ class JaxAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
         drawn, statistics, key = steps.initial(definition, self.facts, self.place)
         parameters = self._kept(drawn)
         own = steps.Own(statistics, key)
-        self._own, self._batch = arrays.own(own), arrays.own(_narrow(batch))
+        parts = micro_batches(_narrow(batch), self.case.accumulation)
+        self._own, self._batch = arrays.own(own), arrays.own(parts[0])
         model = definition.model(self.facts)
         forward = steps.forward(definition, model, self._dtype, train)
         self._logits = steps.logits(forward)
@@ -77,12 +80,19 @@ class JaxAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
         moments = arrays.share(optimizer.init(parameters))
         self._shared = steps.Shared(arrays.share(parameters), moments)
         self._observed = steps.differentiation(forward, definition.loss, model)
-        self._differentiate = steps.averaged(self._observed, arrays)
+        differentiate, self._step_batch = self._observed, self._batch
+        if len(parts) > 1:
+            self._step_batch = arrays.own(_side_by_side(parts))
+            in_loop = self.case.compiler == "jit"
+            differentiate = steps.accumulated(self._observed, arrays.vary, in_loop)
+        self._differentiate_alone = steps.gradients(steps.alone(differentiate, arrays))
+        self._differentiate = steps.averaged(differentiate, arrays)
         self._step = self._ready(
             steps.training(self._differentiate, optimizer),
             self._shared,
             (parallel.SHARED, parallel.OWN, parallel.OWN),
             donated=(0, 1),
+            batch=self._step_batch,
         )
         self._proved = self._step
 
@@ -92,17 +102,22 @@ class JaxAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
             return parameters
         return {name: array.astype(self._dtype) for name, array in parameters.items()}
 
-    def _ready(self, function: Any, first: Any, results: Any, donated: Any = ()) -> Any:
-        """``function(first, own, batch)`` as the case's compiler has it run."""
+    def _ready(
+        self, function: Any, first: Any, results: Any, donated: Any = (), batch: Any = None
+    ) -> Any:
+        """``function(first, own, batch)`` as the case's compiler has it run, by default for the
+        first micro-batch."""
         if self.case.compiler == "none":
             return function
         whole = self._arrays.whole(function, results)
-        arguments = (first, self._own, self._batch)
+        arguments = (first, self._own, batch or self._batch)
         return self._programs.compiled(whole, arguments, donated, self._arrays.options)
 
     def step(self) -> Any:
         if self.case.mode == "train":
-            self._shared, self._own, self._latest = self._step(self._shared, self._own, self._batch)
+            self._shared, self._own, self._latest = self._step(
+                self._shared, self._own, self._step_batch
+            )
         else:
             self._latest = self._step(self._shared.parameters, self._own, self._batch)
         return self._latest
@@ -157,9 +172,10 @@ class JaxAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
         self._own = self._own._replace(statistics=self._arrays.own(statistics))
 
     def raw_gradients(self) -> Dict[str, Any]:
-        gradients = self._steps.gradients(self._differentiate)
-        run = self._ready(gradients, self._shared.parameters, self._parallel.SHARED)
-        return dict(run(self._shared.parameters, self._own, self._batch))
+        gradients, batch = self._steps.gradients(self._differentiate), self._step_batch
+        shared = self._parallel.SHARED
+        run = self._ready(gradients, self._shared.parameters, shared, batch=batch)
+        return dict(run(self._shared.parameters, self._own, batch))
 
     def logits(self) -> Sequence[Any]:
         run, arguments = self._logits, self._local_arguments()
@@ -170,6 +186,24 @@ class JaxAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
     def products(self, forward_only: bool) -> List[Product]:
         function = self._logits if forward_only else self._observed
         return list(self._programs.products(function, self._local_arguments()))
+
+    def micro_step_products(self) -> List[Product]:
+        return list(self._programs.each_product(self._observed, self._local_arguments()))
+
+    def step_products(self) -> List[Product]:
+        whole = self._arrays.whole(self._differentiate_alone, self._parallel.OWN)
+        arguments = (self._shared.parameters, self._own, self._step_batch)
+        return list(self._programs.each_product(whole, arguments))
+
+    def step_exchanges(self) -> int:
+        if self.case.compiler == "jit":
+            gradients = self._steps.gradients(self._differentiate)
+            whole = self._arrays.whole(gradients, self._parallel.SHARED)
+            arguments = (self._shared.parameters, self._own, self._step_batch)
+            return int(self._programs.all_reduces(whole, arguments))
+        before = self._ranks.averaged
+        self.step()
+        return int(self._ranks.averaged - before)
 
     def _local_arguments(self) -> Any:
         """What this rank alone computes with."""
@@ -223,10 +257,9 @@ class JaxAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
 
     def parts(self) -> List[Part]:
         steps, shared, own = self._steps, self._parallel.SHARED, self._parallel.OWN
-        alone = steps.gradients(steps.alone(self._observed, self._arrays))
         programs = {
             "forward": self._program(self._logits, own),
-            "backward": self._program(alone, own),
+            "backward": self._program(self._differentiate_alone, own),
         }
         if self._ranks:
             programs["all_reduce"] = self._program(steps.gradients(self._differentiate), shared)
@@ -296,3 +329,10 @@ def _narrow(batch: Dict[str, Any]) -> Dict[str, Any]:
         name: array.astype("int32") if array.dtype.kind == "i" else array
         for name, array in batch.items()
     }
+
+
+def _side_by_side(parts: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    """Micro-batches along a first axis."""
+    import numpy as np
+
+    return {name: np.stack([part[name] for part in parts]) for name in parts[0]}

@@ -74,11 +74,36 @@ def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
 
 
 def products(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[Product]:
-    """Matrix products and convolutions of ``function``, which is not run. Multiply-adds are from
-    the shapes; a convolution's taps in the padding count, as in all such counts."""
+    """Matrix products and convolutions of ``function``, which is not run; those in a loop as one.
+    Multiply-adds are from the shapes; a convolution's taps in the padding count, as in all such
+    counts."""
+    for equation, times in _products(function, arguments):
+        yield Product(_dtype(equation), times * _multiply_adds(equation))
+
+
+def each_product(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[Product]:
+    """The same, with those in a loop as often as they are computed."""
+    for equation, times in _products(function, arguments):
+        yield from times * [Product(_dtype(equation), _multiply_adds(equation))]
+
+
+def _products(
+    function: Callable[..., Any], arguments: Tuple[Any, ...]
+) -> Iterator[Tuple[JaxprEqn, int]]:
     for equation, times in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
         if equation.primitive.name in ("dot_general", "conv_general_dilated"):
-            yield Product(_dtype(equation), times * _multiply_adds(equation))
+            yield equation, times
+
+
+def all_reduces(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> int:
+    """Arrays that ``function``, which is not run, reduces over the ranks; those in a loop as often
+    as they are."""
+    equations = _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr)
+    return sum(
+        times * len(equation.invars)
+        for equation, times in equations
+        if equation.primitive.name.startswith("psum")
+    )
 
 
 def result_dtypes(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from harness.adapter import Place
@@ -69,6 +70,37 @@ def differentiation(forward: Forward, loss: Callable[..., Array], model: Any) ->
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
         (value, own), gradients = jax.value_and_grad(scored, has_aux=True)(parameters, own, batch)
         return value, own, gradients
+
+    return run
+
+
+def accumulated(
+    differentiate: Differentiate, vary: Callable[[Any], Any], in_loop: bool
+) -> Differentiate:
+    """The same over micro-batches, which stand side by side along a first axis of ``batch``: one
+    after the other, to the mean of their losses and gradients. ``in_loop``: as ``lax.scan``, of
+    which a program keeps one iteration in memory. ``vary``: see :meth:`parallel.Together.vary`."""
+
+    def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
+        count = len(next(iter(batch.values())))
+
+        def add(carried: Tuple[Own, Arrays], micro_batch: Arrays) -> Tuple[Any, Array]:
+            own, total = carried
+            value, own, found = differentiate(parameters, own, micro_batch)
+            return (own, jax.tree.map(jnp.add, total, found)), value
+
+        zeros = {name: jnp.zeros(array.shape, array.dtype) for name, array in parameters.items()}
+        carried = own, vary(zeros)
+        if in_loop:
+            carried, values = jax.lax.scan(add, carried, batch)
+        else:
+            found = []
+            for number in range(count):
+                carried, value = add(carried, {name: a[number] for name, a in batch.items()})
+                found.append(value)
+            values = jnp.stack(found)
+        own, total = carried
+        return values.mean(), own, {name: array / count for name, array in total.items()}
 
     return run
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Tuple
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_OI,
     SAME,
+    Accumulation,
     Collectives,
     Exchange,
     Matmul,
     MatrixProduct,
     Numerics,
-    Operators,
     Product,
     StepBreakdown,
     Unsupported,
     Variable,
+    micro_batches,
 )
 from harness.parts import Part, cut
 
@@ -31,7 +32,7 @@ ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the share
 RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
-class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+class MXNetAdapter(Accumulation, Numerics, Collectives, Matmul, StepBreakdown):
     MODULE = "mxnet"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
@@ -65,7 +66,8 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
 
     def build(self, batch: Dict[str, Any]) -> None:
         mx, definition, steps = self._mx, self._definition, self._steps
-        self._inputs = self._arrays(definition.inputs(batch))
+        parts = micro_batches(batch, self.case.accumulation)
+        self._inputs = self._arrays(definition.inputs(parts[0]))
         mx.random.seed(self.place.seed)  # the same weights in every rank
         self._model = definition.build(self.facts)
         self._model.initialize(ctx=self._context)
@@ -77,28 +79,39 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             self._step = self._forward
             return
         self._first = next(iter(self._model.collect_params().values()))
-        labels = self._arrays(definition.labels(batch))
-        self._gradients = gradients = [
-            p.grad() for p in self._model.collect_params().values() if p.grad_req != "null"
-        ]
+        trained = [p for p in self._model.collect_params().values() if p.grad_req != "null"]
+        if len(parts) > 1:
+            for parameter in trained:
+                parameter.grad_req = "add"
+        self._gradients = gradients = [parameter.grad() for parameter in trained]
         # kvstore=None: the group sums the gradients before they are clipped
         self._trainer = mx.gluon.Trainer(
             self._model.collect_params(), self._optimizers.from_facts(self.facts), kvstore=None
         )
         if self._dtype == "float16":  # bfloat16 has the range of float32
             mx.contrib.amp.init_trainer(self._trainer)
-        self._evaluate = steps.evaluation(
-            forward=self._forward,
-            loss=lambda outputs: definition.loss(outputs, labels, self.facts),
-            trainer=self._trainer,
-        )
-        self._differentiate = steps.gradients(
-            self._evaluate,
-            sum_over_ranks=self._group.sum_gradients if self._group else None,
-            gradients=gradients,
-        )
+        others = [self._arrays(definition.inputs(part)) for part in parts[1:]]
+        forwards = [self._forward, *(steps.inference(self._model, inputs) for inputs in others)]
+        labels = [self._arrays(definition.labels(part)) for part in parts]
+        evaluations = [self._evaluation(*one) for one in zip(forwards, labels)]
+        self._evaluate = evaluations[0]
+        sum_over_ranks = self._group.sum_gradients if self._group else None
+        if len(parts) == 1:
+            self._differentiate = steps.gradients(self._evaluate, sum_over_ranks, gradients)
+        else:
+            self._differentiate = steps.accumulated(evaluations, trained, sum_over_ranks, gradients)
         self._update = steps.updating(self._trainer, self.place.world_size, gradients)
         self._step = steps.training(self._differentiate, self._update)
+
+    def _evaluation(self, forward: Any, labels: Tuple[Any, ...]) -> Any:
+        """The first part of a step; of one of several micro-steps, to its part of the mean loss."""
+        count = self.case.accumulation
+
+        def loss(outputs: Outputs) -> Any:
+            value = self._definition.loss(outputs, labels, self.facts)
+            return value / count if count > 1 else value
+
+        return self._steps.evaluation(forward, loss, self._trainer)
 
     def _arrays(self, arrays: Any) -> Any:
         try:
@@ -182,6 +195,26 @@ class MXNetAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         products = of.imperative if self.case.compiler == "none" else of.compiled
         train = self.case.mode == "train"
         return products(self._model, self._inputs, train, self._definition.PRODUCTS)
+
+    def micro_step_products(self) -> List[Product]:
+        return self._watched(lambda: self._evaluate()[1].backward())
+
+    def step_products(self) -> List[Product]:
+        return self._watched(self._differentiate)
+
+    def _watched(self, run: Callable[[], Any]) -> List[Product]:
+        """In imperative mode, whatever is compiled; the gradients are what is left behind."""
+        if self.case.compiler != "none":
+            self._model.hybridize(active=False)
+        found = self._products.watched(self._model, run, self._definition.PRODUCTS)
+        if self.case.compiler != "none":
+            self._model.hybridize(**self._hybridize)
+        return list(found)
+
+    def step_exchanges(self) -> int:
+        before = self._group.summed
+        self.step()
+        return int(self._group.summed - before)
 
     def compiled(self) -> Dict[str, Any]:
         return self._products.proof(self._model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import mxnet as mx
 from harness.adapter import Mismatch, Product
@@ -78,15 +78,23 @@ def _mode(train: bool) -> Any:
     return autograd.train_mode() if train else autograd.predict_mode()
 
 
-def imperative(model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]) -> Any:
+def imperative(
+    model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]
+) -> List[Product]:
     """The products of one forward pass, which leaves the running statistics as they were.
 
     A training step's pass is one in training mode: inference lays out the weights anew."""
+    with _mode(train):
+        return watched(model, lambda: model(*inputs), operators)
+
+
+def watched(model: Any, run: Callable[[], Any], operators: Sequence[str]) -> List[Product]:
+    """Those of the forward passes of ``run()``, in imperative mode."""
     products: List[Product] = []
     statistics = [p for p in model.collect_params().values() if p.grad_req == "null"]
     kept = [parameter.data().copy() for parameter in statistics]
-    with _mode(train), _watched(operators, products):
-        model(*inputs)
+    with _watched(operators, products):
+        run()
     for parameter, before in zip(statistics, kept):
         parameter.set_data(before)
     return products

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
-from mxnet import autograd
+from mxnet import autograd, nd
 from mxnet.contrib import amp
 
 from .optimizers import AdamW
@@ -55,6 +55,31 @@ def gradients(
         if sum_over_ranks is not None:
             sum_over_ranks(gradients)
         return value
+
+    return differentiate
+
+
+def accumulated(
+    evaluations: Sequence[Callable[[], Tuple[Any, Any]]],
+    parameters: List[Any],
+    sum_over_ranks: Optional[Callable[[List[Any]], None]],
+    gradients: List[Any],
+) -> Callable[[], Any]:
+    """The same of several micro-steps, each of which adds to the gradients of ``parameters``
+    (``grad_req`` is "add"), from the evaluations of their parts of the mean loss, which it returns.
+    The ranks' sums are made once, behind the last."""
+
+    def differentiate() -> Any:
+        values = []
+        for parameter in parameters:
+            parameter.zero_grad()
+        for evaluate in evaluations:
+            value, scaled = evaluate()
+            scaled.backward()
+            values.append(value)
+        if sum_over_ranks is not None:
+            sum_over_ranks(gradients)
+        return nd.add_n(*values)
 
     return differentiate
 

@@ -4,15 +4,17 @@ mixed precision, DataParallel with one process for each device."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_CHWO,
     DENSE_OI,
     SAME,
+    Accumulation,
     Collectives,
     Exchange,
     Generation,
@@ -22,6 +24,7 @@ from harness.adapter import (
     Product,
     StepBreakdown,
     Variable,
+    micro_batches,
 )
 from harness.parts import Part, cut
 
@@ -32,7 +35,14 @@ if TYPE_CHECKING:
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
-class PaddleAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
+class MicroBatch(NamedTuple):
+    """On the device. ``inputs``: what of it the model takes."""
+
+    tensors: Dict[str, Any]
+    inputs: Tuple[Any, ...]
+
+
+class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, StepBreakdown):
     MODULE = "paddle"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("ResourceExhausted",)
@@ -59,14 +69,18 @@ class PaddleAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         compiler.require(self.case.compiler)
         if self._amp and not self._compiled:
             devices.require_amp(self._dtype)
+        if self.case.accumulation > 1 and self.place.world_size > 1:
+            self.step_exchanges()  # which it does not tell: better refused before than behind
         self._definition: Any = self.definition()
         self._process_group = parallel.join(self.place) if self.place.world_size > 1 else None
 
     def build(self, batch: Dict[str, Any]) -> None:
         paddle, definition = self._paddle, self._definition
         train = self.case.mode == "train"
-        tensors = {name: paddle.to_tensor(array) for name, array in batch.items()}
-        self._inputs = definition.inputs(tensors)
+        parts = micro_batches(batch, self.case.accumulation)
+        moved = [{n: paddle.to_tensor(array) for n, array in part.items()} for part in parts]
+        self._micro_batches = [MicroBatch(one, definition.inputs(one)) for one in moved]
+        self._inputs = self._micro_batches[0].inputs
         paddle.seed(self.place.seed)  # the same weights in every rank
         self._model = definition.build(self.facts)
         if self._amp:
@@ -89,18 +103,29 @@ class PaddleAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
         self._optimizer = self._optimizers.from_facts(self._model, self.facts)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
-
-        def evaluation(of: Any) -> Any:
-            return self._steps.evaluation(
-                forward=lambda: self._forward(of),
-                loss=lambda outputs: definition.loss(outputs, tensors, self.facts),
-                optimizer=self._optimizer,
-            )
-
-        self._evaluate_alone = evaluation(self._network)
-        self._differentiate = self._steps.gradients(evaluation(network), self._scaler)
+        self._evaluate_alone = self._evaluation(self._network)
+        self._differentiate = self._differentiation(network)
         self._update = self._steps.updating(self._optimizer, self._scaler)
         self._step = self._steps.training(self._differentiate, self._update)
+
+    def _loss(self, network: Any, batch: MicroBatch) -> Any:
+        return self._definition.loss(tuple(network(batch.inputs)), batch.tensors, self.facts)
+
+    def _evaluation(self, network: Any) -> Any:
+        """The first part of a step, on the first micro-batch, with ``network``, wrapped or not."""
+        (first, *_) = self._micro_batches
+        return self._steps.evaluation(lambda: self._loss(network, first), self._optimizer)
+
+    def _differentiation(self, network: Any) -> Any:
+        """The step until its update."""
+        if self.case.accumulation == 1:
+            return self._steps.gradients(self._evaluation(network), self._scaler)
+        return self._steps.accumulated(
+            [functools.partial(self._loss, network, batch) for batch in self._micro_batches],
+            self._optimizer,
+            self._scaler,
+            network.no_sync if self._process_group else contextlib.nullcontext,
+        )
 
     def _forward(self, network: Any) -> Outputs:
         return tuple(network(self._inputs))
@@ -184,6 +209,15 @@ class PaddleAdapter(Generation, Numerics, Collectives, Matmul, StepBreakdown):
             program = self._compiler.trace(self._network, self._inputs)
             return self._products.in_program(program)
         return self._products.watch(self._model, lambda: self._forward(self._network))
+
+    def micro_step_products(self) -> List[Product]:
+        return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
+
+    def step_products(self) -> List[Product]:
+        return self._watched(self._differentiate)
+
+    def _watched(self, differentiate: Callable[[], Any]) -> List[Product]:
+        return self._products.watch_training(self._model, differentiate)
 
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self._network, self.case.compiler)

@@ -38,19 +38,35 @@ def _unchanged(model: nn.Layer) -> Iterator[None]:
     fixed = [tensor for tensor in model.parameters() if tensor.stop_gradient]
     kept = [tensor.clone() for tensor in fixed]
     state = paddle.get_rng_state()
+    yield
     with paddle.no_grad():
-        yield
         for tensor, before in zip(fixed, kept):
             tensor.copy_(before, True)
     paddle.set_rng_state(state)
 
 
 def watch(model: nn.Layer, forward: Callable[[], Any]) -> List[Product]:
-    """Products of one ``forward()`` in the dynamic graph by dtype alone, as Paddle's own
-    statistics of low precision count them."""
+    """Products of one ``forward()`` in the dynamic graph by dtype alone."""
+    with paddle.no_grad():
+        return _watched(model, forward)
+
+
+def watch_training(model: nn.Layer, differentiate: Callable[[], Any]) -> List[Product]:
+    """Those of the forward passes of a step, whatever is compiled; the gradients of ``model`` are
+    dropped."""
+    paddle.jit.enable_to_static(False)
+    try:
+        return _watched(model, differentiate)
+    finally:
+        paddle.jit.enable_to_static(True)
+        model.clear_gradients(set_to_zero=False)
+
+
+def _watched(model: nn.Layer, run: Callable[[], Any]) -> List[Product]:
+    """As Paddle's own statistics of low precision count them."""
     with _unchanged(model), contextlib.redirect_stdout(io.StringIO()):  # it prints a table
         debugging.enable_operator_stats_collection()
-        forward()
+        run()
         calls = paddle.base.core.get_low_precision_op_list()
         debugging.disable_operator_stats_collection()
     products: List[Product] = []

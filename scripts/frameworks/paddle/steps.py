@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Callable, Tuple
+from contextlib import AbstractContextManager
+from typing import Any, Callable, Sequence, Tuple
 
 import paddle
 from paddle import Tensor
@@ -12,13 +13,13 @@ Step = Callable[[], Outputs]
 
 
 def evaluation(
-    forward: Step, loss: Callable[[Outputs], Tensor], optimizer: paddle.optimizer.Optimizer
+    loss: Callable[[], Tensor], optimizer: paddle.optimizer.Optimizer
 ) -> Callable[[], Tensor]:
     """The step's first part: it drops the gradients and returns the loss, a scalar."""
 
     def evaluate() -> Tensor:
         optimizer.clear_grad(set_to_zero=False)  # freed: the backward pass writes, not adds
-        return loss(forward())
+        return loss()
 
     return evaluate
 
@@ -33,6 +34,33 @@ def gradients(
         value = evaluate()
         scaler.scale(value).backward()  # DataParallel averages the gradients in here
         return value.detach()
+
+    return differentiate
+
+
+def accumulated(
+    losses: Sequence[Callable[[], Tensor]],
+    optimizer: paddle.optimizer.Optimizer,
+    scaler: paddle.amp.GradScaler,
+    unsynchronized: Callable[[], "AbstractContextManager[Any]"],
+) -> Callable[[], Tensor]:
+    """The same of several micro-steps, from the loss of each: it returns the mean loss and leaves
+    its gradients, which each backward pass adds to those that are there. The last one alone goes
+    with the all-reduce, of the sum; the others run in ``unsynchronized()``, forward pass included,
+    as the reference of DataParallel.no_sync has it."""
+    *earlier, last = losses
+
+    def differentiate_one(loss: Callable[[], Tensor]) -> Tensor:
+        value = loss() / len(losses)
+        scaler.scale(value).backward()
+        return value.detach()
+
+    def differentiate() -> Tensor:
+        optimizer.clear_grad(set_to_zero=False)
+        with unsynchronized():
+            values = [differentiate_one(loss) for loss in earlier]
+        values.append(differentiate_one(last))
+        return paddle.add_n(values)
 
     return differentiate
 

@@ -5,11 +5,24 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from harness.adapter import (
     FLOAT64,
+    Accumulation,
     Collectives,
     Exchange,
     Generation,
@@ -20,6 +33,7 @@ from harness.adapter import (
     Product,
     StepBreakdown,
     Variable,
+    micro_batches,
     state_of_modules,
     zeros,
 )
@@ -29,7 +43,14 @@ if TYPE_CHECKING:
     from .steps import Outputs
 
 
-class PyTorchAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
+class MicroBatch(NamedTuple):
+    """On the device. ``inputs``: what of it the model takes."""
+
+    tensors: Dict[str, Any]
+    inputs: Tuple[Any, ...]
+
+
+class PyTorchAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown):
     MODULE = "torch"
     PRECISIONS = ("fp32", "amp", "bf16", "fp16")
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
@@ -53,21 +74,19 @@ class PyTorchAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
         if self.case.compiler != "none":
             compiler.require(self.case.compiler, self._device, self.case.mode == "train")
         self._definition: Any = self.definition()
+        self._watching = False
         several = self.place.world_size > 1
         self._process_group = parallel.join(self._device, self.place) if several else None
 
     def build(self, batch: Dict[str, Any]) -> None:
         torch, definition = self._torch, self._definition
         train = self.case.mode == "train"
-        tensors = {name: torch.from_numpy(array).to(self._device) for name, array in batch.items()}
-        self._inputs = definition.inputs(tensors)
+        parts = micro_batches(batch, self.case.accumulation)
+        self._micro_batches = [self._moved(part) for part in parts]
         torch.manual_seed(self.place.seed)  # the same weights in every rank
         self._model = definition.build(self.facts).to(self._device).train(train)
         if not self._amp and self._dtype != torch.float32:
             self._devices.narrow(self._model, self._dtype)
-            self._inputs = tuple(
-                one.to(self._dtype) if one.is_floating_point() else one for one in self._inputs
-            )
         torch.manual_seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
         if self.case.compiler != "none":
             self._compiler.compile_module(self._model, self.case.compiler, self._device)
@@ -76,22 +95,14 @@ class PyTorchAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
             return
         model = self._model
         if self._process_group:
-            model = self._wrapped = self._parallel.wrap(model, self._device)
+            model = self._wrapped = self._parallel.wrap(model, self._device, len(parts) > 1)
         self._optimizer = self._make_optimizer()
         # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
         # parameters, which it is scaled back for, have more of it
         scaled = self._amp and self._dtype == torch.float16
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=scaled)
-
-        def evaluation(of: Any) -> Any:
-            return self._steps.evaluation(
-                forward=lambda: self._forward(of),
-                loss=lambda outputs: definition.loss(outputs, tensors, self.facts),
-                optimizer=self._optimizer,
-            )
-
-        self._evaluate_alone = evaluation(self._model)
-        self._differentiate = self._steps.gradients(evaluation(model), self._scaler)
+        self._evaluate_alone = self._evaluation(self._model)
+        self._differentiate = self._differentiation(model)
         self._update = self._steps.updating(
             optimizer=self._optimizer,
             scaler=self._scaler,
@@ -105,10 +116,40 @@ class PyTorchAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
             return self._definition.optimizer(self._model)
         return self._optimizers.from_facts(self._model, self.facts)
 
-    def _forward(self, model: Any) -> Outputs:
-        """The logits of ``model``; raises :class:`Mismatch` where their precision is another."""
+    def _moved(self, batch: Dict[str, Any]) -> MicroBatch:
+        torch = self._torch
+        tensors = {name: torch.from_numpy(array).to(self._device) for name, array in batch.items()}
+        inputs = self._definition.inputs(tensors)
+        if not self._amp and self._dtype != torch.float32:
+            inputs = (x.to(self._dtype) if x.is_floating_point() else x for x in inputs)
+        return MicroBatch(tensors, tuple(inputs))
+
+    def _loss(self, model: Any, batch: MicroBatch) -> Any:
+        return self._definition.loss(self._forward(model, batch), batch.tensors, self.facts)
+
+    def _evaluation(self, model: Any) -> Any:
+        """The first part of a step, on the first micro-batch, with ``model``, wrapped or not."""
+        (first, *_) = self._micro_batches
+        return self._steps.evaluation(lambda: self._loss(model, first), self._optimizer)
+
+    def _differentiation(self, model: Any) -> Any:
+        """The step until its update."""
+        if self.case.accumulation == 1:
+            return self._steps.gradients(self._evaluation(model), self._scaler)
+        return self._steps.accumulated(
+            [functools.partial(self._loss, model, batch) for batch in self._micro_batches],
+            self._optimizer,
+            self._scaler,
+            model.no_sync if self._process_group else contextlib.nullcontext,
+        )
+
+    def _forward(self, model: Any, batch: Optional[MicroBatch] = None) -> Outputs:
+        """The logits of ``model``, by default for the first micro-batch; raises :class:`Mismatch`
+        where their precision is another."""
+        if self._watching:  # eager and unwrapped, whatever the step has
+            model = self._model.forward
         with self._autocast():
-            outputs = model(*self._inputs)
+            outputs = model(*(batch or self._micro_batches[0]).inputs)
         if "own" in self.facts:
             self._definition.check(outputs)  # whose dtypes are the model's own
             return outputs
@@ -153,7 +194,10 @@ class PyTorchAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
         if self.case.mode == "train":
             found["fused_optimizer"] = self._optimizer.defaults.get("fused")
             found["grad_scaler"] = self._scaler.is_enabled()
-            found["data_parallel"] = self._parallel.OPTIONS if self._process_group else None
+            several = self.case.accumulation > 1
+            found["data_parallel"] = (
+                self._parallel.options(several) if self._process_group else None
+            )
         return found
 
     def state(self) -> Dict[str, Variable]:
@@ -203,6 +247,22 @@ class PyTorchAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
     def batch_arrays(self) -> Sequence[Any]:
         return self._definition.arrays()
 
+    def micro_step_products(self) -> List[Product]:
+        return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
+
+    def step_products(self) -> List[Product]:
+        return self._watched(self._differentiate)
+
+    def _watched(self, differentiate: Callable[[], Any]) -> List[Product]:
+        self._watching = True
+        try:
+            return self._products.watch_training(self._model, differentiate, self._device)
+        finally:
+            self._watching = False
+
+    def step_exchanges(self) -> int:
+        return self._parallel.count_all_reduces(self.step)
+
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self.case.compiler)
 
@@ -229,7 +289,7 @@ class PyTorchAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
-        (prompts,) = self._inputs
+        (prompts,) = self._micro_batches[0].inputs
         self._generator = generator(self._model, prompts, new_tokens)
 
     def _generating(self, work: Callable[[], Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 import torch
 import torch.distributed
@@ -15,7 +15,7 @@ from torch.distributed.constants import default_pg_timeout
 
 OPTIONS = {
     "gradient_as_bucket_view": True,  # spares the copy between gradients and buckets
-    "static_graph": True,  # every parameter has a gradient, once, in every step
+    "static_graph": True,  # every parameter has a gradient, once, in every backward pass
     # running statistics stay each rank's own: a training step does not read them, and the other
     # frameworks do not send them either (`forward_sync_buffers` in newer versions, which warn)
     "broadcast_buffers": False,
@@ -54,10 +54,24 @@ def join(device: torch.device, place: Place) -> str:
     return torch.distributed.get_backend()
 
 
-def wrap(model: nn.Module, device: torch.device) -> nn.Module:
+def options(accumulates: bool) -> Dict[str, Any]:
+    """Of DistributedDataParallel. It learns a static graph from its first pass, which must then be
+    one that it averages; where gradients accumulate, it is not."""
+    return {**OPTIONS, "static_graph": not accumulates}
+
+
+def wrap(model: nn.Module, device: torch.device, accumulates: bool) -> Any:
     """``model`` with its gradients averaged over all ranks during the backward pass."""
     device_ids = [device] if device.type == "cuda" else None
-    return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **OPTIONS)
+    given = options(accumulates)
+    return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **given)
+
+
+def count_all_reduces(run: Callable[[], Any]) -> int:
+    """How many ``run()`` asks of the process group, as PyTorch's profiler sees them."""
+    with torch.autograd.profiler.profile() as profiled:
+        run()
+    return sum(event.name == "c10d::allreduce_" for event in profiled.function_events)
 
 
 def bucket_bytes(wrapped: Any) -> List[int]:

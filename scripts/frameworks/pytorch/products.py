@@ -100,8 +100,9 @@ class ResultWatch(TorchDispatchMode):
 def _unchanged(model: nn.Module, device: torch.device) -> Iterator[None]:
     """Buffers of ``model`` (running statistics) and the random state are left as they were."""
     kept = [buffer.clone() for buffer in model.buffers()]
-    with torch.random.fork_rng([device] if device.type == "cuda" else []), torch.no_grad():
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
         yield
+    with torch.no_grad():
         for buffer, before in zip(model.buffers(), kept, strict=True):
             buffer.copy_(before)
 
@@ -113,7 +114,7 @@ def watch(model: nn.Module, forward: Callable[[], Any], device: torch.device) ->
     than without. Without gradients, but not in inference mode, whose dispatch shows the composite
     operators and not what they become.
     """
-    with _unchanged(model, device), ProductWatch() as watching:
+    with _unchanged(model, device), torch.no_grad(), ProductWatch() as watching:
         forward()
     return watching.products
 
@@ -125,3 +126,13 @@ def result_dtypes(
     with _unchanged(model, device), ResultWatch() as watching:
         forward()
     return watching.dtypes
+
+
+def watch_training(
+    model: nn.Module, differentiate: Callable[[], Any], device: torch.device
+) -> List[Product]:
+    """Those of forward and backward passes; the gradients of ``model`` are dropped."""
+    with _unchanged(model, device), ProductWatch() as watching:
+        differentiate()
+    model.zero_grad(set_to_none=True)
+    return watching.products

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Tuple
+from contextlib import AbstractContextManager
+from typing import Callable, List, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -12,13 +13,13 @@ Step = Callable[[], Outputs]
 
 
 def evaluation(
-    forward: Step, loss: Callable[[Outputs], Tensor], optimizer: torch.optim.Optimizer
+    loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer
 ) -> Callable[[], Tensor]:
     """The step's first part: it drops the gradients and returns the loss, a scalar."""
 
     def evaluate() -> Tensor:
         optimizer.zero_grad(set_to_none=True)
-        return loss(forward())
+        return loss()
 
     return evaluate
 
@@ -31,6 +32,33 @@ def gradients(evaluate: Callable[[], Tensor], scaler: torch.amp.GradScaler) -> C
         value = evaluate()
         scaler.scale(value).backward()  # DistributedDataParallel averages the gradients in here
         return value.detach()
+
+    return differentiate
+
+
+def accumulated(
+    losses: Sequence[Callable[[], Tensor]],
+    optimizer: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
+    unsynchronized: Callable[[], AbstractContextManager[None]],
+) -> Callable[[], Tensor]:
+    """The same of several micro-steps, from the loss of each: it returns the mean loss and leaves
+    its gradients, which each backward pass adds to those that are there. The last one alone goes
+    with the all-reduce, of the sum; the others run in ``unsynchronized()``, forward pass included,
+    as the reference of DistributedDataParallel.no_sync says."""
+    *earlier, last = losses
+
+    def differentiate_one(loss: Callable[[], Tensor]) -> Tensor:
+        value = loss() / len(losses)
+        scaler.scale(value).backward()
+        return value.detach()
+
+    def differentiate() -> Tensor:
+        optimizer.zero_grad(set_to_none=True)
+        with unsynchronized():
+            values = [differentiate_one(loss) for loss in earlier]
+        values.append(differentiate_one(last))
+        return torch.stack(values).sum()
 
     return differentiate
 

@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from harness.adapter import (
     FLOAT64,
+    Accumulation,
     Collectives,
     Exchange,
     Generation,
@@ -27,6 +28,7 @@ from harness.adapter import (
     Product,
     StepBreakdown,
     Variable,
+    micro_batches,
 )
 from harness.parts import Part, nested
 
@@ -53,7 +55,7 @@ RECURRENT_KINDS = {
 }
 
 
-class TensorFlowAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdown):
+class TensorFlowAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
     GENERATES_WITH = ("none", "xla")
@@ -89,11 +91,18 @@ class TensorFlowAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdow
         self._thread = ThreadPoolExecutor(1)  # for what waits while the next step is enqueued
 
     def build(self, batch: Dict[str, Any]) -> None:
+        import numpy as np
+
         tf, definition, steps = self._tf, self._definition, self._steps
         train = self.case.mode == "train"
         xla = self.case.compiler == "xla"
         batch = definition.batch(batch) if "own" in self.facts else batch
-        self._batch = {name: tf.constant(array) for name, array in batch.items()}
+        parts = micro_batches(batch, self.case.accumulation)
+        self._batch = {name: tf.constant(array) for name, array in parts[0].items()}
+        self._step_batch = self._batch
+        if len(parts) > 1:
+            stacked = {name: np.stack([part[name] for part in parts]) for name in batch}
+            self._step_batch = {name: tf.constant(array) for name, array in stacked.items()}
         # The full name: with several ranks, "GPU:0" is the first GPU of each of them.
         self._device_name = next(iter(self._batch.values())).device
         tf.keras.utils.set_random_seed(self.place.seed)
@@ -105,12 +114,14 @@ class TensorFlowAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdow
         self._forward = steps.forward(definition, self._model, train, xla)
         function = self._forward
         if train:
-            function, self._differentiate, self._differentiate_alone = steps.training(
-                definition, self._model, self.facts, self._optimizer, self._strategy, xla
+            optimizer, strategy, count = self._optimizer, self._strategy, self.case.accumulation
+            self._training = steps.training(
+                definition, self._model, self.facts, optimizer, strategy, count, xla
             )
+            function = self._training.step
         # Traced here, once: the step is that graph and nothing can make it trace again. The other
         # functions are not traced unless they are called.
-        self._step = function.get_concrete_function(self._batch)
+        self._step = function.get_concrete_function(self._step_batch)
         self._proved = self._step
 
     def _make_optimizer(self) -> Any:
@@ -131,7 +142,7 @@ class TensorFlowAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdow
                 variable.assign([seed + self.place.rank, counter])
 
     def step(self) -> Any:
-        return self._step(self._batch)
+        return self._step(self._step_batch)
 
     def read(self, handle: Any) -> float:
         return super().read(self._tf.nest.flatten(handle))
@@ -213,7 +224,7 @@ class TensorFlowAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdow
 
     def raw_gradients(self) -> Dict[str, Any]:
         names = map(self._name, self._model.trainable_variables)
-        return dict(zip(names, self._differentiate(self._batch)))
+        return dict(zip(names, self._training.gradients(self._step_batch)))
 
     def loss_scale(self) -> float:
         scaled = self._policy == "mixed_float16"
@@ -242,6 +253,16 @@ class TensorFlowAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdow
     def batch_arrays(self) -> Sequence[Any]:
         return list(self._definition.arrays())
 
+    def micro_step_products(self) -> List[Product]:
+        function = self._training.micro_step.get_concrete_function(self._batch)
+        return self._graphs.each_product(function)
+
+    def step_products(self) -> List[Product]:
+        return self._graphs.each_product(self._step)
+
+    def step_exchanges(self) -> int:
+        return len(self._graphs.collective_bytes(self._step))
+
     def compiled(self) -> Dict[str, Any]:
         functions = self._graphs.xla_functions(self._proved)
         if functions == 0:
@@ -263,9 +284,9 @@ class TensorFlowAdapter(Generation, OwnModels, Collectives, Matmul, StepBreakdow
         return self._graphs.collective_bytes(self._step)
 
     def parts(self) -> List[Part]:
-        functions = {"forward": self._forward, "backward": self._differentiate_alone}
+        functions = {"forward": self._forward, "backward": self._training.local}
         if self.place.world_size > 1:
-            functions["all_reduce"] = self._differentiate
+            functions["all_reduce"] = self._training.gradients
         programs: Dict[str, Callable[[], Any]] = {
             name: functools.partial(function.get_concrete_function(self._batch), self._batch)
             for name, function in functions.items()

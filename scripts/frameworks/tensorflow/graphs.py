@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Iterator, List, Set
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Set
 
 import tensorflow as tf
 from harness.adapter import Product
@@ -20,6 +20,7 @@ PRODUCTS = frozenset(
 COLLECTIVES = frozenset({"CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3"})
 TYPES = ("DstT", "T", "dtype")
 LOOPS = frozenset({"While", "StatelessWhile"})
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
 def products(function: Any) -> List[Product]:
@@ -53,6 +54,41 @@ def result_dtypes(function: Any) -> Dict[str, int]:
                 name = tf.as_dtype(kind).name
                 found[name] = found.get(name, 0) + 1
     return found
+
+
+def each_product(function: Any) -> List[Product]:
+    """Those in a concrete function and all that it calls; one in a loop as often as it is computed,
+    or once where its number of steps is not in the graph. With their multiply-adds, where they are
+    known of their type."""
+    return [
+        Product(op.inputs[0].dtype.name, _known_multiply_adds(op))
+        for op in _executed(function.graph, PRODUCTS)
+    ]
+
+
+def _executed(graph: tf.Graph, types: FrozenSet[str]) -> Iterator[tf.Operation]:
+    """Operations of ``types``, each as often as it is executed."""
+    for op in graph.get_operations():
+        if op.type in types:
+            yield op
+        elif op.type in LOOPS | CALLS:
+            name = op.get_attr("body" if op.type in LOOPS else "f").name
+            inner = list(_executed(graph._get_function(name).graph, types))
+            yield from inner * (_known_steps(op) if op.type in LOOPS else 1)
+
+
+def _known_steps(loop: tf.Operation) -> int:
+    try:
+        return _steps(loop)
+    except ValueError:
+        return 1
+
+
+def _known_multiply_adds(product: tf.Operation) -> int:
+    try:
+        return _multiply_adds(product)
+    except ValueError:
+        return 0
 
 
 def sized_products(function: Any) -> List[Product]:
@@ -121,7 +157,7 @@ def _multiply_adds(product: tf.Operation) -> int:
 
 def collective_bytes(function: Any) -> List[int]:
     """Of what each all-reduce in the graph of a concrete function sends."""
-    sent = [op.inputs[0] for op in function.graph.get_operations() if op.type in COLLECTIVES]
+    sent = [op.inputs[0] for op in _executed(function.graph, COLLECTIVES)]
     return [tensor.shape.num_elements() * tensor.dtype.size for tensor in sent]
 
 

@@ -22,6 +22,7 @@ class Training(NamedTuple):
     step: Any  # from a batch to this rank's mean loss, updating the model
     gradients: Any  # from a batch to what the step gives to the optimizer
     local: Any  # from a batch to this rank's share of that
+    micro_step: Any  # from a micro-batch to its share of that
 
 
 def training(
@@ -30,9 +31,11 @@ def training(
     facts: Dict[str, Any],
     optimizer: keras.optimizers.Optimizer,
     strategy: tf.distribute.Strategy,
+    accumulation: int,
     xla: bool,
 ) -> Training:
-    """A training step and its first part: forward pass, backward pass, all-reduce.
+    """A training step and its first part: forward pass, backward pass, all-reduce. Of several
+    micro-steps a batch has the micro-batches side by side along a first axis.
 
     XLA cannot compile the collective, so it gets what stands before it and behind it as two
     programs. A single rank has the same two: compiled as one, its step would be another program
@@ -54,7 +57,10 @@ def training(
         # Outside the replica: Keras must not reduce a second time, and clips the sum.
         optimizer.apply(found, variables)
 
-    local = traced(differentiate, xla=True) if xla else differentiate
+    whole: Callable[[Batch], Any] = differentiate
+    if accumulation > 1:
+        whole = _accumulated(differentiate, variables, accumulation)
+    local = traced(whole, xla=True) if xla else whole
     apply = traced(update, xla=True) if xla else update
 
     def replica(batch: Batch) -> Any:
@@ -73,7 +79,32 @@ def training(
         apply(found)
         return loss
 
-    return Training(traced(step), traced(gradients), traced(alone))
+    return Training(traced(step), traced(gradients), traced(alone), traced(differentiate))
+
+
+def _accumulated(
+    differentiate: Callable[[Batch], Any], variables: List[Any], count: int
+) -> Callable[[Batch], Any]:
+    """``differentiate`` over ``count`` micro-batches, one after the other, to the mean of their
+    losses and gradients. In a loop of the graph: unrolled, TensorFlow could begin all of them at
+    once, and hold the activations of all."""
+
+    def add(number: tf.Tensor, loss: tf.Tensor, total: List[tf.Tensor], batches: Batch) -> Any:
+        value, found = differentiate({name: array[number] for name, array in batches.items()})
+        return number + 1, loss + value, [one + other for one, other in zip(total, found)]
+
+    def run(batches: Batch) -> Any:
+        zeros = [tf.zeros(variable.shape, variable.dtype) for variable in variables]
+        _, loss, total = tf.while_loop(
+            lambda number, loss, total: number < count,
+            lambda number, loss, total: add(number, loss, total, batches),
+            (tf.constant(0), tf.constant(0.0), zeros),
+            parallel_iterations=1,
+            maximum_iterations=count,
+        )
+        return loss / count, [gradient / count for gradient in total]
+
+    return run
 
 
 def forward(definition: Any, model: keras.Model, training: bool, xla: bool) -> Any:

@@ -11,13 +11,15 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness import precisions
-from harness.adapter import Numerics, Operators
-from harness.kind import Context, Kind, Parameter, Subject, one_of
+from harness.adapter import Case, Numerics, Operators
+from harness.kind import AXES, Context, Kind, Parameter, Subject, one_of
 from harness.measuring import float64_run, model
 from harness.measuring.checks import check_same_weights, compiler_proof
 from harness.measuring.errors import compare_arrays, counted, measured, relative
 
 STEPS = 5  # optimizer steps whose losses are compared
+
+RANKS = 2  # that the reference has batches for
 
 MASKS = 8  # random masks of dropout that are averaged over
 
@@ -42,6 +44,7 @@ class Parity(Kind):
     )
 
     needs = Numerics
+    axes = AXES
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return str(parameters["mode"])
@@ -60,7 +63,7 @@ class Parity(Kind):
         if not folder:
             raise ValueError("--kind parity needs --parameter reference=..: what to compare with")
         reference = Comparison(folder)
-        model.build(context, dict(reference.arrays(f"batch-{context.place.rank}")))
+        model.build(context, reference.batch(context.place.rank, context.subject.case))
         return compare(context.adapter, reference, context.report.enter)
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
@@ -83,10 +86,24 @@ class Comparison:
         found: Mapping[str, Any] = np.load(os.path.join(self._folder, name + ".npz"))
         return found
 
+    def batch(self, rank: int, case: Case) -> Dict[str, Any]:
+        """What a rank computes with: batches that are of as many ranks elsewhere are those of its
+        micro-steps. Raises ValueError where there are too few."""
+        import numpy as np
+
+        count = case.accumulation
+        if case.devices * count > RANKS:
+            raise ValueError(
+                f"{case.devices} devices with {count} micro-steps each: the reference has "
+                f"{RANKS} batches"
+            )
+        parts = [self.arrays(f"batch-{rank * count + number}") for number in range(count)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
 
 def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     expected = reference.arrays("outputs")
-    rank = adapter.place.rank
+    rank = adapter.place.rank * adapter.case.accumulation
     errors = [
         (relative(array, expected[f"{adapter.case.mode}-{rank}-{number}"]), f"output {number}")
         for number, array in enumerate(adapter.outputs())
@@ -148,8 +165,10 @@ def compare(
     adapter: Compared, reference: Comparison, enter: Callable[[str], None]
 ) -> List[Dict[str, Any]]:
     """All that can be compared in this case; the adapter has just been built. ``enter`` is told
-    what begins."""
+    what begins. The mean over micro-steps is held against that over as many ranks; whoever has
+    either is compared until the gradients."""
     place, case = adapter.place, adapter.case
+    batches = place.world_size * case.accumulation
     enter("load weights")
     adapter.load_weights(dict(reference.arrays("weights")))
     if adapter.facts["hyperparameters"].get("dropout"):
@@ -165,10 +184,10 @@ def compare(
     found += compare_outputs(adapter, reference)
     if case.mode == "train":
         enter("gradients")
-        gradients = reference.arrays(f"gradients-{place.world_size}")
+        gradients = reference.arrays(f"gradients-{batches}")
         floor = precisions.load(case.precision).gradient_floor
         found += compare_arrays("gradients", adapter.gradients(), gradients, floor)
-    if case.mode == "train" and place.world_size == 1:
+    if case.mode == "train" and batches == 1:
         enter("training")
         found += compare_training(adapter, reference)
     return found

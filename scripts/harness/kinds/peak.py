@@ -14,7 +14,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness.adapter import Adapter, Collectives, Matmul, MatrixProduct, Unsupported, require
-from harness.kind import AXES, Context, Kind, Metric, Parameter, Subject, above_zero
+from harness.kind import USUAL_AXES, Context, Kind, Metric, Parameter, Subject, above_zero
 from harness.measuring.checks import check_cores, check_products
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
@@ -40,7 +40,7 @@ class Peak(Kind):
     @property
     def axes(self) -> Sequence[str]:
         # The dtype that a precision stands for may depend on the products that the model has.
-        return [axis for axis in AXES if axis not in ("batch_per_device", "compiler")]
+        return [axis for axis in USUAL_AXES if axis not in ("batch_per_device", "compiler")]
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         return {"peak": Metric("TFLOP/s", "higher", "min", _tflops)}

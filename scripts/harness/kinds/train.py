@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Sequence
 
 from harness.adapter import Operators
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
-from harness.measuring import gradient_exchange, split, steps
+from harness.kind import AXES, Context, Kind, Metric, Parameter, Subject, at_least
+from harness.measuring import accumulation, gradient_exchange, split, steps
 from harness.measuring.checks import check_same_weights
 
 
@@ -24,6 +24,7 @@ class Train(Kind):
     )
     needs = Operators
     counts_steps = True
+    axes = AXES
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return "train"
@@ -33,6 +34,7 @@ class Train(Kind):
 
     def measure(self, context: Context) -> None:
         steps.run(context)
+        accumulation.check_exchanges(context)
 
     def afterwards(self, context: Context, seconds: float) -> None:
         count = context.subject.parameters["split_steps"]

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from harness.adapter import Operators, OwnModels, require
+from harness.adapter import Accumulation, Operators, OwnModels, require
 from harness.kind import Context
 from harness.measuring import synthetic
+from harness.measuring.accumulation import check_micro_steps
 from harness.measuring.checks import check_other_batches, check_parameters, check_products
 
 
 def batch_of_rank(context: Context) -> Dict[str, Any]:
-    """What this rank's steps compute with."""
+    """What this rank's steps compute with; of several micro-steps each has samples of its own."""
     subject, place = context.subject, context.place
     if "own" in subject.facts:
         return seed_of_batch(place.seed, place.rank)
     case = subject.case
+    samples = case.batch_per_device * case.accumulation
     return synthetic.make_batch(
-        subject.facts["inputs"], case.batch_per_device, case.sequence_length, place.seed, place.rank
+        subject.facts["inputs"], samples, case.sequence_length, place.seed, place.rank
     )
 
 
@@ -29,16 +31,21 @@ def seed_of_batch(seed: int, rank: int) -> Dict[str, Any]:
 
 
 def build(context: Context, batch: Dict[str, Any]) -> None:
-    """Build the model with ``batch``. Raises what the adapter raises, Mismatch where its size or
-    the precision of its products is another, Unsupported where that cannot be told."""
+    """Build the model with ``batch``. Raises what the adapter raises, Mismatch where its size, the
+    precision of its products or the number of its micro-steps is another, Unsupported where that
+    cannot be told."""
     adapter, subject, fields = context.adapter, context.subject, context.fields
-    require(adapter, Operators, *([OwnModels] if "own" in subject.facts else []))
+    own, accumulates = "own" in subject.facts, subject.case.accumulation > 1
+    require(adapter, Operators, *[OwnModels] * own, *[Accumulation] * accumulates)
     context.phase("build", lambda: adapter.build(batch))
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())
-    if "own" in subject.facts:
+    if own:
         check_other_batches(adapter)
     else:
         check_parameters(fields["trainable_parameters"], subject.facts["trainable_parameters"])
     fields["products"] = context.phase("product count", adapter.product_dtypes, "products")
     check_products(subject.case.precision, fields["products"])
+    if accumulates:
+        step, micro_step = adapter.step_products(), adapter.micro_step_products()
+        fields["micro_steps"] = check_micro_steps(subject.case.accumulation, step, micro_step)

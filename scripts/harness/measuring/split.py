@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List
 
-from harness.adapter import StepBreakdown, require
+from harness.adapter import StepBreakdown, Unsupported, require
 from harness.measuring import extras
 from harness.messages.report import Report
 
@@ -52,6 +52,8 @@ def split_step(adapter: Any, steps: int, seconds: float, report: Report) -> None
 
     def work() -> Dict[str, Any]:
         require(adapter, StepBreakdown)
+        if adapter.case.accumulation > 1:
+            raise Unsupported("forward and backward passes of the micro-steps alternate")
         return {"parts": measure(adapter, steps, seconds)}
 
     extras.attempt("split", work, {"parts": []}, adapter, seconds, report)

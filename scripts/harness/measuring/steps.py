@@ -17,7 +17,7 @@ from harness.measuring.window import Window, measure, run_ahead
 
 def samples(subject: Subject) -> int:
     """That all ranks together compute in the window."""
-    return subject.case.batch_per_device * subject.case.devices * subject.timed_steps
+    return subject.case.samples_per_step * subject.timed_steps
 
 
 def throughput(subject: Subject) -> Metric:

@@ -26,6 +26,7 @@ MODULES = (
     "machine/cores",
     "machine/sources",
     "measuring/__init__",
+    "measuring/accumulation",
     "measuring/checks",
     "measuring/errors",
     "measuring/extras",

@@ -40,6 +40,7 @@ class Request:
     precision: Optional[str]
     compiler: Optional[str]
     sequence_length: Optional[int]
+    accumulation: Optional[int]
     accelerator: str
     cores_per_device: Optional[int]
     warmup_steps: int
@@ -68,7 +69,7 @@ class Request:
 
 
 #: What a case is where nothing was said of it.
-_USUAL = {"precision": precisions.default(), "compiler": "none"}
+_USUAL: Dict[str, Any] = {"precision": precisions.default(), "compiler": "none", "accumulation": 1}
 #: What a case need not have, though its kind has it.
 _OPTIONAL = ("sequence_length",)
 
@@ -167,12 +168,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     case.add_argument("--nodes", type=_count, default=1)
     case.add_argument("--devices-per-node", type=_count, default=1)
-    case.add_argument("--batch-per-device", type=_count, help="samples")
+    case.add_argument(
+        "--batch-per-device", type=_count, help="samples; of a step of several micro-steps, of each"
+    )
     case.add_argument(
         "--precision", help=f"{', '.join(precisions.names())} (default: {precisions.default()})"
     )
     case.add_argument("--compiler", help="none (if not said), native or a name")
     case.add_argument("--sequence-length", type=_count, help="tokens, for models with sequences")
+    case.add_argument(
+        "--accumulation", type=_count, help="micro-steps of a training step (1 if not said)"
+    )
     measuring = parser.add_argument_group("measuring")
     measuring.add_argument("--accelerator", required=True, choices=["cpu", "cuda"])
     measuring.add_argument(

@@ -132,23 +132,27 @@ def _case_of(
 ) -> Case:
     """The case asked for; ``native`` becomes the framework's own compiler where there is one, and
     what the kind does not have is nothing. Raises :class:`DeclarationError` where a sequence length
-    is missing or out of place."""
+    is missing or out of place, or micro-steps are asked of inference."""
     lengths = facts.get("sequence_lengths")
     if lengths and request.sequence_length is None:
         raise DeclarationError(f"{facts['name']} needs --sequence-length")
     if facts and not lengths and request.sequence_length is not None:
         raise DeclarationError(f"{facts['name']} has no --sequence-length")
+    mode, accumulation = kind.mode(request.parameters), request.accumulation or 1
+    if mode != "train" and accumulation > 1:
+        raise DeclarationError(f"{mode} has no --accumulation: its steps update nothing")
     native = framework.native_compiler if framework and request.compiler == "native" else None
     return Case(
         framework=framework.name if framework else "",
         model=facts.get("name", ""),
-        mode=kind.mode(request.parameters),
+        mode=mode,
         nodes=request.nodes,
         devices_per_node=request.devices_per_node,
         batch_per_device=request.batch_per_device or 1,
         precision=request.precision or "",
         compiler=native or request.compiler or "none",
         sequence_length=request.sequence_length,
+        accumulation=accumulation,
     )
 
 
@@ -177,6 +181,8 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
     own = facts.get("own", {}).get("framework", framework.name)
     if own != framework.name:
         return f"{case.model} is a model of {own}, not of {framework.name}"
+    if "own" in facts and case.accumulation > 1:
+        return "the batch of a model of one's own is not cut into micro-steps"
     if not _has_module(framework.folder, definition_of(facts)):
         source = f" by {facts['source']}" if "source" in facts else ""
         return f"{framework.name} has no definition of the model {case.model}{source}"

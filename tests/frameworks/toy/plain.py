@@ -8,12 +8,12 @@ import zlib
 from typing import Any
 
 from harness.adapter import (
+    Accumulation,
     Collectives,
     Exchange,
     Matmul,
     MatrixProduct,
     Numerics,
-    Operators,
     Product,
     StepBreakdown,
     Variable,
@@ -27,7 +27,7 @@ PEAK = 1e11  # floating-point operations per second of its products
 NAMES = ("slope", "offset")
 
 
-class PlainToy(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+class PlainToy(Accumulation, Numerics, Collectives, Matmul, StepBreakdown):
     """A step is complete :meth:`seconds` after the one before it."""
 
     PRECISIONS = ("fp32", "amp")
@@ -41,7 +41,8 @@ class PlainToy(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         # Other data on each device, also of ranks that do not know of each other.
         node = zlib.crc32(os.environ.get("SLURMD_NODENAME", "").encode())
         seed = self.place.seed * 1000 + self.place.rank + 100 * self.place.local_rank + 1000 * node
-        self.line = toy.Line(self.case.batch_per_device, seed)
+        self.line = toy.Line(self.case.batch_per_device * self.case.accumulation, seed)
+        self.micro_steps = self.exchanges = 0
 
     def seconds(self) -> float:
         """Of a step."""
@@ -56,15 +57,27 @@ class PlainToy(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         return self._train() if self.case.mode == "train" else self._infer(), self.done_at
 
     def _train(self) -> float:
-        loss, _ = self.line.loss_and_gradients()
+        loss, _ = self.loss_and_gradients()
         gradients = self.averaged_gradients()
         rate = self.facts["hyperparameters"]["learning_rate"]
         self.line.weights = [w - rate * gradients[i] for i, w in enumerate(self.line.weights)]
         return loss
 
+    def loss_and_gradients(self) -> tuple[float, list[float]]:
+        """Means over the micro-steps."""
+        size, count = self.case.batch_per_device, self.case.accumulation
+        steps = [self.micro_step(number * size) for number in range(count)]
+        losses, gradients = zip(*steps, strict=True)
+        return sum(losses) / count, [sum(each) / count for each in zip(*gradients, strict=True)]
+
+    def micro_step(self, first: int) -> tuple[float, list[float]]:
+        self.micro_steps += 1
+        return self.line.loss_and_gradients(first, first + self.case.batch_per_device)
+
     def averaged_gradients(self) -> list[float]:
-        _, gradients = self.line.loss_and_gradients()
+        _, gradients = self.loss_and_gradients()
         if self.ring:
+            self.exchanges += 1
             sums = self.ring.all_reduce(gradients)
             gradients = [value / self.place.world_size for value in sums]
         return gradients
@@ -104,6 +117,19 @@ class PlainToy(Operators, Numerics, Collectives, Matmul, StepBreakdown):
         if self.case.precision == "amp":
             return [Product("float32"), *20 * [Product("bfloat16")]]
         return 161 * [Product("float32")]
+
+    def micro_step_products(self) -> list[Product]:
+        return self.products(forward_only=False)
+
+    def step_products(self) -> list[Product]:
+        before = self.micro_steps
+        self.loss_and_gradients()
+        return (self.micro_steps - before) * self.products(forward_only=False)
+
+    def step_exchanges(self) -> int:
+        before = self.exchanges
+        self.step()
+        return self.exchanges - before
 
     def all_reduce(self, value: float) -> float:
         return self.ring.all_reduce([value])[0] if self.ring else value

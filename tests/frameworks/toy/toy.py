@@ -20,9 +20,12 @@ class Line:
         slope, offset = self.weights
         return [slope * x + offset for x, _ in self.points]
 
-    def loss_and_gradients(self) -> tuple[float, list[float]]:
+    def loss_and_gradients(
+        self, first: int = 0, last: int | None = None
+    ) -> tuple[float, list[float]]:
+        """Of the points from number ``first`` to before ``last``."""
         slope, offset = self.weights
-        errors = [(slope * x + offset - y, x) for x, y in self.points]
+        errors = [(slope * x + offset - y, x) for x, y in self.points[first:last]]
         loss = sum(error * error for error, _ in errors)
         gradients = [sum(2 * error * x for error, x in errors), sum(2 * e for e, _ in errors)]
         return loss / len(errors), [gradient / len(errors) for gradient in gradients]

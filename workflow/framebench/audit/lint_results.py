@@ -129,9 +129,12 @@ def _steps_agree(run: Run, record: Mapping[str, Any]) -> Iterator[Found]:
     differs = partial(_differs, run)
     batch, devices = run.case.batch_per_device, run.case.devices
     steps, window = record["settings"]["timed_steps"], record["window_seconds"]
-    samples = batch * devices * steps
+    samples = run.key.total_batch * steps
     if record["samples"] != samples:
-        note = f"samples of {batch} x {devices} devices x {steps} steps"
+        accumulated = (
+            f" x {count} micro-steps" if (count := run.conditions.accumulation) > 1 else ""
+        )
+        note = f"samples of {batch}{accumulated} x {devices} devices x {steps} steps"
         yield differs("throughput", record["samples"], samples, note)
     for rank in record["ranks"]:
         seconds = rank.get("step_seconds", [])

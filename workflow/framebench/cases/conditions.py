@@ -47,10 +47,6 @@ class Case:
     def devices(self) -> int:
         return self.nodes * self.devices_per_node
 
-    @property
-    def total_batch(self) -> int:
-        return self.batch_per_device * self.devices
-
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
@@ -61,6 +57,7 @@ class Conditions:
     cores_per_device: int | None = None  # of a processor alone
     side_by_side: bool = False  # other runs had the rest of the machine meanwhile
     sequence_length: int | None = None  # in tokens
+    accumulation: int = 1  # micro-steps of a training step, of which each has the batch
     warmup_steps: int | None = None
     warmup_limit: int | None = None  # of a warm-up that goes on until the step time has settled
     timed_steps: int | None = None
@@ -85,6 +82,11 @@ class Conditions:
     def order(self) -> tuple[Any, ...]:
         """Sorts them; what is usual or not known comes first."""
         return tuple((value not in (None, NATIVE), value) for value in _CONDITIONS_OF(self))
+
+
+def total_batch(case: Case, conditions: Conditions) -> int:
+    """Samples of a step on all devices together."""
+    return case.batch_per_device * conditions.accumulation * case.devices
 
 
 #: Those that every table has a column for.
@@ -116,6 +118,11 @@ class Key(NamedTuple):
         return dict(zip(KEYS, self.cells, strict=True))
 
     @property
+    def total_batch(self) -> int:
+        """Samples of a step on all devices together."""
+        return total_batch(self.case, self.conditions)
+
+    @property
     def order(self) -> tuple[Any, ...]:
         """Sorts cases so that a scaling series reads upwards."""
         case = self.case
@@ -141,8 +148,11 @@ class Key(NamedTuple):
         return self._replace(case=replace(self.case, **other))
 
 
-def of_settings(settings: Mapping[str, Any], sequence_length: int | None) -> Conditions:
-    """From the settings of a record, or from those that a plan asks for."""
+def of_settings(
+    settings: Mapping[str, Any], sequence_length: int | None, accumulation: int | None = None
+) -> Conditions:
+    """From the settings of a record, or from those that a plan asks for. ``accumulation``: None
+    where it is not said, or there is none."""
     accelerator = settings["accelerator"]
     return Conditions(
         accelerator=accelerator,
@@ -150,6 +160,7 @@ def of_settings(settings: Mapping[str, Any], sequence_length: int | None) -> Con
         cores_per_device=settings["cores_per_device"] if accelerator == "cpu" else None,
         side_by_side=bool(settings.get("side_by_side")),
         sequence_length=sequence_length,
+        accumulation=accumulation or 1,
         warmup_steps=settings.get("warmup_steps"),
         warmup_limit=settings.get("warmup_limit"),
         timed_steps=settings.get("timed_steps"),

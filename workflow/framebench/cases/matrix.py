@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import random
 from collections import defaultdict
 from collections.abc import Iterator
@@ -28,10 +29,11 @@ MAX = "max"
 
 class Case(NamedTuple):
     """One point of the matrix. ``mode``: the kind of measurement; what that does not have of a case
-    is "" or 0. ``batch_per_device`` in samples, MAX, or TOTAL/DEVICES where a total batch has no
-    whole number for each of them; ``sequence_length`` in tokens, None for a model without
+    is "" or 0. ``batch_per_device`` in samples, MAX, or TOTAL/PARTS where a total batch has no
+    whole number for each part; ``sequence_length`` in tokens, None for a model without
     sequences; ``variant``: of an A/B test, "" where there is none; ``parameters``: of the kind, in
-    the order of their names, () for steps."""
+    the order of their names, () for steps; ``accumulation``: micro-steps of a step, each with the
+    batch, 1 of what does not train."""
 
     framework: str
     model: str
@@ -44,6 +46,7 @@ class Case(NamedTuple):
     sequence_length: int | None
     variant: str = ""
     parameters: Parameters = ()
+    accumulation: int = 1
 
     @property
     def is_step(self) -> bool:
@@ -65,18 +68,24 @@ class Case(NamedTuple):
 
     @property
     def batch_total(self) -> int | None:
-        """Samples of all devices together; None while the batch is still to be found."""
+        """Samples of a step on all devices together; None while the batch is still to be found."""
         if self.batch_per_device == MAX:
             return None
-        total, _, devices = str(self.batch_per_device).partition("/")
-        return int(total) if devices else int(total) * self.devices
+        total, _, parts = str(self.batch_per_device).partition("/")
+        return int(total) if parts else int(total) * self.parts
+
+    @property
+    def parts(self) -> int:
+        """In which the samples of a step are computed."""
+        return self.devices * self.accumulation
 
     def __str__(self) -> str:
         words = [self.framework, self.model, self.mode, self.precision, self.compiler]
         words = [*filter(None, words), self.topology]
         words += [f"batch {self.batch_per_device}"] if self.batch_per_device else []
         words += [f"{name} {value}" for name, value in self.parameters]
-        words += [f"(total {self.batch_total})"] if self.devices > 1 and self.batch_total else []
+        words += [f"accumulation {self.accumulation}"] if self.accumulation > 1 else []
+        words += [f"(total {self.batch_total})"] if self.parts > 1 and self.batch_total else []
         words += [f"seq {self.sequence_length}"] if self.sequence_length else []
         words += [f"variant {self.variant}"] if self.variant else []
         return " ".join(words)
@@ -210,8 +219,10 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
     """Folder of a case's records, relative to ``results/runs``. The name ends in a digest of
     everything that decides what is measured (steps, accelerator, cores, seed, environment), so
     that a changed setting is another folder and no earlier result is taken for it."""
-    # Without a variant and without parameters as before there were any.
-    deciding = [*case] if case.parameters else [*case[:-1]] if case.variant else [*case[:-2]]
+    # Without a variant, without parameters and without micro-steps as before there were any.
+    *others, parameters, accumulation = case
+    deciding = [*others, parameters] if parameters else others if case.variant else others[:-1]
+    deciding += [{"accumulation": accumulation}] if accumulation > 1 else []
     text = json.dumps([deciding, request], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     if not case.is_step:
@@ -219,10 +230,11 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
         folders = f"{case.framework or NONE}/{case.model or NONE}"
         return f"{folders}/{'-'.join(filter(None, words))}-{digest}"
     sequence = f"-s{case.sequence_length}" if case.sequence_length else ""
+    accumulated = f"-a{accumulation}" if accumulation > 1 else ""
     variant = f"-{case.variant}" if case.variant else ""
     return (
         f"{case.framework}/{case.model}/{case.mode}-{case.precision}-{case.compiler}-"
-        f"{case.topology}-b{case.batch_per_device}{sequence}{variant}-{digest}"
+        f"{case.topology}-b{case.batch_per_device}{accumulated}{sequence}{variant}-{digest}"
     )
 
 
@@ -251,7 +263,7 @@ def _of_model(
                 f"{suite.path}: sequence_length: found {length} for model {model}; "
                 f"allowed: {limits[0]} to {limits[1]}"
             )
-    for mode, nodes, devices, batch, precision, compiler, length in itertools.product(
+    for mode, nodes, devices, batch, precision, compiler, length, count in itertools.product(
         block["mode"],
         block["nodes"],
         block["devices_per_node"],
@@ -259,19 +271,40 @@ def _of_model(
         block["precision"],
         block["compiler"],
         lengths,
+        block["accumulation"],
     ):
-        name = catalog.compiler(framework, compiler)
-        size = _each(batch, int(nodes) * int(devices)) if axis == "batch_total" else batch
-        yield Case(framework, model, mode, int(nodes), int(devices), size, precision, name, length)
+        case = Case(
+            framework,
+            model,
+            mode,
+            nodes,
+            devices,
+            batch,
+            precision,
+            catalog.compiler(framework, compiler),
+            length,
+            accumulation=count if mode == "train" else 1,
+        )
+        total = axis == "batch_total"
+        yield case._replace(batch_per_device=_each(batch, case.parts)) if total else case
 
 
 def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
     """All cases of a kind of measurement. A model without sequences has none of a length."""
-    without: dict[str, Any] = {"batch_per_device": 0, "sequence_length": None, "mode": one.kind}
-    axes = {axis: one.axes.get(axis, [without.get(axis, "")]) for axis in Case._fields[:-2]}
+    without: dict[str, Any] = {
+        "batch_per_device": 0,
+        "sequence_length": None,
+        "accumulation": 1,
+        "mode": one.kind,
+    }
+    axes = {
+        axis: one.axes.get(axis, [without.get(axis, "")])
+        for axis in Case._fields
+        if axis not in ("variant", "parameters")
+    }
     parameters = {name: one.parameters[name] for name in sorted(one.parameters)}
     for values in itertools.product(*axes.values()):
-        case = Case(*values)
+        case = Case(**dict(zip(axes, values, strict=True)))
         if case.model and not catalog.models[case.model]["sequence_lengths"]:
             case = case._replace(sequence_length=None)
         if case.compiler:
@@ -293,19 +326,21 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
             )
         batches = batches[model]
     batches = [MAX if batch == MAX else int(batch) for batch in batches]
-    counts = sorted({int(n) * int(d) for n in block["nodes"] for d in block["devices_per_node"]})
+    splits = itertools.product(block["nodes"], block["devices_per_node"], block["accumulation"])
+    counts = sorted({math.prod(split) for split in splits})
     for batch in batches if axis == "batch_total" else ():
         if all(batch % count for count in counts):
             raise ConfigError(
                 f"{suite.path}: {axis}: found {batch}, of which no device gets a whole number; "
-                f"allowed: multiples of a number of devices ({', '.join(map(str, counts))})"
+                "allowed: multiples of a number of devices times micro-steps "
+                f"({', '.join(map(str, counts))})"
             )
     return axis, batches
 
 
-def _each(total: int, devices: int) -> int | str:
-    """What each device has of a total batch."""
-    return f"{total}/{devices}" if total % devices else total // devices
+def _each(total: int, parts: int) -> int | str:
+    """What each of the parts has of a total batch."""
+    return f"{total}/{parts}" if total % parts else total // parts
 
 
 def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:
@@ -322,7 +357,9 @@ def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:
 
 def _misfit(case: Case, place: Capacity) -> str:
     if not case.divides:
-        return f"a total batch of {case.batch_total} is no multiple of {case.devices} devices"
+        steps = f" with {case.accumulation} micro-steps" if case.accumulation > 1 else ""
+        devices = f"{case.devices} devices{steps}"
+        return f"a total batch of {case.batch_total} is no multiple of {devices}"
     if case.nodes > place.nodes:
         return f"needs {case.nodes} nodes, here is {place.nodes}"
     if case.devices_per_node > place.devices_per_node:

@@ -197,6 +197,15 @@ class AxesKeys(Keys):
     precision: Values[_Precision] = default([precisions.default()])
     compiler: Values[CompilerName] = default(["none"])
     sequence_length: Values[Count] = default([128])
+    accumulation: Values[Count] = default([1])
+
+    @model_validator(mode="after")
+    def _only_of_training(self) -> AxesKeys:
+        asked = {"mode", "accumulation"} <= self.model_fields_set
+        if asked and "train" not in self.mode and self.accumulation != [1]:
+            allowed = "[1], because no mode of these axes trains"
+            raise NotAllowed(allowed, show(self.accumulation), "accumulation")
+        return self
 
     @model_validator(mode="after")
     def _one_batch(self) -> AxesKeys:
@@ -261,6 +270,7 @@ class _Pattern(Keys):
     precision: Values[_Precision] | None = None
     compiler: Values[CompilerName] | None = None
     sequence_length: Values[Count] | None = None
+    accumulation: Values[Count] | None = None
 
 
 def _all_axes(axes: AxesKeys) -> Axes:

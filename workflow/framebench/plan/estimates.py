@@ -73,7 +73,8 @@ def _guess(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float:
     if case.mode in ("train", INDEPENDENT):
         operations *= 3  # the backward pass costs about two forward passes
     rate = GPU_RATE if place.cores_per_device is None else CORE_RATE * place.cores_per_device
-    return START_SECONDS + steps * int(case.batch_per_device) * operations / rate
+    samples = int(case.batch_per_device) * case.accumulation
+    return START_SECONDS + steps * samples * operations / rate
 
 
 def of_search(case: Case, settings: Settings, place: Capacity, catalog: Catalog) -> float:

@@ -28,9 +28,9 @@ from . import batch_searches, estimates, repeats, side_by_side
 from .batch_searches import Search
 from .side_by_side import Room
 
-# What a run's case has of one of the matrix. Sequence length and variant are, with the settings,
-# conditions of it.
-_asked = attrgetter(*(key for key in Case._fields if key not in ("sequence_length", "variant")))
+# What a run's case has of one of the matrix. The others are, with the settings, conditions of it.
+_CONDITIONS = ("sequence_length", "variant", "accumulation")
+_asked = attrgetter(*(key for key in Case._fields if key not in _CONDITIONS))
 
 
 class PlannedRun(NamedTuple):
@@ -324,6 +324,7 @@ def _as_asked(
                     "variant": case.variant,
                 },
                 case.sequence_length,
+                case.accumulation,
             ),
         )
         for case, folder in folders.items()

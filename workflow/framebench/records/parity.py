@@ -44,7 +44,8 @@ class Certificate:
     """What one comparison found. ``dropout``: whether it was the one with dropout. ``errors``:
     (quantity, error, where), () unless it is ok. ``arm``: of an A/B test, "" where it is of the
     usual software. ``environment``, ``variables``, ``computation`` and ``machine`` are those of
-    a run. ``scale``: FULL, SMALL, or what makes the model smaller."""
+    a run. ``scale``: FULL, SMALL, or what makes the model smaller; ``accumulation``: the
+    micro-steps of a step."""
 
     framework: str
     framework_version: str
@@ -66,6 +67,7 @@ class Certificate:
     computation: str
     machine: Identity
     scale: str = FULL
+    accumulation: int = 1
 
     @property
     def subject(self) -> tuple[Any, ...]:
@@ -123,7 +125,8 @@ def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
     """The last of each comparison, whatever code and environment it was of, sorted."""
     found: dict[tuple[Any, ...], Certificate] = {}
     for one in sorted(certificates, key=lambda one: one.started):
-        found[(*one.subject, one.arm, one.variables, one.devices, one.dropout, one.scale)] = one
+        how = (one.devices, one.dropout, one.scale, one.accumulation)
+        found[(*one.subject, one.arm, one.variables, *how)] = one
     # A length of sequences may be None, which has no order.
     return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
 
@@ -153,6 +156,7 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         machine=machine_of(record),
         # before there were others, all were of the model itself
         scale=str(record["parameters"].get("scale", FULL)),
+        accumulation=case.get("accumulation") or 1,
     )
 
 

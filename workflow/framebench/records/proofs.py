@@ -5,7 +5,7 @@ does."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..machine.identities import same
@@ -14,6 +14,15 @@ from .parity import Certificate
 from .run import Doubt, Run
 
 FAILED, UNPROVED = "parity", "unproved"
+#: What a comparison is of besides one device, one micro-step and no dropout.
+Kind = tuple[bool, bool, bool]
+ON_ONE, ON_SEVERAL = (False, False, False), (True, False, False)
+WITH_MICRO_STEPS, WITH_DROPOUT = (False, True, False), (False, False, True)
+_WORDS = {
+    ON_SEVERAL: "on several devices",
+    WITH_MICRO_STEPS: "with micro-steps",
+    WITH_DROPOUT: "with dropout",
+}
 HOW = "snakemake --cores all parity"
 #: Of a user's own model: it is compared with its own run in float64, without dropout.
 _OWN_FACTS: Mapping[str, Any] = {"parity": {}, "hyperparameters": {}}
@@ -34,47 +43,59 @@ class Marks:
     def doubt(self, run: Run) -> Doubt | None:
         """``parity`` where a comparison of what ``run`` computed failed, else ``unproved`` unless
         all that it takes has passed, with the model itself or with the model made small: on one
-        device; in training also on several, where it had several, and with dropout, where the
-        model has it. None of runs of others, and of other
-        kinds than steps: what ran there is checked by the kind itself."""
+        device; in training also on several, where it had several, with micro-steps, where its
+        steps had several, and with dropout, where the model has it. None of runs of others, and of
+        other kinds than steps: what ran there is checked by the kind itself."""
         if run.case.source != "framebench" or not run.case.is_step:
             return None
-        several = run.case.mode == "train" and run.case.devices > 1
-        key = (_subject(run), run.environment, run.variables, run.computation, run.machine, several)
+        needed = self._needed(run)
+        key = (_subject(run), run.environment, run.variables, run.computation, run.machine, *needed)
         if key not in self._known:
-            self._known[key] = self._judged(run, several)
+            self._known[key] = self._judged(run, needed)
         return self._known[key]
 
-    def _judged(self, run: Run, several: bool) -> Doubt | None:
+    def _needed(self, run: Run) -> list[Kind]:
+        """The comparisons that prove it together."""
+        if run.case.mode != "train":
+            return [ON_ONE]
+        with_dropout = self._facts(run).get("hyperparameters", {}).get("dropout")
+        return [
+            ON_ONE,
+            *[ON_SEVERAL] * (run.case.devices > 1),
+            *[WITH_MICRO_STEPS] * (run.conditions.accumulation > 1),
+            *[WITH_DROPOUT] * bool(with_dropout),
+        ]
+
+    def _facts(self, run: Run) -> Mapping[str, Any]:
+        if any(doubt.mark == OWN for doubt in run.doubts):
+            return _OWN_FACTS
+        return self._models.get(run.case.model, {})
+
+    def _judged(self, run: Run, needed: Sequence[Kind]) -> Doubt | None:
         found = self._of.get(_subject(run), [])
         # The last of each comparison: it may have been made again. A small model that passes does
         # not make up for the model itself that fails.
-        own = {
-            (one.devices > 1, one.dropout, one.scale): one for one in found if not _others(one, run)
-        }
+        own = {(_kind(one), one.scale): one for one in found if not _others(one, run)}
         unknown = [one for one in found if not (run.computation and one.computation)]
         for one in [*own.values(), *unknown]:
             # One of several devices says nothing of a single one.
-            if one.passed is False and (several or one.devices == 1):
+            if one.passed is False and (_kind(one) in needed or one.dropout):
                 return Doubt(FAILED, "")
-        facts = self._models.get(run.case.model, {})
-        if any(doubt.mark == OWN for doubt in run.doubts):
-            facts = _OWN_FACTS
-        if "parity" not in facts:
+        if "parity" not in self._facts(run):
             return Doubt(UNPROVED, f"there is no reference of {run.case.model} to compare it with")
         if not run.computation:
             return Doubt(UNPROVED, "the record does not say which code computed it")
-        needed = [(False, False)]
-        needed += [(True, False)] * several
-        with_dropout = run.case.mode == "train" and facts["hyperparameters"].get("dropout")
-        needed += [(False, True)] * bool(with_dropout)
         for kind in needed:
-            made = [one for (*of, _), one in own.items() if (*of,) == kind]
+            made = [one for (of, _), one in own.items() if of == kind]
             if not made:
                 return Doubt(UNPROVED, _why_not(run, found, kind))
             if not any(one.passed for one in made):
                 return Doubt(UNPROVED, f"it cannot be compared: {made[0].reason}")
         return None
+
+
+def _kind(one: Certificate) -> Kind:
+    return one.devices > 1, one.accumulation > 1, one.dropout
 
 
 def _subject(run: Run) -> tuple[Any, ...]:
@@ -104,13 +125,11 @@ def _others(one: Certificate, run: Run) -> list[str]:
     return [name for name, differs in differing.items() if differs]
 
 
-def _why_not(run: Run, found: Iterable[Certificate], kind: tuple[bool, bool]) -> str:
+def _why_not(run: Run, found: Iterable[Certificate], kind: Kind) -> str:
     """What is wrong with the certificate that comes nearest, or missing; empty without any."""
-    like = [one for one in found if (one.devices > 1, one.dropout) == kind]
+    like = [one for one in found if _kind(one) == kind]
     if not like:
-        several, dropout = kind
-        what = "on several devices" if several else "with dropout" if dropout else ""
-        return f"it was not compared {what}" if what else ""
+        return f"it was not compared {_WORDS[kind]}" if kind in _WORDS else ""
     nearest = min(like, key=lambda one: len(_others(one, run)))
     if not nearest.computation:
         return "the certificate does not say of which code it is"

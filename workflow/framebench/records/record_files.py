@@ -196,7 +196,9 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
             # Those of steps are how often something is timed besides.
             parameters=() if is_step else tuple(sorted(record["parameters"].items())),
         ),
-        conditions=of_settings(record["settings"], case["sequence_length"]),
+        conditions=of_settings(
+            record["settings"], case["sequence_length"], case.get("accumulation")
+        ),
         repeat=int(record["repeat"]),
         attempt=attempt,
         status=record["status"],

@@ -20,7 +20,14 @@ KIND = "largest_batch"
 CASE = ("framework", "framework_version", "model", "mode", "precision", "compiler")
 TOPOLOGY = ("nodes", "devices_per_node")
 #: The conditions that decide what fits.
-DECIDING = ("accelerator", "cores_per_device", "side_by_side", "sequence_length", "arm")
+DECIDING = (
+    "accelerator",
+    "cores_per_device",
+    "side_by_side",
+    "sequence_length",
+    "accumulation",
+    "arm",
+)
 #: The columns of what a search is of.
 SUBJECT = (*CASE, *DECIDING, *TOPOLOGY)
 
@@ -72,8 +79,9 @@ class Result:
 
     @property
     def _conditions(self) -> Conditions:
-        length = self.record["case"]["sequence_length"]
-        return _without_steps(of_settings(self.record["settings"], length))
+        case = self.record["case"]
+        length, accumulation = case["sequence_length"], case.get("accumulation")
+        return _without_steps(of_settings(self.record["settings"], length, accumulation))
 
 
 def key_of(run: Run) -> Key:

@@ -27,11 +27,12 @@ REDUCED = "reduced"
 
 
 class Comparison(NamedTuple):
-    """One framework computing one thing. ``devices`` are 1 or 2: more prove nothing else.
-    ``dropout``: with the model's dropout, only whether that acts. ``software``: the name of what it
-    runs in; ``variables``: what the ranks are given; ``arm``: of the A/B test that has either for
-    itself, else "". ``scale``: of the model, see :class:`framebench.records.parity.Certificate`.
-    ``source``: whose code the model is, None for ours."""
+    """One framework computing one thing. ``devices`` and ``accumulation``, its micro-steps, are 1
+    or 2: more prove nothing else. ``dropout``: with the model's dropout, only whether that acts.
+    ``software``: the name of what it runs in; ``variables``: what the ranks are given; ``arm``: of
+    the A/B test that has either for itself, else "". ``scale``: of the model, see
+    :class:`framebench.records.parity.Certificate`. ``source``: whose code the model is, None for
+    ours."""
 
     framework: str
     model: str
@@ -46,6 +47,7 @@ class Comparison(NamedTuple):
     arm: str = ""
     scale: str = FULL
     source: str | None = None
+    accumulation: int = 1
 
     @property
     def reference(self) -> str:
@@ -62,14 +64,16 @@ class Comparison(NamedTuple):
     def __str__(self) -> str:
         words = [self.framework, self.reference, self.mode, self.precision, self.compiler]
         words += [f"{self.devices} device(s)"]
+        words += [f"accumulation {self.accumulation}"] if self.accumulation > 1 else []
         words += [f"variant {self.arm}"] if self.arm else []
         return " ".join([*words, "dropout"] if self.dropout else words)
 
 
 def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
     """For every case of the plan whose model has a reference: the same on one device, on two where
-    it trains on several, and with dropout where it trains a model that has it. Variants that run in
-    the same software with the same variables have theirs in common."""
+    it trains on several, in two micro-steps where its steps have several, and with dropout where it
+    trains a model that has it. Variants that run in the same software with the same variables have
+    theirs in common."""
     found: dict[Comparison, Comparison] = {}
 
     def add(one: Comparison) -> None:
@@ -95,6 +99,8 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
         if case.mode == "train":
             if case.nodes * case.devices_per_node > 1:
                 add(one._replace(devices=2))
+            if case.accumulation > 1:
+                add(one._replace(accumulation=2))
             if catalog.models[case.model]["hyperparameters"].get("dropout"):
                 add(one._replace(dropout=True))
     return list(found.values())
@@ -191,6 +197,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
         about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
         kind += "-dropout" if one.dropout else ""
+        kind += f"-a{one.accumulation}" if one.accumulation > 1 else ""
         kind += f"-{one.arm}" if one.arm else ""
         code = harness + adapter(one.framework)
         digest = _digest([about, reference(one.model)], code)
@@ -217,6 +224,7 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "precision": one.precision,
         "compiler": one.compiler,
         "sequence-length": one.sequence_length,
+        "accumulation": one.accumulation if one.accumulation > 1 else None,
         "variant": one.arm or None,
         "source": one.source,
         **common(plan, plan.settings.time_limit),

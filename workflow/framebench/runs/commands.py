@@ -121,8 +121,8 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
 def _is_split(run: PlannedRun, suite: Suite) -> bool:
     """Whether the parts of its steps are timed: in the first repeat, because what a step consists
     of does not change from repeat to repeat, and in all where a control makes a loss of the
-    all-reduce, which takes an interval."""
-    if run.case.mode != "train":
+    all-reduce, which takes an interval. Those of several micro-steps alternate: they are not."""
+    if run.case.mode != "train" or run.case.accumulation > 1:
         return False
     devices = run.case.nodes * run.case.devices_per_node
     return run.repeat == 1 or (devices > 1 and INDEPENDENT in suite.measurements)
@@ -169,6 +169,7 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
         "precision": case.precision or None,
         "compiler": case.compiler or None,
         "sequence-length": case.sequence_length,
+        "accumulation": case.accumulation if case.accumulation > 1 else None,
         "start-nodes": START_NODES if case.nodes > 1 else None,
         "variant": case.variant or None,
     }

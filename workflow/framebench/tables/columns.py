@@ -183,6 +183,10 @@ _DECLARED = [
     ),
     Column("sequence_length", COUNT, "of models with sequences", "tokens", follows="model"),
     Column(
+        "accumulation", COUNT,
+        "micro-steps of a training step, each with the batch; 1: the step is one", follows="model",
+    ),
+    Column(
         "warmup_steps", COUNT, "steps before the timed window", title="warm-up steps",
         follows="model",
     ),

@@ -4,18 +4,22 @@ the same everywhere above the table."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
-from ..cases.conditions import CONDITIONS, NATIVE
+from ..cases.conditions import CONDITIONS, Conditions
 
 #: By column, as pandas gives them.
 Row = Mapping[Any, Any]
 
+#: What nobody need be told.
+_USUAL = {field.name: field.default for field in fields(Conditions)}
 #: For the label of a line in a plot, where there is no room for a title.
 _SHORT: dict[str, Callable[[Any], str]] = {
     "cores_per_device": lambda count: f"{count} core{'s' if count != 1 else ''}",
     "side_by_side": lambda _: "side by side",
     "sequence_length": lambda length: f"length {length}",
+    "accumulation": lambda count: f"accumulation {count}",
     "warmup_steps": lambda count: f"{count} warm-up steps",
     "warmup_limit": lambda count: f"warm-up to {count}",
     "timed_steps": lambda count: f"{count} steps",
@@ -26,19 +30,19 @@ _SHORT: dict[str, Callable[[Any], str]] = {
 }
 
 
-def text(value: Any) -> str:
+def text(name: str, value: Any) -> str:
     """A condition for a cell; "" where it is not known or is the usual."""
     if value is None or value is False:
         return ""
     is_missing = value != value  # of pandas' own kind of missing neither true nor false, but itself
-    if is_missing is value or is_missing or value == NATIVE:
+    if is_missing is value or is_missing or value == _USUAL.get(name):
         return ""
     return "yes" if value is True else str(value)
 
 
 def short(name: str, value: Any) -> str:
     """A condition where nothing else says which it is; "" where :func:`text` is."""
-    said = text(value)
+    said = text(name, value)
     return _SHORT[name](value) if said and name in _SHORT else said
 
 
@@ -46,7 +50,7 @@ def differing(rows: Sequence[Row], more: Sequence[str] = ()) -> list[str]:
     """The conditions among the columns of ``rows`` in which they differ; ``more``: columns that
     count as conditions, too."""
     names = [*_columns(rows), *more]
-    return [name for name in names if len({text(row[name]) for row in rows}) > 1]
+    return [name for name in names if len({text(name, row[name]) for row in rows}) > 1]
 
 
 def telling(rows: Sequence[Row]) -> Callable[[Row], str]:

@@ -20,7 +20,7 @@ from ..cases.conditions import CASE, CONDITIONS
 from ..cases.names import topology
 from . import condition_words
 from .cells import Cell
-from .columns import PRINTED, TOPOLOGY, YES_NO, YES_NO_OR_NEITHER, Column, Row
+from .columns import NUMBERS, PRINTED, TOPOLOGY, YES_NO, YES_NO_OR_NEITHER, Column, Row
 from .results import marks_of_all, other_marks
 from .table import Crosstab, Table
 
@@ -188,7 +188,7 @@ def _text(value: Any) -> str:
 def _words(column: Column, row: Row) -> str:
     """What a cell of text says, with its detail in brackets."""
     value = row[column.name]
-    text = condition_words.text(value) if column.name in CONDITIONS else _text(value)
+    text = condition_words.text(column.name, value) if column.name in CONDITIONS else _text(value)
     detail = row.get(column.detail)
     return f"{text} ({detail})" if detail else text
 
@@ -219,7 +219,9 @@ def _cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterato
         return _numbers(column, rows, notes)
     if column.form is PRINTED:  # as it was printed, even where that is no number
         return (Cell(_text(value), "number", _sort_key(value)) for value in values)
-    if column.type in (YES_NO, YES_NO_OR_NEITHER) and column.name not in CONDITIONS:
+    if column.type in NUMBERS:  # of conditions, among which one has the usual number
+        texts = [_text(value) for value in values]
+    elif column.type in (YES_NO, YES_NO_OR_NEITHER) and column.name not in CONDITIONS:
         texts = ["" if value is None else "yes" if value else "no" for value in values]
     else:
         texts = [_words(column, row) for row in rows]

@@ -45,6 +45,7 @@ def _rows(certificate: Certificate) -> Iterator[list[Any]]:
         certificate.framework_version,
         certificate.accelerator,
         certificate.sequence_length,
+        certificate.accumulation,
         certificate.arm,
         certificate.variables_text,
         certificate.scale,
@@ -67,7 +68,7 @@ _SCALE = Column(
     "`full`: the model itself; `small`: made small, as its facts say; `own float64 run`: a user's "
     "own model, against itself in float64 in the same framework; else what made it fit",
 )
-_CONDITIONS = (*shared("sequence_length", "arm"), _VARIABLES, _SCALE)
+_CONDITIONS = (*shared("sequence_length", "accumulation", "arm"), _VARIABLES, _SCALE)
 _DEVICES = replace(COLUMNS["devices"], hidden=False)
 
 
@@ -104,6 +105,8 @@ def summary_text(certificates: Sequence[Certificate]) -> str:
             devices += ", with dropout"
         if certificate.sequence_length:
             devices += f", length {certificate.sequence_length}"
+        if certificate.accumulation > 1:
+            devices += f", accumulation {certificate.accumulation}"
         if certificate.scale != FULL:
             devices += f", {certificate.scale}"
         if conditions := " ".join(filter(None, (certificate.arm, certificate.variables_text))):
@@ -143,7 +146,7 @@ PARITY = Table(
         Column("bound", NUMBER, "largest error that counts as the same"),
         Column("passed", YES_NO_OR_NEITHER, "whether the error is within it"),
         Column("where", TEXT, "the parameter or layer of the largest error"),
-        *shared("framework_version", "accelerator", "sequence_length", "arm"),
+        *shared("framework_version", "accelerator", "sequence_length", "accumulation", "arm"),
         _VARIABLES,
         _SCALE,
         *shared("status", "reason"),

@@ -115,7 +115,8 @@ def strong(cases: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
     """A row for every case that shares its total batch with other numbers of devices: relative to
     1n1g with that total batch.
 
-    1. Cases that 1n1g with their total batch would be the baseline of are a group.
+    1. Cases that 1n1g with their total batch, in as many micro-steps, would be the baseline of are
+       a group.
     2. A group is a series if its cases have different numbers of devices.
     3. Without that 1n1g, it is one only if a case of it has no baseline of weak scaling either:
        in a grid of batches and devices total batches are equal by chance. Its rows say what is
@@ -123,11 +124,11 @@ def strong(cases: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
     """
     groups: dict[Key, list[CaseResult]] = defaultdict(list)
     for result in cases.values():
-        total = result.case.total_batch
-        groups[result.key.at(nodes=1, devices_per_node=1, batch_per_device=total)].append(result)
+        alone = result.case.batch_per_device * result.case.devices
+        groups[result.key.at(nodes=1, devices_per_node=1, batch_per_device=alone)].append(result)
     for base in sorted(groups, key=lambda key: key.order):
         if _is_series(base, groups[base], cases):
-            total = base.case.batch_per_device
+            total = base.total_batch
             for result in sorted(groups[base], key=lambda one: (one.case.devices, one.case.nodes)):
                 sizes = [result.case.devices, total]
                 row = _row(result, cases.get(base), sizes, f" with total batch {total}")
@@ -342,7 +343,7 @@ def _table(
 
 
 _TOTAL_BATCH = Column(
-    "total_batch", WHOLE, "batch of all devices together", "samples", hoisted=True
+    "total_batch", WHOLE, "samples of a step on all devices together", "samples", hoisted=True
 )
 WEAK = _table(
     "weak_scaling",

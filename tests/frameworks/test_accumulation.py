@@ -1,0 +1,187 @@
+"""Gradients of several micro-steps, in every framework that accumulates them: their mean is that of
+the reference, and plausible mistakes are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness.adapter import Mismatch, Product
+from harness.measuring.accumulation import check_micro_steps
+
+from ..conftest import build_environment
+from .comparing import BEFORE, beyond
+from .fork_server import ForkServer
+from .models import BERT
+
+COMPILERS = {
+    "pytorch": ["none"],
+    "jax": ["jit"],
+    "tensorflow": ["none"],
+    "paddle": ["none", "to_static"],
+    "mxnet": ["none", "hybridize"],
+}
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def run(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ForkServer]:
+    python = build_environment(request.param)
+    with ForkServer(request.param, python, "", tmp_path_factory.mktemp("ranks")) as server:
+        yield server
+
+
+PREPARED = """
+import inspect
+import numpy as np
+from harness.kinds.parity import Comparison, compare, compare_arrays
+from harness.measuring.accumulation import check_micro_steps
+
+reference = Comparison("FOLDER")
+with open("FOLDER/facts.json") as file:
+    facts = json.load(file)
+
+def prepared(compiler, planted=None, **options):
+    adapter = started(facts, compiler=compiler, **options)
+    if planted:
+        steps, (right, wrong) = adapter._steps, planted
+        name = "_accumulated" if hasattr(steps, "_accumulated") else "accumulated"
+        source = inspect.getsource(getattr(steps, name))
+        assert right in source, right
+        kept = dict(steps.__dict__)
+        exec(source.replace(right, wrong), steps.__dict__)
+    two_micro_steps = started(facts, steps=2).case
+    adapter.build(reference.batch(0, two_micro_steps))
+    if planted:
+        steps.__dict__.update(kept)
+    return adapter
+"""
+
+
+def script(run: ForkServer, references: dict[str, Path]) -> str:
+    before = BEFORE["pytorch"] if run.framework == "pytorch" else ""
+    return before + PREPARED.replace("FOLDER", str(references[BERT]))
+
+
+def test_the_mean_over_micro_steps_is_that_of_the_reference(
+    run: ForkServer, references: dict[str, Path]
+) -> None:
+    """And one update with it is that of one large batch, of which each micro-step has a part."""
+    (found,) = run(
+        script(run, references)
+        + f"""
+errors, counted, losses, updates = {{}}, {{}}, {{}}, {{}}
+weights = dict(reference.arrays("weights"))
+for compiler in {COMPILERS[run.framework]!r}:
+    adapter = prepared(compiler, steps=2)
+    errors[compiler] = ["fp32", compare(adapter, reference, print)]
+    counted[compiler] = [len(adapter.step_products()), len(adapter.micro_step_products())]
+    whole = prepared(compiler, batch=4)
+    whole.load_weights(weights)
+    losses[compiler] = [one.read(one.step()) for one in (adapter, whole)]
+    changes = [one.weights() for one in (adapter, whole)]
+    moved = {{name: changes[1][name] - weights[name] for name in changes[1]}}
+    apart = {{name: changes[0][name] - weights[name] for name in changes[0]}}
+    updates[compiler] = ["fp32", compare_arrays("first update", apart, moved, 0.05)]
+answer(errors=errors, counted=counted, losses=losses, updates=updates)
+"""
+    )
+    assert not beyond(found["errors"])
+    assert not beyond(found["updates"]), "another update than with the mean gradient"
+    for compiler in COMPILERS[run.framework]:
+        quantities = {one["quantity"] for one in found["errors"][compiler][1]}
+        assert {"gradients", "outputs", "multiply-adds"} <= quantities
+        step, micro_step = found["counted"][compiler]
+        assert step == 2 * micro_step > 0
+        accumulated, whole = found["losses"][compiler]
+        assert accumulated == pytest.approx(whole, rel=1e-5), "it is no mean"
+
+
+#: By framework: what stands in the function that accumulates, and what stands there instead.
+SCAN = "scan(add, carried, batch)"
+ADDED_UP, ONE_ALONE, FIRST_AGAIN = "gradients added up", "one micro-step", "one batch twice"
+MISTAKES = {
+    ADDED_UP: {
+        "pytorch": ("loss() / len(losses)", "loss()"),
+        "jax": ("array / count", "array"),
+        "tensorflow": ("gradient / count for", "gradient for"),
+        "paddle": ("loss() / len(losses)", "loss()"),
+        "mxnet": ("scaled.backward()", "scaled.backward(2 * nd.ones((1,)))"),
+    },
+    ONE_ALONE: {
+        "pytorch": ("for loss in earlier", "for loss in earlier[:0]"),
+        "jax": (SCAN, "scan(add, carried, {n: a[:1] for n, a in batch.items()})"),
+        "tensorflow": ("maximum_iterations=count", "maximum_iterations=1"),
+        "paddle": ("for loss in earlier", "for loss in earlier[:0]"),
+        "mxnet": ("in evaluations:", "in evaluations[:1]:"),
+    },
+    FIRST_AGAIN: {
+        "pytorch": ("(loss) for loss in earlier", "(last) for loss in earlier"),
+        "jax": (SCAN, "scan(add, carried, {n: a[:1].repeat(2, 0) for n, a in batch.items()})"),
+        "tensorflow": ("array[number]", "array[0]"),
+        "paddle": ("(loss) for loss in earlier", "(last) for loss in earlier"),
+        "mxnet": ("in evaluations:", "in 2 * evaluations[:1]:"),
+    },
+}
+
+
+def test_mistakes_are_found(run: ForkServer, references: dict[str, Path]) -> None:
+    """By the comparison, and a missing micro-step by the count of each run, too."""
+    planted = {name: mistakes[run.framework] for name, mistakes in MISTAKES.items()}
+    (found,) = run(
+        script(run, references)
+        + f"""
+errors, counted = {{}}, {{}}
+for mistake, planted in {planted!r}.items():
+    adapter = prepared({COMPILERS[run.framework][0]!r}, planted, steps=2)
+    adapter.load_weights(dict(reference.arrays("weights")))
+    gradients = reference.arrays("gradients-2")
+    errors[mistake] = ["fp32", compare_arrays("gradients", adapter.gradients(), gradients, 0.05)]
+    counted[mistake] = raised(Mismatch, lambda: check_micro_steps(
+        2, adapter.step_products(), adapter.micro_step_products()))
+answer(errors=errors, counted=counted)
+"""
+    )
+    assert {mistake for mistake, *_ in beyond(found["errors"])} == {*MISTAKES}
+    assert [name for name, reason in found["counted"].items() if reason] == [ONE_ALONE]
+
+
+EXCHANGES = """
+import inspect
+adapter = started(small_bert(), steps=3)
+planted = PLANTED
+if planted:
+    source = inspect.getsource(adapter._steps.accumulated)
+    assert planted[0] in source
+    exec(source.replace(*planted), adapter._steps.__dict__)
+adapter.build(batch_of(small_bert(), 6, rank=RANK))
+adapter.step()
+answer(messages=len(adapter.gradient_messages()), sent=adapter.step_exchanges(),
+       checksum=adapter.weights_checksum())
+"""
+
+
+def test_gradients_go_to_the_other_rank_once(tmp_path: Path) -> None:
+    """And where each micro-step sends them, which changes no result, that is seen."""
+    each = ("with unsynchronized():", "if True:")
+    with ForkServer("pytorch", build_environment("pytorch"), "", tmp_path) as server:
+        right, wrong = (
+            server(EXCHANGES.replace("PLANTED", repr(planted)), ranks=2) for planted in (None, each)
+        )
+    for first, second in (right, wrong):
+        assert first["checksum"] == second["checksum"]
+    assert [one["sent"] for one in right] == [one["messages"] for one in right]
+    assert [one["sent"] for one in wrong] == [3 * one["messages"] for one in wrong]
+    assert wrong[0]["checksum"] == pytest.approx(right[0]["checksum"], rel=1e-6)
+
+
+def test_large_batches_and_missing_micro_steps_are_told_apart() -> None:
+    small, large = Product("float32", 6), Product("float32", 12)
+    assert check_micro_steps(2, 4 * [small], 2 * [small]) == 2
+    for step in (2 * [large], 2 * [small], 6 * [small], 4 * [large], []):
+        with pytest.raises(Mismatch, match="2 micro-steps, but a step has"):
+            check_micro_steps(2, step, 2 * [small])
+    with pytest.raises(Mismatch, match="cannot be counted"):
+        check_micro_steps(2, [], [])
