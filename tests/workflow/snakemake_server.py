@@ -68,6 +68,15 @@ class SnakemakeCall:
         self.wait(max(1.0, end - time.monotonic()))
         return b"".join(printed).decode(), None
 
+    def read_until(self, text: str) -> None:
+        """From here on nobody reads what is printed."""
+        printed = b""
+        while text.encode() not in printed:
+            part = os.read(self._output, LENGTH)
+            assert part, f"it ended without {text!r}:\n{printed.decode()}"
+            printed += part
+        os.close(self._output)
+
     def _ended_within(self, seconds: float | None) -> int | None:
         if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
             self.returncode = self._read_integer()

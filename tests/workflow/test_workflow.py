@@ -92,6 +92,13 @@ def test_plan_runs_nothing(project: Project) -> None:
     assert not (project.folder / "results").exists(), "plan wrote something"
 
 
+def test_a_plan_that_nobody_reads_to_its_end_ends(project: Project) -> None:
+    project.write_suite(SUITE)
+    plan = project.start("--cores", "1", "plan")
+    plan.read_until("Plan of the suite")
+    plan.wait(timeout=60)
+
+
 def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
     axes = {**SUITE["axes"], "mode": "train", "devices_per_node": [1, 2], "batch_per_device": 4}
     project.write_suite({**SUITE, "axes": axes, "include": [{"batch_total": [4, 3]}]})

@@ -11,10 +11,8 @@ from harness.kind import Context
 def check_micro_steps(asked: int, step: Sequence[Product], micro_step: Sequence[Product]) -> int:
     """``asked``, where a ``step`` has as many times the products of a ``micro_step``, and their
     multiply-adds. One large batch has the products of one micro-step, only larger."""
-    found = [
-        (len(one), sum(product.multiply_adds for product in one)) for one in (step, micro_step)
-    ]
-    (products, multiply_adds), (each, each_multiply_adds) = found
+    products, multiply_adds = _counted(step)
+    each, each_multiply_adds = _counted(micro_step)
     if not each:
         raise Mismatch("no matrix product of a micro-step was observed: they cannot be counted")
     if (products, multiply_adds) != (asked * each, asked * each_multiply_adds):

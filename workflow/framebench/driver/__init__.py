@@ -36,6 +36,8 @@ class Driver:
     def __init__(self, workflow: Any, config: Mapping[str, Any], checkpoints: Any) -> None:
         self.snakemake = Snakemake(workflow)
         asked = Call.of(self.snakemake)
+        if self.snakemake.is_main_process:
+            asked.end_unread()
         try:
             known = catalog.load_catalog(PROJECT)
             settings = _settings(config, known, self.snakemake)

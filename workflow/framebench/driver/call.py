@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +65,13 @@ class Call:
             proves="parity" in words,
             named=sorted(named),
         )
+
+    def end_unread(self) -> None:
+        """End a call that measures nothing when nobody reads what it prints any more (``plan |
+        head``), as other programs do: Snakemake's thread that prints would end alone, and Snakemake
+        wait for it."""
+        if not self.measures and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
     def check_measurement(self) -> None:
         """Of a target that measures nothing the results were not locked before they were read."""
