@@ -297,7 +297,7 @@ def test_images_change_where_float32_could_take_another_gradient() -> None:
     images[0, 8:10, 8:10] = 0.0  # as a ReLU leaves them: no gradient goes there
     images[0, 12, 12, 1] = operations.NEAREST / 2 - 9
     before = images.copy()
-    outputs = compute._decided(Pool, {}, [{"images": images}], {})
+    compute._decide(Pool, {}, {"images": images}, {})
     changed = {(image, y, x) for image, y, x, _ in np.argwhere(images != before)}
     tied, jumping = ({(n, y, x) for y in at for x in at} for n, at in ((1, (4, 5)), (0, (11, 12))))
     assert changed <= tied | jumping
@@ -306,4 +306,6 @@ def test_images_change_where_float32_could_take_another_gradient() -> None:
     windows = np.sort(images.reshape(2, 8, 2, 8, 2, 3).transpose(0, 1, 3, 5, 2, 4).reshape(-1, 4))
     gaps = windows[:, -1] - windows[:, -2]
     assert gaps[gaps > 0].min() > operations.TIE
-    assert np.array_equal(outputs["train-0-0"], Pool.forward(None, {"images": images})[0])
+    operations.Jumps.places.clear()
+    Pool.forward(None, {"images": images})
+    assert not operations.Jumps.places
