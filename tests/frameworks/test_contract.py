@@ -336,11 +336,11 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     (rank,) = runs.ok(model, mode)
     record = runs(model, mode).record
     known = set(SCHEMA["properties"])
-    # of several nodes, of runs side by side, and of a series of runs
-    assert known - set(record) == {"nodes", "lease", "attempts"}
+    # of several nodes, of runs side by side, of a series of runs, and of a user's own model
+    assert known - set(record) == {"nodes", "lease", "attempts", "own_model"}
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls", "sustained"}
-    elsewhere |= {"gradient_exchange", "preloaded"}
+    elsewhere |= {"gradient_exchange", "preloaded", "micro_steps", "step_exchanges"}
     elsewhere |= set() if "split" in rank else {"split"}
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"
