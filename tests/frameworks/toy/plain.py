@@ -67,8 +67,9 @@ class PlainToy(Accumulation, Numerics, Collectives, Matmul, StepBreakdown):
         """Means over the micro-steps."""
         size, count = self.case.batch_per_device, self.case.accumulation
         steps = [self.micro_step(number * size) for number in range(count)]
-        losses, gradients = zip(*steps, strict=True)
-        return sum(losses) / count, [sum(each) / count for each in zip(*gradients, strict=True)]
+        loss = sum(value for value, _ in steps) / count
+        weights = range(len(self.line.weights))
+        return loss, [sum(gradients[i] for _, gradients in steps) / count for i in weights]
 
     def micro_step(self, first: int) -> tuple[float, list[float]]:
         self.micro_steps += 1
