@@ -12,6 +12,7 @@ from framebench.cases import conditions
 from framebench.config.validation import ConfigError
 from framebench.plan import targets
 from framebench.plan.planning import Plan
+from framebench.records import record_sets
 from framebench.runs import certify, commands
 from framebench.tables import frames
 from framebench.tables.declared.scaling import WEAK
@@ -111,3 +112,15 @@ def test_others_code_has_certificates_of_its_own_which_no_small_model_stands_for
     for one in full.values():
         words = certify.arguments(made, one, "reference")
         assert ("--source" in words) == bool(one.source)
+
+
+@pytest.mark.parametrize(
+    "own", [{"preload": "jemalloc"}, {"huge_pages": True}, {"model_source": "torchvision"}]
+)
+def test_arms_are_compared_whatever_they_have_of_their_own(
+    own: dict[str, Any], tmp_path: Path
+) -> None:
+    runs = (*repeats(100.0, arm="usual"), *repeats(120.0, arm="other", **own))
+    found = record_sets.RecordSet(runs, (), tmp_path, 0)
+    base, candidate = (record_sets.of_arm(found, name) for name in ("usual", "other"))
+    assert {run.key for run in base} == {run.key for run in candidate}

@@ -101,10 +101,12 @@ def _rows_beside(path: Path, beside_others: bool) -> tuple[list[Run], list[Probl
 
 
 def of_arm(record_set: RecordSet, name: str) -> tuple[Run, ...]:
-    """The runs of one arm of an A/B test as if they were of none, to be compared with another's.
-    Raises RecordsError where there is none of that name."""
+    """The runs of one arm of an A/B test as if they were of none, to be compared with another's:
+    what the arm has of its own is what is compared. Raises RecordsError where there is none of that
+    name."""
+    usual: dict[str, Any] = {"arm": "", "preload": "", "huge_pages": False, "model_source": ""}
     runs = tuple(
-        replace(run, conditions=replace(run.conditions, arm=""))
+        replace(run, conditions=replace(run.conditions, **usual))
         for run in record_set.runs
         if run.conditions.arm == name
     )
