@@ -633,6 +633,13 @@ def require(adapter: Adapter, *capabilities: type) -> None:
             raise Unsupported(f"{case.framework} {lacking}")
 
 
+class MicroBatch(NamedTuple):
+    """One on the device, of tensors. ``inputs``: what of it the model takes."""
+
+    tensors: Dict[str, Any]
+    inputs: Tuple[Any, ...]
+
+
 def micro_batches(batch: Mapping[str, Any], count: int) -> List[Dict[str, Any]]:
     """``batch`` cut along the first axis of its arrays into ``count`` parts of the same size, with
     different samples in each. Raises ValueError where there is no such size."""

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
@@ -20,6 +20,7 @@ from harness.adapter import (
     Generation,
     Matmul,
     MatrixProduct,
+    MicroBatch,
     Numerics,
     Product,
     StepBreakdown,
@@ -33,13 +34,6 @@ if TYPE_CHECKING:
 
 # the end of the names that Paddle gives running statistics, in the shared names
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
-
-
-class MicroBatch(NamedTuple):
-    """On the device. ``inputs``: what of it the model takes."""
-
-    tensors: Dict[str, Any]
-    inputs: Tuple[Any, ...]
 
 
 class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, StepBreakdown):

@@ -14,10 +14,8 @@ from typing import (
     Dict,
     Iterator,
     List,
-    NamedTuple,
     Optional,
     Sequence,
-    Tuple,
 )
 
 from harness.adapter import (
@@ -28,6 +26,7 @@ from harness.adapter import (
     Generation,
     Matmul,
     MatrixProduct,
+    MicroBatch,
     Mismatch,
     OwnModels,
     Product,
@@ -41,13 +40,6 @@ from harness.parts import Part, cut
 
 if TYPE_CHECKING:
     from .steps import Outputs
-
-
-class MicroBatch(NamedTuple):
-    """On the device. ``inputs``: what of it the model takes."""
-
-    tensors: Dict[str, Any]
-    inputs: Tuple[Any, ...]
 
 
 class PyTorchAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown):

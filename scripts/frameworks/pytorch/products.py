@@ -123,7 +123,7 @@ def result_dtypes(
     model: nn.Module, forward: Callable[[], Any], device: torch.device
 ) -> Dict[str, int]:
     """How many operations of one ``forward()`` give floating-point numbers of which dtype."""
-    with _unchanged(model, device), ResultWatch() as watching:
+    with _unchanged(model, device), torch.no_grad(), ResultWatch() as watching:
         forward()
     return watching.dtypes
 

@@ -48,6 +48,10 @@ class Case:
         return self.nodes * self.devices_per_node
 
 
+#: Conditions that the arms of an A/B test may differ in.
+OF_ARM = ("arm", "preload", "huge_pages", "model_source")
+
+
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """What else decides the figure; every field has a column in the tables. None and "" are not
@@ -70,6 +74,12 @@ class Conditions:
     # Labels of what tells runs apart that would otherwise share a row; see records.
     machine: str = ""
     environment: str = ""
+
+    @property
+    def without_arm(self) -> Conditions:
+        """With what is usual in the place of what an arm has of its own (OF_ARM)."""
+        usual: dict[str, Any] = {one.name: one.default for one in fields(self)}
+        return replace(self, **{name: usual[name] for name in OF_ARM})
 
     @property
     def unlabelled(self) -> Conditions:

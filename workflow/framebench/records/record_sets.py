@@ -104,9 +104,8 @@ def of_arm(record_set: RecordSet, name: str) -> tuple[Run, ...]:
     """The runs of one arm of an A/B test as if they were of none, to be compared with another's:
     what the arm has of its own is what is compared. Raises RecordsError where there is none of that
     name."""
-    usual: dict[str, Any] = {"arm": "", "preload": "", "huge_pages": False, "model_source": ""}
     runs = tuple(
-        replace(run, conditions=replace(run.conditions, **usual))
+        replace(run, conditions=run.conditions.without_arm)
         for run in record_set.runs
         if run.conditions.arm == name
     )

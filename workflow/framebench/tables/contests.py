@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..cases.conditions import KEYS, Case, Conditions, Key
+from ..cases.conditions import KEYS, OF_ARM, Case, Conditions, Key
 from ..config import precisions
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
@@ -19,8 +19,7 @@ from .table import Inputs
 
 #: What a framework may have its own way: of its cases at one setting the fastest counts.
 OWN = (
-    "framework", "framework_version", "source", "compiler", "arm", "preload", "huge_pages",
-    "model_source", "environment",
+    "framework", "framework_version", "source", "compiler", *OF_ARM, "environment",
 )  # fmt: skip
 #: What is asked of all alike; the machine itself is, too.
 SETTING = tuple(name for name in KEYS if name not in OWN)
@@ -85,9 +84,7 @@ def _measured(*sets: CaseResults) -> Iterator[CaseResult]:
 def _setting(key: Key) -> Key:
     nobody: dict[str, Any] = {"framework": "", "framework_version": "", "source": ""}
     case: Case = replace(key.case, compiler="", **nobody)
-    conditions: Conditions = replace(
-        key.conditions, arm="", preload="", huge_pages=False, model_source="", environment=""
-    )
+    conditions: Conditions = replace(key.conditions.without_arm, environment="")
     return key._replace(case=case, conditions=conditions)
 
 
