@@ -36,6 +36,13 @@ def test_a_key_of_another_target_is_refused(
     assert expected in str(error.value)
 
 
+def test_a_measurement_is_not_redacted(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=f"redact: found 'True' for {MEASURES}; allowed .* archive"
+    ):
+        targets.check_keys(settings(tmp_path, redact=True), MEASURES)
+
+
 def test_the_keys_of_a_target_are_accepted(tmp_path: Path) -> None:
     of_report = settings(tmp_path, records=str(tmp_path))
     targets.check_keys(of_report, "report")

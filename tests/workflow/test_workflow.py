@@ -263,6 +263,21 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     assert "compare: needs two sets of records" in alone.stdout
 
 
+def test_results_are_handed_on_as_one_file(measured: Project) -> None:
+    refused = measured.run("--cores", "1", "archive", "--config", "suite=quick")
+    assert refused.returncode != 0
+    assert "suite: found quick for archive" in refused.stdout
+    done = measured.run("--cores", "1", "archive", "--config", "redact=true")
+    assert done.returncode == 0, done.stdout
+    (archive,) = (measured.folder / "results" / "archives").iterdir()
+    assert f"archive: results/archives/{archive.name}" in done.stdout
+    with zipfile.ZipFile(archive) as file:
+        records = [name for name in file.namelist() if name.startswith("runs/")]
+        text = "".join(file.read(name).decode() for name in file.namelist())
+    assert len(records) == RUNS
+    assert str(measured.folder) not in text
+
+
 def test_lint_of_what_ships_and_of_what_was_measured(measured: Project, tmp_path: Path) -> None:
     results = measured.folder / "results"
     shutil.copytree(PUBLISHED.parent, results / "published")

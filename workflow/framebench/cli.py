@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from . import PROJECT
+from .archive import contents
 from .comparison import gate
 from .config import catalog, values
 from .config.validation import ConfigError
@@ -63,6 +67,16 @@ def main(arguments: list[str] | None = None) -> int:
     comparing.set_defaults(
         command=lambda given: make_comparison(
             given.base, given.candidate, given.results, given.fail_on
+        )
+    )
+    archiving = commands.add_parser("archive", help="results as one file to hand on")
+    archiving.add_argument("--results", type=Path, required=True, help="folder of results")
+    archiving.add_argument("--suite", type=Path, required=True, help="the file of its suite")
+    archiving.add_argument("--environments", type=Path, nargs="*", default=[], help="their files")
+    archiving.add_argument("--redact", action="store_true", help="without names")
+    archiving.set_defaults(
+        command=lambda given: make_archive(
+            contents.Source(given.results, given.suite, given.environments), given.redact
         )
     )
     linting = commands.add_parser("lint", help="check results, ours or published, for errors")
@@ -273,6 +287,29 @@ def make_parity(source: Path, results: Path) -> None:
     failed = sum(certificate.passed is False for certificate in certificates)
     if failed:
         raise Disagreement(f"{failed} of {len(certificates)} certificates failed, see above")
+
+
+def make_archive(source: contents.Source, redacts: bool) -> None:
+    """Write ``archives/NAME.zip`` below the results: what was measured, its suite, environments,
+    tables and report, all made anew from the records that are handed on, and metadata."""
+    from .archive import crate
+    from .tables import origin
+
+    with TemporaryDirectory(prefix="framebench-") as name:
+        folder = Path(name)
+        for problem in contents.gather(source, folder, redacts):
+            print(f"left out: {problem.origin}: {problem.message}", file=sys.stderr)
+        with redirect_stdout(io.StringIO()):
+            make_report(folder / "runs", folder)
+        runs = record_sets.load(folder / "runs").runs
+        called = calls.load(folder)[0]
+        text = crate.metadata(folder, source.suite.stem, origin.of(runs, called), origin.span(runs))
+        write_whole(folder / crate.FILE, text)
+        stated = (folder / "tables" / FINGERPRINT).read_text()[:12]
+        ending = "-redacted" if redacts else ""
+        target = source.results / "archives" / f"{source.suite.stem}-{stated}{ending}.zip"
+        contents.pack(folder, target)
+    print(f"archive: {target} ({target.stat().st_size / 1e6:.1f} MB, {len(runs)} runs)")
 
 
 def make_lint(sources: Sequence[Path], results: Path) -> None:

@@ -89,6 +89,7 @@ class Configuration(Keys):
     base: Side | None = None
     candidate: Side | None = None
     fail_on: Share | None = None
+    redact: Switch | None = None
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
     models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
     model: Annotated[OwnModel, ReadAs(_OWN_MODEL, _own_model)] | None = None

@@ -8,6 +8,7 @@ from tempfile import NamedTemporaryFile
 from typing import IO
 
 from .. import PROJECT
+from ..archive import contents
 from ..cli import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..plan import plan_text, targets
@@ -101,6 +102,20 @@ class Tables:
         if not sources:
             refuse(f"lint: {self.records} holds no record; give --config records=PATH")
         return sources
+
+    @for_rules
+    def archive(self, wildcards: Wildcards) -> list[str]:
+        """What ``archive`` is made of, and whether names are taken out."""
+        plan = self._work.plan
+        settings = plan.settings
+        checked(targets.check_keys, settings, "archive")
+        known = {one.file for one in plan.software.values() if one.file}
+        files = [path for file in known for path in (file.path, *file.hash_files)]
+        source = contents.Source(settings.results, settings.suite.path, sorted(files))
+        checked(contents.check, source)
+        words = ["--results", self._work.results, "--suite", str(source.suite)]
+        words += ["--environments", *map(str, source.environments)]
+        return [*words, "--redact"] if settings.redact else words
 
     @for_rules
     def plan(self, wildcards: Wildcards) -> str:

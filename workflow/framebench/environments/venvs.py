@@ -53,6 +53,11 @@ class EnvironmentFile:
         return self.hashes is not None and not self.hashes.exempt
 
     @property
+    def hash_files(self) -> tuple[Path, ...]:
+        """None where no hashes are asked for."""
+        return self.hashes.files if self.hashes else ()
+
+    @property
     def name(self) -> str:
         """Of the venv's folder: after the file's content and the hashes, so that other pins, and
         what was built without hashes, are another folder. Cases are known by the pins alone: new

@@ -71,3 +71,12 @@ def of(runs: Sequence[Run], called: Sequence[Call] = ()) -> Origin:
         list(dict.fromkeys(call.suite for call in called)),
         called[-1].command if called else "",
     )
+
+
+def span(runs: Sequence[Run]) -> tuple[float, float]:
+    """When the first of the runs began and the last ended, in seconds of the epoch; zeros where no
+    run tells."""
+    known = [(run.started, run.wall_seconds or 0.0) for run in runs if run.started is not None]
+    if not known:
+        return 0.0, 0.0
+    return min(start for start, _ in known), max(start + took for start, took in known)

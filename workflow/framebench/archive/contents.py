@@ -1,0 +1,140 @@
+"""What a set of results to hand on consists of, brought together in a folder."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import PROJECT
+from ..config.settings import SOURCE
+from ..config.validation import ConfigError
+from ..files import json_files
+from ..files.problem import Problem, cause
+from ..files.whole_files import write_whole_bytes
+from ..records import calls, interruptions, searches
+from .redaction import Redaction
+
+#: Folders of records and what is read with them; files that rows are noted in.
+RECORDS = ("runs", "parity", "probes", searches.FOLDER)
+NOTED = (calls.FILE, interruptions.FILE)
+CHECKSUMS = "manifest-sha256.txt"
+SUITE = "suite.yaml"
+README = "README.md"
+ENVIRONMENTS = "envs"
+#: Of the project: what was run, and how to cite it.
+OF_PROJECT = ("workflow/Snakefile", "CITATION.cff", "LICENSE")
+_README = """# Results of Framebench
+
+`report.html` is the report, `tables/` has its figures, `runs/` the record behind each. `suite.yaml`
+and `envs/` are what was asked for and what it ran in. `sha256sum -c {checksums}` checks all files.
+With Framebench at the same commit (`environment.code` of a record),
+
+    snakemake --cores 1 report --config records=runs results=again
+
+makes the same tables from these records.
+"""
+#: The time of each file within the archive: its bytes are those of its contents alone.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is handed on: a results folder, the suite that it was measured by, and the files of the
+    environments."""
+
+    results: Path
+    suite: Path
+    environments: Sequence[Path]
+
+
+def gather(source: Source, folder: Path, redacts: bool) -> list[Problem]:
+    """Copy all that was measured, the suite, environments and the project's own files into
+    ``folder``; with ``redacts`` without names. What cannot be read is told and left out. Raises
+    OSError."""
+    records = _records(source.results)
+    redaction, problems = _redaction(source, records), []
+    for path in records:
+        try:
+            content = json_files.content_of(path)
+            if redacts:
+                named = redaction.record(json_files.decode(content))
+                content = f"{json.dumps(named, indent=1)}\n".encode()
+            write_whole_bytes(folder / path.relative_to(source.results), content)
+        except ValueError as error:
+            problems.append(Problem(str(path.relative_to(source.results)), cause(error)))
+    texts = {name: source.results / name for name in NOTED}
+    texts[SUITE] = source.suite
+    texts |= {f"{ENVIRONMENTS}/{path.name}": path for path in source.environments}
+    for name, path in texts.items():
+        if path.is_file():
+            content = path.read_bytes()
+            if redacts:
+                content = redaction.text(content.decode("utf-8", "replace")).encode()
+            write_whole_bytes(folder / name, content)
+    for path in (PROJECT / name for name in OF_PROJECT):
+        if path.is_file():  # where only the workflow was copied, the others are not
+            write_whole_bytes(folder / path.relative_to(PROJECT), path.read_bytes())
+    write_whole_bytes(folder / README, _README.format(checksums=CHECKSUMS).encode())
+    return problems
+
+
+def _records(results: Path) -> list[Path]:
+    return [path for name in RECORDS for path in json_files.below(results / name)[0]]
+
+
+def _redaction(source: Source, records: Iterable[Path]) -> Redaction:
+    """Knows all hosts and users that any record names."""
+    roots = [str(PROJECT), str(Path.home()), str(source.results)]
+    redaction = Redaction(roots, [getpass.getuser()])
+    for path in records:
+        try:
+            redaction.learn(json_files.decode(json_files.content_of(path)))
+        except ValueError:
+            continue  # told where it is copied
+    return redaction
+
+
+def check(source: Source) -> None:
+    """Raise :class:`ConfigError` where there is nothing to hand on, or the results are known to be
+    of other suites."""
+    if not json_files.below(source.results / "runs")[0]:
+        raise ConfigError(
+            f"{SOURCE}: results: found {source.results}, which has no record in runs/; allowed for "
+            "archive: a folder that was measured into"
+        )
+    known = {call.suite for call in calls.load(source.results)[0]}
+    if known and source.suite.stem not in known:
+        raise ConfigError(
+            f"{SOURCE}: suite: found {source.suite.stem} for archive, but {source.results} was "
+            f"measured by {', '.join(sorted(known))}; allowed: that suite"
+        )
+
+
+def files(folder: Path) -> list[Path]:
+    """All that are handed on, in a fixed order: what is hidden can be made again."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in found if not path.relative_to(folder).as_posix().startswith("."))
+
+
+def pack(folder: Path, target: Path) -> None:
+    """All files of ``folder`` with their checksums as one ZIP file, the same bytes whenever it is
+    made of the same. Raises OSError."""
+    names = {path.relative_to(folder).as_posix(): path for path in files(folder)}
+    sums = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}\n" for name, path in names.items()
+    ]
+    write_whole_bytes(folder / CHECKSUMS, "".join(sums).encode())
+    names[CHECKSUMS] = folder / CHECKSUMS
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(names):
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, names[name].read_bytes())
+    write_whole_bytes(target, packed.getvalue())
