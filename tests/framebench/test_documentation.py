@@ -126,3 +126,9 @@ def test_the_bounds_of_the_page_are_those_that_are_checked() -> None:
                 if bounds:  # one number is that of both
                     written[name][quantity] = bounds[min(position, len(bounds) - 1)]
     assert written == {name: dict(one.bounds) for name, one in precisions.known().items()}
+
+
+def test_every_suite_has_a_machine_that_it_is_for() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    suites = [path.stem for path in (ROOT / "config" / "suites").glob("*.yaml")]
+    assert [name for name in suites if f"`{name}`" not in page] == []

@@ -86,6 +86,10 @@ def main(arguments: list[str] | None = None) -> int:
     locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
     locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
     locking.set_defaults(command=lambda given: make_hashes(given.names))
+    cleaning = commands.add_parser("clean-environments", help="remove what no file makes any more")
+    cleaning.add_argument("--environments", type=Path, required=True, help="the folder of all")
+    cleaning.add_argument("--keep", nargs="*", default=[], help="names of those in use")
+    cleaning.set_defaults(command=lambda given: clean(given.environments, given.keep))
     explaining = commands.add_parser("columns", help="what the columns of the tables mean")
     explaining.set_defaults(command=lambda given: print_columns())
     given = parser.parse_args(arguments)
@@ -372,6 +376,21 @@ def make_hashes(names: Sequence[str]) -> None:
             print(f"{file.name} is exempt: {reason}")
         else:
             print(locking.lock(file), flush=True)
+
+
+def clean(environments: Path, wanted: Sequence[str]) -> None:
+    """Remove the environments that are not ``wanted``, and print what that frees."""
+    from .environments import cleaning
+
+    found = list(cleaning.clean(environments, wanted))
+    removed = [one for one in found if not one.why]
+    for one in found:
+        did = f"left, {one.why}" if one.why else "removed"
+        print(f"{one.folder}: {did}, {one.size / 1e9:.1f} GB")
+    freed = sum(one.freed for one in removed) / 1e9
+    shared = sum(one.size - one.freed for one in removed) / 1e9
+    print(f"{len(removed)} environments removed, {freed:.1f} GB free", end="")
+    print(f"; {shared:.1f} GB more when uv's cache lets go of them: uv cache prune" * bool(shared))
 
 
 def print_columns() -> None:

@@ -23,3 +23,15 @@ rule environment:
     shell:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.framebench:q} environment"
         " --file {params.file:q} --marker {params.marker:q} --log {log:q} {params.hashing}"
+
+
+# Those that no environment file makes any more. Nothing is measured.
+rule clean_environments:
+    handover: True
+    params:
+        framebench=driver.provisioning.framebench,
+        leftovers=driver.provisioning.leftovers,
+    message:
+        "Removing environments that no file makes any more"
+    shell:
+        "{params.framebench:q} clean-environments {params.leftovers:q}"

@@ -18,7 +18,7 @@ from .internals import Snakemake
 _Given = ParamSpec("_Given")
 
 #: Targets that measure nothing, and options with which no job starts.
-MEASURE_NOTHING = frozenset({"plan", "report", "compare", "lint", "archive"})
+MEASURE_NOTHING = frozenset({"plan", "report", "compare", "lint", "archive", "clean_environments"})
 #: Of these, those for which it does not matter what there is to do.
 WITHOUT_PLAN = frozenset({"report", "compare"})
 START_NOTHING = frozenset(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import PROJECT
+from ..environments import cleaning
 from ..environments.software import Software
 from ..environments.venvs import EnvironmentFile
 from ..runs import commands
@@ -94,6 +95,15 @@ class Provisioning:
         name = f"{wildcards.name}-{wildcards.digest}"
         known = [(one.file, one) for one in self._work.plan.software.values() if one.file]
         return next((file, one) for file, one in known if file.name == name)
+
+    @for_rules
+    def leftovers(self, wildcards: Wildcards) -> list[str]:
+        """Where environments are, and the names of those that a file of the project's or of the
+        suite's makes."""
+        plan = self._work.plan
+        own = {one.file.path for one in plan.software.values() if one.file}
+        names = cleaning.names(own.union((PROJECT / "envs").glob("*.yaml")))
+        return ["--environments", str(plan.settings.environments), "--keep", *names]
 
     def _image_name(self, wildcards: Wildcards) -> str | None:
         """Of a dry run without Apptainer none: Snakemake would ask for it, though it starts

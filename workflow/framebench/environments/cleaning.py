@@ -1,0 +1,87 @@
+"""Environments that no file makes any more, found and removed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from ..config.validation import ConfigError
+from ..files import locks
+from .venvs import read_environment_file
+
+#: A folder of ours: the environment file's name and eight hexadecimal digits.
+_OURS = re.compile(r".+-[0-9a-f]{8}")
+#: What every venv has, finished or not.
+_VENV = "pyvenv.cfg"
+
+
+class Leftover(NamedTuple):
+    """``size``: bytes that its files have; ``freed``: those that no other folder shares. uv links
+    most files to its cache. ``why``: why it was left where it is, "" where it was removed."""
+
+    folder: Path
+    size: int
+    freed: int
+    why: str
+
+
+def clean(environments: Path, wanted: Collection[str]) -> Iterator[Leftover]:
+    """Remove all environments below ``environments`` but those named ``wanted``, and those in use.
+    What is none of ours is not touched. Raises OSError."""
+    for folder in sorted(environments.iterdir()) if environments.is_dir() else ():
+        ours = _OURS.fullmatch(folder.name) and (folder / _VENV).is_file()
+        if ours and not folder.is_symlink() and folder.name not in wanted:
+            size, freed = _sizes(folder)
+            yield Leftover(folder, size, freed, _remove(folder))
+
+
+def names(files: Iterable[Path]) -> list[str]:
+    """Of the environments that these files make, with their hashes and without. A file that cannot
+    be read makes none."""
+    found = set()
+    for path in files:
+        for hashed in (True, False):
+            with suppress(ConfigError):
+                found.add(read_environment_file(path, hashed).name)
+    return sorted(found)
+
+
+def _remove(folder: Path) -> str:
+    """Returns why it cannot be."""
+    lock = folder.with_name(f"{folder.name}.lock")
+    try:
+        with locks.take(lock, "", busy="it is being built"):
+            if user := _user(folder):
+                return f"process {user} runs in it"
+            shutil.rmtree(folder)
+            lock.unlink()
+    except locks.LockError:
+        return "it is being built"
+    return ""
+
+
+def _user(folder: Path) -> str:
+    """The number of a process that was started from it; "" where there is none to be seen."""
+    start = os.fsencode(folder.absolute()) + b"/"
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if start in process.read_bytes():
+                return process.parent.name
+        except OSError:
+            continue  # it has ended
+    return ""
+
+
+def _sizes(folder: Path) -> tuple[int, int]:
+    size = freed = 0
+    for top, _, names in os.walk(folder):
+        for name in names:
+            found = os.lstat(os.path.join(top, name))
+            size += found.st_size
+            freed += found.st_size if found.st_nlink == 1 else 0
+    return size, freed
