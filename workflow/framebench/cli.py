@@ -21,7 +21,8 @@ from .config.validation import ConfigError
 from .config.values import Source
 from .files import json_files
 from .files.whole_files import write_whole
-from .records import calls, interruptions, record_sets, searches
+from .records import assumptions, calls, interruptions, record_sets, searches
+from .records.assumptions import Assumptions
 from .records.run import Run, cause
 from .statistics import verdicts
 
@@ -170,13 +171,17 @@ def make_report(source: Path, results: Path) -> None:
     reached, of_probes = peaks.load(probes_of(source))
     interrupted, of_interrupted = interruptions.load(source.parent)
     called, of_calls = calls.load(source.parent)
-    beside = (*of_parity, *of_searches, *of_probes, *of_interrupted, *of_calls)
+    assumed, of_assumptions = assumptions.load(results)
+    beside = (
+        *(*of_parity, *of_searches, *of_probes),
+        *(*of_interrupted, *of_calls, *of_assumptions),
+    )
     problems = (*found.problems, *beside)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    inputs, tables = tabulated(found, certificates, searched, reached)
+    inputs, tables = tabulated(found, certificates, searched, reached, assumed)
     reference = (source if source.is_dir() else source.parent) / "published.csv"
     compared = None
     if reference.is_file():
@@ -195,7 +200,7 @@ def make_report(source: Path, results: Path) -> None:
     vouching.unlink(missing_ok=True)
     for path, text in files.items():
         write_whole(path, text)
-    write_whole(vouching, fingerprint(found, source) + "\n")
+    write_whole(vouching, fingerprint(found, source, results) + "\n")
     print("\n".join(answers.lines(answers.of(tables), _last(found.runs, tables, provenance, page))))
 
 
@@ -216,6 +221,7 @@ def tabulated(
     certificates: Sequence[parity.Certificate],
     searched: Sequence[searches.Result],
     reached: Sequence[peaks.Peak],
+    assumed: Assumptions = assumptions.NONE,
 ) -> tuple[Inputs, dict[Table, pd.DataFrame]]:
     """The cases of a set of records, judged once for all that is made of them, and all tables."""
     from .records import peaks, proofs
@@ -231,6 +237,7 @@ def tabulated(
         searches=searched,
         models=models,
         datasheets=datasheets.load_datasheets(),
+        assumptions=assumed,
         others={key: result for key, result in cases.items() if not key.case.is_step},
     )
     return inputs, frames.build(inputs)
@@ -255,13 +262,14 @@ def probes_of(source: Path) -> Path:
     return source.parent / "probes"
 
 
-def fingerprint(found: record_sets.RecordSet, source: Path) -> str:
-    """Of all that tables and report depend on."""
+def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> str:
+    """Of all that tables and report below ``results`` depend on."""
     beside = [certificates_of(source), probes_of(source)]
     files = [path for folder in beside for path in sorted(json_files.below(folder)[0])]
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
     noted = [source.parent / name for name in (interruptions.FILE, calls.FILE)]
+    noted.append(results / assumptions.FILE)
     for path in [*files, *filter(Path.is_file, noted)]:
         try:
             digest.update(json_files.content_of(path))
@@ -341,26 +349,26 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     from .audit import lint_results
     from .records import parity, peaks
 
-    found = record_sets.load(source)
+    read = found = record_sets.load(source)
     if not found.runs and not found.problems:
         raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
     certificates, problems = parity.load(certificates_of(source))
     folders = (source.parent / "tables", results / "tables")
     stated = {folder: folder / FINGERPRINT for folder in folders}
-    vouched = fingerprint(found, source)
     found = replace(found, problems=(*found.problems, *problems))
     current = [
         folder
         for folder, file in stated.items()
-        if file.is_file() and file.read_text().strip() == vouched
+        if file.is_file() and file.read_text().strip() == fingerprint(read, source, folder.parent)
     ]
     stale = not current and lint_results.holds_tables(folders[0])
     if not current and not stale:
         return lint_results.check_results(found, {}, str(source), None)
     searched, _ = searches.load(source.parent / searches.FOLDER)
     reached, _ = peaks.load(probes_of(source))
-    _, tables = tabulated(found, certificates, searched, reached)
     folder = folders[0] if stale else current[0]
+    assumed, _ = assumptions.load(folder.parent)
+    _, tables = tabulated(found, certificates, searched, reached, assumed)
     return lint_results.check_results(found, tables, str(source), folder, stale)
 
 

@@ -41,7 +41,7 @@ from .fields import (
 from .own_model import OwnModel, own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry
 from .suite import Suite, load_suite
-from .validation import ConfigError, NotAllowed, show
+from .validation import ConfigError, MissingKey, NotAllowed, show
 
 #: Where a configuration comes from, for messages.
 SOURCE = "config (config/config.yaml or --config)"
@@ -71,6 +71,7 @@ _SUITE = text("a text: the name of a suite, or the path of a YAML file")
 _OWN_MODEL = text(
     "the path of a Python file, torchvision:NAME or timm:NAME, without { and }", r"^[^{}]*$"
 )
+_PRICE = text(values.PRICE, r"^[0-9]{1,9}([.][0-9]+)?[A-Z]{3}$")
 _Statuses = Annotated[
     list[Annotated[Literal["oom", "unsupported", "timeout", "failed"], OneOf()]],
     AfterValidator(each_once),
@@ -90,6 +91,19 @@ class Configuration(Keys):
     candidate: Side | None = None
     fail_on: Share | None = None
     redact: Switch | None = None
+    price_per_hour: Annotated[values.Price, ReadAs(_PRICE, values.price)] | None = None
+    grid_intensity: (
+        Annotated[
+            float,
+            Field(ge=0, le=5000),
+            FromText,
+            Allowed("g CO2e per kWh: 0 or more, at most 5000"),
+        ]
+        | None
+    ) = None
+    pue: Annotated[float, Field(ge=1, le=10), FromText, Allowed("a number from 1 to 10")] | None = (
+        None
+    )
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
     models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
     model: Annotated[OwnModel, ReadAs(_OWN_MODEL, _own_model)] | None = None
@@ -123,6 +137,12 @@ class Configuration(Keys):
     environments: Folder = default(".venvs")
     node_local: Switch = False
     require_hashes: Switch = True
+
+    @model_validator(mode="after")
+    def _what_pue_is_of(self) -> Configuration:
+        if self.pue is not None and self.grid_intensity is None:
+            raise MissingKey("grid_intensity", "no pue")
+        return self
 
     @model_validator(mode="after")
     def _agreeing(self) -> Configuration:

@@ -12,7 +12,8 @@ from ..archive import contents
 from ..cli import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..plan import plan_text, targets
-from ..records import interruptions, searches
+from ..records import assumptions, interruptions, searches
+from ..records.assumptions import Assumptions
 from ..runs import allocations, certify, probes, slurm
 from ..tables import registry
 from .call import Call, checked, refuse
@@ -43,7 +44,9 @@ class Tables:
         self.summary = f"{work.results}/logs/tables.log"
         self.reported = f"{work.results}/logs/report.log"
         self._verdict: IO[str] | None = None
+        self._call = call
         if call.measures:
+            self._assume()
             self._drop_stale_fingerprint()
 
     @for_rules
@@ -62,6 +65,7 @@ class Tables:
         """The records that ``report`` is for."""
         settings = self._work.plan.settings
         checked(targets.check_keys, settings, "report")
+        self._assume()
         return str(settings.records or self.records)
 
     @for_rules
@@ -130,6 +134,20 @@ class Tables:
         further += certify.describe(plan, self._work.small_comparisons)
         return plan_text.describe(plan) + further + refused
 
+    def _assume(self) -> None:
+        """Keep what is assumed with the results, where a job will make tables with it."""
+        settings = self._work.plan.settings
+        price = settings.price_per_hour
+        given = Assumptions(
+            price and price.amount, price.currency if price else "",
+            settings.grid_intensity, settings.pue or 1.0,
+        )  # fmt: skip
+        try:
+            if self._call.starts:
+                assumptions.keep(Path(self._work.results), given)
+        except OSError as error:
+            refuse(f"{error.filename}: {error.strerror}")
+
     def _drop_stale_fingerprint(self) -> None:
         """Tables of other records than those that are there now lose the file that vouches for
         them; it is an output of their rule, so they are made again.
@@ -140,7 +158,7 @@ class Tables:
         elsewhere.
         """
         path, cached = Path(self.fingerprint), self._work.cached
-        current = cached and fingerprint(cached, Path(self.records))
+        current = cached and fingerprint(cached, Path(self.records), Path(self._work.results))
         try:
             if path.exists() and path.read_text().strip() != current:
                 path.unlink()

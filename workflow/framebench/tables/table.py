@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from ..cases.conditions import KEYS
+from ..records.assumptions import NONE, Assumptions
 from ..records.parity import Certificate
 from ..records.peaks import Peaks
 from ..records.run import Run
@@ -35,6 +36,7 @@ class Inputs:
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     datasheets: Sequence[Datasheet] = ()
     others: CaseResults = field(default_factory=dict)
+    assumptions: Assumptions = NONE
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,103 @@
+"""What so many samples cost, and what they emit, under assumptions that stand beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...statistics import descriptive
+from ..columns import NUMBER, RESULT_COLUMNS, TEXT, THREE_DIGITS, Column, interval, shared
+from ..results import CaseResult
+from ..table import Inputs, Table
+
+MILLION = 1e6
+_SECONDS = 3600.0
+#: Joules of a kilowatt-hour.
+_KILOWATT_HOUR = 3.6e6
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for every case that has a figure, where anything is assumed.
+
+    1. Money: nodes x price of an hour / 3600 / samples per second, for a million samples; of models
+       with sequences for a million tokens. Its interval is that of the throughput.
+    2. Emissions: median over repeats of joules per sample x PUE x g/kWh / 3.6e6; the interval is
+       that of this median.
+    """
+    from ...statistics.intervals import median_interval  # scipy takes its time
+
+    assumed = inputs.assumptions
+    for result in inputs.cases.values() if assumed else ():
+        if result.throughput is None:
+            continue
+        per, samples = _amount(result)
+        money: tuple[float | None, ...] = (None, None, None)
+        if assumed.price_per_hour is not None:
+            seconds = samples * result.case.nodes / _SECONDS * assumed.price_per_hour
+            ends = reversed(result.interval) if result.interval else (None, None)
+            money = tuple(value and seconds / value for value in (result.throughput, *ends))
+        emitted: tuple[float | None, ...] = (None, None, None)
+        energies = [run.joules_per_sample for run in result.ok if run.joules_per_sample is not None]
+        if assumed.grid_intensity is not None and energies:
+            factor = samples * assumed.pue * assumed.grid_intensity / _KILOWATT_HOUR
+            about = median_interval(energies)
+            joules = (descriptive.median(energies), *(about or ()))
+            emitted = (*(factor * one for one in joules), None, None)[:3]
+        yield [
+            *result.cells,
+            per,
+            *money,
+            *emitted,
+            *(assumed.price_per_hour, assumed.currency, assumed.grid_intensity, assumed.pue),
+            " ".join(sorted(result.marks)),
+            _why(assumed.grid_intensity is not None, energies),
+        ]
+
+
+def _amount(result: CaseResult) -> tuple[str, float]:
+    """What the figures are for, and the samples that these are."""
+    length = result.conditions.sequence_length
+    if length:
+        return "million tokens", MILLION / length
+    return f"million {result.unit.removesuffix('/s')}", MILLION
+
+
+def _why(asked: bool, energies: Sequence[float]) -> str:
+    return "no energy could be read on this machine" if asked and not energies else ""
+
+
+def _number(name: str, meaning: str, unit: str, title: str, **shown: Any) -> Column:
+    return Column(name, NUMBER, meaning, unit, title=title, form=THREE_DIGITS, **shown)
+
+
+_FOR = {"form": THREE_DIGITS, "optional": True}
+COSTS = Table(
+    name="costs",
+    title="Costs and emissions",
+    explanation="What a million samples, of models with sequences a million tokens, cost and emit. "
+    "Nothing of that is measured but throughput and energy: what an hour of a node costs, what "
+    "a kilowatt-hour emits, and what the computing centre needs besides its computers is assumed, "
+    "and stands here. A case pays for the whole of its nodes, however many devices it uses.",
+    columns=(
+        *RESULT_COLUMNS,
+        Column("per", TEXT, "what the figures are for", hoisted=True, follows="model"),
+        _number("cost", "nodes x price of an hour over what an hour does", "currency", "cost",
+                marked=True, optional=True),
+        *interval("cost", "the cost", "currency", **_FOR),
+        _number("emissions", "energy x PUE x what a kilowatt-hour emits", "g CO2e", "g CO2e",
+                optional=True),
+        *interval("emissions", "the emissions", "g CO2e", **_FOR),
+        _number("price_per_hour", "assumed: what an hour of a node costs", "currency",
+                "price of a node's hour", hoisted=True, optional=True),
+        Column("currency", TEXT, "that of cost and price", hoisted=True),
+        _number("grid_intensity", "assumed: what a kilowatt-hour emits", "g CO2e/kWh",
+                "g CO2e per kWh", hoisted=True, optional=True),
+        _number("pue", "assumed: energy of the computing centre over that of its computers", "",
+                "PUE", hoisted=True),
+        *shared("marks", "reason"),
+    ),
+    rows=rows,
+    group="Where the time goes",
+    sectioned=True,
+)  # fmt: skip
+TABLES = (COSTS,)
