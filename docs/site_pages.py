@@ -1,0 +1,58 @@
+"""A hook of MkDocs: the site has the project's pages under their own paths, so that links lead
+where they do in the tree; files that pages link to; and a report, made of real records."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+RECORDS = ROOT / "tests" / "data" / "figures" / "results.tar.xz"
+#: A link to a file of the tree, without its anchor.
+_LINK = re.compile(r"\]\(([^)#:\s]+)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Called by MkDocs. Replaces what lies in the folder that it takes for the site's."""
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "config" / "README.md"]
+    pages += sorted((ROOT / "docs").glob("*.md"))
+    linked = {target for page in pages for target in _targets(page)} - {*pages}
+    found = Files([])
+    for path in [*pages, *sorted(linked)]:
+        name = path.relative_to(ROOT).as_posix()
+        found.append(File.generated(config, name, abs_src_path=str(path)))
+    for name, content in _sample().items():
+        found.append(File.generated(config, name, content=content))
+    return found
+
+
+def _targets(page: Path) -> set[Path]:
+    """The files that a page links to."""
+    named = (page.parent / target for target in _LINK.findall(page.read_text()))
+    return {path.resolve() for path in named if path.is_file()}
+
+
+def _sample() -> dict[str, bytes]:
+    """The report and tables of a real run."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with tarfile.open(RECORDS) as packed:
+            packed.extractall(folder, filter="data")
+        records, made = folder / "quick" / "runs", folder / "made"
+        program = [sys.executable, str(ROOT / "workflow" / "framebench"), "report"]
+        words = ["--records", str(records), "--results", str(made)]
+        subprocess.run([*program, *words], check=True, capture_output=True)
+        tables = {
+            f"docs/sample/tables/{path.name}": path.read_bytes()
+            for path in sorted((made / "tables").iterdir())
+            if path.suffix in (".md", ".csv")
+        }
+        # The report without links to records, which are not part of the site.
+        return {"docs/sample/report.html": (made / "tables" / "report.html").read_bytes(), **tables}

@@ -1,0 +1,49 @@
+"""The documentation is built as a site, of which every link leads somewhere and which fetches
+nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+#: What a browser loads by itself.
+_LOADED = re.compile(
+    r"<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=\"(https?:)?//", re.IGNORECASE
+)
+
+
+def build(folder: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.CompletedProcess[str]:
+    words = ["build", "--strict", "--config-file", str(config), "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_every_page_is_in_the_site_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+    built = build(tmp_path)
+    assert built.returncode == 0, built.stderr
+    for page in (ROOT / "docs").glob("*.md"):
+        assert (tmp_path / "docs" / page.stem / "index.html").is_file(), page.name
+    report = (tmp_path / "docs" / "sample" / "report.html").read_text()
+    assert "<h1" in report
+    assert "ResNet-50" in report or "resnet50" in report
+    for page in tmp_path.rglob("*.html"):
+        assert not _LOADED.search(page.read_text()), f"{page} loads something from elsewhere"
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    hook, config = tmp_path / "hook.py", tmp_path / "mkdocs.yml"
+    hook.write_text(
+        "def on_page_markdown(markdown, page, config, files):\n"
+        "    return markdown + '\\n[nowhere](measuring.md#no-such-heading)\\n'\n"
+    )
+    config.write_text(
+        f"INHERIT: {ROOT}/mkdocs.yml\n"
+        f"docs_dir: {ROOT}/docs\n"
+        f"hooks: [{ROOT}/docs/site_pages.py, {hook}]\n"
+    )
+    built = build(tmp_path / "site", config)
+    assert built.returncode != 0
+    assert "no-such-heading" in built.stderr
