@@ -14,6 +14,7 @@ from framebench.config.cluster import Cluster
 from framebench.config.fields import Keys
 from framebench.config.settings import Configuration
 from framebench.config.suite import AxesKeys, SuiteFile
+from framebench.tables import words
 
 from .test_config import CONFIG, ROOT, SUITE
 
@@ -132,3 +133,8 @@ def test_every_suite_has_a_machine_that_it_is_for() -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
     suites = [path.stem for path in (ROOT / "config" / "suites").glob("*.yaml")]
     assert [name for name in suites if f"`{name}`" not in page] == []
+
+
+def test_every_mark_has_something_to_do_about_it() -> None:
+    page = (ROOT / "docs" / "reading-a-report.md").read_text()
+    assert [mark for mark in words.MARKS if f"| `{mark}` |" not in page] == []
