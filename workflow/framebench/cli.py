@@ -341,7 +341,8 @@ def print_columns() -> None:
     """Print the page docs/columns.md."""
     from .audit import findings, published
     from .comparison import compare
+    from .gate import decisions
     from .tables import columns_page, registry
 
-    others = (compare.TABLE, published.TABLE, findings.TABLE)
+    others = (compare.TABLE, decisions.TABLE, published.TABLE, findings.TABLE)
     print(columns_page.text([*registry.known().values(), *others]), end="")

@@ -287,7 +287,7 @@ def _row(
         found.pairs if found else 0,
         found.order if found else "",
         reason,
-        "; ".join(_differences(matched)),
+        "; ".join(differences(matched)),
         marks_of(matched.base, matched.candidate),
     ]
 
@@ -315,7 +315,7 @@ def _verdict(
     return verdict, ""
 
 
-def _differences(matched: Matched) -> Iterator[str]:
+def differences(matched: Matched) -> Iterator[str]:
     """What besides the code under test is not the same on both sides."""
     if matched.base is None or matched.candidate is None:
         return
