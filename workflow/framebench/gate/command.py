@@ -23,7 +23,7 @@ from ..records.run import RecordsError
 from ..tables import frames, grouping
 from ..tables.results import CaseResults
 from . import decisions, measuring, sides, words
-from .measuring import BASE, CANDIDATE, Measuring, MeasuringFailed
+from .measuring import BASE, CANDIDATE, AnotherGate, Measuring, MeasuringFailed
 from .sides import Model, Records, Side, Variant
 
 NOTE, JUNIT, ERRORS = "gate.md", "gate.xml", "gate-error.log"
@@ -64,6 +64,9 @@ def main(arguments: Sequence[str]) -> int:
     asked = words.Asked(given.base, given.candidate, given.fail_on, measured=True)
     try:
         return _gate(given, asked)
+    except AnotherGate as error:
+        print(f"framebench: broken: {error}", file=sys.stderr)
+        return decisions.FAULTY
     except (ConfigError, RecordsError, MeasuringFailed) as error:
         message = str(error)
     except OSError as error:

@@ -30,6 +30,10 @@ BASE, CANDIDATE = "base", "candidate"
 STATE = "gate.json"
 
 
+class AnotherGate(ConfigError):
+    """The folder for the results has those of other sides, which stay as they are."""
+
+
 class MeasuringFailed(Exception):
     """Snakemake has ended with an error of its own."""
 
@@ -71,18 +75,18 @@ class Measuring:
             self._snakemake(file, self.folder / name, path)
 
     def _claim(self, named: Mapping[str, str], decided_by: Mapping[str, Any]) -> None:
-        """Raises :class:`ConfigError` where the folder has records of other sides."""
+        """Raises :class:`AnotherGate` where the folder has records of other sides."""
         path = self.folder / STATE
         own = {"sides": named, "of": decided_by, "suite": self.suite}
         text = json.dumps(own, indent=1, sort_keys=True, default=str) + "\n"
         if path.exists():
             if path.read_text() != text:
-                raise ConfigError(
+                raise AnotherGate(
                     f"--results: found {self.folder}, which holds the runs of another gate "
                     f"({path}); allowed: another folder, or that one once it is removed"
                 )
         elif any((self.folder / name).exists() for name in ("runs", BASE, CANDIDATE)):
-            raise ConfigError(
+            raise AnotherGate(
                 f"--results: found {self.folder}, which holds runs that no gate has made; allowed: "
                 "another folder"
             )

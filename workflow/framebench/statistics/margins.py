@@ -66,13 +66,14 @@ def scatter_of_sets(base: Sequence[float], candidate: Sequence[float]) -> float:
 
 
 def needed(factor: float, scatter: float, margin: float, cases: int) -> int | None:
-    """About how many pairs decide, with a chance of POWER, a case whose ``factor`` is what it seems
-    to be, of so many ``cases``; None for more than MOST: the factor lies at the limit."""
+    """About how many pairs decide a case whose ``factor`` is what it seems to be, so that with a
+    chance of POWER all of so many ``cases`` like it are decided; None for more than MOST: the
+    factor lies at the limit."""
     fewest = signed_rank.pairs_needed(cases)
     apart = abs(math.log(factor / (1 - margin)))
     normal = NormalDist()
     level = LEVEL / cases if factor < 1 - margin else LEVEL
-    width = (normal.inv_cdf(1 - level) + normal.inv_cdf(POWER)) * scatter
+    width = (normal.inv_cdf(1 - level) + normal.inv_cdf(POWER ** (1 / cases))) * scatter
     if width**2 > MOST * _EFFICIENCY * apart**2:
         return None
     return fewest if not scatter else max(fewest, math.ceil((width / apart) ** 2 / _EFFICIENCY))
