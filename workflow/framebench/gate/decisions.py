@@ -207,7 +207,7 @@ def _decision(
         return Decision(matched, estimate, claims, WITHIN, "", None)
     needed = _needed(matched, estimate, margin, cases)
     if needed is None:
-        reason = "the ratio lies at the limit: hardly any number of pairs decides that"
+        reason = f"more than {margins.MOST} pairs would be needed: the ratio is too near the limit"
     else:
         reason = f"about {needed} pairs would tell"
     return Decision(matched, estimate, claims, CANNOT_TELL, reason, needed)

@@ -151,7 +151,7 @@ def _then(decisions: Sequence[Decision], status: int, asked: Asked) -> list[str]
         elif known:
             lines.append(f"To decide: {max(known)} pairs, measured by the gate itself.")
         if None in needed:
-            lines.append("A ratio lies at the limit: choose another margin, or a longer window.")
+            lines.append("Pairs alone will not do: choose another margin, or a longer window.")
         if not needed:
             lines.append("No case has a figure on both sides: nothing could be compared.")
     orders = {one.estimate.order for one in decisions if one.estimate}
