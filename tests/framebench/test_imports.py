@@ -32,6 +32,7 @@ ORDER = (
     "audit",
     "report",
     "gate",
+    "history",
     "driver",
 )
 #: What runs beside a benchmark, perhaps in a container that has nothing but Python.

@@ -28,6 +28,7 @@ from .fields import (
     OrAll,
     ReadAs,
     Records,
+    Sets,
     Share,
     Side,
     Switch,
@@ -89,6 +90,8 @@ class Configuration(Keys):
     base: Side | None = None
     candidate: Side | None = None
     fail_on: Share | None = None
+    sets: Sets | None = None
+    by: Annotated[Literal["date", "commit", "version", "name"], OneOf()] | None = None
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
     models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
     model: Annotated[OwnModel, ReadAs(_OWN_MODEL, _own_model)] | None = None

@@ -12,7 +12,13 @@ from ..environments.software import PROVIDED
 from .planning import Plan, arm_settings, software, variables
 
 #: The targets for which a key says what to read.
-USED_BY = {"records": ("report", "lint"), "base": ("compare",), "candidate": ("compare",)}
+USED_BY = {
+    "records": ("report", "lint"),
+    "base": ("compare",),
+    "candidate": ("compare",),
+    "sets": ("history",),
+    "by": ("history",),
+}
 #: What a shell would read otherwise within the two pairs of quotes around a job's command.
 _UNQUOTABLE = '$`"\\'
 

@@ -1,6 +1,7 @@
 """Whether a series of figures has changed, and whether at once or little by little.
 
-The noise from one point to the next hangs together (first order, normal), by how much is estimated.
+The noise from one point to the next hangs together (first order, normal); by how much is estimated
+from what the best step and a straight line leave.
 
 1. Of every place at which a level may begin, the t-statistic of a step there by generalised least
    squares; the largest counts (Lund et al.; Robbins et al., who show that a test which takes such
@@ -142,8 +143,8 @@ def noise(random: np.random.Generator, series: int, points: int, correlation: fl
 
 def _scan(values: Series, line: bool) -> _Scan:
     """Of each row of ``values``; ``line``: whether a straight line stands beside the step."""
-    at = np.argmax(_squares(values, line, np.zeros(len(values))), axis=1)
-    correlation = _correlation(values, line, at)
+    at = np.argmax(_squares(values, True, np.zeros(len(values))), axis=1)
+    correlation = _correlation(values, at)
     squares = _squares(values, line, correlation)
     at = np.argmax(squares, axis=1)
     return _Scan(squares[np.arange(len(values)), at], at, correlation)
@@ -172,10 +173,11 @@ def _squares(values: Series, line: bool, correlation: Series) -> Series:
     return squares
 
 
-def _correlation(values: Series, line: bool, at: NDArray[np.intp]) -> Series:
-    """Of what a step ``at`` leaves of each row. What is fitted makes it look less than it is."""
+def _correlation(values: Series, at: NDArray[np.intp]) -> Series:
+    """Of what a line and a step ``at`` leave of each row: a drift, or a jump, that was left in it
+    would be taken for noise that hangs together. What is fitted makes it look less than it is."""
     points = values.shape[1]
-    fitted = _fitted(points, line, np.zeros(len(values)))
+    fitted = _fitted(points, True, np.zeros(len(values)))
     left = _without(values, fitted)
     step = _without((np.arange(points) >= at[:, np.newaxis]).astype(float), fitted)
     size = np.sum(left * step, axis=1) / np.maximum(np.sum(step**2, axis=1), 1e-12)
