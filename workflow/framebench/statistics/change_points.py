@@ -8,10 +8,11 @@ from what the best step and a straight line leave.
    noise as independent calls changes that there are none). Its distribution without a change is
    simulated, for every correlation that the series may have: the least favourable counts.
 2. Where that shows a change, the same with a straight line beside the step (Gallagher et al.): a
-   line that rises as it likes changes nothing about this statistic, so that a slow drift is called
-   a jump no more often than the level.
-3. Where that shows none, it is a drift if a line alone is nearer to the points than the best step
-   alone, else a jump or a drift: the points do not tell.
+   line that rises as it likes changes nothing about this statistic, so that a slow drift is no more
+   often called a jump than the level.
+3. Where that shows none, there are two jumps if three levels alone are nearer to the points than a
+   line alone, by an information criterion (Yao); else it is a drift if a line is nearer than two
+   levels; else a jump or a drift: the points do not tell.
 4. Both sides of a jump are looked at again (binary segmentation, Scott & Knott).
 
 Sources:
@@ -21,6 +22,8 @@ Sources:
   Analysis* 32, 2011.
 - Gallagher, Lund & Robbins, "Changepoint Detection in Climate Time Series with Long-Term Trends",
   *Journal of Climate* 26, 2013.
+- Yao, "Estimating the Number of Change-Points via Schwarz' Criterion", *Statistics & Probability
+  Letters* 6, 1988.
 - Prais & Winsten, "Trend Estimators and Serial Correlation", Cowles Commission paper 383, 1954.
 - Scott & Knott, "A Cluster Analysis Method for Grouping Means in the Analysis of Variance",
   *Biometrics* 30, 1974.
@@ -41,6 +44,9 @@ LEVEL = 0.05
 #: Points that a series must have, and that must lie on either side of a change.
 FEWEST, BESIDE = 10, 3
 JUMP, DRIFT, EITHER = "jump", "drift", "jump or drift"
+#: What three levels must gain over a line, in logarithms of the number of points: 3 by Schwarz's
+#: criterion, for as many more numbers; more, so that a drift is seldom called jumps.
+PRICE = 5
 #: Draws of a simulation, at least.
 DRAWS = 4000
 _CORRELATIONS = tuple(step / 10 for step in range(10))
@@ -89,7 +95,16 @@ def _within(values: Series, start: int, end: int, level: float) -> list[Change]:
         at = start + int(beside.at[0])
         before, after = _within(values, start, at, level), _within(values, at, end, level)
         return [*before, Change(JUMP, start, at, end, p_value), *after]
-    if _left_by_line(part) < _left_by_step(part, int(stepped.at[0])):
+    line = _left_by_line(part)
+    if stairs := _stairs(part, line):
+        first, second = (start + at for at in stairs)
+        before, after = _within(values, start, first, level), _within(values, second, end, level)
+        both = [
+            Change(JUMP, start, first, second, p_value),
+            Change(JUMP, first, second, end, p_value),
+        ]
+        return [*before, *both, *after]
+    if line < _left_by_step(part, int(stepped.at[0])):
         return [Change(DRIFT, start, start, end, p_value)]
     return [Change(EITHER, start, start + int(stepped.at[0]), end, p_value)]
 
@@ -98,6 +113,32 @@ def _left_by_line(values: Series) -> float:
     """Sum of squares."""
     time = np.arange(len(values))
     return float(np.sum((values - np.polyval(np.polyfit(time, values, 1), time)) ** 2))
+
+
+def _stairs(values: Series, line: float) -> tuple[int, int] | None:
+    """The two places of the best three levels, where these are so much nearer to the points than a
+    line, which leaves ``line``, as PRICE says; None where they are not. Points that hang together
+    count as the fewer that they are worth."""
+    points = len(values)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    squares = np.concatenate([[0.0], np.cumsum(values**2)])
+
+    def left(first: int, behind: int) -> float:
+        own = float(sums[behind] - sums[first])
+        return float(squares[behind] - squares[first]) - own**2 / (behind - first)
+
+    found = [
+        (left(0, first) + left(first, second) + left(second, points), first, second)
+        for first in range(BESIDE, points - 2 * BESIDE + 1)
+        for second in range(first + BESIDE, points - BESIDE + 1)
+    ]
+    least, first, second = min(found)
+    levels = np.split(values, [first, second])
+    rest = np.concatenate([level - level.mean() for level in levels])
+    correlation = float(_corrected(rest[np.newaxis], len(levels))[0])
+    worth = points * (1 - correlation) / (1 + correlation)
+    gained = worth * math.log(line / max(least, 1e-300))
+    return (first, second) if gained > PRICE * math.log(points) else None
 
 
 def _left_by_step(values: Series, at: int) -> float:
@@ -175,18 +216,22 @@ def _squares(values: Series, line: bool, correlation: Series) -> Series:
 
 def _correlation(values: Series, at: NDArray[np.intp]) -> Series:
     """Of what a line and a step ``at`` leave of each row: a drift, or a jump, that was left in it
-    would be taken for noise that hangs together. What is fitted makes it look less than it is."""
+    would be taken for noise that hangs together."""
     points = values.shape[1]
     fitted = _fitted(points, True, np.zeros(len(values)))
     left = _without(values, fitted)
     step = _without((np.arange(points) >= at[:, np.newaxis]).astype(float), fitted)
     size = np.sum(left * step, axis=1) / np.maximum(np.sum(step**2, axis=1), 1e-12)
-    left = left - size[:, np.newaxis] * step
-    lagged = np.sum(left[:, 1:] * left[:, :-1], axis=1) / np.maximum(
-        np.sum(left**2, axis=1), 1e-300
-    )
-    count = len(fitted) + 1
-    found: Series = np.clip((points * lagged + count) / (points - count), 0.0, 0.9)
+    return _corrected(left - size[:, np.newaxis] * step, len(fitted) + 1)
+
+
+def _corrected(left: Series, fitted: int) -> Series:
+    """The correlation of each row of residuals from one point to the next. So many numbers were
+    ``fitted``, which makes it look less than it is."""
+    points = left.shape[1]
+    products = np.sum(left[:, 1:] * left[:, :-1], axis=1)
+    lagged = products / np.maximum(np.sum(left**2, axis=1), 1e-300)
+    found: Series = np.clip((points * lagged + fitted) / (points - fitted), 0.0, 0.9)
     return found
 
 
