@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +125,15 @@ def read(path: Path) -> tuple[list[Point], list[Problem]]:
         records = folder / "runs" if (folder / "runs").is_dir() else folder
         found = record_sets.load(records)
         certificates, problems = parity.load(records.parent / "parity")
-        models = catalog.load_catalog(PROJECT).models
-        cases = grouping.group(found.runs, proofs.Marks(certificates, models))
+        cases = grouping.group(found.runs, proofs.Marks(certificates, _models()))
         points, ambiguous = _points(cases)
         return points, [*found.problems, *problems, *ambiguous]
+
+
+@cache
+def _models() -> Mapping[str, Mapping[str, Any]]:
+    """Facts of the project's models; asked for once, for any number of sets."""
+    return catalog.load_catalog(PROJECT).models
 
 
 def _points(cases: Mapping[Key, CaseResult]) -> tuple[list[Point], list[Problem]]:
