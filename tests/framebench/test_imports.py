@@ -32,6 +32,8 @@ ORDER = (
     "audit",
     "report",
     "archive",
+    "gate",
+    "history",
     "driver",
 )
 #: What runs beside a benchmark, perhaps in a container that has nothing but Python.

@@ -24,6 +24,7 @@ MEASURES = "a target that measures"
         ("records", "compare", "report or lint"),
         ("base", MEASURES, "compare"),
         ("candidate", "report", "compare"),
+        ("sets", MEASURES, "history"),
     ],
 )
 def test_a_key_of_another_target_is_refused(
@@ -43,7 +44,13 @@ def test_a_measurement_is_not_redacted(tmp_path: Path) -> None:
         targets.check_keys(settings(tmp_path, redact=True), MEASURES)
 
 
+def test_an_order_is_of_a_history_alone(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"by: found 'name' for compare; .* history"):
+        targets.check_keys(settings(tmp_path, by="name"), "compare")
+
+
 def test_the_keys_of_a_target_are_accepted(tmp_path: Path) -> None:
+    targets.check_keys(settings(tmp_path, sets=[str(tmp_path)], by="commit"), "history")
     of_report = settings(tmp_path, records=str(tmp_path))
     targets.check_keys(of_report, "report")
     targets.check_keys(of_report, "lint")

@@ -141,6 +141,7 @@ cpu family\t: 25
 model\t\t: 17
 model name\t: AMD EPYC 9B14
 stepping\t: 1
+microcode\t: 0xa0011d1
 physical id\t: {socket}
 core id\t\t: {physical}
 flags\t\t: fpu smep avx avx2 fma avx512f avx512_bf16 amx_tile rdrand
@@ -168,6 +169,7 @@ def test_processors_of_one_name_are_told_apart_by_their_numbers(tmp_path: Path) 
         "family": "25",
         "model": "17",
         "stepping": "1",
+        "microcode": "0xa0011d1",
         "sockets": 2,
         "physical_cores": 4,
         "logical_cores": 8,

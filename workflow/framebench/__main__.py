@@ -22,6 +22,10 @@ def main(arguments: list[str]) -> int:
         from framebench.runs import ensure_environment
 
         return ensure_environment.main(arguments[1:])
+    if arguments[:1] == ["gate"]:
+        from framebench.gate import command
+
+        return command.main(arguments[1:])
     from framebench import cli
 
     return cli.main(arguments)

@@ -41,6 +41,8 @@ ARCHIVED = "report.html"
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be compared."
+SETS = "folders of results, CSVs of runs, archives, or a folder of these"
+ORDERS = ("date", "commit", "version", "name")
 SOURCES = "folders of records or of published tables, or CSVs of runs"
 
 
@@ -80,6 +82,11 @@ def main(arguments: list[str] | None = None) -> int:
             contents.Source(given.results, given.suite, given.environments), given.redact
         )
     )
+    trending = commands.add_parser("history", help="any number of result sets in their order")
+    trending.add_argument("--sets", type=Path, nargs="+", required=True, help=SETS)
+    trending.add_argument("--by", choices=ORDERS, default=ORDERS[0], help="what orders them")
+    trending.add_argument("--results", type=Path, required=True, help="folder to write to")
+    trending.set_defaults(command=lambda given: make_history(given.sets, given.by, given.results))
     linting = commands.add_parser("lint", help="check results, ours or published, for errors")
     linting.add_argument("--sources", type=Path, nargs="+", required=True, help=SOURCES)
     linting.add_argument("--results", type=Path, required=True, help="folder to write to")
@@ -324,6 +331,16 @@ def make_archive(source: contents.Source, redacts: bool) -> None:
     print(f"archive: {target} ({target.stat().st_size / 1e6:.1f} MB, {len(runs)} runs)")
 
 
+def make_history(sets: Sequence[Path], by: str, results: Path) -> None:
+    """See :func:`history.command.make`."""
+    from .history import command
+
+    for path in sets:
+        if not path.exists():
+            raise record_sets.RecordsError(f"sets: {path} does not exist; allowed: {SETS}")
+    command.make(sets, by, results)
+
+
 def make_lint(sources: Sequence[Path], results: Path) -> None:
     """Write ``tables/lint.csv`` below ``results`` and print what was found. Raises :class:`Faulty`
     behind all that where results of our own have a finding; errors of others are theirs."""
@@ -405,7 +422,10 @@ def print_columns() -> None:
     """Print the page docs/columns.md."""
     from .audit import findings, published
     from .comparison import compare
+    from .gate import decisions
+    from .history import trends
     from .tables import columns_page, registry
 
-    others = (compare.TABLE, published.TABLE, findings.TABLE)
+    made = (compare.TABLE, decisions.TABLE, trends.POINTS, trends.CHANGES)
+    others = (*made, published.TABLE, findings.TABLE)
     print(columns_page.text([*registry.known().values(), *others]), end="")

@@ -16,6 +16,7 @@ _NAMES = {
     "family": ("cpu family", "CPU architecture"),
     "model": ("model", "CPU part"),
     "stepping": ("stepping", "CPU revision"),
+    "microcode": ("microcode",),
 }
 #: Of those, what linear algebra is chosen by.
 _INSTRUCTIONS = re.compile(
@@ -54,9 +55,9 @@ def _line(path: str) -> str:
 
 
 def processor(cpuinfo: str = _CPUINFO, cpu0: str = _CPU0) -> Dict[str, Any]:
-    """Vendor, family, model and stepping as the kernel numbers them; of the whole machine, not of
-    this process: sockets, physical and logical cores; caches; instruction sets that decide which
-    code linear algebra runs. What the kernel does not tell is missing."""
+    """Vendor, family, model, stepping and microcode as the kernel numbers them; of the whole
+    machine, not of this process: sockets, physical and logical cores; caches; instruction sets that
+    decide which code linear algebra runs. What the kernel does not tell is missing."""
     try:
         with open(cpuinfo, encoding="utf-8", errors="replace") as file:
             blocks = _blocks(file.read())

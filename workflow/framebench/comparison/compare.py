@@ -19,7 +19,7 @@ not the same.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +27,6 @@ import pandas as pd
 
 from ..cases.conditions import MODES, Key
 from ..cases.names import columns_with_size, topology_of
-from ..records.facts import leaves
-from ..records.record_sets import load_record
-from ..records.run import RecordsError, Run
 from ..statistics import descriptive, intervals, signed_rank, verdicts
 from ..statistics.verdicts import CANNOT_TELL, FASTER, SLOWER
 from ..tables import condition_words, frames, measured
@@ -48,11 +45,7 @@ from ..tables.columns import (
 from ..tables.ratios import possible
 from ..tables.results import CaseResult, CaseResults, marks_of
 from ..tables.table import Table
-from . import pairs
-
-#: The parts of a record's environment in which two sets may differ.
-ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
-
+from . import circumstances, pairs
 
 TABLE = Table(
     name="compare",
@@ -287,7 +280,7 @@ def _row(
         found.pairs if found else 0,
         found.order if found else "",
         reason,
-        "; ".join(_differences(matched)),
+        "; ".join(differences(matched)),
         marks_of(matched.base, matched.candidate),
     ]
 
@@ -315,7 +308,7 @@ def _verdict(
     return verdict, ""
 
 
-def _differences(matched: Matched) -> Iterator[str]:
+def differences(matched: Matched) -> Iterator[str]:
     """What besides the code under test is not the same on both sides."""
     if matched.base is None or matched.candidate is None:
         return
@@ -323,27 +316,4 @@ def _differences(matched: Matched) -> Iterator[str]:
     versions = [side.case.framework_version for side in sides]
     if versions[0] != versions[1]:
         yield f"framework_version {versions[0]} -> {versions[1]}"
-    one, other = (_environment(side.runs) for side in sides)
-    for name in sorted({*one, *other}):
-        # An older record does not tell of its processor, which makes it no other one.
-        untold = name.startswith("hardware.processor.") and not (name in one and name in other)
-        if one.get(name) != other.get(name) and not untold:
-            yield f"{name} {one.get(name, 'none')} -> {other.get(name, 'none')}"
-
-
-def _environment(runs: Sequence[Run]) -> Mapping[str, Any]:
-    """Facts of the first run's record, flat; of an imported run what it has."""
-    run = next((run for run in runs if run.status == "ok"), runs[0])
-    if run.record is None:
-        return {"hardware": run.hardware} if run.hardware else {}
-    try:
-        record = load_record(run.record)
-    except RecordsError:
-        return {}
-    parts = {part: record["environment"][part] for part in ENVIRONMENT}
-    parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]
-    parts["given"] = record["settings"].get("variables", {})
-    return {
-        ".".join(part for part in path if isinstance(part, str)): value
-        for path, value in leaves(parts)
-    }
+    yield from circumstances.differences(*(circumstances.of(side.runs) for side in sides))

@@ -279,6 +279,13 @@ _MEMORY = text(values.MEMORY, r"^(auto|[0-9]+([.][0-9]+)?(%|KiB|MiB|GiB|TiB))$")
 Folder = Annotated[Path, ReadAs(_PATH, values.folder)]
 EnvironmentPath = Annotated[Path, ReadAs(Text, values.environment_file)]
 Records = Annotated[Path, ReadAs(_RECORDS, values.record_set)]
+Sets = Annotated[
+    list[Annotated[Path, ReadAs(_RECORDS, values.existing)]],
+    Field(min_length=1),
+    AfterValidator(each_once),
+    FromList,
+    Allowed("a list of folders of results, CSVs of runs or archives, or a folder of these"),
+]
 Side = Annotated[values.Source, ReadAs(_RECORDS, values.side)]
 Share = Annotated[
     float,

@@ -28,6 +28,7 @@ from .fields import (
     OrAll,
     ReadAs,
     Records,
+    Sets,
     Share,
     Side,
     Switch,
@@ -104,6 +105,8 @@ class Configuration(Keys):
     pue: Annotated[float, Field(ge=1, le=10), FromText, Allowed("a number from 1 to 10")] | None = (
         None
     )
+    sets: Sets | None = None
+    by: Annotated[Literal["date", "commit", "version", "name"], OneOf()] | None = None
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
     models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
     model: Annotated[OwnModel, ReadAs(_OWN_MODEL, _own_model)] | None = None

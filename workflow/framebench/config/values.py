@@ -100,6 +100,14 @@ def existing_folder(text: str) -> Path:
     return named
 
 
+def existing(text: str) -> Path:
+    """The path of something that is there. Raises :class:`NotAllowed` for another."""
+    named = path(text)
+    if not named.exists():
+        raise NotAllowed("the path of something that exists")
+    return named
+
+
 def environment_file(text: str) -> Path:
     """The path of a file. Raises :class:`NotAllowed` for what is none."""
     named = path(text)

@@ -18,9 +18,11 @@ from .internals import Snakemake
 _Given = ParamSpec("_Given")
 
 #: Targets that measure nothing, and options with which no job starts.
-MEASURE_NOTHING = frozenset({"plan", "report", "compare", "lint", "archive", "clean_environments"})
+MEASURE_NOTHING = frozenset(
+    {"plan", "report", "compare", "lint", "archive", "clean_environments", "history"}
+)
 #: Of these, those for which it does not matter what there is to do.
-WITHOUT_PLAN = frozenset({"report", "compare"})
+WITHOUT_PLAN = frozenset({"report", "compare", "history"})
 START_NOTHING = frozenset(
     {
         *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),

@@ -80,6 +80,15 @@ class Tables:
         return words if fail_on is None else [*words, "--fail-on", str(fail_on)]
 
     @for_rules
+    def history(self, wildcards: Wildcards) -> list[str]:
+        """The sets of ``history``, and their order."""
+        settings = self._work.plan.settings
+        if settings.sets is None:
+            refuse("history: needs result sets: --config sets=PATH,PATH,.. or sets=FOLDER")
+        checked(targets.check_keys, settings, "history")
+        return ["--sets", *map(str, settings.sets), "--by", settings.by or "date"]
+
+    @for_rules
     def verdict(self, wildcards: Wildcards) -> str:
         """The file in which the job of ``compare`` leaves its exit status: as a job that fails it
         would be buried under Snakemake's own report, and Snakemake would end with 1 whatever it

@@ -17,6 +17,8 @@ USED_BY = {
     "base": ("compare",),
     "candidate": ("compare",),
     "redact": ("archive",),
+    "sets": ("history",),
+    "by": ("history",),
 }
 #: What a shell would read otherwise within the two pairs of quotes around a job's command.
 _UNQUOTABLE = '$`"\\'
@@ -27,8 +29,9 @@ def check_keys(settings: Settings, target: str) -> None:
     measurement where a report was meant."""
     for key, targets in USED_BY.items():
         if target not in targets and (value := getattr(settings, key)):
+            shown = ",".join(map(str, value)) if isinstance(value, list) else value
             raise ConfigError(
-                f"{SOURCE}: {key}: found '{value}' for {target}; allowed with the target "
+                f"{SOURCE}: {key}: found '{shown}' for {target}; allowed with the target "
                 f"{' or '.join(targets)}: snakemake --cores 1 {targets[0]} --config {key}=.."
             )
 

@@ -68,21 +68,17 @@ def write_comparison(
     ``candidate`` say where the two sets were."""
     counted = Counter(frame["verdict"])
     look = Look(sorted({*frame["framework"]} - {""}))
-    html = (
-        _environment()
-        .get_template("compare.html.j2")
-        .render(
-            **_page(),
-            base=base,
-            candidate=candidate,
-            threshold=f"{threshold:.1%}",
-            verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
-            plots=[(plot, ()) for plot in panels.comparison(frame[frame["framework"] != ""], look)],
-            table=html_tables.of_frame(compare.TABLE, frame),
-            marks=words_of([frame]),
-            notes=compare.notes(frame),
-            report=_beside(path.parent, REPORT_PAGE),
-        )
+    html = template("compare.html.j2").render(
+        **page_parts(),
+        base=base,
+        candidate=candidate,
+        threshold=f"{threshold:.1%}",
+        verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
+        plots=[(plot, ()) for plot in panels.comparison(frame[frame["framework"] != ""], look)],
+        table=html_tables.of_frame(compare.TABLE, frame),
+        marks=words_of([frame]),
+        notes=compare.notes(frame),
+        report=_beside(path.parent, REPORT_PAGE),
     )
     write_whole(path, html)
 
@@ -111,48 +107,42 @@ def render(
     statuses = Counter(run.status for run in runs)
     found = answers.of(tables)
     plots = _plots(inputs, tables, look, link)
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            **_page(),
-            title=title,
-            answers=found,
-            shown_answers=found.most_compared(MAX_ANSWERS),
-            origin=provenance or origin.of(runs),
-            colour=look.variable,
-            comparison=_beside(folder, COMPARISON_PAGE),
-            runs=len(runs),
-            cases=sum(result.runs[0].key == key for key, result in cases.items()),
-            superseded=record_set.superseded,
-            statuses=[(status, statuses[status]) for status in failures.ordered(statuses)],
-            status_words=panels.STATUS_WORDS,
-            precisions=precisions.known().values(),
-            uncompiled=_uncompiled(runs),
-            hardware=_machines(runs),
-            machine=machine,
-            compared_on=_compared_on(runs),
-            setups=ran,
-            setups_left_out=ran_left_out,
-            plots=plots,
-            has_charts=any(some for name, some in plots.items() if name != STEPS),
-            sections=_sections(inputs, tables, Links(cases, link)),
-            marks=words_of(tables.values()),
-            failures=failed,
-            failures_left_out=failed_left_out,
-            interrupted=[
-                (one, Path(record_set.root, f"{one.run}.json").is_file())
-                for one in interrupted[-MAX_PROBLEMS:]
-            ],
-            interrupted_left_out=max(0, len(interrupted) - MAX_PROBLEMS),
-            problems=record_set.problems[:MAX_PROBLEMS],
-            problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
-            published=(
-                None
-                if published is None
-                else html_tables.of_frame(published_tables.TABLE, published)
-            ),
-        )
+    return template("report.html.j2").render(
+        **page_parts(),
+        title=title,
+        answers=found,
+        shown_answers=found.most_compared(MAX_ANSWERS),
+        origin=provenance or origin.of(runs),
+        colour=look.variable,
+        comparison=_beside(folder, COMPARISON_PAGE),
+        runs=len(runs),
+        cases=sum(result.runs[0].key == key for key, result in cases.items()),
+        superseded=record_set.superseded,
+        statuses=[(status, statuses[status]) for status in failures.ordered(statuses)],
+        status_words=panels.STATUS_WORDS,
+        precisions=precisions.known().values(),
+        uncompiled=_uncompiled(runs),
+        hardware=_machines(runs),
+        machine=machine,
+        compared_on=_compared_on(runs),
+        setups=ran,
+        setups_left_out=ran_left_out,
+        plots=plots,
+        has_charts=any(some for name, some in plots.items() if name != STEPS),
+        sections=_sections(inputs, tables, Links(cases, link)),
+        marks=words_of(tables.values()),
+        failures=failed,
+        failures_left_out=failed_left_out,
+        interrupted=[
+            (one, Path(record_set.root, f"{one.run}.json").is_file())
+            for one in interrupted[-MAX_PROBLEMS:]
+        ],
+        interrupted_left_out=max(0, len(interrupted) - MAX_PROBLEMS),
+        problems=record_set.problems[:MAX_PROBLEMS],
+        problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
+        published=(
+            None if published is None else html_tables.of_frame(published_tables.TABLE, published)
+        ),
     )
 
 
@@ -161,14 +151,16 @@ def _beside(folder: Path, page: str) -> str:
     return page if (folder / page).is_file() else ""
 
 
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+def template(name: str) -> jinja2.Template:
+    """One of the pages' templates, by the name of its file."""
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
+    return environment.get_template(name)
 
 
-def _page() -> dict[str, Markup]:
+def page_parts() -> dict[str, Markup]:
     """Style and script of every page."""
     files = {"style": "report.css", "script": "report.js"}
     return {k: Markup((TEMPLATES / file).read_text(encoding="utf-8")) for k, file in files.items()}

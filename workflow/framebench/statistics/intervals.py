@@ -8,6 +8,8 @@ Sources named below:
 - Hollander, Wolfe & Chicken, *Nonparametric Statistical Methods*, 3rd ed., 2014, sections 4.1
   (rank sum test) and 4.3 (its interval, by Moses).
 - Benjamini & Hochberg, "Controlling the False Discovery Rate", *JRSS B* 57, 1995.
+- Holm, "A Simple Sequentially Rejective Multiple Test Procedure", *Scandinavian Journal of
+  Statistics* 6, 1979.
 """
 
 from __future__ import annotations
@@ -136,6 +138,23 @@ def rank_test(base: Sequence[float], candidate: Sequence[float]) -> float:
     return float(stats.mannwhitneyu(base, candidate, method="asymptotic").pvalue)
 
 
+def one_sided_rank_test(base: Sequence[float], candidate: Sequence[float]) -> tuple[float, float]:
+    """The one-sided p-values of the same test: the first is small where the candidate is shown to
+    be below the base, the second where it is shown to be above. Exact without ties."""
+    if len({*base, *candidate}) == len(base) + len(candidate):
+        counts = _rank_sums(len(base), len(candidate))
+        above = int(np.greater.outer(np.asarray(candidate), np.asarray(base)).sum())
+        below = len(counts) - 1 - above
+        return sum(counts[: above + 1]) / sum(counts), sum(counts[: below + 1]) / sum(counts)
+    from scipy import stats  # see rank_test
+
+    less, greater = (
+        float(stats.mannwhitneyu(candidate, base, alternative=side, method="asymptotic").pvalue)
+        for side in ("less", "greater")
+    )
+    return less, greater
+
+
 def adjusted(p_values: Sequence[float]) -> list[float]:
     """The p-values adjusted so that, of all differences called at a level, at most that part is
     false on average (Benjamini & Hochberg; independent or positively dependent tests). As
@@ -145,6 +164,17 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     scaled = values[falling] * len(values) / np.arange(len(values), 0, -1)
     results = np.empty_like(values)
     results[falling] = np.minimum(1.0, np.minimum.accumulate(scaled))
+    return [float(p) for p in results]
+
+
+def family_wise(p_values: Sequence[float]) -> list[float]:
+    """The p-values adjusted so that the chance of a single false call among all of them is at most
+    the level, however they depend on each other (Holm)."""
+    values = np.asarray(p_values, dtype=float)
+    rising = np.argsort(values)
+    scaled = values[rising] * np.arange(len(values), 0, -1)
+    results = np.empty_like(values)
+    results[rising] = np.minimum(1.0, np.maximum.accumulate(scaled))
     return [float(p) for p in results]
 
 

@@ -55,12 +55,18 @@ def p_value(ratios: Sequence[float]) -> float:
     """Two-sided: how often signs drawn at random give a sum of ranks as far from its middle as that
     of these ratios. Exact, also with ties, which share their ranks. A ratio of 1 has a rank, but no
     sign (Pratt)."""
+    return min(1.0, 2 * min(one_sided(ratios)))
+
+
+def one_sided(ratios: Sequence[float]) -> tuple[float, float]:
+    """The two one-sided p-values, by the same ranks: the first is small where the factor is shown
+    to be below 1, the second where it is shown to be above."""
     logarithms = np.log(ratios).round(12)  # ties but for an error of rounding are ties
     # Ranks of ties are halves: twice of them are whole.
     ranks = np.rint(2 * average_ranks(np.abs(logarithms))).astype(int)
     above, under = (int(ranks[side].sum()) for side in (logarithms > 0, logarithms < 0))
     below = _at_most(tuple(sorted(int(rank) for rank in ranks[logarithms != 0])))
-    return min(1.0, 2 * float(below[min(above, under)]))
+    return float(below[above]), float(below[under])
 
 
 def pairs_needed(cases: int) -> int:

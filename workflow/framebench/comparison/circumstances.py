@@ -1,0 +1,40 @@
+"""What a case was measured under, flat, and in what two of these are not the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..records.facts import leaves
+from ..records.record_sets import load_record
+from ..records.run import RecordsError, Run
+
+#: The parts of a record's environment in which two sets may differ.
+ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
+
+
+def of(runs: Sequence[Run]) -> Mapping[str, Any]:
+    """Facts of the first good run's record, flat; of an imported run what it has."""
+    run = next((run for run in runs if run.status == "ok"), runs[0])
+    if run.record is None:
+        return {"hardware": run.hardware} if run.hardware else {}
+    try:
+        record = load_record(run.record)
+    except RecordsError:
+        return {}
+    parts = {part: record["environment"][part] for part in ENVIRONMENT}
+    parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]
+    parts["given"] = record["settings"].get("variables", {})
+    return {
+        ".".join(part for part in path if isinstance(part, str)): value
+        for path, value in leaves(parts)
+    }
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """By name, in words."""
+    for name in sorted({*one, *other}):
+        # An older record does not tell of its processor, which makes it no other one.
+        untold = name.startswith("hardware.processor.") and not (name in one and name in other)
+        if one.get(name) != other.get(name) and not untold:
+            yield f"{name} {one.get(name, 'none')} -> {other.get(name, 'none')}"

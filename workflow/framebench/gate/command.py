@@ -1,0 +1,171 @@
+"""``framebench gate``: measures two sides in pairs, decides, and says so in a note, in JUnit's XML,
+in a table and by its exit status, which is 1 for a regression and for nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .. import PROJECT
+from ..cli import certificates_of, share
+from ..config import catalog
+from ..config.settings import Settings, load_settings
+from ..config.validation import ConfigError
+from ..config.yaml_files import read_mapping
+from ..files.whole_files import write_whole
+from ..records import parity, proofs, record_sets
+from ..records.run import RecordsError
+from ..tables import frames, grouping
+from ..tables.results import CaseResults
+from . import decisions, measuring, sides, words
+from .measuring import BASE, CANDIDATE, AnotherGate, Measuring, MeasuringFailed
+from .sides import Model, Records, Side, Variant
+
+NOTE, JUNIT, ERRORS = "gate.md", "gate.xml", "gate-error.log"
+STATUSES = (
+    "Exit status: 0 passed; 1 a regression is shown; 3 cannot tell yet, or nothing to compare; 4 "
+    "broken. Words behind -- are given to Snakemake."
+)
+CONFIG_FILE = Path("config", "config.yaml")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Whose own status for a wrong command line is that of what is broken."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        self.print_usage(sys.stderr)
+        self.exit(decisions.FAULTY, f"{self.prog}: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of the command line."""
+    made = _Parser(prog="framebench gate", description=__doc__, epilog=STATUSES)
+    made.add_argument("--base", required=True, help=sides.ALLOWED)
+    made.add_argument("--candidate", required=True, help="likewise, of the same kind")
+    made.add_argument("--fail-on", type=share, default=0.05, help="the margin (default: 5%%)")
+    made.add_argument("--pairs", type=_count, default=12, help="of runs of each case (default: 12)")
+    made.add_argument("--results", type=Path, default=Path("results", "gate"))
+    made.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's")
+    made.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit status. Whatever goes wrong is broken, never a regression."""
+    try:
+        given = parser().parse_args(arguments)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    asked = words.Asked(given.base, given.candidate, given.fail_on, measured=True)
+    try:
+        return _gate(given, asked)
+    except AnotherGate as error:
+        print(f"framebench: broken: {error}", file=sys.stderr)
+        return decisions.FAULTY
+    except (ConfigError, RecordsError, MeasuringFailed) as error:
+        message = str(error)
+    except OSError as error:
+        message = f"{error.filename or given.results}: {error.strerror or error}"
+    except Exception as error:
+        log = given.results / ERRORS
+        message = f"{type(error).__name__}: {error} (an error of Framebench's own, see {log})"
+        _keep(log, traceback.format_exc())
+    print(f"framebench: broken: {message}", file=sys.stderr)
+    _keep(given.results / NOTE, words.broken_note(message, asked))
+    _keep(given.results / JUNIT, words.broken_junit(message))
+    return decisions.FAULTY
+
+
+def _keep(path: Path, text: str) -> None:
+    """As far as it can be: the exit status says it, too."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        print(f"framebench: cannot write: {path}: {error.strerror}", file=sys.stderr)
+
+
+def _gate(given: argparse.Namespace, asked: words.Asked) -> int:
+    known = catalog.load_catalog(PROJECT)
+    settings, suite = _settings(given.config, known)
+    base, candidate = sides.both(
+        given.base, given.candidate, suite.get("variants") or {}, settings.frameworks, known
+    )
+    asked = replace(asked, measured=not isinstance(base, Records))
+    plan = Measuring(suite, given.pairs, given.config, given.words, given.results)
+    found = _results(base, candidate, plan)
+    decided = decisions.decide(*found, given.fail_on)
+    status = decisions.status(decided)
+    frame = decisions.frame(decided, given.fail_on)
+    frames.write({decisions.TABLE: frame}, given.results / "tables")
+    note = words.note(decided, status, asked)
+    write_whole(given.results / JUNIT, words.junit(decided, asked))
+    write_whole(given.results / NOTE, note)
+    print(f"\n{note}\nnote:  {given.results / NOTE}\ntable: {given.results}/tables/gate.csv")
+    return status
+
+
+def _settings(given: Sequence[str], known: catalog.Catalog) -> tuple[Settings, dict[str, Any]]:
+    """The configuration as Snakemake will read it, and its suite as it is written. Raises
+    :class:`ConfigError` for what is wrong with either, before anything is measured."""
+    pairs = [word.partition("=") for word in given]
+    if wrong := [word for word, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
+        raise ConfigError(f"--config: found {wrong[0]!r}; allowed: KEY=VALUE")
+    own = {key: value for key, _, value in pairs}
+    for key, instead in (("results", "--results"), ("model", "--base and --candidate")):
+        if key in own:
+            raise ConfigError(f"--config: {key}: found {own[key]!r}; allowed: {instead}")
+    file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
+    config = {**read_mapping(file), **own}
+    settings = load_settings(config, known)
+    return settings, measuring.read_suite(str(config.get("suite", "quick")))[1]
+
+
+def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults, CaseResults]:
+    """The cases of both sides, measured where they are not."""
+    if isinstance(base, Records) and isinstance(candidate, Records):
+        return (
+            _grouped(base.source.path, base.source.variant),
+            _grouped(candidate.source.path, candidate.source.variant),
+        )
+    if isinstance(base, Variant) and isinstance(candidate, Variant):
+        plan.variants(base, candidate)
+        runs = measuring.runs_of(plan.folder)
+        return _grouped(runs, BASE), _grouped(runs, CANDIDATE)
+    assert isinstance(base, Model), "both are of one kind"
+    assert isinstance(candidate, Model), "both are of one kind"
+    plan.models(base, candidate)
+    name = Path(candidate.name).stem
+    found = [_grouped(measuring.runs_of(plan.folder / one)) for one in (BASE, CANDIDATE)]
+    return _called(found[0], name), _called(found[1], name)
+
+
+def _grouped(source: Path, variant: str = "") -> CaseResults:
+    record_set = record_sets.load(source)
+    certificates, problems = parity.load(certificates_of(source))
+    for problem in (*record_set.problems, *problems):
+        print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
+    runs = record_sets.of_arm(record_set, variant) if variant else record_set.runs
+    if not runs:
+        raise RecordsError(f"{source}: holds no record of a run")
+    return grouping.group(runs, proofs.Marks(certificates, catalog.load_catalog(PROJECT).models))
+
+
+def _called(cases: CaseResults, name: str) -> CaseResults:
+    """Cases of a model of the user's own, whose name has a digest of the file: of two versions of
+    one model it is what is compared."""
+    renamed = {key.at(model=name): result for key, result in cases.items()}
+    return {key: replace(result, key=key) for key, result in renamed.items()}
+
+
+def _count(text: str) -> int:
+    count = int(text) if text.isdigit() else 0
+    if not 1 <= count <= 1000:
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}; allowed: a whole number of at least 1 and at most 1000"
+        )
+    return count

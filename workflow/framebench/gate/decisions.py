@@ -1,0 +1,268 @@
+"""Whether a candidate may take the place of a base, case by case, and of all cases together.
+
+1. Cases are matched as in a comparison (:func:`compare.match`), and pairs found likewise. Where
+   there are fewer pairs than can show a single difference, each side is a set.
+2. ``regression``: the case is shown to be slower by more than the margin. The p-value of that is
+   adjusted for the number of cases, so that of all cases of a call a single one is called so by
+   chance in at most 2.5 % of calls (:func:`intervals.family_wise`).
+3. ``within the margin``: it is shown not to be; all of its 95 % interval lies above 1 - margin.
+4. ``broken``: the base has a figure, and the candidate has none, or computes something else than
+   the reference where the base does not.
+5. ``cannot tell``: none of these. So many more pairs as are named decide it, with a chance of 80 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ..comparison import compare, pairs
+from ..comparison.compare import Estimate, Matched
+from ..records.proofs import FAILED
+from ..statistics import intervals, margins, signed_rank
+from ..statistics.verdicts import CANNOT_TELL
+from ..tables import frames, measured
+from ..tables.columns import (
+    CASE_COLUMNS,
+    COUNT,
+    NUMBER,
+    P_VALUE,
+    TEXT,
+    THOUSANDTHS,
+    WHOLE,
+    Column,
+    Form,
+    interval,
+    shared,
+    why_no_ratio_interval,
+)
+from ..tables.results import CaseResult, CaseResults, marks_of
+from ..tables.table import Table
+
+REGRESSION, WITHIN, BROKEN = "regression", "within the margin", "broken"
+#: Of a case that one side alone has, or that has no figure in the base.
+NOT_COMPARED = "not compared"
+VERDICT = Form(
+    looks={
+        WITHIN: "ok",
+        REGRESSION: "failed",
+        BROKEN: "failed",
+        CANNOT_TELL: "unsupported",
+        NOT_COMPARED: "unsupported",
+    }
+)
+#: Exit statuses. 2 is that of a shell or of Snakemake for words that it does not understand.
+PASSED, REGRESSED, OPEN, FAULTY = 0, 1, 3, 4
+
+TABLE = Table(
+    name="gate",
+    title="Gate",
+    explanation="Candidate over base, or base over candidate for a metric of which less is better, "
+    "so that above 1 is better. A case is a regression where it is shown to be slower by more than "
+    "the margin, within the margin where it is shown not to be, and else it cannot be told.",
+    columns=(
+        *CASE_COLUMNS,
+        measured.PARAMETERS,
+        measured.METRIC,
+        Column("base_median", NUMBER, "median of the base, in `unit`"),
+        Column("candidate_median", NUMBER, "median of the candidate, in `unit`"),
+        *shared("unit"),
+        Column(
+            "ratio", NUMBER, "candidate over base, or base over candidate where less is better",
+            form=THOUSANDTHS, marked=True,
+        ),
+        *interval("ratio", "the ratio", form=THOUSANDTHS, why=why_no_ratio_interval("ratio")),
+        Column("limit", NUMBER, "1 - margin", form=THOUSANDTHS, hoisted=True),
+        Column(
+            "p_beyond", NUMBER, "one-sided p-value that it is slower by more than the margin, "
+            "adjusted for the number of cases (Holm)", form=P_VALUE,
+        ),
+        Column(
+            "p_within", NUMBER, "one-sided p-value that it is not, which needs no adjustment",
+            form=P_VALUE,
+        ),
+        Column(
+            "verdict", TEXT,
+            "`regression`, `within the margin`, `broken`, `cannot tell` or `not compared`",
+            form=VERDICT,
+        ),
+        Column("pairs", WHOLE, "pairs that were compared; 0 where each side was a set"),
+        Column("base_repeats", WHOLE, "ok repeats of the base"),
+        Column("candidate_repeats", WHOLE, "ok repeats of the candidate"),
+        Column(
+            "pairs_needed", COUNT, "of a case that cannot be told: pairs in all that decide it "
+            "with a chance of 80 %, if the ratio is what it seems to be",
+        ),
+        Column("order", TEXT, "in which both sides were measured", hoisted=True),
+        *shared("reason"),
+        Column("differences", TEXT, "what besides is not the same on both sides", note=True),
+        *shared("marks"),
+    ),
+    empty="Neither side has a case.",
+    sectioned=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Decision:
+    """About one case. ``claims``: None where nothing is compared, with ``beyond`` adjusted;
+    ``needed``: pairs, of a case that cannot be told, None where no number would do."""
+
+    matched: Matched
+    estimate: Estimate | None
+    claims: margins.Claims | None
+    verdict: str
+    reason: str
+    needed: int | None
+
+
+def decide(base: CaseResults, candidate: CaseResults, margin: float) -> list[Decision]:
+    """About every case of either side; ``margin``: a part."""
+    cases = list(compare.match(base, candidate))
+    compared = [one for one in cases if one.both and not _broken(one)]
+    count = len(compared)
+    estimates = {id(one): compare.estimate(*_sides(one), count) for one in compared}
+    claims = {id(one): _claims(one, estimates[id(one)], margin) for one in compared}
+    adjusted = intervals.family_wise([one.beyond for one in claims.values()])
+    claims = {
+        name: one._replace(beyond=p)
+        for (name, one), p in zip(claims.items(), adjusted, strict=True)
+    }
+    return [
+        _decision(one, estimates.get(id(one)), claims.get(id(one)), margin, count) for one in cases
+    ]
+
+
+def frame(decisions: Sequence[Decision], margin: float) -> pd.DataFrame:
+    """A row for each; nothing is rounded."""
+    return frames.frame(TABLE, [_row(one, margin) for one in decisions])
+
+
+def counted(decisions: Sequence[Decision]) -> Mapping[str, list[Decision]]:
+    """By verdict."""
+    names = (BROKEN, REGRESSION, CANNOT_TELL, WITHIN, NOT_COMPARED)
+    return {name: [one for one in decisions if one.verdict == name] for name in names}
+
+
+def status(decisions: Sequence[Decision]) -> int:
+    """The exit status: a regression that is shown before what is broken before what is open."""
+    found = counted(decisions)
+    if found[REGRESSION]:
+        return REGRESSED
+    if found[BROKEN]:
+        return FAULTY
+    return PASSED if found[WITHIN] and not found[CANNOT_TELL] else OPEN
+
+
+def _sides(matched: Matched) -> tuple[CaseResult, CaseResult]:
+    assert matched.both is not None, "asked for only where there are both"
+    return matched.both
+
+
+def _ordered(matched: Matched) -> tuple[CaseResult, CaseResult]:
+    """So that more of the second over the first is better."""
+    base, candidate = _sides(matched)
+    return (base, candidate) if base.better == "higher" else (candidate, base)
+
+
+def _broken(matched: Matched) -> str:
+    """What is wrong with the candidate where nothing is with the base; "" for nothing."""
+    base, candidate = matched.base, matched.candidate
+    if base is None or base.throughput is None:
+        return ""
+    if candidate is None:
+        return "the candidate has no run of it"
+    if candidate.throughput is None:
+        return f"the candidate is {candidate.status}: {candidate.reason}"
+    if FAILED in candidate.marks - base.marks:
+        return "the candidate computes something else than the reference: see the certificates"
+    return ""
+
+
+def _claims(matched: Matched, estimate: Estimate, margin: float) -> margins.Claims:
+    below, above = _ordered(matched)
+    if estimate.pairs:
+        ratios = pairs.ratios(below.ok, above.ok, below.key.metric)
+        return margins.of_pairs(ratios, margin)
+    return margins.of_sets(below.values, above.values, margin)
+
+
+def _decision(
+    matched: Matched,
+    estimate: Estimate | None,
+    claims: margins.Claims | None,
+    margin: float,
+    cases: int,
+) -> Decision:
+    if wrong := _broken(matched):
+        return Decision(matched, None, None, BROKEN, wrong, None)
+    if estimate is None or claims is None:
+        return Decision(matched, None, None, NOT_COMPARED, _why_not(matched), None)
+    if estimate.interval and claims.beyond <= margins.LEVEL:
+        return Decision(matched, estimate, claims, REGRESSION, "", None)
+    if estimate.interval and claims.within <= margins.LEVEL:
+        return Decision(matched, estimate, claims, WITHIN, "", None)
+    needed = _needed(matched, estimate, margin, cases)
+    if needed is None:
+        reason = f"more than {margins.MOST} pairs would be needed: the ratio is too near the limit"
+    else:
+        reason = f"about {needed} pairs would tell"
+    return Decision(matched, estimate, claims, CANNOT_TELL, reason, needed)
+
+
+def _needed(matched: Matched, estimate: Estimate, margin: float, cases: int) -> int | None:
+    """More than there are: as many have not told."""
+    below, above = _ordered(matched)
+    if estimate.pairs:
+        there = estimate.pairs
+        ratios = pairs.ratios(below.ok, above.ok, below.key.metric)
+        scatter = margins.scatter_of_pairs(ratios)
+    else:
+        there = min(len(below.values), len(above.values))
+        scatter = margins.scatter_of_sets(below.values, above.values)
+    fewest = signed_rank.pairs_needed(cases)
+    if there < 2:  # of which no scatter is known
+        return fewest
+    found = margins.needed(estimate.ratio, scatter, margin, cases)
+    return None if found is None else max(found, fewest, there + 1)
+
+
+def _why_not(matched: Matched) -> str:
+    for name, case in (("base", matched.base), ("candidate", matched.candidate)):
+        if case is None:
+            return f"not in the {name}"
+        if case.throughput is None:
+            return f"the {name} is {case.status}: {case.reason}"
+    return "a ratio needs figures above 0"
+
+
+def _row(decision: Decision, margin: float) -> list[Any]:
+    matched, estimate = decision.matched, decision.estimate
+    case = matched.base or matched.candidate
+    assert case is not None
+    claims = decision.claims
+    return [
+        *case.key.cells,
+        measured.parameters_text(case.case),
+        case.key.metric,
+        matched.base and matched.base.throughput,
+        matched.candidate and matched.candidate.throughput,
+        case.unit,
+        estimate and estimate.ratio,
+        *((estimate and estimate.interval) or (None, None)),
+        1 - margin,
+        claims and claims.beyond,
+        claims and claims.within,
+        decision.verdict,
+        estimate.pairs if estimate else 0,
+        len(matched.base.values) if matched.base else 0,
+        len(matched.candidate.values) if matched.candidate else 0,
+        decision.needed,
+        estimate.order if estimate else "",
+        decision.reason,
+        "; ".join(compare.differences(matched)),
+        marks_of(matched.base, matched.candidate),
+    ]

@@ -1,0 +1,136 @@
+"""Both sides of a gate measured in pairs, by Snakemake.
+
+Variants are one suite in which each repeat of a case is run in both, next to each other. Models are
+a suite each, because a changed file is another model: of every repeat, all cases of one side are
+run behind all of the other, which comes first being drawn. Either way the two runs of a pair are
+closer in time than two repeats, which is what :mod:`comparison.pairs` asks for.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .. import PROJECT
+from ..config.validation import ConfigError
+from ..files.whole_files import write_whole, write_whole_bytes
+from ..records.run import RecordsError
+from .sides import Model, Variant
+
+BASE, CANDIDATE = "base", "candidate"
+#: Says of which two sides the records of a folder are.
+STATE = "gate.json"
+
+
+class AnotherGate(ConfigError):
+    """The folder for the results has those of other sides, which stay as they are."""
+
+
+class MeasuringFailed(Exception):
+    """Snakemake has ended with an error of its own."""
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What is measured how. ``suite``: as its file has it; ``config``: words of ``--config``;
+    ``words``: further words for Snakemake; ``folder``: where all is written."""
+
+    suite: Mapping[str, Any]
+    pairs: int
+    config: Sequence[str]
+    words: Sequence[str]
+    folder: Path
+
+    def variants(self, base: Variant, candidate: Variant) -> None:
+        """Into ``folder``, whose runs have the variants BASE and CANDIDATE."""
+        sides = {BASE: dict(base.settings), CANDIDATE: dict(candidate.settings)}
+        digests = {BASE: base.digest, CANDIDATE: candidate.digest, "settings": sides}
+        self._claim({BASE: base.text, CANDIDATE: candidate.text}, digests)
+        file = self._write_suite("suite", {"variants": sides, "repeats": self.pairs})
+        self._snakemake(file, self.folder)
+
+    def models(self, base: Model, candidate: Model) -> None:
+        """Each into a folder of its own, BASE and CANDIDATE."""
+        sides = {BASE: base, CANDIDATE: candidate}
+        self._claim(
+            {name: one.text for name, one in sides.items()},
+            {name: one.digest for name, one in sides.items()},
+        )
+        models = {name: self.folder / f"{name}-model" / one.name for name, one in sides.items()}
+        for name, path in models.items():
+            write_whole_bytes(path, sides[name].content)
+        for number in range(1, self.pairs + 1):
+            file = self._write_suite(f"suite-{number}", {"variants": {}, "repeats": number})
+            for name in random.Random(number).sample([*sides], len(sides)):
+                self._snakemake(file, self.folder / name, models[name], ["--until", "benchmark"])
+        for name, path in models.items():  # certificates, tables and report
+            self._snakemake(file, self.folder / name, path)
+
+    def _claim(self, named: Mapping[str, str], decided_by: Mapping[str, Any]) -> None:
+        """Raises :class:`AnotherGate` where the folder has records of other sides."""
+        path = self.folder / STATE
+        own = {"sides": named, "of": decided_by, "suite": self.suite}
+        text = json.dumps(own, indent=1, sort_keys=True, default=str) + "\n"
+        if path.exists():
+            if path.read_text() != text:
+                raise AnotherGate(
+                    f"--results: found {self.folder}, which holds the runs of another gate "
+                    f"({path}); allowed: another folder, or that one once it is removed"
+                )
+        elif any((self.folder / name).exists() for name in ("runs", BASE, CANDIDATE)):
+            raise AnotherGate(
+                f"--results: found {self.folder}, which holds runs that no gate has made; allowed: "
+                "another folder"
+            )
+        write_whole(path, text)
+
+    def _write_suite(self, name: str, changes: Mapping[str, Any]) -> Path:
+        path = self.folder / "suites" / f"{name}.yaml"
+        write_whole(path, yaml.safe_dump({**self.suite, **changes}, sort_keys=False))
+        return path
+
+    def _snakemake(
+        self, suite: Path, results: Path, model: Path | None = None, until: Sequence[str] = ()
+    ) -> None:
+        """Raises :class:`MeasuringFailed`."""
+        profile = [] if "--workflow-profile" in self.words else [
+            "--workflow-profile", str(PROJECT / "profiles" / "default"),
+        ]  # fmt: skip
+        given = [f"suite={suite}", f"results={results}"]
+        given += [f"model={model}"] if model else []
+        command = [
+            *(sys.executable, "-m", "snakemake", "--cores", "all"),
+            *("--snakefile", str(PROJECT / "workflow" / "Snakefile")),
+            *(*profile, *until, *self.words),
+            *("--config", *self.config, *given),
+        ]
+        ended = subprocess.run(command, check=False).returncode
+        if ended:
+            raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
+
+
+def read_suite(name: str) -> tuple[Path, dict[str, Any]]:
+    """The file of a suite and what stands in it; not yet checked. Raises :class:`ConfigError`."""
+    from ..config.yaml_files import read_mapping
+
+    path = Path(name) if name.endswith((".yaml", ".yml")) else None
+    path = path or PROJECT / "config" / "suites" / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(one.stem for one in path.parent.glob("*.yaml")))
+        raise ConfigError(f"suite: found {name!r}; allowed: {known}, or the path of a YAML file")
+    return path, read_mapping(path)
+
+
+def runs_of(folder: Path) -> Path:
+    """Where the records of a results folder lie. Raises RecordsError where there are none."""
+    if not (folder / "runs").is_dir():
+        raise RecordsError(f"{folder}: holds no record of a run")
+    return folder / "runs"

@@ -1,0 +1,155 @@
+"""What the two sides of a gate may be, read from what was typed."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..config import values
+from ..config.catalog import Catalog
+from ..config.validation import ConfigError, NotAllowed, did_you_mean
+from ..config.values import Source
+from ..environments.venvs import read_environment_file
+
+#: A variant that differs in nothing.
+USUAL = "usual"
+ALLOWED = (
+    "usual, a variant of the suite, an environment file (.yaml), a model of your own (FILE.py or "
+    "REVISION:FILE.py), or a folder of records or a CSV of runs (FOLDER@VARIANT of one variant)"
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A side within one suite. ``settings``: of a variant of a suite; ``digest``: of the content
+    of a file, "" without one."""
+
+    text: str
+    settings: Mapping[str, Any]
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the user's own. ``content``: of its file; ``name``: the file's."""
+
+    text: str
+    name: str
+    content: bytes
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True)
+class Records:
+    """A set that is measured already."""
+
+    text: str
+    source: Source
+
+
+Side = Variant | Model | Records
+
+
+def both(
+    base: str,
+    candidate: str,
+    variants: Mapping[str, Any],
+    frameworks: Collection[str],
+    catalog: Catalog,
+) -> tuple[Side, Side]:
+    """Both sides, of one kind. ``variants``: of the suite, as they are written; ``frameworks``:
+    that are asked for. Raises :class:`ConfigError` for what is no side, and for two that cannot be
+    measured side by side."""
+    sides = [
+        _side(key, text, variants, frameworks, catalog)
+        for key, text in (("--base", base), ("--candidate", candidate))
+    ]
+    kinds = [type(one) for one in sides]
+    if kinds[0] is not kinds[1]:
+        raise ConfigError(
+            f"--base {base}, --candidate {candidate}: found {_WORDS[kinds[0]]} and "
+            f"{_WORDS[kinds[1]]}; allowed: two of one kind"
+        )
+    return sides[0], sides[1]
+
+
+_WORDS: Mapping[type, str] = {
+    Variant: "a variant or an environment file",
+    Model: "a model of your own",
+    Records: "records",
+}
+
+
+def _side(
+    key: str,
+    text: str,
+    variants: Mapping[str, Any],
+    frameworks: Collection[str],
+    catalog: Catalog,
+) -> Side:
+    if text in variants:
+        return Variant(text, variants[text] or {})
+    if text == USUAL:
+        return Variant(text, {})
+    if text.endswith(".py"):
+        return _model(key, text)
+    if text.endswith((".yaml", ".yml")):
+        return _environment(key, text, frameworks, catalog)
+    try:
+        source = values.side(text)
+    except NotAllowed:
+        hint = did_you_mean(text, [*variants, USUAL])
+        raise ConfigError(f"{key}: found {text!r}{hint}; allowed: {ALLOWED}") from None
+    return Records(text, source)
+
+
+def _model(key: str, text: str) -> Model:
+    """Of the working tree, or of a commit as ``git show`` takes it."""
+    path = Path(text)
+    _, separator, name = text.partition(":")
+    if separator and not path.exists():
+        shown = subprocess.run(
+            ["git", "show", "--end-of-options", text], capture_output=True, check=False
+        )
+        if shown.returncode:
+            said = " ".join(shown.stderr.decode(errors="replace").split())
+            raise ConfigError(
+                f"{key}: found {text!r}, and git says: {said}; allowed: REVISION:FILE.py, the file "
+                f"from the root of the repository or with ./ from here, of a commit that is there"
+            )
+        return Model(text, Path(name).name, shown.stdout)
+    try:
+        return Model(text, path.name, path.read_bytes())
+    except OSError as error:
+        raise ConfigError(
+            f"{key}: found {text!r}, {error.strerror or error}; allowed: a file that can be read"
+        ) from None
+
+
+def _environment(key: str, text: str, frameworks: Collection[str], catalog: Catalog) -> Variant:
+    path = Path(text)
+    if not path.is_file():
+        raise ConfigError(f"{key}: found {text!r}, which is no file; allowed: {ALLOWED}")
+    file = read_environment_file(path, hashed=False)
+    pinned = []
+    for name in frameworks:
+        try:
+            file.pin(catalog.frameworks[name]["package"])
+        except ConfigError:
+            continue
+        pinned.append(name)
+    if len(pinned) != 1:
+        found = " and ".join(pinned) or f"none of {', '.join(frameworks)}"
+        raise ConfigError(
+            f"{key}: found {text!r}, which pins {found}; allowed: a file that pins one framework "
+            "of those that are asked for (--config frameworks=NAME)"
+        )
+    settings = {"environments": {pinned[0]: str(path)}}
+    return Variant(text, settings, hashlib.sha256(path.read_bytes()).hexdigest())

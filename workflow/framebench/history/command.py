@@ -1,0 +1,29 @@
+"""``framebench history``: result sets in their order, each case as a series, and what changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..tables import frames
+from . import index, page, sources, trends
+from .trends import CHANGES, POINTS
+
+
+def make(sets: Sequence[Path], by: str, results: Path) -> None:
+    """Write ``tables/history.*``, ``tables/changes.*`` and ``history.html`` below ``results``, and
+    print the changes. Raises RecordsError where no set can be read."""
+    found = sources.find(sets)
+    measured, unread = index.load(found, results / index.FILE)
+    every, unplaced = trends.series_of(measured, by)
+    problems = [*unread, *unplaced]
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    points, changes = trends.points_frame(every), trends.changes_frame(every)
+    frames.write({POINTS: points, CHANGES: changes}, results / "tables")
+    path = results / "history.html"
+    page.write(path, every, points, changes, by, problems)
+    print(f"{len(found)} sets, by {by}")
+    print(trends.summary_text(every, changes))
+    print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")

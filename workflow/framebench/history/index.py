@@ -1,0 +1,193 @@
+"""What was read from result sets before, in SQLite, so that a hundred thousand records answer in
+seconds.
+
+It is a shortcut and no more. Of a set it knows what was read, as long as the files of the set are
+the very same; whatever is wrong with it makes it empty, and it may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..cases.conditions import Case, Conditions, Key
+from ..files.problem import Problem
+from ..records.run import RecordsError
+from . import sources
+from .sources import Point, Source
+
+#: Of a results folder.
+FILE = ".history.sqlite"
+#: Seconds that another call's writing is waited for.
+_PATIENCE = 60
+_PACKAGE = Path(__file__).parents[1]
+#: What a point is made by; an index of any other code is none.
+_CODE = ("cases", "comparison", "files", "history", "machine", "records", "statistics", "tables")
+_TABLES = """
+CREATE TABLE IF NOT EXISTS version (code TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS sets (
+    id INTEGER PRIMARY KEY, path TEXT UNIQUE NOT NULL, state TEXT NOT NULL, problems TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, text TEXT UNIQUE NOT NULL);
+CREATE TABLE IF NOT EXISTS points (
+    of_set INTEGER NOT NULL, key INTEGER NOT NULL, better TEXT NOT NULL, version TEXT NOT NULL,
+    code TEXT NOT NULL, started REAL, status TEXT NOT NULL, reason TEXT NOT NULL,
+    repeats INTEGER NOT NULL, median REAL, low REAL, high REAL, marks TEXT NOT NULL,
+    facts INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS points_of_set ON points (of_set);
+"""
+
+
+#: Of a point, in the order of its fields but for numbers in the place of what many share.
+_COLUMNS = (
+    "key, facts, low, high, better, version, code, started, status, reason, repeats, median, marks"
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A point and the set that it is of."""
+
+    source: Source
+    point: Point
+
+
+def load(found: Sequence[Source], file: Path) -> tuple[list[Measured], list[Problem]]:
+    """What the sets say, and what of them could not be read. ``file``: where the index is kept; in
+    a folder that cannot be written to there is none. Raises RecordsError where no set can be
+    read."""
+    try:
+        with closing(_connected(file)) as kept:
+            return _load(kept, found)
+    except sqlite3.DatabaseError:
+        file.unlink(missing_ok=True)  # no index, or a broken one: made anew
+    with closing(_connected(file)) as kept:
+        return _load(kept, found)
+
+
+def _load(
+    kept: sqlite3.Connection, found: Sequence[Source]
+) -> tuple[list[Measured], list[Problem]]:
+    told = kept.execute("SELECT path, id, state FROM sets").fetchall()
+    known = {path: (number, state) for path, number, state in told}
+    failures: dict[str, Problem] = {}
+    for source in found:
+        number, before = known.get(_name(source), (None, ""))
+        if before != source.state:
+            try:
+                _read(kept, source, number)
+            except (RecordsError, OSError) as error:
+                failures[source.name] = Problem(source.name, str(error))
+    good = [source for source in found if source.name not in failures]
+    if not good:
+        raise RecordsError(next(iter(failures.values())).message)
+    measured, problems = _points(kept, good)
+    return measured, [*failures.values(), *problems]
+
+
+def _read(kept: sqlite3.Connection, source: Source, before: int | None) -> None:
+    """A set into the index, in the place of what was known ``before``."""
+    points, problems = sources.read(source.path)
+    with kept:
+        if before is not None:
+            kept.execute("DELETE FROM points WHERE of_set = ?", (before,))
+            kept.execute("DELETE FROM sets WHERE id = ?", (before,))
+        told = json.dumps([(one.origin, one.message) for one in problems])
+        number = kept.execute(
+            "INSERT INTO sets (path, state, problems) VALUES (?, ?, ?)",
+            (_name(source), source.state, told),
+        ).lastrowid
+        rows = [
+            (
+                number, _text(kept, _key_text(one.key)), one.better, one.version, one.commit,
+                one.started, one.status, one.reason, one.repeats, one.median,
+                *(one.interval or (None, None)), one.marks,
+                _text(kept, json.dumps(one.facts, sort_keys=True)),
+            )
+            for one in points
+        ]  # fmt: skip
+        kept.executemany(f"INSERT INTO points VALUES ({', '.join('?' * 14)})", rows)
+
+
+def _points(
+    kept: sqlite3.Connection, found: Iterable[Source]
+) -> tuple[list[Measured], list[Problem]]:
+    texts = dict(kept.execute("SELECT id, text FROM texts"))
+    by_name = {_name(source): source for source in found}
+    keys: dict[int, Key] = {}
+    facts: dict[int, Any] = {}
+    measured, problems = [], []
+    for number, path, told in kept.execute("SELECT id, path, problems FROM sets").fetchall():
+        source = by_name.get(path)
+        if source is None:
+            continue
+        problems += [Problem(f"{source.name}: {one}", why) for one, why in json.loads(told)]
+        for row in kept.execute(f"SELECT {_COLUMNS} FROM points WHERE of_set = ?", (number,)):
+            key, fact, low, high, *others = row
+            if key not in keys:
+                keys[key] = _key_of(texts[key])
+            if fact not in facts:
+                facts[fact] = json.loads(texts[fact])
+            interval = None if low is None else (low, high)
+            point = Point(keys[key], interval, facts[fact], *others)
+            measured.append(Measured(source, point))
+    return measured, problems
+
+
+def _name(source: Source) -> str:
+    return str(source.path.absolute())
+
+
+def _text(kept: sqlite3.Connection, text: str) -> int:
+    """The number of a text that many points share."""
+    kept.execute("INSERT OR IGNORE INTO texts (text) VALUES (?)", (text,))
+    (number,) = kept.execute("SELECT id FROM texts WHERE text = ?", (text,)).fetchone()
+    return int(number)
+
+
+def _key_text(key: Key) -> str:
+    return json.dumps([asdict(key.case), asdict(key.conditions), key.unit, key.metric])
+
+
+def _key_of(text: str) -> Key:
+    case, conditions, unit, metric = json.loads(text)
+    case["parameters"] = tuple((name, value) for name, value in case["parameters"])
+    return Key(Case(**case), Conditions(**conditions), unit, metric)
+
+
+def _connected(file: Path) -> sqlite3.Connection:
+    """The index; in memory where it cannot be kept, or another call has it for too long."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return _with_tables(sqlite3.connect(file, timeout=_PATIENCE))
+    except (OSError, sqlite3.OperationalError):
+        return _with_tables(sqlite3.connect(":memory:"))
+
+
+def _with_tables(kept: sqlite3.Connection) -> sqlite3.Connection:
+    """Empty where it was made by other code."""
+    with kept:
+        kept.executescript(_TABLES)
+        (code,) = kept.execute("SELECT max(code) FROM version").fetchone()
+        if code != _code():
+            for table in ("version", "sets", "texts", "points"):
+                kept.execute(f"DELETE FROM {table}")
+            kept.execute("INSERT INTO version VALUES (?)", (_code(),))
+    return kept
+
+
+def _code() -> str:
+    """A digest of all that decides what a point is."""
+    digest = hashlib.sha256(sys.version.encode())
+    for name in _CODE:
+        for file in sorted((_PACKAGE / name).glob("*.py")):
+            digest.update(f"{name}/{file.name}\0".encode() + file.read_bytes())
+    return digest.hexdigest()

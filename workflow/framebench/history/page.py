@@ -1,0 +1,115 @@
+"""The page of a history: what has changed, each series as a plot, and the tables."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ..cases.conditions import MODES
+from ..cases.names import topology_of
+from ..files.problem import Problem
+from ..files.whole_files import write_whole
+from ..report import html_report, html_tables, trend_lines
+from ..report.plots import Look, Plot
+from ..report.selection import left_out
+from ..report.trend_lines import Level, Trend
+from ..statistics.change_points import DRIFT
+from ..tables import condition_words, measured
+from ..tables.words import words_of
+from .trends import CHANGES, POINTS, Series
+
+#: A page stays readable whatever the number of series: those that changed come first.
+MAX_PLOTS = 24
+MAX_PROBLEMS = 50
+
+
+def write(
+    path: Path,
+    every: Sequence[Series],
+    points: pd.DataFrame,
+    changes: pd.DataFrame,
+    by: str,
+    problems: Sequence[Problem],
+) -> None:
+    """Whole or not at all. Raises OSError where it cannot be written."""
+    html = html_report.template("history.html.j2").render(
+        **html_report.page_parts(),
+        by=by,
+        sets=len({one.source.path for series in every for one in series.measured}),
+        series=len(every),
+        changes=len(changes),
+        plots=[(plot, ()) for plot in plots(every)],
+        tables=[html_tables.of_frame(CHANGES, changes), html_tables.of_frame(POINTS, points)],
+        marks=words_of([points]),
+        problems=problems[:MAX_PROBLEMS],
+        problems_left_out=max(0, len(problems) - MAX_PROBLEMS),
+    )
+    write_whole(path, html)
+
+
+def plots(every: Sequence[Series]) -> list[Plot]:
+    """One for each series with two figures, those that changed first."""
+    drawn = [one for one in every if len(one.places) > 1]
+    look = Look(sorted({one.key.case.framework for one in drawn} - {""}))
+    chosen = sorted(drawn, key=lambda one: not one.changes)[:MAX_PLOTS]
+    apart = condition_words.telling([one.key.row for one in drawn])
+    return [
+        Plot(
+            title=", ".join(filter(None, (_name(one), apart(one.key.row)))),
+            svg=trend_lines.draw(trend(one), look),
+            description=f"{_name(one)} over {len(one.places)} sets, with "
+            f"{len(one.changes)} changes. The numbers stand in the table below.",
+            caption="A dot is the median of a set, the bar its 95 % interval. "
+            + "The broken line is where a new level begins, grey is the level. " * bool(one.changes)
+            + left_out(len(chosen), len(drawn), "series with two figures"),
+        )
+        for one in chosen
+    ]
+
+
+def trend(series: Series) -> Trend:
+    """As it is drawn."""
+    points = [one.point for one in series.measured]
+    return Trend(
+        framework=series.key.case.framework,
+        unit=f"{series.key.metric}, {series.key.unit}",
+        labels=series.labels,
+        values=[point.median for point in points],
+        intervals=[point.interval for point in points],
+        levels=_levels(series),
+    )
+
+
+def _levels(series: Series) -> list[Level]:
+    """Between the changes; none where there are none."""
+    if not series.changes:
+        return []
+    values, places = series.values, series.places
+    drifts = {one.start: one for one in series.changes if one.kind == DRIFT}
+    steps = [one for one in series.changes if one.kind != DRIFT]
+    edges = sorted({0, len(values), *(one.at for one in steps)})
+    changed = {one.at for one in steps}
+    levels = []
+    for start, end in itertools.pairwise(edges):
+        some = np.array(values[start:end])
+        first = last = float(np.median(some))
+        if start in drifts:
+            slope, level = np.polyfit(np.arange(len(some)), np.log(some), 1)
+            first, last = np.exp([level, level + slope * (len(some) - 1)]).tolist()
+        ends = places[start], places[end - 1]
+        levels.append(Level(*ends, first, last, start in changed))
+    return levels
+
+
+def _name(series: Series) -> str:
+    case = series.key.case
+    if case.mode not in MODES:
+        parts = (case.mode, series.key.metric, case.framework, topology_of(case))
+        return ", ".join(filter(None, (*parts, measured.parameters_text(case))))
+    compiler = "" if case.compiler == "none" else case.compiler
+    words = (case.framework, compiler, case.model, case.mode, case.precision, topology_of(case))
+    return ", ".join(filter(None, (*words, f"batch {case.batch_per_device}")))

@@ -1,0 +1,199 @@
+"""Result sets by the path that was given: which there are, whether one has changed since it was
+read, and what it says of each case."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+import tempfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .. import PROJECT
+from ..cases.conditions import Key
+from ..comparison import circumstances
+from ..config import catalog
+from ..files import json_files
+from ..files.problem import Problem
+from ..records import parity, proofs, record_sets
+from ..records.run import RecordsError
+from ..tables import grouping
+from ..tables.results import CaseResult, marks_of
+
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz")
+#: Of a results folder: what is a part of a set besides its records.
+_BESIDE = ("parity",)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A set. ``path``: a folder of results or of records, a CSV of runs or an archive of a folder;
+    ``name``: its own, without the folder that all of a call have in common; ``state``: of its
+    files, by which it is known again."""
+
+    path: Path
+    name: str
+    state: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a set says of a case. ``key``: without the version and what only tells runs apart
+    within their set; ``started``: of the first run, in seconds of the epoch; ``facts``: what it was
+    measured under."""
+
+    key: Key
+    interval: tuple[float, float] | None
+    facts: Mapping[str, Any]
+    better: str
+    version: str
+    commit: str
+    started: float | None
+    status: str
+    reason: str
+    repeats: int
+    median: float | None
+    marks: str
+
+
+def find(paths: Sequence[Path]) -> list[Source]:
+    """The sets at these paths, each once; of a folder that is none itself those that lie in it.
+    Raises RecordsError where there is none."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        inner = [path] if is_set(path) else sorted(one for one in path.iterdir() if is_set(one))
+        if not inner:
+            raise RecordsError(
+                f"sets: {path} holds no results; allowed: folders of results or of records, CSVs "
+                f"of runs, archives of folders ({', '.join(ARCHIVES)}), or a folder of these"
+            )
+        found.update(dict.fromkeys(inner))
+    common = os.path.commonpath([one.absolute().parent for one in found])
+    return [Source(one, os.path.relpath(one.absolute(), common), state(one)) for one in found]
+
+
+def is_set(path: Path) -> bool:
+    """Whether a path is a set itself."""
+    if path.is_file():
+        return path.suffix == ".csv" or path.name.endswith(ARCHIVES)
+    if path.name.startswith(".") or not path.is_dir():
+        return False
+    here = [entry.name for entry in os.scandir(path)]
+    records = any(name.endswith(".json") or name == record_sets.CSV_NAME for name in here)
+    return "runs" in here or records or _holds_records(path)
+
+
+def _holds_records(path: Path) -> bool:
+    """Whether there are records in folders of folders, as in the folder ``runs`` of results."""
+    return any(path.glob("*/*/*/r[0-9]*.json")) and not any(path.glob("*/runs"))
+
+
+def state(path: Path) -> str:
+    """Of all files of a set: names, sizes and times, and of each its inode."""
+    digest = hashlib.sha256()
+    for file in _files(path):
+        try:
+            found = os.stat(file)
+        except OSError:
+            continue
+        facts = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        digest.update(f"{file}\0{facts}\n".encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        return
+    records = path / "runs" if (path / "runs").is_dir() else path
+    for folder in (records, *(records.parent / name for name in _BESIDE)):
+        yield from json_files.below(folder)[0]
+    yield records / record_sets.CSV_NAME
+
+
+def read(path: Path) -> tuple[list[Point], list[Problem]]:
+    """What a set says, and what of it could not be read. Raises RecordsError where that is
+    nothing."""
+    with _unpacked(path) as folder:
+        records = folder / "runs" if (folder / "runs").is_dir() else folder
+        found = record_sets.load(records)
+        certificates, problems = parity.load(records.parent / "parity")
+        cases = grouping.group(found.runs, proofs.Marks(certificates, _models()))
+        points, ambiguous = _points(cases)
+        return points, [*found.problems, *problems, *ambiguous]
+
+
+@cache
+def _models() -> Mapping[str, Mapping[str, Any]]:
+    """Facts of the project's models; asked for once, for any number of sets."""
+    return catalog.load_catalog(PROJECT).models
+
+
+def _points(cases: Mapping[Key, CaseResult]) -> tuple[list[Point], list[Problem]]:
+    grouped: dict[Key, list[CaseResult]] = defaultdict(list)
+    for key, result in cases.items():
+        plain = key._replace(conditions=key.conditions.unlabelled).at(framework_version="")
+        grouped[plain].append(result)
+    points, problems = [], []
+    for key, some in grouped.items():
+        if len(some) > 1:
+            case = key.case
+            name = " ".join(filter(None, (case.framework, case.model, case.mode)))
+            problems.append(
+                Problem(
+                    name, f"{len(some)} versions, machines or environments in one set: left out"
+                )
+            )
+            continue
+        points.append(_point(key, some[0]))
+    return points, problems
+
+
+def _point(key: Key, result: CaseResult) -> Point:
+    runs = result.ok or result.runs
+    return Point(
+        key=key,
+        better=result.better,
+        version=result.case.framework_version,
+        commit=next((run.commit for run in runs if run.commit), ""),
+        started=min((run.started for run in runs if run.started is not None), default=None),
+        status=result.status,
+        reason=result.reason,
+        repeats=len(result.values),
+        median=result.throughput,
+        interval=result.interval,
+        marks=marks_of(result),
+        facts=circumstances.of(runs),
+    )
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """The folder of a set, or the CSV; of an archive what it holds, while it is looked at."""
+    if path.is_dir() or path.suffix == ".csv":
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="framebench-") as kept:
+        try:
+            _unpack(path, Path(kept))
+        except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+            raise RecordsError(f"sets: {path}: is no archive that can be read: {error}") from error
+        folders = [Path(kept), *sorted(one for one in Path(kept).rglob("*") if one.is_dir())]
+        yield next((one for one in folders if (one / "runs").is_dir()), Path(kept))
+
+
+def _unpack(path: Path, folder: Path) -> None:
+    """Nothing of it lands outside the ``folder``."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+        return
+    with tarfile.open(path) as archive:
+        archive.extractall(folder, filter="data")

@@ -1,0 +1,262 @@
+"""Whether a series of figures has changed, and whether at once or little by little.
+
+The noise from one point to the next hangs together (first order, normal); by how much is estimated
+from what the best step and a straight line leave.
+
+1. Of every place at which a level may begin, the t-statistic of a step there by generalised least
+   squares; the largest counts (Lund et al.; Robbins et al., who show that a test which takes such
+   noise as independent calls changes that there are none). Its distribution without a change is
+   simulated, for every correlation that the series may have: the least favourable counts.
+2. Where that shows a change, the same with a straight line beside the step (Gallagher et al.): a
+   line that rises as it likes changes nothing about this statistic, so that a slow drift is no more
+   often called a jump than the level.
+3. Where that shows none, there are two jumps if three levels alone are nearer to the points than a
+   line alone, by an information criterion (Yao); else it is a drift if a line is nearer than two
+   levels; else a jump or a drift: the points do not tell.
+4. Both sides of a jump are looked at again (binary segmentation, Scott & Knott).
+
+Sources:
+- Lund, Wang, Lu, Reeves, Gallagher & Feng, "Changepoint Detection in Periodic and Autocorrelated
+  Time Series", *Journal of Climate* 20, 2007.
+- Robbins, Gallagher, Lund & Aue, "Mean Shift Testing in Correlated Data", *Journal of Time Series
+  Analysis* 32, 2011.
+- Gallagher, Lund & Robbins, "Changepoint Detection in Climate Time Series with Long-Term Trends",
+  *Journal of Climate* 26, 2013.
+- Yao, "Estimating the Number of Change-Points via Schwarz' Criterion", *Statistics & Probability
+  Letters* 6, 1988.
+- Prais & Winsten, "Trend Estimators and Serial Correlation", Cowles Commission paper 383, 1954.
+- Scott & Knott, "A Cluster Analysis Method for Grouping Means in the Analysis of Variance",
+  *Biometrics* 30, 1974.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Of a series without a change, this part is said to have one.
+LEVEL = 0.05
+#: Points that a series must have, and that must lie on either side of a change.
+FEWEST, BESIDE = 10, 3
+JUMP, DRIFT, EITHER = "jump", "drift", "jump or drift"
+#: What three levels must gain over a line, in logarithms of the number of points: 3 by Schwarz's
+#: criterion, for as many more numbers; more, so that a drift is seldom called jumps.
+PRICE = 5
+#: Draws of a simulation, at least.
+DRAWS = 4000
+_CORRELATIONS = tuple(step / 10 for step in range(10))
+_CHUNK = 4000
+
+Series = NDArray[np.float64]
+
+
+class Change(NamedTuple):
+    """``at``: the first point of the new level, of a drift that of the series; ``end``: behind the
+    last one that is looked at. ``p_value`` is that a series without a change looks so."""
+
+    kind: str
+    start: int
+    at: int
+    end: int
+    p_value: float
+
+
+class _Scan(NamedTuple):
+    """Of each of several series: the largest squared t-statistic, where, and the correlation."""
+
+    largest: Series
+    at: NDArray[np.intp]
+    correlation: Series
+
+
+def changes(values: Sequence[float], series: int = 1) -> list[Change]:
+    """Those in the logarithms of ``values``, which are positive, in their order; ``series``: of so
+    many that are looked at, in 1 - LEVEL of cases none that has no change is said to have one."""
+    logarithms = np.log(np.asarray(values, dtype=float))
+    return _within(logarithms, 0, len(values), LEVEL / series)
+
+
+def _within(values: Series, start: int, end: int, level: float) -> list[Change]:
+    part = values[start:end]
+    if len(part) < FEWEST or np.ptp(part) < 1e-9:
+        return []
+    draws = max(DRAWS, math.ceil(5 / level))
+    stepped = _scan(part[np.newaxis], line=False)
+    p_value = _p_value(stepped, len(part), False, draws)
+    if p_value > level:
+        return []
+    beside = _scan(part[np.newaxis], line=True)
+    if _p_value(beside, len(part), True, DRAWS) <= LEVEL:
+        at = start + int(beside.at[0])
+        before, after = _within(values, start, at, level), _within(values, at, end, level)
+        return [*before, Change(JUMP, start, at, end, p_value), *after]
+    line = _left_by_line(part)
+    if stairs := _stairs(part, line):
+        first, second = (start + at for at in stairs)
+        before, after = _within(values, start, first, level), _within(values, second, end, level)
+        both = [
+            Change(JUMP, start, first, second, p_value),
+            Change(JUMP, first, second, end, p_value),
+        ]
+        return [*before, *both, *after]
+    if line < _left_by_step(part, int(stepped.at[0])):
+        return [Change(DRIFT, start, start, end, p_value)]
+    return [Change(EITHER, start, start + int(stepped.at[0]), end, p_value)]
+
+
+def _left_by_line(values: Series) -> float:
+    """Sum of squares."""
+    time = np.arange(len(values))
+    return float(np.sum((values - np.polyval(np.polyfit(time, values, 1), time)) ** 2))
+
+
+def _stairs(values: Series, line: float) -> tuple[int, int] | None:
+    """The two places of the best three levels, where these are so much nearer to the points than a
+    line, which leaves ``line``, as PRICE says; None where they are not. Points that hang together
+    count as the fewer that they are worth."""
+    points = len(values)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    squares = np.concatenate([[0.0], np.cumsum(values**2)])
+
+    def left(first: int, behind: int) -> float:
+        own = float(sums[behind] - sums[first])
+        return float(squares[behind] - squares[first]) - own**2 / (behind - first)
+
+    found = [
+        (left(0, first) + left(first, second) + left(second, points), first, second)
+        for first in range(BESIDE, points - 2 * BESIDE + 1)
+        for second in range(first + BESIDE, points - BESIDE + 1)
+    ]
+    least, first, second = min(found)
+    levels = np.split(values, [first, second])
+    rest = np.concatenate([level - level.mean() for level in levels])
+    correlation = float(_corrected(rest[np.newaxis], len(levels))[0])
+    worth = points * (1 - correlation) / (1 + correlation)
+    gained = worth * math.log(line / max(least, 1e-300))
+    return (first, second) if gained > PRICE * math.log(points) else None
+
+
+def _left_by_step(values: Series, at: int) -> float:
+    """The same of two levels."""
+    return float(sum(np.sum((side - side.mean()) ** 2) for side in (values[:at], values[at:])))
+
+
+def _p_value(found: _Scan, points: int, line: bool, draws: int) -> float:
+    """The largest over all correlations that such a series may have: up to two standard errors
+    above its own."""
+    own = float(found.correlation[0])
+    most = own + 2 * math.sqrt((1 - own**2) / points)
+    possible = [one for one in _CORRELATIONS if one <= most + 0.05]
+    return max(_tail(points, line, one, draws, float(found.largest[0])) for one in possible)
+
+
+def _tail(points: int, line: bool, correlation: float, draws: int, value: float) -> float:
+    drawn = _without_change(points, line, correlation, draws)
+    above = len(drawn) - int(np.searchsorted(drawn, value))
+    return (above + 1) / (len(drawn) + 1)
+
+
+@lru_cache(maxsize=256)
+def _without_change(points: int, line: bool, correlation: float, draws: int) -> Series:
+    """The statistic of so many simulated series without a change, sorted. Level, slope and size of
+    the noise do not matter: the statistic is the same whatever they are."""
+    random = np.random.default_rng(points)
+    found = [
+        _scan(noise(random, min(_CHUNK, draws - first), points, correlation), line).largest
+        for first in range(0, draws, _CHUNK)
+    ]
+    return np.sort(np.concatenate(found))
+
+
+def noise(random: np.random.Generator, series: int, points: int, correlation: float) -> Series:
+    """Normal, of first order, with a standard deviation of 1, shape (series, points)."""
+    drawn = random.normal(0.0, 1.0, (series, points))
+    for point in range(1, points):
+        own = math.sqrt(1 - correlation**2) * drawn[:, point]
+        drawn[:, point] = correlation * drawn[:, point - 1] + own
+    return drawn
+
+
+def _scan(values: Series, line: bool) -> _Scan:
+    """Of each row of ``values``; ``line``: whether a straight line stands beside the step."""
+    at = np.argmax(_squares(values, True, np.zeros(len(values))), axis=1)
+    correlation = _correlation(values, at)
+    squares = _squares(values, line, correlation)
+    at = np.argmax(squares, axis=1)
+    return _Scan(squares[np.arange(len(values)), at], at, correlation)
+
+
+def _squares(values: Series, line: bool, correlation: Series) -> Series:
+    """The squared t-statistic of a step at each point, of each row with its ``correlation``; 0
+    where too few points lie beside it."""
+    points = values.shape[1]
+    fitted = _fitted(points, line, correlation)
+    left = _without(_unrelated(values, correlation), fitted)
+    jump = 1 - correlation[:, np.newaxis]  # of a step, behind its first point
+
+    def with_step(column: Series) -> Series:
+        """Of each step, the product with a column."""
+        behind = np.cumsum(column[:, ::-1], axis=1)[:, ::-1] - column
+        return column + jump * behind
+
+    length = 1 + jump**2 * np.arange(points - 1, -1, -1)
+    length = length - sum(with_step(column) ** 2 for column in fitted)
+    length[:, 0] = 1.0  # a step at the first point is none
+    explained = with_step(left) ** 2 / np.maximum(length, 1e-12)
+    explained[:, :BESIDE] = explained[:, points - BESIDE + 1 :] = 0.0
+    rest = np.sum(left**2, axis=1)[:, np.newaxis] - explained
+    squares: Series = explained * (points - len(fitted) - 1) / np.maximum(rest, 1e-300)
+    return squares
+
+
+def _correlation(values: Series, at: NDArray[np.intp]) -> Series:
+    """Of what a line and a step ``at`` leave of each row: a drift, or a jump, that was left in it
+    would be taken for noise that hangs together."""
+    points = values.shape[1]
+    fitted = _fitted(points, True, np.zeros(len(values)))
+    left = _without(values, fitted)
+    step = _without((np.arange(points) >= at[:, np.newaxis]).astype(float), fitted)
+    size = np.sum(left * step, axis=1) / np.maximum(np.sum(step**2, axis=1), 1e-12)
+    return _corrected(left - size[:, np.newaxis] * step, len(fitted) + 1)
+
+
+def _corrected(left: Series, fitted: int) -> Series:
+    """The correlation of each row of residuals from one point to the next. So many numbers were
+    ``fitted``, which makes it look less than it is."""
+    points = left.shape[1]
+    products = np.sum(left[:, 1:] * left[:, :-1], axis=1)
+    lagged = products / np.maximum(np.sum(left**2, axis=1), 1e-300)
+    found: Series = np.clip((points * lagged + fitted) / (points - fitted), 0.0, 0.9)
+    return found
+
+
+def _fitted(points: int, line: bool, correlation: Series) -> list[Series]:
+    """A level and, with a ``line``, a slope, as :func:`_unrelated` makes them, orthonormal; each of
+    shape (rows, points)."""
+    rows = len(correlation)
+    level = _unrelated(np.ones((rows, points)), correlation)
+    columns = [level / np.linalg.norm(level, axis=1, keepdims=True)]
+    if line:
+        rising = np.broadcast_to(np.arange(points) - (points - 1) / 2, (rows, points))
+        slope = _without(_unrelated(rising, correlation), columns)
+        columns.append(slope / np.linalg.norm(slope, axis=1, keepdims=True))
+    return columns
+
+
+def _unrelated(values: Series, correlation: Series) -> Series:
+    """What is new at each point beside the one before it (Prais & Winsten)."""
+    related = correlation[:, np.newaxis]
+    first = np.sqrt(1 - related**2) * values[:, :1]
+    return np.concatenate([first, values[:, 1:] - related * values[:, :-1]], axis=1)
+
+
+def _without(values: Series, fitted: Sequence[Series]) -> Series:
+    """What orthonormal columns leave of each row."""
+    for column in fitted:
+        values = values - np.sum(values * column, axis=1, keepdims=True) * column
+    return values
