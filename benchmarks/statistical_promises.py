@@ -1,8 +1,8 @@
 """Whether the statistics keep what they promise, at full size: coverage of the intervals, also
 where repeats go on until they are narrow, false differences called by a comparison and its power,
-also of pairs on a machine that drifts, windows called unsteady, stalls, gates of a comparison,
-repeats called odd. Seeded; prints what was found beside the promise and ends with 1 where one is
-missed by more than three standard errors of the simulation.
+also of pairs on a machine that drifts, windows called unsteady, stalls, gates of a comparison and
+of pull requests, changes of series, repeats called odd. Seeded; prints what was found beside the
+promise and ends with 1 where one is missed by more than three standard errors of the simulation.
 
     .venv/bin/python benchmarks/statistical_promises.py [DRAWS]
 """
@@ -30,7 +30,17 @@ from tests.framebench.distributions import (  # noqa: E402
     step_times,
     true_median,
 )
+from tests.framebench.gates import MARGIN  # noqa: E402
+from tests.framebench.gates import called as called_by_gate  # noqa: E402
 from tests.framebench.made_up_runs import repeats  # noqa: E402
+from tests.framebench.series import (  # noqa: E402
+    DRIFTS_CALLED_JUMPS,
+    FOUND,
+    called,
+    small_jump,
+    steady_series,
+)
+from tests.framebench.series import drifting as slow_drift  # noqa: E402
 from tests.framebench.test_steady import (  # noqa: E402
     COUNTS,
     HANGING_TOGETHER,
@@ -207,6 +217,36 @@ def gates() -> None:
         show(what, held, low, high, DRAWS)
 
 
+def gates_of_pull_requests() -> None:
+    """Of 20 cases in pairs on a machine that drifts, by what is true of them."""
+    families = DRAWS // FAMILY
+    limit = 1 - MARGIN
+    promises = (
+        ("nothing changed, a regression", (1.0,) * FAMILY, 12, "beyond", 0, 0.001),
+        ("all at the margin, a regression", (limit,) * FAMILY, 12, "beyond", 0, 0.025),
+        ("one at the margin, passed", (*(1.0,) * (FAMILY - 1), limit), 30, "within", 0, 0.025),
+        ("nothing changed, passed", (1.0,) * FAMILY, 30, "within", 0.9, 1),
+    )
+    for what, factors, pairs, verdict, low, high in promises:
+        random = np.random.default_rng(0)
+        found = called_by_gate(random, factors, families, pairs)[verdict]
+        show(f"gate: {what}, {pairs} pairs", found, low, high, families)
+
+
+def changes_of_series() -> None:
+    """Of series of result sets, by how their noise hangs together."""
+    for related, most in DRIFTS_CALLED_JUMPS.items():
+        for count in (10, 20, 40):
+            alarms = 1 - called(steady_series, count, related, FEWER).get("none", 0)
+            show(f"a change, of {count} sets without one, r {related}", alarms, 0, 0.05, FEWER)
+        kinds = called(slow_drift, 30, related, FEWER).items()
+        jumps = sum(rate for names, rate in kinds if "jump" in names.split(", "))
+        show(f"a jump, of a drift over 30 sets, r {related}", jumps, 0, most, FEWER)
+        found, part = 1 - called(small_jump, 20, related, FEWER).get("none", 0), FOUND[related]
+        what = f"a change, of a jump in 20 sets, r {related}"
+        show(what, found, part - 0.02, part + 0.02, FEWER)
+
+
 def odd_repeats() -> None:
     for count in (6, 7, 10, 20):
         sets = np.random.default_rng(1).normal(100, 2, (DRAWS, count)).tolist()
@@ -229,5 +269,7 @@ if __name__ == "__main__":
     windows()
     stalls()
     gates()
+    gates_of_pull_requests()
+    changes_of_series()
     odd_repeats()
     sys.exit(1 if missed else 0)

@@ -15,6 +15,10 @@ NOISE, STEP, RISE = 0.01, 0.06, 0.1
 #: In which part of series a drift is said to have a jump, at most, by how the noise hangs together.
 DRIFTS_CALLED_JUMPS = {0.0: 0.05, 0.3: 0.05, 0.6: 0.1}
 
+#: In which part of series of 20 sets a jump of FOUR standard deviations is found to be a change.
+FOUR = 4
+FOUND = {0.0: 0.96, 0.3: 0.78, 0.6: 0.65}
+
 Draw = Callable[[np.random.Generator, int, float], np.ndarray]
 
 
@@ -25,6 +29,12 @@ def steady_series(random: np.random.Generator, points: int, related: float) -> n
 def jumping(random: np.random.Generator, points: int, related: float) -> np.ndarray:
     """A jump in the middle."""
     return steady_series(random, points, related) + STEP * (np.arange(points) >= points // 2)
+
+
+def small_jump(random: np.random.Generator, points: int, related: float) -> np.ndarray:
+    """A jump of FOUR standard deviations in the middle."""
+    step = FOUR * NOISE * (np.arange(points) >= points // 2)
+    return steady_series(random, points, related) + step
 
 
 def drifting(random: np.random.Generator, points: int, related: float) -> np.ndarray:

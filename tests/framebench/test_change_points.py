@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 from framebench.statistics import change_points
 
-from .series import DRIFTS_CALLED_JUMPS, NOISE, STEP, called, drifting, jumping, steady_series
+from .series import (
+    DRIFTS_CALLED_JUMPS,
+    FOUND,
+    NOISE,
+    STEP,
+    called,
+    drifting,
+    jumping,
+    small_jump,
+    steady_series,
+)
+from .test_config import ROOT
 
 SERIES = 200
 
@@ -48,6 +59,22 @@ def test_a_jump_is_found_where_it_is() -> None:
     assert places[10] > 40, places
 
 
+@pytest.mark.parametrize(("related", "part"), FOUND.items())
+def test_as_much_is_found_as_the_document_says(related: float, part: float) -> None:
+    found = 1 - called(small_jump, 20, related, SERIES).get("none", 0)
+    assert abs(found - part) <= 0.02 + error(part)
+
+
+def test_the_document_says_what_is_held() -> None:
+    text = " ".join((ROOT / "docs" / "history.md").read_text().split())
+    percent = [f"{100 * part:.0f}" for part in FOUND.values()]
+    assert f"{percent[0]}, {percent[1]} and {percent[2]} % are found" in text
+    most = [f"{100 * part:.0f} %" for part in DRIFTS_CALLED_JUMPS.values()]
+    assert f"| a drift | a jump, at most | {' | '.join(most)} |" in text
+    assert " | ".join([f"{100 * change_points.LEVEL:.0f} %"] * 3) in text
+    assert f"longer one than {change_points.MOST}" in text
+
+
 def test_both_of_two_jumps_are_found() -> None:
     random = np.random.default_rng(0)
     values = NOISE * random.normal(0, 1, 45)
@@ -84,6 +111,15 @@ def test_of_many_series_each_must_show_more() -> None:
     enough = int(change_points.LEVEL / alone.p_value)
     assert change_points.changes(values, enough)
     assert not change_points.changes(values, 10 * enough + 10)
+
+
+def test_of_a_long_series_the_latest_points_are_looked_at() -> None:
+    values = NOISE * np.random.default_rng(0).normal(0, 1, change_points.MOST + 50)
+    values[30:] += STEP
+    assert change_points.changes(np.exp(values).tolist()) == []
+    values[200:] += STEP
+    (found,) = change_points.changes(np.exp(values).tolist())
+    assert (found.start, found.at, found.end) == (50, 200, len(values))
 
 
 def test_too_few_points_and_equal_ones_say_nothing() -> None:

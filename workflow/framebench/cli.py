@@ -52,7 +52,9 @@ class Disagreement(Exception):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit status is 1 with one clear message on stderr if it cannot."""
-    parser = argparse.ArgumentParser(prog="framebench", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="framebench", description=__doc__, epilog="And gate: see framebench gate --help."
+    )
     commands = parser.add_subparsers(required=True)
     making = commands.add_parser("report", help="tables and report from records")
     making.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")

@@ -6,14 +6,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..files.whole_files import write_whole
+from ..statistics import change_points
 from ..tables import frames
 from . import index, page, sources, trends
 from .trends import CHANGES, POINTS
 
 
 def make(sets: Sequence[Path], by: str, results: Path) -> None:
-    """Write ``tables/history.*``, ``tables/changes.*`` and ``history.html`` below ``results``, and
-    print the changes. Raises RecordsError where no set can be read."""
+    """Write ``tables/history.csv``, ``tables/changes.*`` and ``history.html`` below ``results``,
+    and print the changes. Raises RecordsError where no set can be read."""
     found = sources.find(sets)
     measured, unread = index.load(found, results / index.FILE)
     every, unplaced = trends.series_of(measured, by)
@@ -21,9 +23,13 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     points, changes = trends.points_frame(every), trends.changes_frame(every)
-    frames.write({POINTS: points, CHANGES: changes}, results / "tables")
+    frames.write({CHANGES: changes}, results / "tables")
+    # One row for each case of each set: what nobody reads as Markdown.
+    write_whole(results / "tables" / f"{POINTS.name}.csv", frames.csv_text(points))
     path = results / "history.html"
     page.write(path, every, points, changes, by, problems)
     print(f"{len(found)} sets, by {by}")
     print(trends.summary_text(every, changes))
+    if any(len(one.places) > change_points.MOST for one in every):
+        print(f"changes are looked for in the latest {change_points.MOST} sets of a series")
     print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")

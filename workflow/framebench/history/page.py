@@ -91,17 +91,18 @@ def _levels(series: Series) -> list[Level]:
     values, places = series.values, series.places
     drifts = {one.start: one for one in series.changes if one.kind == DRIFT}
     steps = [one for one in series.changes if one.kind != DRIFT]
-    edges = sorted({0, len(values), *(one.at for one in steps)})
+    first = min(one.start for one in series.changes)
+    edges = sorted({first, len(values), *(one.at for one in steps)})
     changed = {one.at for one in steps}
     levels = []
     for start, end in itertools.pairwise(edges):
         some = np.array(values[start:end])
-        first = last = float(np.median(some))
+        left = right = float(np.median(some))
         if start in drifts:
             slope, level = np.polyfit(np.arange(len(some)), np.log(some), 1)
-            first, last = np.exp([level, level + slope * (len(some) - 1)]).tolist()
+            left, right = np.exp([level, level + slope * (len(some) - 1)]).tolist()
         ends = places[start], places[end - 1]
-        levels.append(Level(*ends, first, last, start in changed))
+        levels.append(Level(*ends, left, right, start in changed))
     return levels
 
 

@@ -43,6 +43,8 @@ from numpy.typing import NDArray
 LEVEL = 0.05
 #: Points that a series must have, and that must lie on either side of a change.
 FEWEST, BESIDE = 10, 3
+#: Points that are looked at, the latest: what a test takes grows with their number.
+MOST = 250
 JUMP, DRIFT, EITHER = "jump", "drift", "jump or drift"
 #: What three levels must gain over a line, in logarithms of the number of points: 3 by Schwarz's
 #: criterion, for as many more numbers; more, so that a drift is seldom called jumps.
@@ -50,7 +52,7 @@ PRICE = 5
 #: Draws of a simulation, at least.
 DRAWS = 4000
 _CORRELATIONS = tuple(step / 10 for step in range(10))
-_CHUNK = 4000
+_CHUNK = 250  # series at a time: what the processor's cache holds
 
 Series = NDArray[np.float64]
 
@@ -75,10 +77,11 @@ class _Scan(NamedTuple):
 
 
 def changes(values: Sequence[float], series: int = 1) -> list[Change]:
-    """Those in the logarithms of ``values``, which are positive, in their order; ``series``: of so
-    many that are looked at, in 1 - LEVEL of cases none that has no change is said to have one."""
+    """Those in the logarithms of the latest MOST of ``values``, which are positive, in their order;
+    ``series``: of so many that are looked at, in 1 - LEVEL of cases none that has no change is said
+    to have one."""
     logarithms = np.log(np.asarray(values, dtype=float))
-    return _within(logarithms, 0, len(values), LEVEL / series)
+    return _within(logarithms, max(0, len(values) - MOST), len(values), LEVEL / series)
 
 
 def _within(values: Series, start: int, end: int, level: float) -> list[Change]:
