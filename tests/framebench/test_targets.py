@@ -20,8 +20,8 @@ MEASURES = "a target that measures"
 @pytest.mark.parametrize(
     ("key", "target", "allowed"),
     [
-        ("records", MEASURES, "report or lint"),
-        ("records", "compare", "report or lint"),
+        ("records", MEASURES, "report or lint or export"),
+        ("records", "compare", "report or lint or export"),
         ("base", MEASURES, "compare"),
         ("candidate", "report", "compare"),
     ],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import PROJECT
 from .comparison import gate
@@ -69,9 +70,27 @@ def main(arguments: list[str] | None = None) -> int:
     linting.add_argument("--sources", type=Path, nargs="+", required=True, help=SOURCES)
     linting.add_argument("--results", type=Path, required=True, help="folder to write to")
     linting.set_defaults(command=lambda given: make_lint(given.sources, given.results))
+    exporting = commands.add_parser("export", help="records in a format of another tool")
+    exporting.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
+    exporting.add_argument("--format", required=True, help="see docs/formats.md")
+    exporting.add_argument("--to", type=Path, help="file to write, instead of one below --results")
+    exporting.add_argument("--results", type=Path, required=True, help="folder to write to")
+    exporting.set_defaults(
+        command=lambda given: make_export(given.records, given.format, given.to, given.results)
+    )
+    bringing = commands.add_parser("import", help="files of another tool as a set of records")
+    bringing.add_argument("--format", required=True, help="see docs/formats.md")
+    bringing.add_argument("--from", type=Path, required=True, dest="source", help="file or folder")
+    bringing.add_argument("--facts", type=json.loads, default={}, help="what the files do not say")
+    bringing.add_argument("--results", type=Path, required=True, help="folder to write to")
+    bringing.set_defaults(
+        command=lambda given: make_import(given.format, given.source, given.facts, given.results)
+    )
     locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
     locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
     locking.set_defaults(command=lambda given: make_hashes(given.names))
+    listing = commands.add_parser("formats", help="which formats there are, and what they lose")
+    listing.set_defaults(command=lambda given: print_formats())
     explaining = commands.add_parser("columns", help="what the columns of the tables mean")
     explaining.set_defaults(command=lambda given: print_columns())
     given = parser.parse_args(arguments)
@@ -323,6 +342,30 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     return lint_results.check_results(found, tables, str(source), folder, stale)
 
 
+def make_export(source: Path, name: str, target: Path | None, results: Path) -> None:
+    """Write the records at ``source`` in the format ``name`` to ``target`` or below ``results``."""
+    from .formats import transfer
+    from .records import parity, proofs
+    from .tables import grouping
+
+    found = record_sets.load(source)
+    certificates, problems = parity.load(certificates_of(source))
+    for problem in (*found.problems, *problems):
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not found.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    models = catalog.load_catalog(PROJECT).models
+    cases = grouping.group(found.runs, proofs.Marks(certificates, models))
+    print("\n".join(transfer.export(cases, name, target, results)))
+
+
+def make_import(name: str, source: Path, facts: Mapping[str, Any], results: Path) -> None:
+    """Write what the files at ``source`` hold as a set of records below ``results``."""
+    from .formats import transfer
+
+    print("\n".join(transfer.bring(name, source, facts, results)))
+
+
 def make_hashes(names: Sequence[str]) -> None:
     """Write the hashes of the environments ``names``; where none is named, of all but those that
     are exempt."""
@@ -335,6 +378,13 @@ def make_hashes(names: Sequence[str]) -> None:
             print(f"{file.name} is exempt: {reason}")
         else:
             print(locking.lock(file), flush=True)
+
+
+def print_formats() -> None:
+    """Print the table of docs/formats.md."""
+    from .formats import page
+
+    print(page.text(), end="")
 
 
 def print_columns() -> None:

@@ -83,6 +83,14 @@ def existing_folder(text: str) -> Path:
     return named
 
 
+def existing(text: str) -> Path:
+    """The path of a file or a folder. Raises :class:`NotAllowed` where there is nothing."""
+    named = path(text)
+    if not named.exists():
+        raise NotAllowed("the path of a file or a folder that exists")
+    return named
+
+
 def environment_file(text: str) -> Path:
     """The path of a file. Raises :class:`NotAllowed` for what is none."""
     named = path(text)

@@ -18,9 +18,9 @@ from .internals import Snakemake
 _Given = ParamSpec("_Given")
 
 #: Targets that measure nothing, and options with which no job starts.
-MEASURE_NOTHING = frozenset({"plan", "report", "compare", "lint"})
+MEASURE_NOTHING = frozenset({"plan", "report", "compare", "lint", "export", "import"})
 #: Of these, those for which it does not matter what there is to do.
-WITHOUT_PLAN = frozenset({"report", "compare"})
+WITHOUT_PLAN = frozenset({"report", "compare", "export", "import"})
 START_NOTHING = frozenset(
     {
         *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),

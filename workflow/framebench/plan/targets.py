@@ -12,7 +12,15 @@ from ..environments.software import PROVIDED
 from .planning import Plan, arm_settings, software, variables
 
 #: The targets for which a key says what to read.
-USED_BY = {"records": ("report", "lint"), "base": ("compare",), "candidate": ("compare",)}
+USED_BY = {
+    "records": ("report", "lint", "export"),
+    "base": ("compare",),
+    "candidate": ("compare",),
+    "format": ("export", "import"),
+    "to": ("export",),
+    "from": ("import",),
+    "facts": ("import",),
+}
 #: What a shell would read otherwise within the two pairs of quotes around a job's command.
 _UNQUOTABLE = '$`"\\'
 
@@ -21,7 +29,7 @@ def check_keys(settings: Settings, target: str) -> None:
     """Raise :class:`ConfigError` for a key that ``target`` would ignore, so that nobody waits for a
     measurement where a report was meant."""
     for key, targets in USED_BY.items():
-        if target not in targets and (value := getattr(settings, key)):
+        if target not in targets and (value := settings.written(key)):
             raise ConfigError(
                 f"{SOURCE}: {key}: found '{value}' for {target}; allowed with the target "
                 f"{' or '.join(targets)}: snakemake --cores 1 {targets[0]} --config {key}=.."

@@ -1,0 +1,46 @@
+"""Parquet: the table of runs, with its columns in types."""
+
+from __future__ import annotations
+
+import io
+
+from ...records import tidy_csv
+from ..format import Format, Results, Written
+
+_WHOLE = ("nodes", "devices_per_node", "batch_per_device", "repeat")
+
+
+def write(results: Results) -> Written:
+    import pandas as pd  # takes its time, and other formats need none
+
+    rows = [
+        row
+        for case in results.cases
+        for run in case.runs
+        for row in tidy_csv.rows_of(run, case.marks)
+        if row["metric"] == case.key.metric
+    ]
+    frame = pd.DataFrame(rows, dtype="string").replace("", pd.NA)
+    frame["value"] = pd.to_numeric(frame["value"]).astype("Float64")
+    for column in _WHOLE:
+        frame[column] = pd.to_numeric(frame[column]).astype("Int64")
+    out = io.BytesIO()
+    try:
+        frame.to_parquet(out, index=False)
+    except ImportError:
+        raise OSError(
+            "Parquet needs pyarrow or fastparquet beside Framebench: pip install pyarrow"
+        ) from None
+    return Written(out.getvalue())
+
+
+FORMATS = [
+    Format(
+        "parquet",
+        ".parquet",
+        "Parquet (needs pyarrow or fastparquet)",
+        write=write,
+        marks="column `marks`",
+        lost="as csv",
+    )
+]
