@@ -24,6 +24,9 @@ MEASURES = "a target that measures"
         ("records", "compare", "report or lint or export"),
         ("base", MEASURES, "compare"),
         ("candidate", "report", "compare"),
+        ("from", "export", "import"),
+        ("to", "import", "export"),
+        ("format", MEASURES, "export or import"),
     ],
 )
 def test_a_key_of_another_target_is_refused(

@@ -36,7 +36,7 @@ def names_of(keys: Iterable[Key]) -> dict[Key, str]:
 def _short(key: Key) -> str:
     case = key.case
     parts = [case.framework, case.model, case.mode]
-    parts += [topology_of(case) if case.devices else ""]
+    parts += [topology_of(case)]
     parts += [f"b{case.batch_per_device}" if case.batch_per_device else "", case.precision]
     parts += ["" if case.compiler == "none" else case.compiler]
     parts += [f"{name}={value}" for name, value in case.parameters]

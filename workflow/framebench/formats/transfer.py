@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..files.whole_files import write_whole, write_whole_bytes
 from ..records import record_sets, tidy_csv
 from ..records.record_sets import RecordsError
+from ..records.run import Run
 from ..tables.results import CaseResults
 from . import names, registry, rows
-from .format import Results
-from .source import MOST_ROWS, sources
+from .format import Format, Results
+from .source import MOST_ROWS, Source, sources
 
 FOLDER = "export"
 #: What was written where: SHA-256 by absolute path. A file that still has it is ours to replace.
@@ -64,7 +66,12 @@ def bring(name: str, path: Path, facts: Mapping[str, Any], results: Path) -> lis
     form = registry.reader(name)
     assert form.read, "of those that can be read"
     files = sources(path, (form.suffix,))
-    runs = [run for one in files for run in form.read(one)]
+    runs: list[Run] = []
+    for one in files:
+        try:
+            runs += form.read(one)
+        except RecordsError as error:
+            raise RecordsError(f"{error}{_of_another(one, form)}") from error
     if not runs:
         raise RecordsError(f"import: {path}: holds no figure of {form.tool}")
     if len(runs) > MOST_ROWS:
@@ -88,9 +95,19 @@ def bring(name: str, path: Path, facts: Mapping[str, Any], results: Path) -> lis
     return [*_summary(files, len(found)), f"runs: {target}"]
 
 
-def _marks(run: Any) -> list[str]:
+def _of_another(source: Source, form: Format) -> str:
+    """Which formats a file is of instead, for a message; "" where it is of none."""
+    others = []
+    for one in registry.known().values():
+        if one.read and one is not form:
+            with suppress(RecordsError):
+                others += [one.name] if list(one.read(source)) else []
+    return f" (it can be read as {' or '.join(others)})" if others else ""
+
+
+def _marks(run: Run) -> list[str]:
     return [doubt.mark for doubt in run.doubts]
 
 
-def _summary(files: Sequence[Any], count: int) -> list[str]:
+def _summary(files: Sequence[Source], count: int) -> list[str]:
     return [f"{count} figures of {len(files)} file{'s' if len(files) > 1 else ''}"]

@@ -33,7 +33,7 @@ def write(results: Results) -> Written:
 
 
 def _row(name: str, case: CaseResult) -> tuple[str, ...]:
-    devices = topology_of(case.case) if case.case.devices else ""
+    devices = topology_of(case.case)
     if case.throughput is None:
         return (name, devices, case.key.metric, case.status, "", "", str(len(case.runs)), "")
     low, high = (f"{value:.4g}" for value in case.interval) if case.interval else ("", "")

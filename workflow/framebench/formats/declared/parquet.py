@@ -20,7 +20,9 @@ def write(results: Results) -> Written:
         for row in tidy_csv.rows_of(run, case.marks)
         if row["metric"] == case.key.metric
     ]
-    frame = pd.DataFrame(rows, dtype="string").replace("", pd.NA)
+    # As objects: of what strings are made depends on the libraries that are installed.
+    missing = [{name: cell or None for name, cell in row.items()} for row in rows]
+    frame = pd.DataFrame(missing, dtype="object").astype("string[python]")
     frame["value"] = pd.to_numeric(frame["value"]).astype("Float64")
     for column in _WHOLE:
         frame[column] = pd.to_numeric(frame[column]).astype("Int64")
@@ -29,7 +31,7 @@ def write(results: Results) -> Written:
         frame.to_parquet(out, index=False)
     except ImportError:
         raise OSError(
-            "Parquet needs pyarrow or fastparquet beside Framebench: pip install pyarrow"
+            "Parquet needs fastparquet or pyarrow beside Framebench: pip install fastparquet"
         ) from None
     return Written(out.getvalue())
 
@@ -38,7 +40,7 @@ FORMATS = [
     Format(
         "parquet",
         ".parquet",
-        "Parquet (needs pyarrow or fastparquet)",
+        "Parquet (needs fastparquet or pyarrow)",
         write=write,
         marks="column `marks`",
         lost="as csv",

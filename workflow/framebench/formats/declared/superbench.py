@@ -99,7 +99,7 @@ def _figure(source: Source, node: str, key: str, value: Any, line: int) -> Itera
     metric, _, rank = last.rpartition(":") if re.search(r":\d+$", last) else (last, "", "")
     runs = [int(part) for part in middle if part.isdecimal()]
     names = [part for part in middle if not part.isdecimal()]
-    parameters = {"benchmark": benchmark, **({"rank": int(rank)} if rank else {})}
+    parameters = {"benchmark": benchmark, **({"rank": rank} if rank else {})}
     framework, _, model = names[-1].partition("-") if names else ("", "", "")
     own: dict[str, Any] = {
         "variant": f"node={node}",

@@ -21,6 +21,8 @@ _STYLE = (
 )
 #: Drawing units above each panel, for its title.
 TITLE = 34
+#: The width of a character, and what a panel has for the labels of its rows.
+CHARACTER, LABELS = 8, 290
 
 
 def write(results: Results) -> Written:
@@ -32,7 +34,8 @@ def write(results: Results) -> Written:
     frameworks = sorted({case.case.framework or "none" for case in results.cases})
     look = plots.Look(frameworks)
     parts: list[str] = []
-    height = 0.0
+    drawings: list[tuple[float, str]] = []
+    height, beyond = 0.0, 0
     for (model, mode, metric, unit), cases in panels.items():
         rows = [
             plots.Row(
@@ -44,19 +47,25 @@ def write(results: Results) -> Written:
             )
             for case in cases
         ]
+        longest = max(len(row.label) for row in rows)
         drawing = str(plots.strips(rows, look, f"{metric}, {unit}" if unit else metric))
         title = ", ".join(filter(None, (model, mode, metric)))
         parts.append(
             f'<text x="8" y="{height + 22:g}" font-size="15" font-weight="bold" '
             f'fill="var(--ink)">{escape(title)}</text>'
         )
-        parts.append(drawing.replace("<svg ", f'<svg x="0" y="{height + TITLE:g}" ', 1))
+        beyond = max(beyond, CHARACTER * longest - LABELS)
+        drawings.append((height, drawing))
         found = re.search(r'height="([0-9.]+)"', drawing)
         assert found, "every drawing has one"
         height += TITLE + float(found[1])
+    for top, drawing in drawings:
+        place = f'<svg x="{beyond}" y="{top + TITLE:g}" overflow="visible" '
+        parts.append(drawing.replace("<svg ", place, 1))
+    width = plots.WIDTH + beyond
     whole = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {plots.WIDTH} {height:g}" '
-        f'width="{plots.WIDTH}" height="{height:g}" role="img"><style>{_STYLE}</style>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:g}" '
+        f'width="{width}" height="{height:g}" role="img"><style>{_STYLE}</style>'
         f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(parts)}</svg>\n'
     )
     return Written(whole)
@@ -65,7 +74,7 @@ def write(results: Results) -> Written:
 def _label(results: Results, case: CaseResult) -> str:
     """What of the name the title does not say, with the marks."""
     own = {case.case.model, case.case.mode}
-    devices = topology_of(case.case) if case.case.devices else ""
+    devices = topology_of(case.case)
     words = [word for word in results.name(case).split("/") if word not in own | {devices}]
     text = " ".join(filter(None, [*words, devices]))
     return f"{text} [{marks(case)}]" if case.marks else text
