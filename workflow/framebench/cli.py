@@ -78,12 +78,12 @@ def main(arguments: list[str] | None = None) -> int:
     exporting.set_defaults(
         command=lambda given: make_export(given.records, given.format, given.to, given.results)
     )
-    bringing = commands.add_parser("import", help="files of another tool as a set of records")
-    bringing.add_argument("--format", required=True, help="see docs/formats.md")
-    bringing.add_argument("--from", type=Path, required=True, dest="source", help="file or folder")
-    bringing.add_argument("--facts", type=json.loads, default={}, help="what the files do not say")
-    bringing.add_argument("--results", type=Path, required=True, help="folder to write to")
-    bringing.set_defaults(
+    importing = commands.add_parser("import", help="files of another tool as a set of records")
+    importing.add_argument("--format", required=True, help="see docs/formats.md")
+    importing.add_argument("--from", type=Path, required=True, dest="source", help="file or folder")
+    importing.add_argument("--facts", type=json.loads, default={}, help="what the files do not say")
+    importing.add_argument("--results", type=Path, required=True, help="folder to write to")
+    importing.set_defaults(
         command=lambda given: make_import(given.format, given.source, given.facts, given.results)
     )
     locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
@@ -356,14 +356,14 @@ def make_export(source: Path, name: str, target: Path | None, results: Path) -> 
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     models = catalog.load_catalog(PROJECT).models
     cases = grouping.group(found.runs, proofs.Marks(certificates, models))
-    print("\n".join(transfer.export(cases, name, target, results)))
+    print("\n".join(transfer.export_cases(cases, name, target, results)))
 
 
 def make_import(name: str, source: Path, facts: Mapping[str, Any], results: Path) -> None:
     """Write what the files at ``source`` hold as a set of records below ``results``."""
     from .formats import transfer
 
-    print("\n".join(transfer.bring(name, source, facts, results)))
+    print("\n".join(transfer.import_files(name, source, facts, results)))
 
 
 def make_hashes(names: Sequence[str]) -> None:

@@ -161,7 +161,8 @@ def test_prometheus_reads_openmetrics() -> None:
         if one.labels["status"] in ("ok", "oom") and "batch_per_device" in one.labels
     }
     assert counted["512", "oom"] == 1
-    assert families["framebench_latency_ms"].documentation.endswith("lower is better.")
+    (latency,) = families["framebench_latency_ms"].samples
+    assert (latency.labels["better"], latency.labels["unit"]) == ("lower", "ms")
 
 
 def test_junit_counts_failures_by_status(tmp_path: Path) -> None:
@@ -181,6 +182,9 @@ def test_pandas_reads_parquet_as_the_table_of_runs(tmp_path: Path) -> None:
     frame = pd.read_parquet(saved("parquet", tmp_path))
     assert frame["value"].dropna().tolist() == [1.0 * one for one in (2.5, 1.5, *_ok())]
     assert str(frame["nodes"].dtype) == "Int64"
+    copies = [one for one in runs() if one.case.mode == "copy"]
+    without = pd.read_parquet(saved("parquet", tmp_path, copies))
+    assert str(without["batch_per_device"].dtype) == "Int64", "though none is known"
     assert set(frame.loc[frame["precision"] == "amp", "marks"]) == {"disturbed"}
 
 
@@ -258,8 +262,10 @@ def test_google_benchmark_has_a_row_for_each_repeat() -> None:
     assert [row["repetition_index"] for row in rows] == [*range(6)]
     assert {row["repetitions"] for row in rows} == {6}
     assert [row["items_per_second"] for row in rows] == [*CLEAN]
-    assert rows[0]["real_time"] == pytest.approx(1000 * 32 / CLEAN[0])
-    assert {row["time_unit"] for row in document["benchmarks"]} == {"ms"}
+    assert rows[0]["real_time"] == pytest.approx(1_000_000 * 32 / CLEAN[0])
+    assert {row["time_unit"] for row in document["benchmarks"]} == {"us"}
+    read_by_compare = {"name", "run_type", "real_time", "cpu_time", "time_unit"}
+    assert all(read_by_compare <= {*row} for row in document["benchmarks"])
     labels = {row["run_name"]: row.get("label") for row in document["benchmarks"]}
     assert labels[NAME] is None
     assert labels[NAME[:-4] + "amp"] == "disturbed few"
@@ -276,7 +282,7 @@ def cells(one: Run) -> list[dict[str, str]]:
 @pytest.mark.parametrize("name", ["csv", "google-benchmark", "pyperf", "mllog"])
 def test_what_is_exported_and_imported_again_is_the_same(name: str, tmp_path: Path) -> None:
     path = saved(name, tmp_path)
-    transfer.bring(name, path, {}, tmp_path / "again")
+    transfer.import_files(name, path, {}, tmp_path / "again")
     found = record_sets.load(tmp_path / "again" / "runs")
     assert not found.problems
     again = [row for one in found.runs for row in cells(one)]
@@ -291,7 +297,7 @@ def test_what_is_exported_and_imported_again_is_the_same(name: str, tmp_path: Pa
 
 def test_superbenchs_own_figures_come_back(tmp_path: Path) -> None:
     path = saved("superbench", tmp_path)
-    transfer.bring("superbench", path, {}, tmp_path / "again")
+    transfer.import_files("superbench", path, {}, tmp_path / "again")
     found = record_sets.load(tmp_path / "again" / "runs")
     times = sorted(
         one.figure or 0.0
@@ -348,14 +354,14 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
     target, folder = tmp_path / "x.json", tmp_path / "results"
     target.write_text("mine")
     with pytest.raises(RecordsError, match=r"x\.json is there and was not written by export"):
-        transfer.export(grouped(), "bencher", target, folder)
+        transfer.export_cases(grouped(), "bencher", target, folder)
     assert target.read_text() == "mine"
     target.unlink()
-    transfer.export(grouped(), "bencher", target, folder)
-    transfer.export(grouped([run(1.0)]), "bencher", target, folder)  # ours is
+    transfer.export_cases(grouped(), "bencher", target, folder)
+    transfer.export_cases(grouped([run(1.0)]), "bencher", target, folder)  # ours is
     target.write_text(target.read_text() + " ")
     with pytest.raises(RecordsError, match="or was changed since"):
-        transfer.export(grouped(), "bencher", target, folder)
+        transfer.export_cases(grouped(), "bencher", target, folder)
 
 
 def test_the_table_of_formats_in_the_documentation_is_what_they_declare() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from framebench.cli import make_lint, make_report
 from framebench.config.validation import ConfigError
 from framebench.files import json_files
 from framebench.formats import registry, source, transfer
-from framebench.records import record_sets
+from framebench.formats.rows import complete
+from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError, RecordSet
 from framebench.records.run import Run
 
@@ -29,7 +31,7 @@ def brought(
     """The set that an import of one file leaves, read as report, lint and compare read it."""
     file = folder / f"given{registry.reader(name).suffix}"
     file.write_text(text)
-    transfer.bring(name, file, facts, folder / at)
+    transfer.import_files(name, file, facts, folder / at)
     found = record_sets.load(folder / at / "runs")
     assert not found.problems
     return found
@@ -216,7 +218,7 @@ def test_files_of_a_folder_are_repeats_of_each_other(tmp_path: Path) -> None:
         (runs / f"run{number}").mkdir(parents=True)
         (runs / f"run{number}" / "bert-fp16.D0.data").write_text(samples.milabench())
         (runs / f"run{number}" / "notes.txt").write_text("not looked at")
-    transfer.bring("milabench", runs, {}, tmp_path / "results")
+    transfer.import_files("milabench", runs, {}, tmp_path / "results")
     found = record_sets.load(tmp_path / "results" / "runs")
     assert sorted(run.repeat for run in found.runs) == [1, 2]
 
@@ -310,6 +312,46 @@ def test_a_wrong_value_is_refused_with_its_place(
     assert old in text
     with pytest.raises(RecordsError, match=expected):
         brought(name, text.replace(old, new), tmp_path)
+
+
+def altered(value: Any) -> Iterator[Any]:
+    """The value with one part of it, each in turn, of another type."""
+    yield from (None, [], {}, "x", -1, 10**400, True, [{}], {"x": "\x1b"})
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield {name: one for name, one in value.items() if name != key}
+            yield from ({**value, key: one} for one in altered(part))
+    if isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from ([*value[:place], one, *value[place + 1 :]] for one in altered(part))
+
+
+def lines_altered(text: str) -> Iterator[str]:
+    """A file with one value of it of another type, or one of its lines missing or garbled."""
+    documents = [text] if text.startswith("{\n") else text.splitlines(keepends=True)
+    for place, document in enumerate(documents):
+        start, brace, rest = document.partition("{")
+        found = [document[: len(document) // 2] + "\n", "", "\n", "| : | (ms): nan |\n"]
+        if brace:
+            found += [f"{start}{json.dumps(one)}\n" for one in altered(json.loads(brace + rest))]
+        for one in found:
+            yield "".join([*documents[:place], one, *documents[place + 1 :]])
+
+
+@pytest.mark.parametrize("name", READ)
+def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    """Never another exception: a user would see a traceback."""
+    form, file = registry.reader(name), tmp_path / "given.csv"
+    assert form.read
+    refused = 0
+    for text in lines_altered(samples.ALL[name]()):
+        file.write_text(text)
+        try:
+            taken = complete(form.read(source.Source(file, "given")), {}, name)
+            tidy_csv.text_of(row for run in taken for row in tidy_csv.rows_of(run))
+        except RecordsError:
+            refused += 1
+    assert refused, "nothing of it is checked"
 
 
 def test_results_that_hold_something_else_are_left_alone(tmp_path: Path) -> None:

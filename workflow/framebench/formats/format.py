@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..cases.conditions import Key
+from ..records import tidy_csv
 from ..records.run import Run
 from ..tables.results import CaseResult
 from .source import Source
@@ -21,6 +22,14 @@ class Results:
 
     def name(self, case: CaseResult) -> str:
         return self.names[case.key]
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        """Those of the table of runs, one for each repeat of each case."""
+        for case in self.cases:
+            for run in case.runs:
+                for row in tidy_csv.rows_of(run, case.marks):
+                    if row["metric"] == case.key.metric:
+                        yield row
 
 
 @dataclass(frozen=True)

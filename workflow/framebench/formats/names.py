@@ -24,7 +24,8 @@ def names_of(keys: Iterable[Key]) -> dict[Key, str]:
     sharing: dict[str, set[Key]] = defaultdict(set)
     names: dict[Key, str] = {}
     for key in keys:
-        case = key._replace(metric="", unit="")
+        # Metrics of a case have one name; figures of steps in two units are of two cases.
+        case = key._replace(metric="", unit=key.unit if key.case.is_step else "")
         sharing[_short(case)].add(case)
         names[key] = _short(case)
     return {
@@ -47,6 +48,7 @@ def _short(key: Key) -> str:
 def _rest(key: Key) -> str:
     others = [name for name in CONDITIONS if name not in _ASKED]
     words = [key.case.framework_version, key.case.source, *_words(key.conditions, others)]
+    words += [key.unit.replace("/", " per ")] if key.case.is_step else []
     return "/".join(filter(None, words)).replace("\n", " ")
 
 

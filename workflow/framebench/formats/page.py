@@ -18,10 +18,10 @@ def text() -> str:
         for one in forms
         if one.write
     ]
-    brought = [
+    read = [
         (f"`{one.name}`", f"`{one.suffix}`", one.tool, one.missing) for one in forms if one.read
     ]
-    return f"### Out\n\n{_table(OUT, out)}\n### In\n\n{_table(IN, brought)}"
+    return f"### Out\n\n{_table(OUT, out)}\n### In\n\n{_table(IN, read)}"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

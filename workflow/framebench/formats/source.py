@@ -101,9 +101,13 @@ class Source:
         """A finite number, or the file is refused."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.refuse(f"{what}: found {_shown(value)}; allowed: a number", line)
-        if not math.isfinite(value):
-            self.refuse(f"{what}: found {value}; allowed: a finite number", line)
-        return float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            self.refuse(f"{what}: found {number}; allowed: a finite number", line)
+        return number
 
     def _content(self) -> bytes:
         try:

@@ -23,7 +23,7 @@ FOLDER = "export"
 _WRITTEN = ".written.json"
 
 
-def export(cases: CaseResults, name: str, target: Path | None, results: Path) -> list[str]:
+def export_cases(cases: CaseResults, name: str, target: Path | None, results: Path) -> list[str]:
     """Write the cases in the format ``name`` to ``target``, or below ``results``; says in lines
     what was written and what is not in it. Raises ConfigError for another format, RecordsError for
     a target that somebody else wrote, OSError for one that cannot be written."""
@@ -58,7 +58,7 @@ def _ours(known: Path) -> dict[str, str]:
     return found if isinstance(found, dict) else {}
 
 
-def bring(name: str, path: Path, facts: Mapping[str, Any], results: Path) -> list[str]:
+def import_files(name: str, path: Path, facts: Mapping[str, Any], results: Path) -> list[str]:
     """Write the figures of the file or folder at ``path``, which is of the format ``name``, as
     ``runs/runs.csv`` below ``results``; says in lines what it holds. ``facts``: what the user says
     that the files do not. Raises ConfigError for another format, RecordsError for what cannot be

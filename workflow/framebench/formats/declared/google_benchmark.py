@@ -14,8 +14,8 @@ from ..format import Format, Results, Written
 from ..source import Source
 from ..words import SECONDS, marks, seconds_of_step
 
-#: Of the file that is written.
-UNIT = "ms"
+#: Of the file that is written: compare.py prints no decimals.
+UNIT = "us"
 
 
 def write(results: Results) -> Written:
@@ -111,10 +111,11 @@ def _check(source: Source, run: Run, row: dict[str, Any], place: int) -> None:
 def _foreign(source: Source, row: dict[str, Any], place: int) -> Run:
     name = row.get("run_name", row["name"])
     given: dict[str, Any] = {"model": str(name), "variant": str(row.get("label", ""))}
-    repeat = int(row.get("repetition_index", 0)) + 1
+    index = row.get("repetition_index")
+    repeat = index + 1 if type(index) is int and index >= 0 else 0
     where = f"benchmarks[{place}].real_time"
     unit = row.get("time_unit", "ns")
-    if unit not in SECONDS:
+    if not isinstance(unit, str) or unit not in SECONDS:
         allowed = ", ".join(SECONDS)
         source.refuse(f"benchmarks[{place}].time_unit: found {unit!r}; allowed: {allowed}")
     if row.get("error_occurred") or row.get("skipped"):

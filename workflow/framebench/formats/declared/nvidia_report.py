@@ -28,7 +28,10 @@ def read(source: Source) -> Iterator[Run]:
     report = source.json(constants=True)
     lists = dict.fromkeys(("ngpus", "bs", "metric_keys"), list)
     source.need(report, {**lists, "metrics": dict})
-    unknown = [key for key in report["metric_keys"] if key not in _KEYS]
+    for name in ("ngpus", "bs"):
+        if wrong := [one for one in report[name] if type(one) is not int or one < 1]:
+            source.refuse(f"{name}: found {wrong[0]!r}; allowed: whole numbers from 1")
+    unknown = [key for key in report["metric_keys"] if not isinstance(key, str) or key not in _KEYS]
     if unknown:
         source.refuse(f"metric_keys: found {unknown[0]!r}; allowed: {', '.join(_KEYS)}")
     for gpus in report["ngpus"]:

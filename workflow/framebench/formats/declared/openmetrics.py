@@ -33,7 +33,7 @@ def write(results: Results) -> Written:
     lines: list[str] = []
     for (name, unit, help_), samples in families.items():
         lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else [])]
-        lines += [f"# HELP {name} {help_}", *dict.fromkeys(samples)]
+        lines += [f"# HELP {name} {help_}", *samples]
     lines += _gauge("framebench_mark", "Quality flags of the figure with the same labels.", flags)
     lines += _gauge("framebench_repeats", "Repeats of the case by status.", repeats)
     # In words, because a case without a figure is a count of repeats here.
@@ -52,12 +52,17 @@ def _family(case: CaseResult, end: str) -> tuple[str, str, str]:
     name = f"framebench_{_word(case.key.metric)}{end}" + (f"_{unit}" if unit else "")
     what = {"": "Median over repeats", "_ci_low": "Lower end of the 95 % interval of the median"}
     said = what.get(end, "Upper end of the 95 % interval of the median")
-    return name, unit, f"{said}; {case.better} is better."
+    return name, unit, f"{said}."
 
 
 def _labels(results: Results, case: CaseResult) -> dict[str, str]:
     own = case.case
-    named = {"case": results.name(case), "metric": case.key.metric, "unit": case.unit}
+    named = {
+        "case": results.name(case),
+        "metric": case.key.metric,
+        "unit": case.unit,
+        "better": case.better,
+    }
     axes = ("framework", "framework_version", "model", "mode", "precision", "compiler")
     counts = ("nodes", "devices_per_node", "batch_per_device")
     return {

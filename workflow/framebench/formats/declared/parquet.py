@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-from ...records import tidy_csv
 from ..format import Format, Results, Written
 
 _WHOLE = ("nodes", "devices_per_node", "batch_per_device", "repeat")
@@ -13,15 +12,8 @@ _WHOLE = ("nodes", "devices_per_node", "batch_per_device", "repeat")
 def write(results: Results) -> Written:
     import pandas as pd  # takes its time, and other formats need none
 
-    rows = [
-        row
-        for case in results.cases
-        for run in case.runs
-        for row in tidy_csv.rows_of(run, case.marks)
-        if row["metric"] == case.key.metric
-    ]
     # As objects: of what strings are made depends on the libraries that are installed.
-    missing = [{name: cell or None for name, cell in row.items()} for row in rows]
+    missing = [{name: cell or None for name, cell in row.items()} for row in results.rows()]
     frame = pd.DataFrame(missing, dtype="object").astype("string[python]")
     frame["value"] = pd.to_numeric(frame["value"]).astype("Float64")
     for column in _WHOLE:

@@ -56,7 +56,6 @@ def _run(case: CaseResult, run: Run) -> dict[str, Any]:
 def read(source: Source) -> Iterator[Run]:
     document = source.json()
     source.need(document, {"version": str, "benchmarks": list})
-    common = document.get("metadata", {})
     for place, benchmark in enumerate(document["benchmarks"]):
         where = f"benchmarks[{place}]"
         if not isinstance(benchmark, dict) or not isinstance(benchmark.get("runs"), list):
@@ -65,9 +64,9 @@ def read(source: Source) -> Iterator[Run]:
         for number, one in enumerate(benchmark["runs"]):
             if not isinstance(one, dict):
                 source.refuse(f"{where}.runs[{number}]: found {one!r:.60}; allowed: an object")
-            metadata = {**common, **benchmark.get("metadata", {}), **one.get("metadata", {})}
+            metadata = _metadata(document) | _metadata(benchmark) | _metadata(one)
             values = one.get("values")
-            if not values:
+            if not isinstance(values, list) or not values:
                 continue  # of a calibration
             if carried.KEY in metadata:
                 yield carried.run_of(metadata[carried.KEY], source)
@@ -76,12 +75,17 @@ def read(source: Source) -> Iterator[Run]:
             yield _foreign(source, metadata, values, f"{where}.runs[{number}]", repeat)
 
 
+def _metadata(part: dict[str, Any]) -> dict[str, Any]:
+    found = part.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
 def _foreign(
     source: Source, metadata: dict[str, Any], values: list[Any], where: str, repeat: int
 ) -> Run:
     """The median of a run's values is its figure."""
     unit = metadata.get("unit", "second")
-    if not isinstance(metadata.get("name"), str) or unit not in UNITS:
+    if not isinstance(metadata.get("name"), str) or str(unit) not in UNITS:
         source.refuse(f"{where}: found name {metadata.get('name')!r} and unit {unit!r}; allowed: "
                       f"a text, and one of {', '.join(UNITS)}")  # fmt: skip
     numbers = [source.number(value, f"{where}.values") for value in values]

@@ -51,6 +51,9 @@ def write(results: Results) -> Written:
             continue
         benchmark = f"{MARKED if case.marks else CLEAN}:{_rest(results, case)}"
         model = f"{benchmark}/{case.case.framework}-{case.case.model}"
+        if f"{model}/return_code" in found:
+            left_out.append(f"{name}: {case.key.metric}: another case has the same name there")
+            continue
         # 0, and 1 where SuperBench tells no more than that it was no success.
         found[f"{model}/return_code"] = int(case.status != "ok")
         repeats = [run for run in case.ok if run.step_seconds]

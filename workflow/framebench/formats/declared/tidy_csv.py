@@ -11,14 +11,7 @@ from ..source import Source
 
 
 def write(results: Results) -> Written:
-    rows = [
-        row
-        for case in results.cases
-        for run in case.runs
-        for row in tidy_csv.rows_of(run, case.marks)
-        if row["metric"] == case.key.metric
-    ]
-    return Written(tidy_csv.text_of(rows))
+    return Written(tidy_csv.text_of(results.rows()))
 
 
 def read(source: Source) -> Iterator[Run]:
