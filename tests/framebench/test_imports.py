@@ -34,6 +34,7 @@ ORDER = (
     "archive",
     "gate",
     "history",
+    "formats",
     "driver",
 )
 #: What runs beside a benchmark, perhaps in a container that has nothing but Python.

@@ -556,6 +556,50 @@ def test_a_bad_cell_is_a_problem_with_line_column_and_what_is_allowed(
     assert "allowed: " in problem.message
 
 
+OF_METRIC = {
+    **{name: "" for name in tidy_csv.COLUMNS if name != "throughput"},
+    **{"source": "superbench", "mode": "copy", "repeat": "1"},
+    **{"metric": "latency", "value": "0", "unit": "ms", "better": "lower"},
+}
+
+
+def test_a_figure_of_any_kind_may_leave_out_what_is_not_known(tmp_path: Path) -> None:
+    more = {"parameters": '{"bytes": 64}', "cores_per_device": "2", "huge_pages": "True"}
+    found = record_sets.load(save_csv(tmp_path / "a.csv", [{**OF_METRIC, **more}]))
+    (run,) = found.runs
+    assert run.metrics == (("latency", 0.0, "ms", "lower"),)
+    assert (run.case.framework, run.case.nodes, run.case.parameters) == ("", 0, (("bytes", 64),))
+    assert (run.conditions.cores_per_device, run.conditions.huge_pages) == (2, True)
+    (row,) = tidy_csv.rows_of(run)
+    assert tidy_csv.run_of(row, run.origin) == run
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({"mode": "Copy it"}, "column mode: found 'Copy it'"),
+        ({"mode": "train"}, "column framework: found nothing"),
+        ({"mode": "train", "framework": "jax", "model": "m", "nodes": "1", "devices_per_node": "1",
+          "batch_per_device": "1"}, "column metric: found 'latency', of which lower is better"),
+        ({"value": "nan"}, "column value: found 'nan'"),
+        ({"value": ""}, "column value: found ''"),
+        ({"value": "3", "status": "oom"}, "column value: found '3' beside status oom"),
+        ({"better": "more"}, "column better: found 'more'"),
+        ({"parameters": "[1]"}, "column parameters: found '[1]'"),
+        ({"parameters": '{"a": [1]}'}, "column parameters: found"),
+        ({"marks": "<b>"}, "column marks: found '<b>'"),
+        ({"cores_per_device": "two"}, "column cores_per_device: found 'two'"),
+        ({"side_by_side": "yes"}, "column side_by_side: found 'yes'"),
+    ],
+)  # fmt: skip
+def test_a_bad_cell_of_a_figure_of_any_kind_is_a_problem(
+    cells: dict[str, str], expected: str, tmp_path: Path
+) -> None:
+    found = record_sets.load(save_csv(tmp_path / "a.csv", [{**OF_METRIC, **cells}]))
+    assert not found.runs
+    assert expected in messages(found)
+
+
 def test_a_number_beside_a_failure_is_refused(tmp_path: Path) -> None:
     row = {**ROW, "status": "failed", "throughput": "0.0"}
     found = record_sets.load(save_csv(tmp_path / "runs.csv", [row]))

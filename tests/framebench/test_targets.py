@@ -20,11 +20,14 @@ MEASURES = "a target that measures"
 @pytest.mark.parametrize(
     ("key", "target", "allowed"),
     [
-        ("records", MEASURES, "report or lint"),
-        ("records", "compare", "report or lint"),
+        ("records", MEASURES, "report or lint or export"),
+        ("records", "compare", "report or lint or export"),
         ("base", MEASURES, "compare"),
         ("candidate", "report", "compare"),
         ("sets", MEASURES, "history"),
+        ("from", "export", "import"),
+        ("to", "import", "export"),
+        ("format", MEASURES, "export or import"),
     ],
 )
 def test_a_key_of_another_target_is_refused(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import io
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import PROJECT
 from .archive import contents
@@ -93,6 +94,22 @@ def main(arguments: list[str] | None = None) -> int:
     linting.add_argument("--sources", type=Path, nargs="+", required=True, help=SOURCES)
     linting.add_argument("--results", type=Path, required=True, help="folder to write to")
     linting.set_defaults(command=lambda given: make_lint(given.sources, given.results))
+    exporting = commands.add_parser("export", help="records in a format of another tool")
+    exporting.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
+    exporting.add_argument("--format", required=True, help="see docs/formats.md")
+    exporting.add_argument("--to", type=Path, help="file to write, instead of one below --results")
+    exporting.add_argument("--results", type=Path, required=True, help="folder to write to")
+    exporting.set_defaults(
+        command=lambda given: make_export(given.records, given.format, given.to, given.results)
+    )
+    importing = commands.add_parser("import", help="files of another tool as a set of records")
+    importing.add_argument("--format", required=True, help="see docs/formats.md")
+    importing.add_argument("--from", type=Path, required=True, dest="source", help="file or folder")
+    importing.add_argument("--facts", type=json.loads, default={}, help="what the files do not say")
+    importing.add_argument("--results", type=Path, required=True, help="folder to write to")
+    importing.set_defaults(
+        command=lambda given: make_import(given.format, given.source, given.facts, given.results)
+    )
     locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
     locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
     locking.set_defaults(command=lambda given: make_hashes(given.names))
@@ -100,6 +117,8 @@ def main(arguments: list[str] | None = None) -> int:
     cleaning.add_argument("--environments", type=Path, required=True, help="the folder of all")
     cleaning.add_argument("--keep", nargs="*", default=[], help="names of those in use")
     cleaning.set_defaults(command=lambda given: clean(given.environments, given.keep))
+    listing = commands.add_parser("formats", help="which formats there are, and what they lose")
+    listing.set_defaults(command=lambda given: print_formats())
     explaining = commands.add_parser("columns", help="what the columns of the tables mean")
     explaining.set_defaults(command=lambda given: print_columns())
     given = parser.parse_args(arguments)
@@ -391,6 +410,30 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     return lint_results.check_results(found, tables, str(source), folder, stale)
 
 
+def make_export(source: Path, name: str, target: Path | None, results: Path) -> None:
+    """Write the records at ``source`` in the format ``name`` to ``target`` or below ``results``."""
+    from .formats import transfer
+    from .records import parity, proofs
+    from .tables import grouping
+
+    found = record_sets.load(source)
+    certificates, problems = parity.load(certificates_of(source))
+    for problem in (*found.problems, *problems):
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not found.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    models = catalog.load_catalog(PROJECT).models
+    cases = grouping.group(found.runs, proofs.Marks(certificates, models))
+    print("\n".join(transfer.export_cases(cases, name, target, results)))
+
+
+def make_import(name: str, source: Path, facts: Mapping[str, Any], results: Path) -> None:
+    """Write what the files at ``source`` hold as a set of records below ``results``."""
+    from .formats import transfer
+
+    print("\n".join(transfer.import_files(name, source, facts, results)))
+
+
 def make_hashes(names: Sequence[str]) -> None:
     """Write the hashes of the environments ``names``; where none is named, of all but those that
     are exempt."""
@@ -418,6 +461,13 @@ def clean(environments: Path, wanted: Sequence[str]) -> None:
     shared = sum(one.size - one.freed for one in removed) / 1e9
     print(f"{len(removed)} environments removed, {freed:.1f} GB free", end="")
     print(f"; {shared:.1f} GB more when uv's cache lets go of them: uv cache prune" * bool(shared))
+
+
+def print_formats() -> None:
+    """Print the table of docs/formats.md."""
+    from .formats import page
+
+    print(page.text(), end="")
 
 
 def print_columns() -> None:

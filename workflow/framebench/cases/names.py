@@ -6,8 +6,8 @@ from typing import Any
 
 
 def topology(nodes: Any, devices_per_node: Any) -> str:
-    """DLPerf's name for it: nodes x devices per node, e.g. 2n8g."""
-    return f"{nodes}n{devices_per_node}g"
+    """DLPerf's name for it: nodes x devices per node, e.g. 2n8g; "" where that is not known."""
+    return f"{nodes}n{devices_per_node}g" if nodes and devices_per_node else ""
 
 
 def topology_of(case: Any) -> str:

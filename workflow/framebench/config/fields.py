@@ -58,13 +58,18 @@ class Keys(BaseModel):
         strict=True, frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
     )
 
+    @classmethod
+    def key_names(cls) -> list[str]:
+        """As they are written: one that Python has as a word of its own has another name here."""
+        return [field.alias or name for name, field in cls.model_fields.items()]
+
     @model_validator(mode="wrap")
     @classmethod
     def _known(cls, data: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
         """Says of an unknown key which there are, beside what is wrong with the others."""
         if cls.model_config["extra"] == "allow":
             return check(data)
-        keys = list(cls.model_fields)
+        keys = cls.key_names()
         unknown = [key for key in data if key not in keys] if isinstance(data, Mapping) else []
         if not unknown:
             return check(data)
@@ -286,6 +291,17 @@ Sets = Annotated[
     FromList,
     Allowed("a list of folders of results, CSVs of runs or archives, or a folder of these"),
 ]
+ImportPath = Annotated[Path, ReadAs(Text, values.existing)]
+ExportPath = Annotated[Path, ReadAs(_PATH, values.path)]
+#: What of a case the user says of imported files that do not say it.
+FACTS = (
+    "framework", "framework_version", "model", "precision", "compiler", "nodes",
+    "devices_per_node", "batch_per_device",
+)  # fmt: skip
+#: Those that are numbers.
+COUNTS = ("nodes", "devices_per_node", "batch_per_device")
+FactName = Annotated[str, BeforeValidator(partial(_among, names=FACTS))]
+FactValue = Annotated[str | int | float, Allowed("a text or a number")]
 Side = Annotated[values.Source, ReadAs(_RECORDS, values.side)]
 Share = Annotated[
     float,

@@ -12,15 +12,20 @@ from . import values
 from .catalog import Catalog
 from .cluster import Cluster
 from .fields import (
+    COUNTS,
     MILLION,
     Allowed,
     Context,
     Count,
     Distinct,
+    ExportPath,
+    FactName,
+    FactValue,
     Folder,
     FrameworkName,
     FromList,
     FromText,
+    ImportPath,
     Keys,
     MemoryLimit,
     ModelName,
@@ -68,6 +73,16 @@ def _results(folder: Path) -> Path:
     return folder
 
 
+def _facts(facts: dict[str, str | int | float]) -> dict[str, str | int]:
+    """Counts as whole numbers, all else as text: on the command line all of them are text."""
+    for name, value in facts.items():
+        text = str(value)
+        is_count = text.isascii() and text.isdecimal() and 0 < int(text[:8]) <= MILLION
+        if name in COUNTS and not is_count:
+            raise NotAllowed(f"a whole number from 1 to {MILLION}", show(value), name)
+    return {key: int(one) if key in COUNTS else str(one) for key, one in facts.items()}
+
+
 _SUITE = text("a text: the name of a suite, or the path of a YAML file")
 _OWN_MODEL = text(
     "the path of a Python file, torchvision:NAME or timm:NAME, without { and }", r"^[^{}]*$"
@@ -107,6 +122,14 @@ class Configuration(Keys):
     )
     sets: Sets | None = None
     by: Annotated[Literal["date", "commit", "version", "name"], OneOf()] | None = None
+    format: Text | None = None
+    to: ExportPath | None = None
+    imported: ImportPath | None = Field(default=None, alias="from")
+    facts: Annotated[
+        dict[FactName, FactValue],
+        Allowed("a mapping from columns of a case to values"),
+        AfterValidator(_facts),
+    ] = default({})
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
     models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
     model: Annotated[OwnModel, ReadAs(_OWN_MODEL, _own_model)] | None = None
@@ -172,6 +195,11 @@ class Settings(Configuration):
     node; ``require_hashes``: only from files whose hashes stand beside the environment file."""
 
     deployment: str
+
+    def written(self, key: str) -> Any:
+        """The value of a key by the name that it has in the configuration."""
+        names = {field.alias or name: name for name, field in type(self).model_fields.items()}
+        return getattr(self, names[key])
 
 
 def load_settings(

@@ -101,10 +101,10 @@ def existing_folder(text: str) -> Path:
 
 
 def existing(text: str) -> Path:
-    """The path of something that is there. Raises :class:`NotAllowed` for another."""
+    """The path of a file or a folder. Raises :class:`NotAllowed` where there is nothing."""
     named = path(text)
     if not named.exists():
-        raise NotAllowed("the path of something that exists")
+        raise NotAllowed("the path of a file or a folder that exists")
     return named
 
 

@@ -22,6 +22,7 @@ from .provisioning import Provisioning
 from .resources import Resources
 from .runs import Runs
 from .tables import Tables
+from .transfers import Transfers
 from .work import Work
 
 
@@ -52,6 +53,7 @@ class Driver:
         self.peaks = Peaks(self.work, self.provisioning)
         self.comparisons = Comparisons(self.work, self.provisioning)
         self.tables = Tables(self.work, asked)
+        self.transfers = Transfers(self.work)
         self.handlers = Handlers(
             self.work, self.resources, self.provisioning, self.tables, self.snakemake
         )

@@ -19,10 +19,20 @@ _Given = ParamSpec("_Given")
 
 #: Targets that measure nothing, and options with which no job starts.
 MEASURE_NOTHING = frozenset(
-    {"plan", "report", "compare", "lint", "archive", "clean_environments", "history"}
+    {
+        "plan",
+        "report",
+        "compare",
+        "lint",
+        "archive",
+        "clean_environments",
+        "history",
+        "export",
+        "import",
+    }
 )
 #: Of these, those for which it does not matter what there is to do.
-WITHOUT_PLAN = frozenset({"report", "compare", "history"})
+WITHOUT_PLAN = frozenset({"report", "compare", "history", "export", "import"})
 START_NOTHING = frozenset(
     {
         *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),

@@ -13,12 +13,16 @@ from .planning import Plan, arm_settings, software, variables
 
 #: The targets for which a key says what to read.
 USED_BY = {
-    "records": ("report", "lint"),
+    "records": ("report", "lint", "export"),
     "base": ("compare",),
     "candidate": ("compare",),
     "redact": ("archive",),
     "sets": ("history",),
     "by": ("history",),
+    "format": ("export", "import"),
+    "to": ("export",),
+    "from": ("import",),
+    "facts": ("import",),
 }
 #: What a shell would read otherwise within the two pairs of quotes around a job's command.
 _UNQUOTABLE = '$`"\\'
@@ -28,7 +32,7 @@ def check_keys(settings: Settings, target: str) -> None:
     """Raise :class:`ConfigError` for a key that ``target`` would ignore, so that nobody waits for a
     measurement where a report was meant."""
     for key, targets in USED_BY.items():
-        if target not in targets and (value := getattr(settings, key)):
+        if target not in targets and (value := settings.written(key)):
             shown = ",".join(map(str, value)) if isinstance(value, list) else value
             raise ConfigError(
                 f"{SOURCE}: {key}: found '{shown}' for {target}; allowed with the target "

@@ -1,19 +1,25 @@
-"""A tidy CSV of runs: one row per repeat, with the columns of DLPerf's published runs."""
+"""A tidy CSV of runs: one row per repeat, with the columns of DLPerf's published runs.
+
+With the columns ``metric`` and ``value`` in the place of ``throughput`` it holds any figure of any
+kind of measurement: what other tools' results are imported as, and what ours are exported as.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ..cases.conditions import MODES, NATIVE, THROUGHPUT, Case, Conditions
+from ..cases.conditions import MODES, NATIVE, THROUGHPUT, Case, Conditions, Parameters
 from ..files import json_files
 from ..files.text import printable
-from .run import NO_REASON, STATUSES, Metric, Problem, RecordsError, Run, cause, order
+from .run import NO_REASON, STATUSES, Doubt, Metric, Problem, RecordsError, Run, cause, order
 
 COLUMNS = (
     "framework",
@@ -32,7 +38,16 @@ COLUMNS = (
     "throughput",
     "unit",
 )
-OPTIONAL_COLUMNS = ("status", "reason")
+#: Of a figure of any kind, in the place of ``throughput``.
+OF_METRIC = ("metric", "value")
+#: Conditions by the names that they have in all tables.
+_CONDITIONS = tuple(
+    one.name for one in fields(Conditions) if one.name not in ("input", "source_variant")
+)
+OPTIONAL_COLUMNS = ("status", "reason", "better", "parameters", "marks", *_CONDITIONS)
+BETTER = ("higher", "lower")
+#: Marks that follow from the repeats of a case alone, so that whoever reads them finds them again.
+OF_REPEATS = frozenset({"few", "noisy"})
 #: What the schema of a record allows, too: beyond it neither tables nor plots can hold a figure.
 LARGEST_COUNT, LARGEST_RATE = 1_000_000, 1e15
 
@@ -75,15 +90,19 @@ def read_csv(path: Path) -> tuple[list[Run], list[Problem]]:
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
-    missing = [name for name in COLUMNS if name not in header]
-    extra = [name for name in header if name not in COLUMNS + OPTIONAL_COLUMNS]
+    of_any = any(name in header for name in OF_METRIC)
+    needed = [name for name in COLUMNS if not (of_any and name == THROUGHPUT)]
+    needed += OF_METRIC if of_any else ()
+    missing = [name for name in needed if name not in header]
+    extra = [name for name in header if name not in (*needed, *OPTIONAL_COLUMNS)]
     twice = sorted({name for name in header if header.count(name) > 1})
     found = [("missing", missing), ("not known", extra), ("there twice", twice)]
     if any(names for _, names in found):
         said = "; ".join(f"{what}: {', '.join(map(repr, n))}" for what, n in found if n)
         raise RecordsError(
             f"records: {path}, line 1: wrong columns ({said}); allowed: "
-            f"{','.join(COLUMNS)} and, after them, {','.join(OPTIONAL_COLUMNS)}"
+            f"{','.join(COLUMNS)}, with {','.join(OF_METRIC)} in the place of {THROUGHPUT} for "
+            f"figures of any kind, and, after them, {','.join(OPTIONAL_COLUMNS)}"
         )
 
 
@@ -93,37 +112,182 @@ def _run_of_row(header: Sequence[str], cells: Sequence[str], origin: str) -> Run
     if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
         raise ValueError("found bytes that are no UTF-8 text")
     row = {name: printable(cell.strip()) for name, cell in zip(header, cells, strict=True)}
+    return run_of(row, origin)
+
+
+def run_of(row: Mapping[str, str], origin: str) -> Run:
+    """A row as a run. Raises ValueError with the column, what was found and what is allowed. What
+    only figures of steps must have may be missing from others: "" or 0 then."""
     status = _one_of(row, "status", STATUSES) if row.get("status") else "ok"
+    mode = _mode(row)
+    text, count = (_text, _count) if mode in MODES else (_text_or_none, _count_or_none)
+    # Older tables of runs state all of these; imported ones what the other tool said.
+    stated = _text_or_none if "metric" in row else _text
+    marks = row.get("marks", "").split()
+    if wrong := [mark for mark in marks if not re.fullmatch("[a-z]+", mark)]:
+        raise ValueError(f"column marks: found {wrong[0]!r}; allowed: words, with blanks between")
     return Run(
         case=Case(
-            framework=_text(row, "framework"),
-            framework_version=_text(row, "framework_version"),
+            framework=text(row, "framework"),
+            framework_version=stated(row, "framework_version"),
             source=_text(row, "source"),
-            model=_text(row, "model"),
-            mode=_one_of(row, "mode", MODES),
-            precision=_text(row, "precision"),
-            compiler=_text(row, "compiler"),
-            nodes=_count(row, "nodes"),
-            devices_per_node=_count(row, "devices_per_node"),
-            batch_per_device=_count(row, "batch_per_device"),
+            model=text(row, "model"),
+            mode=mode,
+            precision=stated(row, "precision"),
+            compiler=stated(row, "compiler"),
+            nodes=count(row, "nodes"),
+            devices_per_node=count(row, "devices_per_node"),
+            batch_per_device=count(row, "batch_per_device"),
+            parameters=_parameters(row, mode),
         ),
         conditions=Conditions(
             # Who does not name a pipeline had none of another kind.
             input=row["input_pipeline"] or NATIVE,
             source_variant=row["variant"],
+            **_conditions(row),
         ),
         repeat=_count(row, "repeat"),
         attempt=0,
         status=status,
         reason="" if status == "ok" else row.get("reason", "") or NO_REASON,
-        metrics=(Metric(THROUGHPUT, _throughput(row, status), _text(row, "unit")),),
+        metrics=(_metric(row, status),),
         step_seconds=(),
         wall_seconds=None,
         origin=origin,
         hardware="",
         environment="",
         record=None,
+        doubts=tuple(Doubt(mark, "") for mark in marks) if status == "ok" else (),
     )
+
+
+def rows_of(run: Run, marks: Iterable[str] = ()) -> list[dict[str, str]]:
+    """A row for each metric of a run, with every column; :func:`run_of` makes the same run of it.
+    ``marks``: of its case, of which those that follow from the repeats alone are left to whoever
+    reads it."""
+    case, conditions, ok = run.case, run.conditions, run.status == "ok"
+    given = {name: _cell(getattr(conditions, name)) for name in _CONDITIONS}
+    counts = ("nodes", "devices_per_node", "batch_per_device")
+    texts = ("framework", "framework_version", "source", "model", "mode", "precision", "compiler")
+    return [
+        {
+            **{name: str(getattr(case, name)) for name in texts},
+            "input_pipeline": "" if conditions.input == NATIVE else conditions.input,
+            "variant": conditions.source_variant,
+            **{name: _cell(getattr(case, name) or None) for name in counts},
+            "repeat": str(run.repeat),
+            "metric": metric.name,
+            "value": repr(metric.value) if ok and metric.value is not None else "",
+            "unit": metric.unit,
+            "status": run.status,
+            "reason": run.reason,
+            "better": metric.better,
+            "parameters": json.dumps(dict(case.parameters)) if case.parameters else "",
+            "marks": " ".join(sorted({*marks} - OF_REPEATS)) if ok else "",
+            **given,
+        }
+        for metric in run.metrics
+    ]
+
+
+def text_of(rows: Iterable[Mapping[str, str]]) -> str:
+    """The file of rows that have the columns of :func:`rows_of`."""
+    columns = [name for name in COLUMNS if name != THROUGHPUT]
+    columns[columns.index("unit") : columns.index("unit")] = OF_METRIC
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, [*columns, *OPTIONAL_COLUMNS], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None or value is False else str(value)
+
+
+def _mode(row: Mapping[str, str]) -> str:
+    if "metric" not in row:
+        return _one_of(row, "mode", MODES)
+    if not re.fullmatch("[a-z][a-z0-9_]{0,63}", row["mode"]):
+        raise ValueError(
+            f"column mode: found {row['mode']!r}; allowed: {', '.join(MODES)}, or the name of "
+            "another kind of measurement (a-z, 0-9, _)"
+        )
+    return row["mode"]
+
+
+def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
+    """What the row says of them, in their types; each one's default stands for nothing."""
+    found: dict[str, Any] = {}
+    for one in fields(Conditions):
+        if one.name not in _CONDITIONS or not row.get(one.name):
+            continue
+        if one.type == "str":
+            found[one.name] = row[one.name]
+        elif one.type == "bool":
+            found[one.name] = _one_of(row, one.name, ("True", "False")) == "True"
+        else:
+            found[one.name] = _count_from_0(row, one.name)
+    return found
+
+
+def _parameters(row: Mapping[str, str], mode: str) -> Parameters:
+    """Those of a kind of measurement; steps have none."""
+    if not row.get("parameters"):
+        return ()
+    try:
+        found = json.loads(row["parameters"])
+    except ValueError:
+        found = None
+    scalar = (str, int, float, bool, type(None))
+    if (
+        mode in MODES
+        or not isinstance(found, dict)
+        or not all(isinstance(value, scalar) for value in found.values())
+    ):
+        raise ValueError(
+            f"column parameters: found {row['parameters']!r}; allowed: nothing for "
+            f"{' and '.join(MODES)}, else a JSON object of texts and numbers"
+        )
+    return tuple(sorted(found.items()))
+
+
+def _metric(row: Mapping[str, str], status: str) -> Metric:
+    if "metric" not in row:
+        return Metric(THROUGHPUT, _throughput(row, status), _text(row, "unit"))
+    name = _text(row, "metric")
+    better = _one_of(row, "better", BETTER) if row.get("better") else "higher"
+    if row["mode"] in MODES:
+        if (name, better) != (THROUGHPUT, "higher"):
+            raise ValueError(
+                f"column metric: found {name!r}, of which {better} is better, for {row['mode']}; "
+                f"allowed: {THROUGHPUT}, of which higher is better; other figures have a mode of "
+                "their own"
+            )
+        return Metric(name, _throughput(row, status, "value"), _text(row, "unit"))
+    return Metric(name, _value(row, status), row["unit"], better)
+
+
+def _value(row: Mapping[str, str], status: str) -> float | None:
+    """Of any kind: 0 and less may be."""
+    text = row["value"]
+    if status != "ok":
+        return _throughput(row, status, "value")
+    value = _number(text)
+    if not abs(value) <= LARGEST_RATE:
+        raise ValueError(
+            f"column value: found {text!r} beside status ok; allowed: a number up to "
+            f"{LARGEST_RATE:g} (a run without a result has another status)"
+        )
+    return value
+
+
+def _number(text: str) -> float:
+    """Not a number where the text is none."""
+    try:
+        return math.nan if "_" in text else float(text)  # Python reads 1_0 as 10
+    except ValueError:
+        return math.nan
 
 
 def _text(row: Mapping[str, str], column: str) -> str:
@@ -147,22 +311,31 @@ def _count(row: Mapping[str, str], column: str) -> int:
     return int(text)
 
 
-def _throughput(row: Mapping[str, str], status: str) -> float | None:
+def _text_or_none(row: Mapping[str, str], column: str) -> str:
+    return row[column]
+
+
+def _count_or_none(row: Mapping[str, str], column: str) -> int:
+    return _count(row, column) if row[column] else 0
+
+
+def _count_from_0(row: Mapping[str, str], column: str) -> int:
+    return 0 if row[column] == "0" else _count(row, column)
+
+
+def _throughput(row: Mapping[str, str], status: str, column: str = THROUGHPUT) -> float | None:
     """Samples/s of an ok row. An unfinished run is a status, never a zero."""
-    text = row["throughput"]
+    text = row[column]
     if status != "ok":
         if text:
             raise ValueError(
-                f"column throughput: found {text!r} beside status {status}; allowed: nothing"
+                f"column {column}: found {text!r} beside status {status}; allowed: nothing"
             )
         return None
-    try:
-        value = math.nan if "_" in text else float(text)  # Python reads 1_0 as 10
-    except ValueError:
-        value = math.nan
+    value = _number(text)
     if not (math.isfinite(value) and 1 / LARGEST_RATE <= value <= LARGEST_RATE):
         raise ValueError(
-            f"column throughput: found {text!r} beside status ok; allowed: a number above 0, up to "
+            f"column {column}: found {text!r} beside status ok; allowed: a number above 0, up to "
             f"{LARGEST_RATE:g} (a run without a result has another status, in a column `status`)"
         )
     return value

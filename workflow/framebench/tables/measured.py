@@ -77,7 +77,8 @@ def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
 
     def label(result: CaseResult) -> str:
         own = {name: word for name, word in _words(result).items() if word and name in apart}
-        return ", ".join([runs_in(result.case), topology_of(result.case), *own.values()])
+        words = (runs_in(result.case), topology_of(result.case), *own.values())
+        return ", ".join(filter(None, words))
 
     return label
 

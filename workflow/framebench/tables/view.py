@@ -241,7 +241,7 @@ def _status(look: str) -> str:
 
 def _topology(row: Row) -> Cell:
     nodes, devices = row.get("nodes", 1), row["devices_per_node"]
-    if nodes in (None, "") or devices in (None, ""):
+    if nodes in (None, "", 0) or devices in (None, "", 0):
         return Cell(DASH, "number missing", "", "not known")
     order = int(nodes) * int(devices) * 10_000 + int(nodes)
     return Cell(topology(nodes, devices), "number", str(order))

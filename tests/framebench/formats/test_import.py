@@ -1,0 +1,372 @@
+"""Files of other tools: what is taken of them, what is missing, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.cli import make_lint, make_report
+from framebench.config.validation import ConfigError
+from framebench.files import json_files
+from framebench.formats import registry, source, transfer
+from framebench.formats.rows import complete
+from framebench.records import record_sets, tidy_csv
+from framebench.records.record_sets import RecordsError, RecordSet
+from framebench.records.run import Run
+
+from . import samples
+
+READ = [name for name, one in registry.known().items() if one.read]
+#: Formats whose lines in another order are another file, which must not pass for this one.
+ORDERED = {*READ} - {"csv", "superbench", "dllogger"}
+NOTHING: Mapping[str, Any] = {}
+
+
+def brought(
+    name: str, text: str, folder: Path, facts: Mapping[str, Any] = NOTHING, at: str = "results"
+) -> RecordSet:
+    """The set that an import of one file leaves, read as report, lint and compare read it."""
+    file = folder / f"given{registry.reader(name).suffix}"
+    file.write_text(text)
+    transfer.import_files(name, file, facts, folder / at)
+    found = record_sets.load(folder / at / "runs")
+    assert not found.problems
+    return found
+
+
+def figures(found: RecordSet) -> dict[tuple[Any, ...], float | None]:
+    """By mode, model, parameters, metric and repeat."""
+    return {
+        (run.case.mode, run.case.model, *dict(run.case.parameters).values(), run.metrics[0].name,
+         run.repeat): run.figure
+        for run in found.runs
+    }  # fmt: skip
+
+
+def one(found: RecordSet, **wanted: Any) -> Run:
+    (run,) = (
+        run
+        for run in found.runs
+        if all(
+            wanted[name] == (run.metrics[0].name if name == "metric" else getattr(run.case, name))
+            for name in wanted
+        )
+    )
+    return run
+
+
+def test_there_is_a_sample_of_every_format_that_is_read() -> None:
+    assert sorted(samples.ALL) == READ
+
+
+# ---- what is taken ------------------------------------------------------------------------------
+
+
+def test_superbench_of_both_namings_is_per_device_and_no_throughput_of_ours(tmp_path: Path) -> None:
+    found = brought("superbench", samples.superbench(), tmp_path)
+    taken = [
+        (run.case.mode, run.case.model, run.case.precision, run.metrics[0].name,
+         run.conditions.source_variant, run.repeat, run.figure)
+        for run in found.runs
+        if run.case.mode == "superbench_train"
+    ]  # fmt: skip
+    assert sorted(taken) == [
+        ("superbench_train", "bert-base", "fp16", "step_time", "node=sb-01", 1, 83.9),
+        ("superbench_train", "bert-base", "fp16", "step_time", "node=sb-01", 2, 84.1),
+        ("superbench_train", "bert-base", "fp16", "step_time", "node=sb-02", 1, 90.5),
+        ("superbench_train", "bert-base", "fp16", "throughput_per_device", "node=sb-01", 1, 381.4),
+        ("superbench_train", "bert-base", "fp16", "throughput_per_device", "node=sb-02", 1, 353.5),
+    ]
+    assert not any(run.case.is_step for run in found.runs)
+    assert {run.case.batch_per_device for run in found.runs} == {0}, "it does not say"
+
+
+def test_superbench_keeps_ranks_zeros_and_return_codes(tmp_path: Path) -> None:
+    found = brought("superbench", samples.superbench(), tmp_path)
+    bandwidth = [run for run in found.runs if run.metrics[0].name == "allreduce_8388608_busbw"]
+    assert {(dict(run.case.parameters)["rank"], run.figure) for run in bandwidth} == {
+        ("0", 210.5),
+        ("1", 0.0),
+    }
+    assert {run.metrics[0].unit for run in bandwidth} == {"GB/s"}
+    (failed,) = (run for run in found.runs if run.status != "ok")
+    assert (failed.status, failed.reason) == ("failed", "return code 4")
+    assert dict(failed.case.parameters) == {"benchmark": "gpu-burn"}
+
+
+def test_a_bare_nan_of_nvidia_is_a_failed_run(tmp_path: Path) -> None:
+    facts = {"model": "resnet50_v1.5", "nodes": 1, "precision": "amp"}
+    found = brought("nvidia-report", samples.nvidia_report(), tmp_path, facts)
+    steps = {
+        (run.case.mode, run.case.devices_per_node): (run.status, run.throughput)
+        for run in found.runs
+        if run.case.is_step
+    }
+    assert steps == {
+        ("train", 1): ("ok", 410.5),
+        ("train", 4): ("failed", None),
+        ("inference", 1): ("ok", 1200.5),
+        ("inference", 4): ("failed", None),
+    }
+    assert one(found, metric="latency_99", devices_per_node=1).figure == 0.17
+
+
+def test_what_nvidias_report_does_not_say_is_missing_until_it_is_said(tmp_path: Path) -> None:
+    found = brought("nvidia-report", samples.nvidia_report(), tmp_path)
+    assert not any(run.case.is_step for run in found.runs), "no model, no nodes"
+    assert {run.case.mode for run in found.runs} == {
+        "nvidia_report_train", "nvidia_report_inference", "nvidia_inference",
+    }  # fmt: skip
+    assert {run.case.nodes for run in found.runs} == {0}
+
+
+def test_facts_that_contradict_the_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match="framework: found 'pytorch', but the file says 'mxnet'"):
+        brought("nvidia-report", samples.nvidia_report(), tmp_path, {"framework": "pytorch"})
+    with pytest.raises(RecordsError, match="nodes: found 3, but the file has 1 devices"):
+        brought("nvidia-report", samples.nvidia_report(), tmp_path, {"nodes": 3})
+
+
+def test_of_dllogger_the_summary_is_taken_with_its_units(tmp_path: Path) -> None:
+    found = brought("dllogger", samples.dllogger(), tmp_path, {"model": "electra_base"})
+    taken = {(*run.metrics[0],) for run in found.runs}
+    assert taken == {
+        ("training_sequences_per_second", 317.5, "sequences/s", "higher"),
+        ("final_loss", 8.7, "", "lower"),
+        ("e2e_train_time", 512.25, "s", "lower"),
+    }, "the seed is no figure, and 300.0 is of an epoch"
+    assert {run.case.model for run in found.runs} == {"electra_base"}
+
+
+def test_megatrons_first_interval_is_left_out(tmp_path: Path) -> None:
+    found = brought("megatron", samples.megatron(), tmp_path)
+    assert one(found, metric="step_time").figure == pytest.approx(1.001)
+    assert one(found, metric="samples_per_second").figure == pytest.approx(16 / 1.001)
+    run = one(found, metric="tflops_per_device")
+    assert (run.figure, run.case.precision) == (149.1, "bf16")
+    assert dict(run.case.parameters)["world_size"] == 8
+
+
+def test_a_megatron_log_that_ends_early_failed(tmp_path: Path) -> None:
+    found = brought("megatron", samples.megatron(last=20), tmp_path)
+    assert {run.status for run in found.runs} == {"failed"}
+    assert found.runs[0].reason == "the log ends at iteration 20 of 45"
+
+
+def test_milabench_gives_the_median_rate_of_a_process(tmp_path: Path) -> None:
+    (run,) = brought("milabench", samples.milabench(), tmp_path).runs
+    assert (run.figure, run.unit, run.case.model) == (155.0, "items/s", "bert-fp16")
+    assert dict(run.case.parameters) == {"process": "D0", "batch_size": "32"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (samples.milabench(loss="NaN"), "the loss is nan in line 6"),
+        (samples.milabench(ended=False), "the file ends without an end event"),
+    ],
+)
+def test_milabench_with_a_loss_that_is_none_or_without_an_end_failed(
+    text: str, reason: str, tmp_path: Path
+) -> None:
+    (run,) = brought("milabench", text, tmp_path).runs
+    assert (run.status, run.reason) == ("failed", reason)
+
+
+def test_optimum_benchmarks_training_throughput_is_not_taken(tmp_path: Path) -> None:
+    found = brought("optimum-benchmark", samples.optimum_benchmark(), tmp_path)
+    rates = [run for run in found.runs if run.metrics[0].name == "rate"]
+    assert [(dict(run.case.parameters)["target"], run.figure) for run in rates] == [
+        ("forward", 40.0)
+    ]
+    latencies = {
+        dict(run.case.parameters)["target"]: run.figure
+        for run in found.runs
+        if run.metrics[0].name == "latency"
+    }
+    assert latencies == {"forward": 0.05, "train": 0.5}
+    assert {run.case.model for run in found.runs} == {"bert-base-uncased"}
+
+
+def test_of_a_foreign_mllog_the_time_to_train_is_taken(tmp_path: Path) -> None:
+    (run,) = brought("mllog", samples.mllog(), tmp_path).runs
+    assert (*run.metrics[0],) == ("time_to_train", 60.5, "s", "lower")
+    (aborted,) = brought("mllog", samples.mllog("aborted"), tmp_path, at="other").runs
+    assert (aborted.status, aborted.reason) == ("failed", "run_stop with status 'aborted'")
+
+
+def test_pyperf_and_google_benchmark_keep_their_repeats(tmp_path: Path) -> None:
+    found = brought("pyperf", samples.pyperf(), tmp_path)
+    assert figures(found) == {
+        ("pyperf", "json_loads", "value", 1): 0.011,
+        ("pyperf", "json_loads", "value", 2): 0.02,
+    }
+    found = brought("google-benchmark", samples.google_benchmark(), tmp_path, at="other")
+    assert figures(found) == {
+        ("google_benchmark", "BM_copy/8", "real_time", 1): 11.25,
+        ("google_benchmark", "BM_copy/8", "real_time", 2): 11.75,
+    }, "an aggregate is no repeat"
+    assert {run.metrics[0].better for run in found.runs} == {"lower"}
+
+
+def test_files_of_a_folder_are_repeats_of_each_other(tmp_path: Path) -> None:
+    runs = tmp_path / "given"
+    for number in (1, 2):
+        (runs / f"run{number}").mkdir(parents=True)
+        (runs / f"run{number}" / "bert-fp16.D0.data").write_text(samples.milabench())
+        (runs / f"run{number}" / "notes.txt").write_text("not looked at")
+    transfer.import_files("milabench", runs, {}, tmp_path / "results")
+    found = record_sets.load(tmp_path / "results" / "runs")
+    assert sorted(run.repeat for run in found.runs) == [1, 2]
+
+
+# ---- like ours ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", READ)
+def test_report_and_lint_take_what_was_imported(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = brought(name, samples.ALL[name](), tmp_path)
+    results = tmp_path / "results"
+    make_report(results / "runs", results)
+    assert "ignored" not in capsys.readouterr().err
+    tables = "".join(path.read_text() for path in (results / "tables").glob("*.csv"))
+    for run in found.runs:
+        assert run.figure is None or f"{run.figure:g}"[:4] in tables, f"{run} is in no table"
+    make_lint([results / "runs"], results)
+    assert "0 findings" in (said := capsys.readouterr().out) or "no " in said
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_file_of_another_tool_is_named(name: str, tmp_path: Path) -> None:
+    for other, sample in samples.ALL.items():
+        if other != name:
+            with pytest.raises(RecordsError, match=f"given.*can be read as {other}"):
+                brought(name, sample(), tmp_path)
+    assert not (tmp_path / "results").exists(), "nothing is written"
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_file_that_was_cut_off_is_refused_by_line(name: str, tmp_path: Path) -> None:
+    text = samples.ALL[name]()
+    with pytest.raises(RecordsError, match=r"given.*line \d+"):
+        brought(name, text[:-4], tmp_path)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_lines_in_another_order_give_the_same_or_are_refused(name: str, tmp_path: Path) -> None:
+    lines = samples.ALL[name]().splitlines(keepends=True)
+    head = 1 if name == "csv" else 0
+    turned = "".join([*lines[:head], *reversed(lines[head:])])
+    expected = figures(brought(name, "".join(lines), tmp_path))
+    if name in ORDERED:
+        with pytest.raises(RecordsError, match="given"):
+            brought(name, turned, tmp_path, at="turned")
+    else:
+        assert figures(brought(name, turned, tmp_path, at="turned")) == expected
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_huge_file_is_not_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_files, "LARGEST_FILE", 200)
+    with pytest.raises(RecordsError, match=r"given.* bytes; allowed: at most 200"):
+        brought(name, samples.ALL[name](), tmp_path)
+
+
+def test_a_line_beyond_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "LONGEST_LINE", 300)
+    with pytest.raises(RecordsError, match=r"line 1: has \d+ bytes; allowed: at most 300"):
+        brought("superbench", samples.superbench(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "expected"),
+    [
+        ("superbench", "83.9", '"83.9"', "line 1: key '.*fp16_train_step_time': found '83.9'"),
+        ("superbench", '"sb-02"', '"sb-01"', "line 2: node 'sb-01' stands in line 1 too"),
+        ("nvidia-report", "410.5", '"fast"', "metrics.1.192.train.ips: found 'fast'"),
+        ("nvidia-report", '"val.ips"', '"val.qps"', "metric_keys: found 'val.qps'"),
+        ("dllogger", '"final_loss": 8.7', '"final_loss": NaN', "line 6: final_loss: found nan"),
+        ("dllogger", '"step": []', '"step": [2]', "no summary"),
+        ("megatron", "(ms): 1000.0", "(ms): 0.0", "line 8: .*found 0.0; allowed: a number above"),
+        ("google-benchmark", '"us"', '"days"', r"benchmarks\[0\].time_unit: found 'days'"),
+        ("pyperf", '"second"', '"parsec"', "unit 'parsec'"),
+        ("optimum-benchmark", "0.05", '"x"', "forward.latency.values: found 'x'"),
+        ("mllog", '"run_stop"', '"run_end"', "ends without the run_stop"),
+        ("csv", "392.25", "0.0", "line 3, column throughput: found '0.0'"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_place(
+    name: str, old: str, new: str, expected: str, tmp_path: Path
+) -> None:
+    text = samples.ALL[name]()
+    assert old in text
+    with pytest.raises(RecordsError, match=expected):
+        brought(name, text.replace(old, new), tmp_path)
+
+
+def altered(value: Any) -> Iterator[Any]:
+    """The value with one part of it, each in turn, of another type."""
+    yield from (None, [], {}, "x", -1, 10**400, True, [{}], {"x": "\x1b"})
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield {name: one for name, one in value.items() if name != key}
+            yield from ({**value, key: one} for one in altered(part))
+    if isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from ([*value[:place], one, *value[place + 1 :]] for one in altered(part))
+
+
+def lines_altered(text: str) -> Iterator[str]:
+    """A file with one value of it of another type, or one of its lines missing or garbled."""
+    documents = [text] if text.startswith("{\n") else text.splitlines(keepends=True)
+    for place, document in enumerate(documents):
+        start, brace, rest = document.partition("{")
+        found = [document[: len(document) // 2] + "\n", "", "\n", "| : | (ms): nan |\n"]
+        if brace:
+            found += [f"{start}{json.dumps(one)}\n" for one in altered(json.loads(brace + rest))]
+        for one in found:
+            yield "".join([*documents[:place], one, *documents[place + 1 :]])
+
+
+@pytest.mark.parametrize("name", READ)
+def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    """Never another exception: a user would see a traceback."""
+    form, file = registry.reader(name), tmp_path / "given.csv"
+    assert form.read
+    refused = 0
+    for text in lines_altered(samples.ALL[name]()):
+        file.write_text(text)
+        try:
+            taken = complete(form.read(source.Source(file, "given")), {}, name)
+            tidy_csv.text_of(row for run in taken for row in tidy_csv.rows_of(run))
+        except RecordsError:
+            refused += 1
+    assert refused, "nothing of it is checked"
+
+
+def test_results_that_hold_something_else_are_left_alone(tmp_path: Path) -> None:
+    brought("csv", samples.csv(), tmp_path)
+    before = (tmp_path / "results" / "runs" / "runs.csv").read_text()
+    brought("csv", samples.csv(), tmp_path)  # the same again changes nothing
+    with pytest.raises(RecordsError, match=r"holds runs\.csv already"):
+        brought("pyperf", samples.pyperf(), tmp_path)
+    assert (tmp_path / "results" / "runs" / "runs.csv").read_text() == before
+
+
+def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="format: found 'latex'; allowed: csv, dllogger, "):
+        registry.reader("latex")
+    with pytest.raises(ConfigError, match=r"found 'megatrn' \(did you mean megatron\?\)"):
+        registry.reader("megatrn")
+    with pytest.raises(ConfigError, match="format: found nothing; allowed: bencher, "):
+        registry.writer(None)

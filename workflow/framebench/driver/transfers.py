@@ -1,0 +1,47 @@
+"""Results for other tools, and theirs for ours: what the rules ``export`` and ``import`` take."""
+
+from __future__ import annotations
+
+import json
+
+from ..config.settings import Settings
+from ..plan import targets
+from .call import checked, refuse
+from .internals import Wildcards, for_rules
+from .work import Work
+
+
+class Transfers:
+    """The words of the commands behind the rules."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    @for_rules
+    def exported(self, wildcards: Wildcards) -> list[str]:
+        """What ``export`` writes of what, and where."""
+        settings = self._settings("export")
+        # With them come the tables, and what tables are made of takes its time.
+        from ..formats import registry
+
+        checked(registry.writer, settings.format)
+        records = settings.records or f"{self._work.results}/runs"
+        words = ["--format", str(settings.format), "--records", str(records)]
+        return [*words, *(["--to", str(settings.to)] if settings.to else [])]
+
+    @for_rules
+    def imported(self, wildcards: Wildcards) -> list[str]:
+        """What ``import`` reads."""
+        settings = self._settings("import")
+        from ..formats import registry
+
+        checked(registry.reader, settings.format)
+        if settings.imported is None:
+            refuse("import: needs a file or a folder: --config from=PATH")
+        words = ["--format", str(settings.format), "--from", str(settings.imported)]
+        return [*words, "--facts", json.dumps(settings.facts)]
+
+    def _settings(self, target: str) -> Settings:
+        settings = self._work.plan.settings
+        checked(targets.check_keys, settings, target)
+        return settings

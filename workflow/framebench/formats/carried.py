@@ -1,0 +1,33 @@
+"""What a case is, carried through a format that has room for text: read again it is the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from ..records import tidy_csv
+from ..records.run import Run
+from .source import Source
+
+#: The key under which it stands, wherever a format takes keys of others.
+KEY = "framebench"
+
+
+def text_of(run: Run, metric: str, marks: Iterable[str]) -> str:
+    """The row of the tidy CSV that this metric of a run has, as JSON in one line."""
+    rows = tidy_csv.rows_of(run, marks)
+    (row,) = (row for row in rows if row["metric"] == metric)
+    return json.dumps({name: cell for name, cell in row.items() if cell}, ensure_ascii=False)
+
+
+def run_of(text: object, source: Source, line: int | None = None) -> Run:
+    """The run whose row it is."""
+    columns = (*tidy_csv.COLUMNS, *tidy_csv.OF_METRIC, *tidy_csv.OPTIONAL_COLUMNS)
+    try:
+        row = json.loads(str(text))
+        if not isinstance(row, dict) or {*row} - {*columns}:
+            raise ValueError("is no row of a run")
+        full = {name: str(row.get(name, "")) for name in columns if name != "throughput"}
+        return tidy_csv.run_of(full, "")
+    except ValueError as error:
+        source.refuse(f"{KEY}: {error}", line)

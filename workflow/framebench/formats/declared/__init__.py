@@ -1,0 +1,1 @@
+"""One module for each format; what it calls FORMATS is found here."""

@@ -1,0 +1,43 @@
+"""Bencher Metric Format: {benchmark: {measure: {value, lower_value, upper_value}}}."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+from ..format import Format, Results, Written
+from ..words import not_measured
+
+#: Bencher takes it off the name of a benchmark and raises no alert for it.
+IGNORED = "-bencher-ignore"
+#: Characters that the names may have.
+LONGEST_BENCHMARK, LONGEST_MEASURE = 1024, 64
+
+
+def write(results: Results) -> Written:
+    benchmarks: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
+    left_out = list(not_measured(results))
+    for case in results.cases:
+        if case.throughput is None:
+            continue
+        name = results.name(case) + (IGNORED if case.marks else "")
+        measure = f"{case.key.metric} ({case.unit})" if case.unit else case.key.metric
+        if len(name) > LONGEST_BENCHMARK or len(measure) > LONGEST_MEASURE:
+            left_out.append(f"{name}: {measure}: its name is too long for Bencher")
+            continue
+        low, high = case.interval or (None, None)
+        figures = {"value": case.throughput, "lower_value": low, "upper_value": high}
+        benchmarks[name][measure] = {key: one for key, one in figures.items() if one is not None}
+    return Written(json.dumps(benchmarks, indent=1, ensure_ascii=False) + "\n", left_out)
+
+
+FORMATS = [
+    Format(
+        "bencher",
+        ".json",
+        "Bencher Metric Format",
+        write=write,
+        marks=f"the name of the benchmark ends with `{IGNORED}`: kept, no alert",
+        lost="which marks; repeats; the direction, which thresholds on the server have",
+    )
+]

@@ -1,0 +1,50 @@
+"""github-action-benchmark's custom tools: a list of {name, unit, value, range, extra}, and one
+direction a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+
+from ..format import Format, Results, Written
+from ..words import not_measured, notes
+
+#: The tool's name for files of each direction.
+TOOLS = {"higher": "customBiggerIsBetter", "lower": "customSmallerIsBetter"}
+
+
+def write(results: Results, better: str) -> Written:
+    left_out = list(not_measured(results))
+    entries = []
+    for case in results.cases:
+        if case.throughput is None:
+            continue
+        metric, name = case.key.metric, results.name(case)
+        if case.better != better:
+            left_out.append(f"{name}: {metric}: {case.better} is better, here {better}")
+            continue
+        entry = {"name": f"{name} {metric}", "unit": case.unit, "value": case.throughput}
+        if case.interval:
+            low, high = case.interval
+            entry["range"] = f"{low:.6g} to {high:.6g}"
+        entries.append({**entry, "extra": notes(case) or "no marks"})
+    return Written(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", left_out)
+
+
+def _format(name: str, better: str) -> Format:
+    writer: Callable[[Results], Written] = partial(write, better=better)
+    return Format(
+        name,
+        ".json",
+        f"github-action-benchmark, tool {TOOLS[better]}",
+        write=writer,
+        marks="text in `extra`",
+        lost=f"figures of which not {better} is better; single repeats",
+    )
+
+
+FORMATS = [
+    _format("github-action-benchmark", "higher"),
+    _format("github-action-benchmark-smaller", "lower"),
+]

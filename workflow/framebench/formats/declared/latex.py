@@ -1,0 +1,66 @@
+"""A LaTeX table of the cases, with rules of booktabs."""
+
+from __future__ import annotations
+
+from ...cases.names import topology_of
+from ...tables.results import CaseResult
+from ..format import Format, Results, Written
+from ..words import marks
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}",
+}  # fmt: skip
+HEADER = ("case", "devices", "metric", "median", "95 % interval", "unit", "repeats", "marks")
+
+
+def write(results: Results) -> Written:
+    body = [_row(results.name(case), case) for case in results.cases]
+    lines = [
+        "% needs \\usepackage{booktabs,longtable}",
+        r"\begin{longtable}{lllrrlrl}",
+        r"\toprule",
+        f"{_line(HEADER)}",
+        r"\midrule",
+        r"\endhead",
+        *map(_line, body),
+        r"\bottomrule",
+        r"\end{longtable}",
+        "",
+    ]
+    return Written("\n".join(lines))
+
+
+def _row(name: str, case: CaseResult) -> tuple[str, ...]:
+    devices = topology_of(case.case)
+    if case.throughput is None:
+        return (name, devices, case.key.metric, case.status, "", "", str(len(case.runs)), "")
+    low, high = (f"{value:.4g}" for value in case.interval) if case.interval else ("", "")
+    of = f"{low} to {high}" if low else "none"
+    figure = f"{case.throughput:.4g}"
+    return (
+        name, devices, case.key.metric, figure, of, case.unit, str(len(case.values)), marks(case),
+    )  # fmt: skip
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return " & ".join(map(escaped, cells)) + r" \\"
+
+
+def escaped(text: str) -> str:
+    """``text`` as LaTeX sets it."""
+    return "".join(_SPECIAL.get(character, character) for character in text)
+
+
+FORMATS = [
+    Format(
+        "latex",
+        ".tex",
+        "LaTeX table (booktabs, longtable)",
+        write=write,
+        marks="column `marks`",
+        lost="single repeats; digits behind the fourth; why a case has no figure (its status "
+        "stands there)",
+    )
+]

@@ -1,0 +1,79 @@
+"""The report of benchmark.py in NVIDIA's MXNet ResNet-50 example: figures by number of GPUs and
+batch per GPU, with a bare NaN where a run failed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ...cases.conditions import THROUGHPUT
+from ...records.run import Run
+from .. import rows
+from ..format import Format
+from ..source import Source
+
+#: What its keys are: mode, metric, unit, better. Latencies are of the batch of all GPUs.
+_KEYS = {
+    "train.ips": ("train", THROUGHPUT, "images/s", "higher"),
+    "val.ips": ("inference", THROUGHPUT, "images/s", "higher"),
+    **{
+        f"val.latency_{name}": ("nvidia_inference", f"latency_{name}", "s", "lower")
+        for name in ("avg", "50", "90", "95", "99", "100")
+    },
+}
+
+
+def read(source: Source) -> Iterator[Run]:
+    report = source.json(constants=True)
+    lists = dict.fromkeys(("ngpus", "bs", "metric_keys"), list)
+    source.need(report, {**lists, "metrics": dict})
+    for name in ("ngpus", "bs"):
+        if wrong := [one for one in report[name] if type(one) is not int or one < 1]:
+            source.refuse(f"{name}: found {wrong[0]!r}; allowed: whole numbers from 1")
+    unknown = [key for key in report["metric_keys"] if not isinstance(key, str) or key not in _KEYS]
+    if unknown:
+        source.refuse(f"metric_keys: found {unknown[0]!r}; allowed: {', '.join(_KEYS)}")
+    for gpus in report["ngpus"]:
+        for batch in report["bs"]:
+            for key in report["metric_keys"]:
+                value = _at(source, report["metrics"], str(gpus), str(batch), key)
+                yield _figure(report, key, gpus, batch, value)
+
+
+def _at(source: Source, metrics: dict[str, Any], gpus: str, batch: str, key: str) -> float:
+    where = f"metrics.{gpus}.{batch}.{key}"
+    try:
+        value = metrics[gpus][batch][key]
+    except (KeyError, TypeError):
+        source.refuse(f"{where} is missing, though ngpus, bs and metric_keys name it")
+    # A run that failed is a bare NaN.
+    if isinstance(value, float) and math.isnan(value):
+        return value
+    return source.number(value, where)
+
+
+def _figure(report: dict[str, Any], key: str, gpus: int, batch: int, value: float) -> Run:
+    mode, metric, unit, better = _KEYS[key]
+    # With more warm-up than iterations the program prints 0.
+    failed = math.isnan(value) or (metric == THROUGHPUT and value <= 0)
+    return rows.figure(
+        "NVIDIA/DeepLearningExamples", mode, metric, value, unit, better,
+        framework="mxnet", model=str(report.get("model") or ""), batch_per_device=batch,
+        parameters={"devices": gpus}, accelerator="cuda",
+        status="failed" if failed else "ok",
+        reason=f"the report has {value} for it",
+    )  # fmt: skip
+
+
+FORMATS = [
+    Format(
+        "nvidia-report",
+        ".json",
+        "report of NVIDIA's MXNet benchmark.py",
+        read=read,
+        missing="model, precision, nodes (say them with `facts`), version; with model and nodes "
+        "the throughputs are training and inference like ours, without they have a mode of their "
+        "own",
+    )
+]

@@ -1,0 +1,40 @@
+"""Parquet: the table of runs, with its columns in types."""
+
+from __future__ import annotations
+
+import io
+
+from ..format import Format, Results, Written
+
+_WHOLE = ("nodes", "devices_per_node", "batch_per_device", "repeat")
+
+
+def write(results: Results) -> Written:
+    import pandas as pd  # takes its time, and other formats need none
+
+    # As objects: of what strings are made depends on the libraries that are installed.
+    missing = [{name: cell or None for name, cell in row.items()} for row in results.rows()]
+    frame = pd.DataFrame(missing, dtype="object").astype("string[python]")
+    frame["value"] = pd.to_numeric(frame["value"]).astype("Float64")
+    for column in _WHOLE:
+        frame[column] = pd.to_numeric(frame[column]).astype("Int64")
+    out = io.BytesIO()
+    try:
+        frame.to_parquet(out, index=False)
+    except ImportError:
+        raise OSError(
+            "Parquet needs fastparquet or pyarrow beside Framebench: pip install fastparquet"
+        ) from None
+    return Written(out.getvalue())
+
+
+FORMATS = [
+    Format(
+        "parquet",
+        ".parquet",
+        "Parquet (needs fastparquet or pyarrow)",
+        write=write,
+        marks="column `marks`",
+        lost="as csv",
+    )
+]

@@ -1,0 +1,58 @@
+"""What a format of another tool declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..cases.conditions import Key
+from ..records import tidy_csv
+from ..records.run import Run
+from ..tables.results import CaseResult
+from .source import Source
+
+
+@dataclass(frozen=True)
+class Results:
+    """What is exported: the cases of a set of records, judged, and the name of each. Metrics of a
+    case have one name."""
+
+    cases: Sequence[CaseResult]
+    names: Mapping[Key, str]
+
+    def name(self, case: CaseResult) -> str:
+        return self.names[case.key]
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        """Those of the table of runs, one for each repeat of each case."""
+        for case in self.cases:
+            for run in case.runs:
+                for row in tidy_csv.rows_of(run, case.marks):
+                    if row["metric"] == case.key.metric:
+                        yield row
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file's content, and in words what of the results is not in it."""
+
+    content: str | bytes
+    left_out: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Format:
+    """``suffix``: of its files, with the dot. ``tool``: whose it is, in words. ``marks``: what
+    becomes of quality flags when results are written in it; ``lost``: what it has no place for;
+    ``missing``: what files of it do not say when they are read.
+
+    ``write`` raises OSError where a library is missing; ``read`` raises Refused."""
+
+    name: str
+    suffix: str
+    tool: str
+    write: Callable[[Results], Written] | None = None
+    read: Callable[[Source], Iterable[Run]] | None = None
+    marks: str = ""
+    lost: str = ""
+    missing: str = ""

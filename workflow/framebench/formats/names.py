@@ -1,0 +1,61 @@
+"""Names of cases for tools that know nothing of a case but its name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from ..cases.conditions import CONDITIONS, NATIVE, Conditions, Key
+from ..cases.names import topology_of
+from ..tables import condition_words
+
+#: Conditions that belong to what was asked for. The others follow from the machine or from the
+#: suite: with them a name would be another one after each small change.
+_ASKED = (
+    "side_by_side", "sequence_length", "accumulation", "arm", "preload", "huge_pages",
+    "model_source", "input", "source_variant",
+)  # fmt: skip
+
+
+def names_of(keys: Iterable[Key]) -> dict[Key, str]:
+    """A name for each: framework/model/mode/devices/batch/precision and whatever is not usual. It
+    stays the same from one set of records to the next. Cases of one set that would share it have
+    all else behind it, too."""
+    sharing: dict[str, set[Key]] = defaultdict(set)
+    names: dict[Key, str] = {}
+    for key in keys:
+        # Metrics of a case have one name; figures of steps in two units are of two cases.
+        case = key._replace(metric="", unit=key.unit if key.case.is_step else "")
+        sharing[_short(case)].add(case)
+        names[key] = _short(case)
+    return {
+        key: name if len(sharing[name]) == 1 else f"{name}/{_rest(key)}"
+        for key, name in names.items()
+    }
+
+
+def _short(key: Key) -> str:
+    case = key.case
+    parts = [case.framework, case.model, case.mode]
+    parts += [topology_of(case)]
+    parts += [f"b{case.batch_per_device}" if case.batch_per_device else "", case.precision]
+    parts += ["" if case.compiler == "none" else case.compiler]
+    parts += [f"{name}={value}" for name, value in case.parameters]
+    parts += _words(key.conditions, _ASKED)
+    return "/".join(filter(None, parts)).replace("\n", " ")
+
+
+def _rest(key: Key) -> str:
+    others = [name for name in CONDITIONS if name not in _ASKED]
+    words = [key.case.framework_version, key.case.source, *_words(key.conditions, others)]
+    words += [key.unit.replace("/", " per ")] if key.case.is_step else []
+    return "/".join(filter(None, words)).replace("\n", " ")
+
+
+def _words(conditions: Conditions, names: Iterable[str]) -> list[str]:
+    found = [(name, getattr(conditions, name)) for name in names]
+    return [
+        condition_words.short(name, value)
+        for name, value in found
+        if value not in ("", None, False, NATIVE)
+    ]

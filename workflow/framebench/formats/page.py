@@ -1,0 +1,29 @@
+"""The table of docs/formats.md, made of what the formats declare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .registry import known
+
+OUT = ("format", "file", "what it is", "marks", "not in it")
+IN = ("format", "file", "what it is", "what its files do not say")
+
+
+def text() -> str:
+    """Both tables, each behind its heading."""
+    forms = known().values()
+    out = [
+        (f"`{one.name}`", f"`{one.suffix}`", one.tool, one.marks, one.lost)
+        for one in forms
+        if one.write
+    ]
+    read = [
+        (f"`{one.name}`", f"`{one.suffix}`", one.tool, one.missing) for one in forms if one.read
+    ]
+    return f"### Out\n\n{_table(OUT, out)}\n### In\n\n{_table(IN, read)}"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,0 +1,135 @@
+"""A file of another tool, read within bounds, with errors that name its lines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..files import json_files
+from ..files.problem import cause
+from ..files.text import printable
+from ..records.run import RecordsError
+
+#: Bytes of one line; the longest known, of a node with 8 GPUs in SuperBench, has 64 KiB.
+LONGEST_LINE = 16 * 2**20
+#: Rows of all files together.
+MOST_ROWS = 1_000_000
+
+
+class Refused(RecordsError):
+    """A file is not of the format, or not whole; the message names file and line."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file. ``name``: below the folder that was given, or the file's own."""
+
+    path: Path
+    name: str
+
+    def refuse(self, message: str, line: int | None = None) -> NoReturn:
+        """Raise :class:`Refused`."""
+        where = f"{self.path}, line {line}" if line else f"{self.path}"
+        raise Refused(f"import: {where}: {message}")
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Number and text of each line that is not blank. The last one must be ended like all
+        others: one that was cut off may be a complete line of less."""
+        content = self._content()
+        if content and not content.endswith(b"\n"):
+            last = content.count(b"\n") + 1
+            self.refuse("found a last line without an end; allowed: a whole file", last)
+        for number, line in enumerate(content.split(b"\n"), 1):
+            if len(line) > LONGEST_LINE:
+                self.refuse(f"has {len(line)} bytes; allowed: at most {LONGEST_LINE}", number)
+            try:
+                text = line.decode("utf-8").strip()
+            except UnicodeDecodeError as error:
+                self.refuse(f"is no UTF-8 text (byte {error.start + 1})", number)
+            if text:
+                yield number, printable(text)
+
+    def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Number and value of each line, which must be a JSON object."""
+        for number, line in self.lines():
+            yield number, self.object_of(line, number)
+
+    def object_of(self, text: str, line: int) -> dict[str, Any]:
+        """The JSON object that a line, or the rest of it, is."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            self.refuse(f"is no JSON object ({error})", line)
+        if not isinstance(value, dict):
+            self.refuse(f"found {_shown(value)}; allowed: a JSON object", line)
+        return value
+
+    def json(self, constants: bool = False) -> dict[str, Any]:
+        """The whole file as a JSON object. ``constants``: NaN and Infinity, which JSON does not
+        have, may stand in it."""
+        content = self._content()
+        if not constants:
+            try:
+                value = json_files.decode(content)
+            except ValueError as error:
+                self.refuse(str(error).partition("; a truncated")[0])
+        else:
+            try:
+                value = json.loads(content)
+            except json.JSONDecodeError as error:
+                self.refuse(f"is no complete JSON ({error.msg})", error.lineno)
+            except (ValueError, RecursionError) as error:
+                self.refuse(f"is no JSON ({error})")
+        if not isinstance(value, dict):
+            self.refuse(f"found {_shown(value)}; allowed: a JSON object")
+        return value
+
+    def need(self, found: Mapping[str, Any], kinds: Mapping[str, type | tuple[type, ...]]) -> None:
+        """Refuse a file whose object has not these keys with values of these types: it is of
+        another tool."""
+        wrong = [key for key, kind in kinds.items() if not isinstance(found.get(key), kind)]
+        if wrong:
+            keys = ", ".join(map(repr, list(found)[:6])) or "nothing"
+            self.refuse(f"is of another format: {', '.join(wrong)} missing or of another type "
+                        f"(it has {keys})")  # fmt: skip
+
+    def number(self, value: Any, what: str, line: int | None = None) -> float:
+        """A finite number, or the file is refused."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self.refuse(f"{what}: found {_shown(value)}; allowed: a number", line)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            self.refuse(f"{what}: found {number}; allowed: a finite number", line)
+        return number
+
+    def _content(self) -> bytes:
+        try:
+            return json_files.content_of(self.path)
+        except (OSError, ValueError) as error:
+            self.refuse(cause(error))
+
+
+def sources(path: Path, suffixes: Sequence[str]) -> list[Source]:
+    """The file at ``path``, or those below it with one of these ``suffixes``, in a fixed order."""
+    if not path.is_dir():
+        return [Source(path, path.name)]
+    files = sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file() and file.name.endswith(tuple(suffixes)) and not file.name.startswith(".")
+    )
+    if not files:
+        raise Refused(f"import: {path}: holds no file that ends with {' or '.join(suffixes)}")
+    return [Source(file, str(file.relative_to(path))) for file in files]
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
