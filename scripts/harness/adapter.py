@@ -7,6 +7,7 @@ statistics, the record, the launching and the error handling live in the harness
 adapter says by the capabilities that it derives from. Without one, what needs it is `unsupported`:
 
 - :class:`Operators`: which products run, in which dtype; every figure of a step needs the proof;
+- :class:`Rounding`: whether products of float32 run in TF32;
 - :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
 - :class:`Collectives`: several devices;
 - :class:`Matmul`: the peak of the device;
@@ -145,7 +146,8 @@ class Variable(NamedTuple):
 
 class Product(NamedTuple):
     """A matrix product or convolution that the model contains. ``dtype`` of its operands, as numpy
-    would name it (``float32``, ``bfloat16``, ``float16``)."""
+    would name it (``float32``, ``bfloat16``, ``float16``); what float32 is rounded to,
+    :class:`Rounding` shows."""
 
     dtype: str
     multiply_adds: int = 0
@@ -353,6 +355,18 @@ class Operators(Capability):
     def forward_multiply_adds(self) -> int:
         """Multiply-adds of one forward pass over this rank's batch."""
         return sum(product.multiply_adds for product in self.products(forward_only=True))
+
+
+class Rounding(Operators):
+    """Whether products of float32 round their operands, to TF32 for example, is observed."""
+
+    LACKING = "does not tell to how many bits its products round float32"
+
+    @abstractmethod
+    def multiplied(self, left: Any, right: Any) -> Any:
+        """The product of two float32 numpy arrays on the device, set up as for the case, as a numpy
+        array: of two matrices, or of images (batch, height, width, in) with a kernel (height,
+        width, in, out), with stride 1 and no padding. :meth:`build` may not have been called."""
 
 
 class Numerics(Capability):
@@ -652,6 +666,17 @@ def micro_batches(batch: Mapping[str, Any], count: int) -> List[Dict[str, Any]]:
         raise ValueError(f"samples of {count} micro-steps cannot be {sizes}")
     parts = {name: np.split(array, count) for name, array in batch.items()}
     return [{name: arrays[number] for name, arrays in parts.items()} for number in range(count)]
+
+
+def require_tf32(capability: Optional[Sequence[int]], device: str) -> None:
+    """Raises :class:`Unsupported` where the ``device`` has no TF32. ``capability``: the compute
+    capability of NVIDIA's GPUs, as (major, minor); None of another device."""
+    if capability is None or tuple(capability) < (8, 0):
+        version = "" if capability is None else ", compute capability %d.%d" % tuple(capability)
+        raise Unsupported(
+            "TF32 is in NVIDIA's GPUs of compute capability 8.0 and later; the device is "
+            f"{device}{version}"
+        )
 
 
 def require_visible(framework: str, devices: int, place: Place) -> None:

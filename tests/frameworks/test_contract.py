@@ -341,7 +341,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls", "sustained"}
     elsewhere |= {"gradient_exchange", "preloaded", "micro_steps", "step_exchanges"}
-    elsewhere |= set() if "split" in rank else {"split"}
+    elsewhere |= {"split", "significant_bits"} - set(rank)
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"
     assert record["framework_version"] == rank["framework_version"] != ""
@@ -352,6 +352,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     assert rank["compiled"] == {}
     assert rank["trainable_parameters"] == small(model)["trainable_parameters"]
     assert set(rank["products"]) == {"float32"}
+    assert set(rank.get("significant_bits", {"not shown": 24}).values()) == {24}
     assert len(rank["warmup_step_seconds"]) == STEPS["warmup_steps"]
     assert len(rank["step_seconds"]) == STEPS["timed_steps"]
     assert 0 < sum(rank["step_seconds"]) <= record["window_seconds"]

@@ -40,6 +40,8 @@ PARAMETERS = {
     "gpt2_medium": 354_823_168,
     "gpt2_large": 774_030_080,
     "gpt2_xl": 1_557_611_200,
+    # computed: 32 layers of 4096, Megatron's vocabulary, which it pads to a multiple of 128
+    "gpt_6.7b": 6_658_596_864,
     "llama_1b": 1_235_814_400,
     "llama_8b": 8_030_261_248,
     # the same, and 100 x hidden + 100 of SuperBench's head

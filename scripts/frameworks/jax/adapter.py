@@ -19,6 +19,7 @@ from harness.adapter import (
     MatrixProduct,
     OwnModels,
     Product,
+    Rounding,
     StepBreakdown,
     Variable,
     micro_batches,
@@ -27,9 +28,9 @@ from harness.adapter import (
 from harness.parts import Part, nested
 
 
-class JaxAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown):
+class JaxAdapter(Generation, Accumulation, Rounding, OwnModels, Collectives, Matmul, StepBreakdown):
     MODULE = "jax"
-    PRECISIONS = ("fp32", "amp", "bf16", "fp16")
+    PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
     GENERATES_WITH = ("none", "jit")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)
 
@@ -43,7 +44,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepB
         self._devices, self._optimizers, self._parallel = devices, optimizers, parallel
         self._generation, self._programs, self._steps = generation, programs, steps
 
-        devices.configure(self.place)
+        devices.configure(self.place, self.case.precision)
         several = self.place.world_size > 1
         if several:
             parallel.join(self.place)
@@ -98,7 +99,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepB
 
     def _kept(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
         """In the dtype that the precision keeps them in."""
-        if self.case.precision in ("fp32", "amp"):
+        if self.case.precision in ("fp32", "tf32", "amp"):
             return parameters
         return {name: array.astype(self._dtype) for name, array in parameters.items()}
 
@@ -272,6 +273,10 @@ class JaxAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepB
             self._latest = program(self._shared.parameters, self._own, self._batch)
 
         return run
+
+    def multiplied(self, left: Any, right: Any) -> Any:
+        arrays = [self._jax.device_put(array, self._device) for array in (left, right)]
+        return self.to_numpy(self._jax.jit(self._programs.multiply)(*arrays))
 
     def make_cache(self, new_tokens: int) -> None:
         definition = self._definition

@@ -8,19 +8,20 @@ from typing import Any, Dict
 import jax
 import jax.numpy as jnp
 import optax
-from harness.adapter import Place, Unsupported
+from harness.adapter import Place, Unsupported, require_tf32
 
-from .programs import executed_dtypes
+from .programs import TF32, executed_dtypes
 
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 MEMORY_FRACTION = "XLA_CLIENT_MEM_FRACTION"
 
 
-def configure(place: Place) -> None:
+def configure(place: Place, precision: str) -> None:
     """What JAX must know before it looks for devices."""
     jax.config.update("jax_enable_x64", False)
-    # Ampere and newer would take TF32 for float32 otherwise; it changes nothing for bfloat16
-    jax.config.update("jax_default_matmul_precision", "highest")
+    # Ampere and newer take TF32 for float32 unless it is "highest"; nothing changes for bfloat16
+    allowed = TF32 if precision == "tf32" else "highest"
+    jax.config.update("jax_default_matmul_precision", allowed)
     if place.accelerator == "cpu":
         jax.config.update("jax_platforms", "cpu")
     else:
@@ -43,13 +44,24 @@ def take(place: Place) -> jax.Device:
 
 
 #: In which products are computed.
-DTYPES = {"fp32": jnp.float32, "amp": jnp.bfloat16, "bf16": jnp.bfloat16, "fp16": jnp.float16}
+DTYPES = {
+    "fp32": jnp.float32,
+    "tf32": jnp.float32,
+    "amp": jnp.bfloat16,
+    "bf16": jnp.bfloat16,
+    "fp16": jnp.float16,
+}
 
 
 def compute_dtype(precision: str, device: jax.Device) -> Any:
-    """The dtype that products have under ``precision``. Raises :class:`Unsupported` for a half
-    precision where XLA replaces its products by products in float32, as it does for CPUs."""
+    """The dtype of what products take under ``precision``. Raises :class:`Unsupported` where the
+    device has no TF32, and for a half precision where XLA replaces its products by products in
+    float32, as it does for CPUs."""
     dtype = DTYPES[precision]
+    if precision == "tf32":
+        gpu = device.platform == "gpu"
+        version = [int(part) for part in device.compute_capability.split(".")] if gpu else None
+        require_tf32(version, device.device_kind if gpu else "a CPU")
     if dtype == jnp.float32:
         return dtype
     half = dtype.__name__

@@ -15,6 +15,8 @@ _EXECUTED = re.compile(r"= .*? (?:dot|convolution|custom-call)\(([^)]*)\)")
 _DEFINED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\w+)\[", re.MULTILINE)
 _ALL_REDUCED = re.compile(r"= (.*?) all-reduce(?:-start)?\(")
 _ARRAY = re.compile(r"\b[a-z]+(\d+)\[([\d,]*)\]")
+#: The default precision of products under which XLA takes TF32 for float32.
+TF32 = "tensorfloat32"
 _XLA_DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 
 
@@ -40,6 +42,14 @@ def proof(run: Callable[..., Any]) -> Dict[str, Any]:
     if not found["fusions"]:
         raise Mismatch("XLA fused nothing in the step's executable")
     return found
+
+
+def multiply(left: jax.Array, right: jax.Array) -> jax.Array:
+    """As :meth:`harness.adapter.Rounding.multiplied`."""
+    if left.ndim == 2:
+        return jax.numpy.matmul(left, right)
+    layout = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(left, right, (1, 1), "VALID", dimension_numbers=layout)
 
 
 def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
@@ -119,12 +129,14 @@ def result_dtypes(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> D
 
 
 def _dtype(product: JaxprEqn) -> str:
-    """Of the operands. Float32 counts as such only where it asks for the highest precision: XLA
-    takes TF32 for any other."""
+    """Of the operands. Float32 counts as such only where it asks for the highest precision (XLA
+    takes TF32 for any other, on the GPUs that have it) or, under ``tf32``, for the next."""
     dtypes = sorted({str(operand.aval.dtype) for operand in product.invars})
-    highest = (jax.lax.Precision.HIGHEST,) * 2
-    if dtypes == ["float32"] and product.params["precision"] != highest:
-        return f"float32 with precision {product.params['precision']}"
+    asked = product.params["precision"]
+    tf32 = jax.config.jax_default_matmul_precision == TF32
+    wanted = jax.lax.Precision.HIGH if tf32 else jax.lax.Precision.HIGHEST
+    if dtypes == ["float32"] and asked != (wanted, wanted):
+        return f"float32 with precision {asked}"
     return "*".join(dtypes)
 
 

@@ -18,6 +18,7 @@ from harness.adapter import (
     MatrixProduct,
     Numerics,
     Product,
+    Rounding,
     StepBreakdown,
     Unsupported,
     Variable,
@@ -32,7 +33,7 @@ ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the share
 RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
-class MXNetAdapter(Accumulation, Numerics, Collectives, Matmul, StepBreakdown):
+class MXNetAdapter(Accumulation, Rounding, Numerics, Collectives, Matmul, StepBreakdown):
     MODULE = "mxnet"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
@@ -236,6 +237,9 @@ class MXNetAdapter(Accumulation, Numerics, Collectives, Matmul, StepBreakdown):
             averaged=self._differentiate if self._group else None,
             update=self._update,
         )
+
+    def multiplied(self, left: Any, right: Any) -> Any:
+        return self._products.multiply(*self._arrays((left, right))).asnumpy()
 
     def matmul(self, left: Any, right: Any) -> MatrixProduct:
         a, b = self._arrays((left, right))

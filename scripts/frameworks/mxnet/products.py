@@ -24,6 +24,16 @@ FUSED = {
 }
 
 
+def multiply(left: mx.nd.NDArray, right: mx.nd.NDArray) -> mx.nd.NDArray:
+    """As :meth:`harness.adapter.Rounding.multiplied`, with channels first as the models have."""
+    if left.ndim == 2:
+        return mx.nd.FullyConnected(left, right.T, num_hidden=right.shape[1], no_bias=True)
+    kernel = right.transpose((3, 2, 0, 1))
+    images, size = left.transpose((0, 3, 1, 2)), kernel.shape[2:]
+    found = mx.nd.Convolution(images, kernel, num_filter=len(kernel), kernel=size, no_bias=True)
+    return found.transpose((0, 2, 3, 1))
+
+
 def telling(operator: str) -> int:
     """Which operand of a product tells its size: the weight (of recurrent layers, one vector with
     all that they have), or the first of two matrices."""

@@ -12,8 +12,8 @@ from harness.adapter import (
     Matmul,
     MatrixProduct,
     Numerics,
-    Operators,
     Product,
+    Rounding,
     StepBreakdown,
     Unsupported,
     Variable,
@@ -22,7 +22,7 @@ from harness.adapter import (
 from harness.parts import Part, cut, nested
 
 
-class OneFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+class OneFlowAdapter(Rounding, Numerics, Collectives, Matmul, StepBreakdown):
     MODULE = "oneflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
@@ -235,6 +235,9 @@ class OneFlowAdapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
             averaged=self._differentiate if several else None,
             update=self._update,
         )
+
+    def multiplied(self, left: Any, right: Any) -> Any:
+        return self._products.multiply(left, right, self._device).numpy()
 
     def matmul(self, left: Any, right: Any) -> MatrixProduct:
         oneflow = self._oneflow

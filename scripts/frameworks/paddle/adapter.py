@@ -23,6 +23,7 @@ from harness.adapter import (
     MicroBatch,
     Numerics,
     Product,
+    Rounding,
     StepBreakdown,
     Variable,
     micro_batches,
@@ -36,14 +37,17 @@ if TYPE_CHECKING:
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
-class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, StepBreakdown):
+class PaddleAdapter(
+    Generation, Accumulation, Rounding, Numerics, Collectives, Matmul, StepBreakdown
+):
     MODULE = "paddle"
-    PRECISIONS = ("fp32", "amp")
+    PRECISIONS = ("fp32", "tf32", "amp")
     OUT_OF_MEMORY = ("ResourceExhausted",)
 
     def start(self) -> None:
-        # cuBLAS and cuDNN read it when they are loaded: Paddle has no flag of its own
-        os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
+        # cuBLAS and cuDNN read it when they are loaded
+        if self.case.precision != "tf32":
+            os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
         with warnings.catch_warnings():
             # of a compiler cache for extensions, which none here is
             warnings.filterwarnings("ignore", message="No ccache found")
@@ -58,6 +62,8 @@ class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, Ste
 
         self._gpu = devices.take(self.place)
         self._amp = self.case.precision == "amp"
+        if self.case.precision == "tf32":
+            devices.allow_tf32(self._gpu)
         self._dtype = devices.product_dtype(self.case.precision, self._gpu)
         self._compiled = self.case.compiler != "none"
         compiler.require(self.case.compiler)
@@ -231,6 +237,9 @@ class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, Ste
             averaged=self._differentiate if self._process_group else None,
             update=self._update,
         )
+
+    def multiplied(self, left: Any, right: Any) -> Any:
+        return self._products.multiply(left, right).numpy()
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")

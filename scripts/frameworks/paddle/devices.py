@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Dict, Tuple
 
 import paddle
-from harness.adapter import Place, Unsupported, require_visible
+from harness.adapter import Place, Unsupported, require_tf32, require_visible
 from paddle import Tensor, nn
 from paddle.amp.amp_lists import WHITE_LIST
 
@@ -28,9 +28,19 @@ def take(place: Place) -> bool:
     return True
 
 
+def allow_tf32(gpu: bool) -> None:
+    """For products of matrices and convolutions. Raises :class:`Unsupported` where the device has
+    none."""
+    cuda = paddle.device.cuda
+    version = cuda.get_device_capability() if gpu else None
+    require_tf32(version, cuda.get_device_name() if gpu else "a CPU")
+    paddle.base.core.set_cublas_switch(True)
+    paddle.base.core.set_cudnn_switch(True)
+
+
 def product_dtype(precision: str, gpu: bool) -> str:
     """The dtype that products shall have: under ``amp`` bfloat16 wherever the device has it."""
-    if precision == "fp32":
+    if precision in ("fp32", "tf32"):
         return "float32"
     return "bfloat16" if not gpu or paddle.amp.is_bfloat16_supported() else "float16"
 

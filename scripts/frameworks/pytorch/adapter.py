@@ -30,6 +30,7 @@ from harness.adapter import (
     Mismatch,
     OwnModels,
     Product,
+    Rounding,
     StepBreakdown,
     Variable,
     micro_batches,
@@ -42,9 +43,11 @@ if TYPE_CHECKING:
     from .steps import Outputs
 
 
-class PyTorchAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown):
+class PyTorchAdapter(
+    Generation, Accumulation, Rounding, OwnModels, Collectives, Matmul, StepBreakdown
+):
     MODULE = "torch"
-    PRECISIONS = ("fp32", "amp", "bf16", "fp16")
+    PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
 
     def start(self) -> None:
@@ -278,6 +281,9 @@ class PyTorchAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, S
             averaged=self._differentiate if self._process_group else None,
             update=self._update,
         )
+
+    def multiplied(self, left: Any, right: Any) -> Any:
+        return self.to_numpy(self._products.multiply(left, right, self._device))
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")

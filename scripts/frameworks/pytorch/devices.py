@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, Optional
 
 import torch
-from harness.adapter import Place, Unsupported, require_visible
+from harness.adapter import Place, Unsupported, require_tf32, require_visible
 from torch import nn
 
 #: Precisions in which the model itself is kept.
@@ -27,11 +27,17 @@ def take(place: Place) -> torch.device:
 
 
 def set_precision(precision: str, device: torch.device) -> torch.dtype:
-    """Switch TF32 off and return the dtype that products have under ``precision``."""
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    if precision == "fp32":
+    """Switch TF32 off, or on where it is the ``precision``, and return the dtype of what products
+    take. Raises :class:`Unsupported` where the device has no TF32."""
+    tf32 = precision == "tf32"
+    if tf32:
+        gpu = device.type == "cuda"
+        capability = torch.cuda.get_device_capability(device) if gpu else None
+        require_tf32(capability, torch.cuda.get_device_name(device) if gpu else "a CPU")
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    if precision in ("fp32", "tf32"):
         return torch.float32
     # where no fused kernel takes dropout (CPU), attention is plain products, and without this
     # they would be done in float32

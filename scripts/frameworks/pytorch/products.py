@@ -7,6 +7,7 @@ import contextlib
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import torch
+import torch.nn.functional as F
 from harness.adapter import Product
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -42,6 +43,15 @@ FORMULAS = {
     torch.ops.aten.mkldnn_rnn_layer: _recurrent_flops,
     torch.ops.aten._cudnn_rnn: _recurrent_flops,
 }
+
+
+def multiply(left: Any, right: Any, device: torch.device) -> Tensor:
+    """As :meth:`harness.adapter.Rounding.multiplied`, with channels last in memory."""
+    a, b = (torch.from_numpy(array).to(device) for array in (left, right))
+    if a.dim() == 2:
+        return a @ b
+    kernel = b.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+    return F.conv2d(a.permute(0, 3, 1, 2), kernel).permute(0, 2, 3, 1)
 
 
 class ProductWatch(TorchDispatchMode):

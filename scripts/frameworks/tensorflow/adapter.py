@@ -26,6 +26,7 @@ from harness.adapter import (
     Mismatch,
     OwnModels,
     Product,
+    Rounding,
     StepBreakdown,
     Variable,
     micro_batches,
@@ -55,9 +56,11 @@ RECURRENT_KINDS = {
 }
 
 
-class TensorFlowAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown):
+class TensorFlowAdapter(
+    Generation, Accumulation, Rounding, OwnModels, Collectives, Matmul, StepBreakdown
+):
     MODULE = "tensorflow"
-    PRECISIONS = ("fp32", "amp")
+    PRECISIONS = ("fp32", "tf32", "amp")
     GENERATES_WITH = ("none", "xla")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
 
@@ -81,8 +84,8 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul
         tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
         tf.config.threading.set_inter_op_parallelism_threads(1)
-        tf.config.experimental.enable_tensor_float_32_execution(False)
         self._gpu = devices.take(self.place)
+        devices.set_tf32(self.case.precision == "tf32", self._gpu)
         self._policy = devices.policy(self.case.precision, self._gpu)
         tf.keras.mixed_precision.set_global_policy(self._policy)
         self._strategy = devices.join(self.place)
@@ -292,6 +295,13 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul
             for name, function in functions.items()
         }
         return nested(programs, self.step)
+
+    def multiplied(self, left: Any, right: Any) -> Any:
+        tf = self._tf
+        convolve = functools.partial(tf.nn.conv2d, strides=1, padding="VALID")
+        product = tf.matmul if left.ndim == 2 else convolve
+        run = self._steps.traced(product, self.case.compiler == "xla")
+        return run(tf.constant(left), tf.constant(right)).numpy()
 
     def make_cache(self, new_tokens: int) -> None:
         definition = self._definition

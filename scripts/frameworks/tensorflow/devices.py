@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional, Tuple
 
 import tensorflow as tf
-from harness.adapter import Place, require_visible
+from harness.adapter import Place, require_tf32, require_visible
 
 
 def take(place: Place) -> Optional[tf.config.PhysicalDevice]:
@@ -28,6 +28,14 @@ def capability_and_name(gpu: tf.config.PhysicalDevice) -> Tuple[Tuple[int, int],
     return details.get("compute_capability", (0, 0)), details.get("device_name", "GPU")
 
 
+def set_tf32(enabled: bool, gpu: Optional[tf.config.PhysicalDevice]) -> None:
+    """Raises :class:`harness.adapter.Unsupported` where the device has none to enable."""
+    if enabled:
+        version, name = capability_and_name(gpu) if gpu else (None, "a CPU")
+        require_tf32(version, name)
+    tf.config.experimental.enable_tensor_float_32_execution(enabled)
+
+
 def onednn_built_in() -> Optional[bool]:
     """Whether oneDNN's kernels are in this build; None where it does not tell."""
     try:
@@ -39,7 +47,7 @@ def onednn_built_in() -> Optional[bool]:
 
 def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
     """Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it."""
-    if precision == "fp32":
+    if precision in ("fp32", "tf32"):
         return "float32"
     if gpu is None or capability_and_name(gpu)[0] >= (8, 0):
         return "mixed_bfloat16"

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness.adapter import Adapter, Collectives, Matmul, MatrixProduct, Unsupported, require
 from harness.kind import USUAL_AXES, Context, Kind, Metric, Parameter, Subject, above_zero
+from harness.measuring import rounding
 from harness.measuring.checks import check_cores, check_products
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
@@ -47,11 +48,15 @@ class Peak(Kind):
 
     def measure(self, context: Context) -> None:
         fields = context.fields
+        context.report.enter("products")
+        bits = rounding.observe(context.adapter)
+        if bits:
+            fields["significant_bits"] = bits
 
         def check(dtype: str) -> None:
-            fields["products"] = check_products(context.subject.case.precision, {dtype: 1})
+            products = rounding.named({dtype: 1}, bits)
+            fields["products"] = check_products(context.subject.case.precision, products)
 
-        context.report.enter("products")
         fields["matmuls"] = measure(context.adapter, check)
         fastest = max(fields["matmuls"], key=tflops_of)
         if context.place.world_size > 1:

@@ -33,7 +33,7 @@ _KNOWN = 0.1
 _KEPT = 2.0**-23
 
 #: One unit in the last place, as part of a number, by the dtype of products.
-_UNIT = {"float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
+_UNIT = {"float32": 2.0**-23, "tf32": 2.0**-10, "bfloat16": 2.0**-7, "float16": 2.0**-10}
 #: How many times what the moved weights do is taken off an error, and at most how much of it: an
 #: update or a gradient that is missing, or twice what it should be, is an error of 1.
 _TIMES, _MOST = 3.0, 0.5

@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 from harness.adapter import Accumulation, Operators, OwnModels, require
 from harness.kind import Context
-from harness.measuring import synthetic
+from harness.measuring import rounding, synthetic
 from harness.measuring.accumulation import check_micro_steps
 from harness.measuring.checks import check_other_batches, check_parameters, check_products
 
@@ -44,8 +44,15 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
         check_other_batches(adapter)
     else:
         check_parameters(fields["trainable_parameters"], subject.facts["trainable_parameters"])
-    fields["products"] = context.phase("product count", adapter.product_dtypes, "products")
+    context.phase("product count", lambda: _observe_products(adapter, fields), "products")
     check_products(subject.case.precision, fields["products"])
     if accumulates:
         step, micro_step = adapter.step_products(), adapter.micro_step_products()
         fields["micro_steps"] = check_micro_steps(subject.case.accumulation, step, micro_step)
+
+
+def _observe_products(adapter: Operators, fields: Dict[str, Any]) -> None:
+    bits = rounding.observe(adapter)
+    if bits:
+        fields["significant_bits"] = bits
+    fields["products"] = rounding.named(adapter.product_dtypes(), bits)

@@ -37,6 +37,7 @@ MODULES = (
     "measuring/loading",
     "measuring/model",
     "measuring/preflight",
+    "measuring/rounding",
     "measuring/settling",
     "measuring/split",
     "measuring/steps",

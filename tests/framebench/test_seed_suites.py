@@ -1,0 +1,94 @@
+"""Suites that are somebody else's benchmark have its matrix, and a small machine leaves out what it
+has no devices for."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+import pytest
+from framebench.cases.matrix import Capacity, Case, cases, fit
+from framebench.config.suite import load_suite
+
+from ..conftest import ROOT
+from .test_config import CATALOG
+
+SUITES = ["superbench_models", "nvidia_electra", "nvidia_electra_latency", "megatron_gpt"]
+ELECTRA = ROOT / "results/published/nvidia-tensorflow2-electra/published.csv"
+#: Of an update in the two phases of pre-training, by the length of a sequence.
+SEQUENCES = {128: 67_584, 512: 27_648}
+
+
+def cases_of(name: str) -> list[Case]:
+    return cases(load_suite(name, CATALOG), CATALOG)
+
+
+def published(table: str) -> set[tuple[Any, ...]]:
+    """The settings of a table's figures."""
+    with ELECTRA.open() as file:
+        rows = [row for row in csv.DictReader(file) if row["table"].startswith(table)]
+    return {
+        (
+            *(row[key] for key in ("mode", "precision", "compiler")),
+            *(int(row[key]) for key in ("devices_per_node", "batch_per_device")),
+            int(row["variant"].partition("seq=")[2]),
+        )
+        for row in rows
+    }
+
+
+def settings_of(found: list[Case]) -> set[tuple[Any, ...]]:
+    return {
+        (
+            *(case.mode, case.precision, case.compiler),
+            *(case.devices_per_node, case.batch_per_device, case.sequence_length),
+        )
+        for case in found
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("nvidia_electra", "pre-training throughput/DGX A100"),
+        ("nvidia_electra_latency", "inference/DGX A100"),
+    ],
+)
+def test_electra_has_the_settings_of_the_published_figures(name: str, table: str) -> None:
+    found = [case for case in cases_of(name) if case.framework == "tensorflow"]
+    assert settings_of(found) == published(table)
+    for case in found:
+        updates = case.devices_per_node * int(case.batch_per_device) * case.accumulation
+        assert case.mode == "inference" or updates == SEQUENCES[case.sequence_length or 0]
+
+
+def test_superbench_has_all_models_of_its_own_and_of_torchvision() -> None:
+    found = cases_of("superbench_models")
+    facts = CATALOG.models
+    theirs = {name for name in facts if name.startswith("superbench_")}
+    theirs |= {name for name, one in facts.items() if one.get("definition") == "cnn"}
+    assert len(theirs) == 42
+    for mode in ("train", "inference"):
+        for precision in ("fp32", "tf32", "fp16"):
+            chosen = [one for one in found if (one.mode, one.precision) == (mode, precision)]
+            assert {case.model for case in chosen} == theirs
+    assert {case.batch_per_device for case in found} == {32}
+    assert {case.sequence_length for case in found} == {None, 512}
+    steps = load_suite("superbench_models", CATALOG).steps
+    assert (steps.warmup.at_least, steps.timed) == (64, 2048)
+
+
+def test_megatron_has_as_many_sequences_an_update_on_any_devices() -> None:
+    found = cases_of("megatron_gpt")
+    assert {case.precision for case in found} == {"fp32", "fp16", "bf16"}
+    totals = {c.devices_per_node * int(c.batch_per_device) * c.accumulation for c in found}
+    assert (totals, {case.sequence_length for case in found}) == ({2048}, {2048})
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_a_small_machine_leaves_out_what_needs_more_devices(name: str) -> None:
+    found = cases_of(name)
+    kept, left = fit(found, Capacity("cpu", 1, 1, 2))
+    assert {case.devices_per_node for case in kept} == {1}
+    assert len(left) == sum(case.devices_per_node == 8 for case in found)
+    assert all("needs 8 devices per node" in one.reason for one in left)

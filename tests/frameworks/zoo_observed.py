@@ -1,0 +1,308 @@
+"""What the networks of a framework's own zoo are made of, and what they compute from given weights:
+``python zoo_observed.py FRAMEWORK NETWORK..`` in its environment prints JSON.
+
+Layers stand in the order in which they are executed, their arrays in the layout that all frameworks
+share. Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+#: Rows and columns of an image: as few as the networks can do with, by how their names begin. Pools
+#: of a fixed size, as MXNet has them, take no other.
+SIZE, SIZES = 64, {"alexnet": 224, "inception": 299, "vgg": 224}
+FIXED = {
+    "mxnet": {"densenet": 224, "squeezenet": 224},
+    "paddle": {"googlenet": 224},
+}
+#: Networks whose first linear layer takes rows and columns of so many channels.
+FLATTENED = {"alexnet": 256}
+PERIOD = 10007
+
+
+def size_of(framework: str, network: str) -> int:
+    sizes = {**SIZES, **FIXED.get(framework, {})}
+    return next((size for name, size in sizes.items() if network.startswith(name)), SIZE)
+
+
+def is_large(network: str) -> bool:
+    """So many weights that they are not filled: what it is made of is compared, not its outputs."""
+    return network.startswith("vgg")
+
+
+def images(size: int) -> Any:
+    """One, (1, rows, columns, 3)."""
+    shape = (1, size, size, 3)
+    return np.random.RandomState(1).uniform(-1, 1, shape).astype(np.float32)
+
+
+def values(number: int, shape: tuple[int, ...]) -> Any:
+    """Of an array in the shared layout, the ``number``-th of a network; in a layer of four, that of
+    a normalisation, the last is the variance. They keep what goes through within bounds."""
+    base = np.random.RandomState(0).uniform(-1, 1, PERIOD)
+    array = np.resize(np.roll(base, 101 * number), shape)
+    if len(shape) > 1:
+        return (array * (6 / np.prod(shape[:-1])) ** 0.5).astype(np.float32)
+    return (0.3 * array).astype(np.float32)
+
+
+def filled(layers: list[dict[str, Any]]) -> list[list[Any]]:
+    """Arrays for each of the layers: a normalisation's scale and variance lie around one."""
+    found, number = [], 0
+    for layer in layers:
+        arrays = []
+        for shape, role in zip(layer["shapes"], layer["roles"], strict=True):
+            arrays.append(values(number, tuple(shape)) + (role in ("scale", "variance")))
+            number += 1
+        found.append([array.astype(np.float32) for array in arrays])
+    return found
+
+
+NORMALISATION = ("scale", "offset", "mean", "variance")
+
+
+def product(kernel: Any, places: int, bias: bool) -> dict[str, Any]:
+    """Of a convolution or linear layer; ``places``: how often its kernel is applied, 0 where
+    that is not known."""
+    shapes = [list(map(int, kernel))] + [[int(kernel[-1])]] * bias
+    roles = ["kernel", "bias"][: len(shapes)]
+    kind = "convolution" if len(kernel) == 4 else "linear"
+    count = places * int(np.prod(kernel))
+    return {"op": kind, "shapes": shapes, "roles": roles, "multiply_adds": count}
+
+
+def normalisation(channels: int, epsilon: float, momentum: float) -> dict[str, Any]:
+    """``momentum``: the share of the new statistics."""
+    return {
+        "op": "batch_norm",
+        "shapes": [[int(channels)]] * 4,
+        "roles": list(NORMALISATION),
+        "epsilon": round(float(epsilon), 9),
+        "momentum": round(float(momentum), 9),
+    }
+
+
+def dropout(rate: float, mode: str = "") -> dict[str, Any]:
+    return {"op": "dropout", "shapes": [], "roles": [], "rate": float(rate), "mode": mode}
+
+
+def channels_first(array: Any, channels: int) -> Any:
+    """A linear layer's (in, out) behind images whose rows, columns and ``channels`` were flattened,
+    for one that flattens channels, rows and columns."""
+    extent = round((len(array) / channels) ** 0.5)
+    cut = array.reshape(extent, extent, channels, -1)
+    return cut.transpose(2, 0, 1, 3).reshape(array.shape)
+
+
+class Observed:
+    """``layers`` as executed, with a function for each that sets its arrays."""
+
+    def __init__(self) -> None:
+        self.layers: list[dict[str, Any]] = []
+        self.setters: list[Callable[[list[Any]], None]] = []
+
+    def add(self, layer: dict[str, Any], setter: Callable[[list[Any]], None]) -> None:
+        self.layers.append(layer)
+        self.setters.append(setter)
+
+    def fill(self, flattened: int = 0) -> None:
+        """``flattened``: channels of what the first linear layer takes, if that is flattened with
+        its channels first."""
+        for layer, arrays, setter in zip(
+            self.layers, filled(self.layers), self.setters, strict=True
+        ):
+            if layer["op"] == "linear" and flattened:
+                arrays[0], flattened = channels_first(arrays[0], flattened), 0
+            setter(arrays)
+
+
+def paddle(network: str, size: int) -> dict[str, Any]:
+    import paddle
+    from paddle import nn
+    from paddle.vision import models
+
+    builder = getattr(models, network.replace("_bn", ""), None)
+    if builder is None:
+        return {}
+    options = {"batch_norm": True} if network.endswith("_bn") else {}
+    if is_large(network):
+        with paddle.LazyGuard():  # no memory for the arrays
+            model = builder(**options)
+    else:
+        model = builder(**options)
+    model.eval()
+    observed = Observed()
+
+    def seen(layer: Any, inputs: Any, output: Any) -> None:
+        if isinstance(layer, nn.Dropout):
+            observed.add(dropout(layer.p, layer.mode), lambda arrays: None)
+        elif isinstance(layer, (nn.Conv2D, nn.Linear)):
+            axes = (2, 3, 1, 0) if isinstance(layer, nn.Conv2D) else (0, 1)
+            kernel = [layer.weight.shape[axis] for axis in axes]
+            places = int(np.prod(output.shape[2:])) if output is not None else 0
+
+            def fill(arrays: list[Any]) -> None:
+                layer.weight.set_value(arrays[0].transpose(np.argsort(axes)))
+                if len(arrays) > 1:
+                    layer.bias.set_value(arrays[1])
+
+            observed.add(product(kernel, places, layer.bias is not None), fill)
+        else:
+
+            def fill_statistics(arrays: list[Any]) -> None:
+                for held, array in zip(
+                    (layer.weight, layer.bias, layer._mean, layer._variance), arrays, strict=True
+                ):
+                    held.set_value(array)
+
+            made = normalisation(layer.weight.shape[0], layer._epsilon, 1 - layer._momentum)
+            observed.add(made, fill_statistics)
+
+    kinds = (nn.Conv2D, nn.Linear, nn.Dropout, nn.BatchNorm2D, nn.BatchNorm)
+    found = [layer for layer in model.sublayers() if isinstance(layer, kinds)]
+    outputs: Any = None
+    if is_large(network):
+        for layer in found:
+            seen(layer, None, None)
+    else:
+        hooks = [layer.register_forward_post_hook(seen) for layer in found]
+        x = paddle.to_tensor(images(size).transpose(0, 3, 1, 2))
+        with paddle.no_grad():
+            model(x)
+            for hook in hooks:
+                hook.remove()
+            observed.fill(FLATTENED.get(network, 0))
+            outputs = model(x)
+        first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+        outputs = first.numpy()[0].tolist()
+    trained = (one for one in model.parameters() if not one.stop_gradient)
+    count = sum(int(np.prod(one.shape)) for one in trained)
+    return {"parameters": count, "layers": observed.layers, "outputs": outputs}
+
+
+def mxnet(network: str, size: int) -> dict[str, Any]:
+    import mxnet as mx
+    from mxnet.gluon import nn
+    from mxnet.gluon.model_zoo import vision
+
+    names = {"mobilenet_v2": "mobilenetv2_1.0", "inception_v3": "inceptionv3"}
+    name = names.get(network, network.replace("squeezenet1_", "squeezenet1."))
+    if network.startswith("resnet"):
+        name += "_v1"
+    try:
+        model = vision.get_model(name)
+    except ValueError:
+        return {}
+    observed = Observed()
+
+    def seen(layer: Any, inputs: Any, output: Any) -> None:
+        if isinstance(layer, nn.Dropout):
+            observed.add(dropout(layer._rate), lambda arrays: None)
+        elif isinstance(layer, nn.BatchNorm):
+            given = layer._kwargs
+
+            def fill_statistics(arrays: list[Any]) -> None:
+                held = (layer.gamma, layer.beta, layer.running_mean, layer.running_var)
+                for parameter, array in zip(held, arrays, strict=True):
+                    parameter.set_data(mx.nd.array(array))
+
+            made = normalisation(layer.gamma.shape[0], given["eps"], 1 - given["momentum"])
+            observed.add(made, fill_statistics)
+        else:
+            axes = (2, 3, 1, 0) if len(layer.weight.shape) == 4 else (1, 0)
+            kernel = [layer.weight.shape[axis] for axis in axes]
+            places = int(np.prod(output.shape[2:])) if output is not None else 0
+
+            def fill(arrays: list[Any]) -> None:
+                layer.weight.set_data(mx.nd.array(arrays[0].transpose(np.argsort(axes))))
+                if len(arrays) > 1:
+                    layer.bias.set_data(mx.nd.array(arrays[1]))
+
+            observed.add(product(kernel, places, layer.bias is not None), fill)
+
+    def leaves(block: Any) -> list[Any]:
+        if isinstance(block, (nn.Conv2D, nn.Dense, nn.Dropout, nn.BatchNorm)):
+            return [block]
+        return [leaf for child in block._children.values() for leaf in leaves(child)]
+
+    outputs: Any = None
+    x = mx.nd.array(images(size).transpose(0, 3, 1, 2))
+    if is_large(network):
+        model.infer_shape(x)
+        for layer in leaves(model):
+            seen(layer, None, None)
+    else:
+        model.initialize(mx.init.Zero())
+        model(x)  # from here on the shapes are there
+        hooks = [layer.register_forward_hook(seen) for layer in leaves(model)]
+        model(x)
+        for hook in hooks:
+            hook.detach()
+        observed.fill(FLATTENED.get(network, 0))
+        outputs = model(x).asnumpy()[0].tolist()
+    held = model.collect_params().values()
+    count = sum(int(np.prod(one.shape)) for one in held if one.grad_req != "null")
+    return {"parameters": count, "layers": observed.layers, "outputs": outputs}
+
+
+KERAS = {
+    "resnet50": "ResNet50",
+    "resnet101": "ResNet101",
+    "resnet152": "ResNet152",
+    "densenet121": "DenseNet121",
+    "densenet169": "DenseNet169",
+    "densenet201": "DenseNet201",
+    "vgg16": "VGG16",
+    "vgg19": "VGG19",
+    "mobilenet_v2": "MobileNetV2",
+    "inception_v3": "InceptionV3",
+}
+
+
+def keras(network: str, size: int) -> dict[str, Any]:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    import tensorflow as tf
+
+    tf.keras.backend.clear_session()
+    builder = getattr(tf.keras.applications, KERAS.get(network, ""), None)
+    if builder is None:
+        return {}
+    model = builder(weights=None, input_shape=(size, size, 3))
+    observed, kinds = Observed(), tf.keras.layers
+    for layer in model.layers:
+        if isinstance(layer, kinds.Dropout):
+            observed.add(dropout(layer.rate), lambda arrays: None)
+        elif isinstance(layer, kinds.BatchNormalization):
+            channels = int(layer.beta.shape[0])
+            made = normalisation(channels, layer.epsilon, 1 - layer.momentum)
+            if not layer.scale:
+                made["shapes"], made["roles"] = made["shapes"][1:], made["roles"][1:]
+            observed.add(made, layer.set_weights)
+        elif isinstance(layer, (kinds.Conv2D, kinds.DepthwiseConv2D, kinds.Dense)):
+            depthwise = isinstance(layer, kinds.DepthwiseConv2D)
+            kernel = layer.kernel
+            axes = (0, 1, 3, 2) if depthwise else tuple(range(len(kernel.shape)))
+            places = int(np.prod([int(one) for one in layer.output.shape[1:-1]]))
+
+            def fill(arrays: list[Any], layer: Any = layer, axes: Any = axes) -> None:
+                layer.set_weights([arrays[0].transpose(axes), *arrays[1:]])
+
+            shape = [kernel.shape[axis] for axis in axes]
+            observed.add(product(shape, places, layer.use_bias), fill)
+    count = sum(int(np.prod([int(n) for n in one.shape])) for one in model.trainable_weights)
+    return {"parameters": count, "layers": observed.layers, "outputs": None}
+
+
+ZOOS = {"paddle": paddle, "mxnet": mxnet, "tensorflow": keras}
+
+if __name__ == "__main__":
+    of, *networks = sys.argv[1:]
+    every = {network: ZOOS[of](network, size_of(of, network)) for network in networks}
+    print(json.dumps({network: found for network, found in every.items() if found}))

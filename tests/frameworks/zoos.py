@@ -1,0 +1,195 @@
+"""Whether the networks of a framework's own zoo are ours of the same names.
+
+COMMAND writes the page about it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from networks import Shape, describe_images
+from networks.schedule import schedule
+from reference import cnn
+
+from ..conftest import build_environment
+from ..framebench.test_config import CATALOG
+from . import zoo_observed
+
+SCRIPT = Path(zoo_observed.__file__)
+NETWORKS = sorted(
+    name for name, facts in CATALOG.models.items() if facts.get("definition") == "cnn"
+)
+TITLES = {
+    "tensorflow": "Keras (`keras.applications`)",
+    "mxnet": "MXNet (`gluon.model_zoo.vision`)",
+    "paddle": "PaddlePaddle (`paddle.vision.models`)",
+}
+#: Of outputs of the same weights: float32 against float64, up to 500 layers in a row.
+RELATIVE = 1e-3
+#: What decides about an output, and what only about training.
+SAME, ARRAYS = "same", "same by what it is made of"
+COMMAND = "PYTHONPATH=scripts:workflow .venv/bin/python -m tests.frameworks.zoos > docs/zoos.md"
+HEADING = f"""# The frameworks' own networks
+
+Is the ResNet-50 of a framework's own zoo ours? For each network of a zoo that has one of our names,
+this page says so. Its layers are observed as they run: shapes of their arrays, multiply-adds,
+constants of batch normalisation, dropout. Where all arrays are alike, both get the same weights,
+and the outputs of inference in float32 are compared with the reference's in float64. Those of VGG
+are not, for their size, nor those of Keras, whose networks all differ already: such a network is at
+best *same by what it is made of*. Initial weights and backward passes are not compared.
+
+torchvision has all {len(NETWORKS)}. Outputs, gradients and running statistics of these are
+compared with ours by `tests/frameworks/test_torchvision.py`, in float64, and are the same.
+OneFlow and JAX bring no zoo; that of TensorFlow 1 is an older version of Keras's. Names are ours:
+`resnet50` is `resnet50_v1` in MXNet and `ResNet50` in Keras.
+
+This page is made by
+`{COMMAND}`,
+and `tests/frameworks/test_zoos.py` holds that for a network of each family it is what is found.
+"""
+
+Layers = Sequence[Mapping[str, Any]]
+
+
+def observed(framework: str, networks: Sequence[str] = NETWORKS) -> dict[str, dict[str, Any]]:
+    """What the zoo has of these networks of ours."""
+    python = build_environment(framework)
+    variables = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    command = [python, str(SCRIPT), framework, *networks]
+    ran = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, dict[str, Any]] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+@cache
+def ours(network: str, size: int) -> list[dict[str, Any]]:
+    """Our layers for inference, as those of a zoo are observed."""
+    hyper = CATALOG.models[network]["hyperparameters"]
+    described = describe_images(hyper, Shape(size, size, 3))
+    found = []
+    for layer in (call.layer for call in schedule(described, training=False).calls):
+        given = layer.attributes
+        if layer.op == "convolution":
+            inputs = layer.in_shape.channels // given["groups"]
+            kernel = (*given["kernel"], inputs, given["channels"])
+            places = layer.shape.height * layer.shape.width
+            found.append(zoo_observed.product(kernel, places, given["bias"]))
+        elif layer.op == "linear":
+            kernel = (layer.in_shape.channels, given["features"])
+            found.append(zoo_observed.product(kernel, 1, given["bias"]))
+        elif layer.op == "batch_norm":
+            normalisation = zoo_observed.normalisation
+            channels = layer.shape.channels
+            found.append(normalisation(channels, given["epsilon"], given["momentum"]))
+        elif layer.op == "dropout":
+            found.append(zoo_observed.dropout(given["rate"]))
+        for one in found[len(found) - 1 :]:
+            one.setdefault("name", layer.name)
+    return found
+
+
+@cache
+def outputs(network: str, size: int) -> Any:
+    """The logits of the reference, in float64, of the weights that the zoo's network gets."""
+    layers = ours(network, size)
+    endings = {"kernel": "weight", "scale": "weight", "offset": "bias", "bias": "bias"}
+    endings |= {"mean": "running_mean", "variance": "running_var"}
+    weights = {
+        f"{layer['name']}.{endings[role]}": array.astype(np.float64)
+        for layer, arrays in zip(layers, zoo_observed.filled(layers), strict=True)
+        for role, array in zip(layer["roles"], arrays, strict=True)
+    }
+    hyper = CATALOG.models[network]["hyperparameters"]
+    (logits,) = cnn.forward(weights, {"images": zoo_observed.images(size)}, hyper, False)
+    return logits[0]
+
+
+def differences(framework: str, network: str, zoo: Mapping[str, Any]) -> Iterator[str]:
+    """In words, the weightiest first; none where it is the same as far as it was looked at."""
+    size = zoo_observed.size_of(framework, network)
+    mine, theirs = ours(network, size), zoo["layers"]
+    count = CATALOG.models[network]["trainable_parameters"]
+    if zoo["parameters"] != count:
+        yield f"{zoo['parameters']:,} parameters, not {count:,}"
+    arrays = [[layer["shapes"] for layer in layers if layer["shapes"]] for layers in (mine, theirs)]
+    alike = arrays[0] == arrays[1]
+    if not alike and zoo["parameters"] == count:
+        yield "other layers"
+    sums = [sum(layer.get("multiply_adds", 0) for layer in layers) for layers in (mine, theirs)]
+    known = all(layer.get("multiply_adds", 1) for layer in theirs)
+    if known and sums[0] != sums[1]:
+        yield f"{sums[1]:,} multiply-adds of an image of {size} x {size}, not {sums[0]:,}"
+    for key, name in (("epsilon", "epsilon"), ("momentum", "share of new statistics")):
+        found, wanted = ({one[key] for one in layers if key in one} for layers in (theirs, mine))
+        if found != wanted:
+            yield f"{name} {_listed(found)}, not {_listed(wanted)}"
+    if _dropout(theirs) != _dropout(mine):
+        yield f"dropout {_dropout(theirs) or 'none'}, not {_dropout(mine) or 'none'}"
+    if alike and zoo["outputs"] is not None:
+        wanted = outputs(network, size)
+        error = np.linalg.norm(np.array(zoo["outputs"]) - wanted) / np.linalg.norm(wanted)
+        if not error < RELATIVE:
+            yield "other outputs"
+
+
+def _listed(numbers: set[float]) -> str:
+    return ", ".join(f"{number:g}" for number in sorted(numbers)) or "none"
+
+
+def _dropout(layers: Layers) -> str:
+    """The rates, each with how many layers with arrays are in front of it, and what is unusual."""
+    found, before = [], 0
+    for layer in layers:
+        before += bool(layer["shapes"])
+        if layer["op"] == "dropout" and layer["rate"]:
+            unusual = layer["mode"] if layer["mode"] != "upscale_in_train" else ""
+            found.append(f"{layer['rate']:g} behind {before} layers {unusual}".rstrip())
+    return ", ".join(found)
+
+
+def rows(framework: str, networks: Sequence[str] = NETWORKS) -> list[str]:
+    """Of the page: one for each of these networks that the zoo has."""
+    found = []
+    for network, zoo in observed(framework, networks).items():
+        same = SAME if zoo["outputs"] is not None else ARRAYS
+        words = "; ".join(differences(framework, network, zoo))
+        found.append(f"| `{network}` | {words or same} |")
+    return found
+
+
+def summary(found: Sequence[str]) -> str:
+    """A sentence about the rows of a zoo."""
+    same = sum(row.endswith((f"| {SAME} |", f"| {ARRAYS} |")) for row in found)
+    return f"It has {len(found)} of our {len(NETWORKS)} networks, {same} of them the same."
+
+
+def section(framework: str) -> str:
+    """Of the page, about one zoo."""
+    found = rows(framework)
+    lines = [
+        f"## {TITLES[framework]}",
+        "",
+        summary(found),
+        "",
+        "| network | its own is |",
+        "|---|---|",
+        *found,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    return "\n".join([HEADING, *map(section, TITLES)])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
