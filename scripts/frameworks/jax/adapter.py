@@ -24,10 +24,13 @@ from harness.adapter import (
     micro_batches,
     zeros,
 )
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
 
-class JaxAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown):
+class JaxAdapter(
+    Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown, SingleOperations
+):
     MODULE = "jax"
     PRECISIONS = ("fp32", "amp", "bf16", "fp16")
     GENERATES_WITH = ("none", "jit")
@@ -37,11 +40,12 @@ class JaxAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepB
         import jax
 
         # all that imports JAX at its top: from here on it is there
-        from . import devices, generation, optimizers, parallel, programs, steps
+        from . import devices, generation, operations, optimizers, parallel, programs, steps
 
         self._jax: Any = jax
         self._devices, self._optimizers, self._parallel = devices, optimizers, parallel
         self._generation, self._programs, self._steps = generation, programs, steps
+        self._operations = operations
 
         devices.configure(self.place)
         several = self.place.world_size > 1
@@ -312,6 +316,15 @@ class JaxAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepB
             self._latest = run(a, self._latest)
 
         return MatrixProduct(multiply, str(b.dtype))
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        def note(result: Any) -> None:
+            self._latest = result
+
+        operations, device = self._operations, self._device
+        return operations.operation(name, arrays, transposed, device, self._dtype, note)
 
     # JAX cannot forget a peak: the one it reports is that since the process started.
     def peak_device_memory(self) -> Optional[int]:

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
@@ -27,6 +27,7 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
-class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, StepBreakdown):
+class PaddleAdapter(
+    Generation, Accumulation, Numerics, Collectives, Matmul, StepBreakdown, SingleOperations
+):
     MODULE = "paddle"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("ResourceExhausted",)
@@ -50,11 +53,12 @@ class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, Ste
             import paddle
 
         # all that imports Paddle at its top: from here on it is there
-        from . import compiler, devices, optimizers, parallel, products, steps
+        from . import compiler, devices, operations, optimizers, parallel, products, steps
 
         self._paddle: Any = paddle
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
         self._products, self._steps, self._optimizers = products, steps, optimizers
+        self._operations = operations
 
         self._gpu = devices.take(self.place)
         self._amp = self.case.precision == "amp"
@@ -263,6 +267,11 @@ class PaddleAdapter(Generation, Accumulation, Numerics, Collectives, Matmul, Ste
             b = paddle.matmul(a, b)
 
         return MatrixProduct(multiply, b.dtype.name.lower())
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        return self._operations.operation(name, arrays, transposed, self._dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

@@ -36,13 +36,16 @@ from harness.adapter import (
     state_of_modules,
     zeros,
 )
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
     from .steps import Outputs
 
 
-class PyTorchAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown):
+class PyTorchAdapter(
+    Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown, SingleOperations
+):
     MODULE = "torch"
     PRECISIONS = ("fp32", "amp", "bf16", "fp16")
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
@@ -51,11 +54,12 @@ class PyTorchAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, S
         import torch
 
         # all that imports PyTorch at its top: from here on it is there
-        from . import compiler, devices, optimizers, parallel, products, steps
+        from . import compiler, devices, operations, optimizers, parallel, products, steps
 
         self._torch: Any = torch
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
         self._products, self._steps, self._optimizers = products, steps, optimizers
+        self._operations = operations
 
         torch.set_num_threads(self.place.threads)
         torch.set_num_interop_threads(1)
@@ -306,6 +310,12 @@ class PyTorchAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, S
             b = a @ b
 
         return MatrixProduct(multiply, _name(b.dtype))
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        operations, device = self._operations, self._device
+        return operations.operation(name, arrays, transposed, device, self._dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._cuda:

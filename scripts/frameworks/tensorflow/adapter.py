@@ -30,6 +30,7 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
 # The end of the path that Keras gives a weight, ``blocks.0.conv1/kernel`` say, in the shared names;
@@ -55,7 +56,9 @@ RECURRENT_KINDS = {
 }
 
 
-class TensorFlowAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown):
+class TensorFlowAdapter(
+    Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown, SingleOperations
+):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
     GENERATES_WITH = ("none", "xla")
@@ -72,11 +75,12 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul
         import tensorflow as tf
 
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import devices, generation, graphs, optimizers, steps
+        from . import devices, generation, graphs, operations, optimizers, steps
 
         self._tf: Any = tf
         self._devices, self._graphs, self._optimizers = devices, graphs, optimizers
         self._generation, self._steps = generation, steps
+        self._operations = operations
         tf.get_logger().setLevel("ERROR")
         tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
@@ -323,6 +327,13 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, Collectives, Matmul
             b = run(a, b)
 
         return MatrixProduct(multiply, b.dtype.name)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        dtype = self._tf.keras.mixed_precision.global_policy().compute_dtype
+        self._device_name = self._tf.constant(0.0).device
+        return self._operations.operation(name, arrays, transposed, dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:
