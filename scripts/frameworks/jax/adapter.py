@@ -12,7 +12,6 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 from harness.adapter import (
     FLOAT64,
     Accumulation,
-    Collectives,
     Exchange,
     Generation,
     Matmul,
@@ -24,12 +23,13 @@ from harness.adapter import (
     micro_batches,
     zeros,
 )
+from harness.communication import Collective, Communication
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
 
 class JaxAdapter(
-    Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown, SingleOperations
+    Generation, Accumulation, OwnModels, Matmul, StepBreakdown, SingleOperations, Communication
 ):
     MODULE = "jax"
     PRECISIONS = ("fp32", "amp", "bf16", "fp16")
@@ -40,12 +40,21 @@ class JaxAdapter(
         import jax
 
         # all that imports JAX at its top: from here on it is there
-        from . import devices, generation, operations, optimizers, parallel, programs, steps
+        from . import (
+            collectives,
+            devices,
+            generation,
+            operations,
+            optimizers,
+            parallel,
+            programs,
+            steps,
+        )
 
         self._jax: Any = jax
         self._devices, self._optimizers, self._parallel = devices, optimizers, parallel
         self._generation, self._programs, self._steps = generation, programs, steps
-        self._operations = operations
+        self._operations, self._collectives = operations, collectives
 
         devices.configure(self.place)
         several = self.place.world_size > 1
@@ -316,6 +325,16 @@ class JaxAdapter(
             self._latest = run(a, self._latest)
 
         return MatrixProduct(multiply, str(b.dtype))
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        def note(result: Any) -> None:
+            self._latest = result
+
+        if not self._collectives.has(operation):
+            raise self.no_collective(operation, self._collectives.LACKING)
+        return self._collectives.collective(
+            operation, array, dtype, self._device, self._ranks, note
+        )
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER

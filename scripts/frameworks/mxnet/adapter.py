@@ -12,7 +12,6 @@ from harness.adapter import (
     DENSE_OI,
     SAME,
     Accumulation,
-    Collectives,
     Exchange,
     Matmul,
     MatrixProduct,
@@ -23,6 +22,7 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.communication import ALL_REDUCE, Collective, Communication
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
@@ -33,7 +33,7 @@ ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the share
 RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
-class MXNetAdapter(Accumulation, Numerics, Collectives, Matmul, StepBreakdown, SingleOperations):
+class MXNetAdapter(Accumulation, Numerics, Matmul, StepBreakdown, SingleOperations, Communication):
     MODULE = "mxnet"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
@@ -250,6 +250,16 @@ class MXNetAdapter(Accumulation, Numerics, Collectives, Matmul, StepBreakdown, S
             b = self._mx.nd.FullyConnected(b, a, num_hidden=len(left), no_bias=True)
 
         return MatrixProduct(multiply, self._devices.name_of(b.dtype))
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        if operation != ALL_REDUCE:
+            raise self.no_collective(operation, "its kvstore adds up arrays, and nothing else")
+        if dtype != "float32":
+            raise self.no_collective(operation, f"no {dtype} in its parameter server")
+        own = self._mx.nd.array(array, dtype="float32", ctx=self._context)
+        held = own.copy()
+        run, result = self._group.all_reduce_of(held)
+        return Collective(lambda: own.copyto(held), run, result)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER

@@ -15,7 +15,6 @@ from harness.adapter import (
     DENSE_OI,
     SAME,
     Accumulation,
-    Collectives,
     Exchange,
     Generation,
     Matmul,
@@ -27,6 +26,7 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.communication import Collective, Communication
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
@@ -38,7 +38,7 @@ ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
 class PaddleAdapter(
-    Generation, Accumulation, Numerics, Collectives, Matmul, StepBreakdown, SingleOperations
+    Generation, Accumulation, Numerics, Matmul, StepBreakdown, SingleOperations, Communication
 ):
     MODULE = "paddle"
     PRECISIONS = ("fp32", "amp")
@@ -53,12 +53,21 @@ class PaddleAdapter(
             import paddle
 
         # all that imports Paddle at its top: from here on it is there
-        from . import compiler, devices, operations, optimizers, parallel, products, steps
+        from . import (
+            collectives,
+            compiler,
+            devices,
+            operations,
+            optimizers,
+            parallel,
+            products,
+            steps,
+        )
 
         self._paddle: Any = paddle
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
         self._products, self._steps, self._optimizers = products, steps, optimizers
-        self._operations = operations
+        self._operations, self._collectives = operations, collectives
 
         self._gpu = devices.take(self.place)
         self._amp = self.case.precision == "amp"
@@ -267,6 +276,9 @@ class PaddleAdapter(
             b = paddle.matmul(a, b)
 
         return MatrixProduct(multiply, b.dtype.name.lower())
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        return self._collectives.collective(operation, array, dtype, self.place)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER

@@ -18,7 +18,6 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 from harness.adapter import (
     FLOAT64,
     Accumulation,
-    Collectives,
     Exchange,
     Generation,
     Matmul,
@@ -30,6 +29,7 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.communication import Collective, Communication
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
@@ -57,7 +57,7 @@ RECURRENT_KINDS = {
 
 
 class TensorFlowAdapter(
-    Generation, Accumulation, OwnModels, Collectives, Matmul, StepBreakdown, SingleOperations
+    Generation, Accumulation, OwnModels, Matmul, StepBreakdown, SingleOperations, Communication
 ):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
@@ -75,12 +75,12 @@ class TensorFlowAdapter(
         import tensorflow as tf
 
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import devices, generation, graphs, operations, optimizers, steps
+        from . import collectives, devices, generation, graphs, operations, optimizers, steps
 
         self._tf: Any = tf
         self._devices, self._graphs, self._optimizers = devices, graphs, optimizers
         self._generation, self._steps = generation, steps
-        self._operations = operations
+        self._operations, self._collectives = operations, collectives
         tf.get_logger().setLevel("ERROR")
         tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
@@ -327,6 +327,11 @@ class TensorFlowAdapter(
             b = run(a, b)
 
         return MatrixProduct(multiply, b.dtype.name)
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        if operation not in self._collectives.OPERATIONS:
+            raise self.no_collective(operation, self._collectives.LACKING)
+        return self._collectives.collective(operation, array, dtype, self._strategy)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER

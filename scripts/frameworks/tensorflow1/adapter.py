@@ -9,7 +9,6 @@ import warnings
 from typing import Any, Callable, Dict, List, Sequence
 
 from harness.adapter import (
-    Collectives,
     Exchange,
     Matmul,
     MatrixProduct,
@@ -21,11 +20,14 @@ from harness.adapter import (
     in_shared_layout,
     zeros,
 )
+from harness.communication import ALL_REDUCE, Collective, Communication
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
 
-class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown, SingleOperations):
+class TensorFlow1Adapter(
+    Operators, Numerics, Matmul, StepBreakdown, SingleOperations, Communication
+):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
@@ -40,6 +42,7 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
         # All that imports TensorFlow at its top: from here on it is there.
         from . import (
+            collectives,
             compiler,
             devices,
             graphs,
@@ -54,7 +57,7 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         self._compiler, self._devices, self._graphs = compiler, devices, graphs
         self._mixed_precision, self._optimizers = mixed_precision, optimizers
         self._steps, self._variables = steps, variables
-        self._operations = operations
+        self._operations, self._collectives = operations, collectives
 
         self._config = tf.ConfigProto()
         devices.take(self.place, self._config)
@@ -264,6 +267,12 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         session = self._session(graph)
         self._variables.load(resident, arrays, session)
         return MatrixProduct(session.make_callable(update), product.dtype.name)
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        if operation != ALL_REDUCE:
+            words = "its strategies average gradients, and tf.distribute offers no more"
+            raise self.no_collective(operation, words)
+        return self._collectives.all_reduce(array, dtype, self.place, self._session)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER

@@ -79,7 +79,8 @@ def _bandwidth(rank: Mapping[str, Any], name: str) -> Optional[float]:
 def _check(name: str, found: Any, exact: Any, dtype: str) -> None:
     """Raises Mismatch where an element is another than rounding makes it."""
     bound = ROUNDING if dtype == "float32" else HALF_ROUNDING
-    wrong = ~(abs(found - exact) <= bound * (1 + abs(exact))) if found.shape == exact.shape else []
-    if found.shape != exact.shape or wrong.any():
-        count = int(sum(wrong)) if len(wrong) else "all"
-        raise Mismatch(f"{count} of {exact.size} results of {name} in {dtype} are wrong")
+    if found.shape != exact.shape:
+        raise Mismatch(f"{name} of {exact.size} elements gave {found.size}")
+    wrong = ~(abs(found - exact) <= bound * (1 + abs(exact)))
+    if wrong.any():
+        raise Mismatch(f"{int(wrong.sum())} of {exact.size} results of {name} in {dtype} are wrong")

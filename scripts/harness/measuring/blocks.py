@@ -61,7 +61,7 @@ def measure(
     count = runs_of_block(adapter, run, seconds)
     with all_ready(adapter, barrier):
         taken = [time_together(adapter, run, count) for _ in range(blocks)]
-        late = _seconds_of(result)
+        late = seconds_of(result)
     check_complete(late, taken[-1], result)
     return {"operations": count, "seconds": taken}
 
@@ -72,7 +72,7 @@ def check_complete(late: float, block: float, result: Callable[[], Any]) -> None
     allowed = max(_LATE_SECONDS, _LATE_PART * block)
     if late <= allowed:
         return
-    again = min(_seconds_of(result) for _ in range(_READ_AGAIN))
+    again = min(seconds_of(result) for _ in range(_READ_AGAIN))
     if late > again + allowed:
         raise Mismatch(
             f"the result came {late:.3g} s after a block of {block:.3g} s, and reading takes "
@@ -89,7 +89,7 @@ def seconds_of_one(rank: Mapping[str, Any], at: Mapping[str, Any]) -> Optional[f
     return None
 
 
-def _seconds_of(work: Callable[[], Any]) -> float:
+def seconds_of(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

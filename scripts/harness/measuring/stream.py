@@ -112,7 +112,7 @@ def _array(elements: int) -> Any:
     place = allocate(_ITEM * elements + _LINE)
     if not place:
         raise MemoryError(f"no {_ITEM * elements} bytes for an array")
-    content = (ctypes.c_double * elements).from_address(-(-place // _LINE) * _LINE)
+    content: Any = (ctypes.c_double * elements).from_address(-(-place // _LINE) * _LINE)
     return np.frombuffer(content)
 
 

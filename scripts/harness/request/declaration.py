@@ -149,7 +149,7 @@ def _case_of(
         nodes=request.nodes,
         devices_per_node=request.devices_per_node,
         batch_per_device=request.batch_per_device or 1,
-        precision=request.precision or "",
+        precision=request.precision or (precisions.default() if framework else ""),
         compiler=native or request.compiler or "none",
         sequence_length=request.sequence_length,
         accumulation=accumulation,
