@@ -111,26 +111,21 @@ def _measured(context: Context, size: int) -> Dict[str, Any]:
         for rank in range(place.world_size)
     ]
     wanted = collectives.expected(operation, arrays, place.rank)
-    made = adapter.collective(operation, arrays[place.rank], dtype)
-    del arrays
-
-    def check(when: str) -> None:
-        made.reset()
-        made.run()
-        check_result(made.result(), wanted, f"{when} it was timed: {operation} of {size} bytes")
-
+    what = f"it was timed: {operation} of {size} bytes"
     try:
-        check("before")
+        made = adapter.collective(operation, arrays[place.rank], dtype)
+        check_once(made, wanted, f"before {what}")
     except NotImplementedError as error:
         words = " ".join(str(error).split())
         raise adapter.no_collective(operation, f"{dtype}: {words}") from error
+    del arrays
     most = collectives.most_in_a_row(operation, dtype, place.world_size) or _MOST_IN_A_BLOCK
     seconds = parameters["block_seconds"]
     runs = min(most, _runs(adapter, made, most, seconds))
     taken = [_block(adapter, made, runs) for _ in range(parameters["blocks"])]
     late = blocks.seconds_of(made.result)
     blocks.check_complete(late, taken[-1], made.result)
-    check("after")
+    check_once(made, wanted, f"after {what}")
     return {"at": {"bytes": size}, "operations": runs, "seconds": taken}
 
 
@@ -151,6 +146,13 @@ def _runs(adapter: Communication, made: Operation, most: int, seconds: float) ->
         if taken >= 0.5 * seconds or count >= min(most, _MOST_IN_A_BLOCK):
             return max(1, min(wanted, most, _MOST_IN_A_BLOCK))
         count = min(wanted, 10 * count, most, _MOST_IN_A_BLOCK)
+
+
+def check_once(made: Operation, wanted: Optional[Any], what: str) -> None:
+    """Run it once, on what the rank brought. Raises Mismatch where its result is wrong."""
+    made.reset()
+    made.run()
+    check_result(made.result(), wanted, what)
 
 
 def check_result(found: Any, wanted: Optional[Any], what: str) -> None:

@@ -9,6 +9,7 @@ file that is made for them and removed again. Never on a device itself. fio is a
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -75,8 +76,8 @@ class Storage(Kind):
         start = time.perf_counter()
         with _File(place, parameters["file_bytes"]) as file:
             for job in JOBS:
-                found = context.phase(job, lambda job=job: run(file, job, parameters))
-                fields["fio"][job] = found
+                work = functools.partial(run, file, job, parameters)
+                fields["fio"][job] = context.phase(job, work)
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
 
 
