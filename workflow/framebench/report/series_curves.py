@@ -80,7 +80,7 @@ def draw(lines: Sequence[Line], look: Look, size: str, unit: str, width: int) ->
     height = 300 + legend
 
     def drawing(figure: Figure) -> None:
-        left, right = 62, 14
+        left, right = 84, 14
         axes = figure.add_axes(
             (left / width, (52 + legend) / height, (width - left - right) / width, 232 / height)
         )

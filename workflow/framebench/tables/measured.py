@@ -104,7 +104,12 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     # A name that has a meaning of its own in the tables keeps it.
     taken = {*COLUMNS, METRIC.name, *(column.name for column in FIGURES)}
     own = [
-        Column(f"parameter_{name}" if name in taken else name, type_, "parameter of the kind")
+        Column(
+            f"parameter_{name}" if name in taken else name,
+            type_,
+            "parameter of the kind",
+            hoisted=True,
+        )
         for name, type_ in parameters.items()
     ]
     taken |= {column.name for column in own}
