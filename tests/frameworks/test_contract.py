@@ -91,9 +91,9 @@ def note(name, work):
     try:
         made, expected, grown = work()
         made.run()
-        got = np.asarray(made.result())
+        got = np.array(made.result())
         made.run()
-        again = np.asarray(made.result())
+        again = np.array(made.result())
         good = got.shape == expected.shape and np.allclose(got, expected, atol=1e-5)
         operations[name] = bool(good and np.allclose(again, expected * grown, atol=1e-5))
     except (Unsupported, NotImplementedError) as error:
