@@ -14,7 +14,8 @@ adapter says by the capabilities that it derives from. Without one, what needs i
 - :class:`StepBreakdown`: where the time of a training step goes;
 - :class:`Generation`: text, token by token;
 - :class:`OwnModels`: models that users bring;
-- :class:`Accumulation`: several micro-steps before each update.
+- :class:`Accumulation`: several micro-steps before each update;
+- :class:`harness.operations.SingleOperations`: single operations, without a model.
 
 The harness calls, in this order and in every rank of a run::
 
@@ -233,7 +234,10 @@ class Adapter(ABC):
         """The module of the case's model in the framework's folder: what the facts name as their
         ``definition``, or the model's own, ``NAME.py``; of another source, that in its folder
         ``sources/SOURCE``; of a model that the user brings, an object with the same functions. It
-        may import the framework at its top: call this behind the framework's own import."""
+        may import the framework at its top: call this behind the framework's own import. None where
+        the case has no model."""
+        if not self.case.model:
+            return None
         package = type(self).__module__.rpartition(".")[0]
         name = self.facts.get("definition", self.case.model.replace(".", "_"))
         module = importlib.import_module(f"{package}.{name}")

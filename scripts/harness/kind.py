@@ -92,12 +92,23 @@ def one_of(*names: str) -> Callable[[str], str]:
 class Metric(NamedTuple):
     """A figure that a run has. ``of_rank``: that of one rank, from its raw values, or None where it
     has none; ``combine``: how those of all ranks become that of the run. Of a series its attempts
-    are what ranks are elsewhere."""
+    are what ranks are elsewhere.
+
+    A run that measures one ``quantity`` at several points, sizes of an array for example, has a
+    metric for each: ``at`` says where. :func:`point` makes one."""
 
     unit: str
     better: str  # higher, lower
     combine: str  # sum, max, min, mean, first
     of_rank: Callable[[Mapping[str, Any]], Optional[float]]
+    quantity: str = ""
+    at: Mapping[str, Any] = {}
+
+
+def point(quantity: str, at: Mapping[str, Any], metric: Metric) -> Tuple[str, Metric]:
+    """Name and metric of a ``quantity`` at one of the points of a run: numbers or words by name."""
+    where = ", ".join(f"{name} {value}" for name, value in at.items())
+    return f"{quantity} at {where}", metric._replace(quantity=quantity, at=dict(at))
 
 
 _COMBINATIONS: Dict[str, Callable[[Sequence[float]], float]] = {

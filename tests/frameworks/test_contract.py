@@ -23,6 +23,8 @@ import pytest
 from framebench.records import converters, parity, peaks, step_parts
 from framebench.records.record_files import parse
 from harness.adapter import Capability, Numerics
+from harness.communication import OPERATIONS as COLLECTIVES
+from harness.communication import REDUCE
 from harness.measuring.loading import load_adapter
 
 from ..bench import Bench, Finished
@@ -70,9 +72,52 @@ for part in adapter.parts() * 2:
     adapter.synchronize()
     part.run()
 adapter.synchronize()
-answer(before=before, after=adapter.weights_checksum(), listening=listening())
+after = adapter.weights_checksum()
+OPERATIONS
+answer(before=before, after=after, listening=listening(), operations=operations)
 adapter.stop()
 """
+#: Single operations and collectives of tiny arrays, run twice, against what numpy makes of them;
+#: why there is none where the framework says so.
+OPERATIONS = """
+import numpy as np
+from harness import communication, operations as of_one
+from harness.measuring import collectives
+random, operations = np.random.RandomState(5), {}
+first, second = (random.standard_normal((2, 8, 8)).astype(np.float32) for _ in range(2))
+def swapped(array):
+    return np.ascontiguousarray(array.swapaxes(-1, -2))
+def note(name, work):
+    try:
+        made, expected, grown = work()
+        made.run()
+        got = np.array(made.result())
+        made.run()
+        again = np.array(made.result())
+        good = got.shape == expected.shape and np.allclose(got, expected, atol=1e-5)
+        operations[name] = bool(good and np.allclose(again, expected * grown, atol=1e-5))
+    except (Unsupported, NotImplementedError) as error:
+        operations[name] = f"unsupported: {error}"
+def product(of):
+    a, b = of(first), of(second)
+    given = [swapped(a), swapped(b)]
+    return adapter.operation(of_one.MATMUL, given, (True, True)), a @ b, 1
+note("batched", lambda: product(lambda array: array))
+note("matmul", lambda: product(lambda array: array[0]))
+note("add", lambda: (adapter.operation(of_one.ADD, [first, second]), first + second, 1))
+note("exp", lambda: (adapter.operation(of_one.EXP, [first]), np.exp(first), 1))
+def exchanged(operation):
+    arrays = [collectives.array_of(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
+    made = adapter.collective(operation, arrays[RANK], "float32")
+    made.run()
+    made.reset()
+    wanted = collectives.expected(operation, arrays, RANK)
+    return made, wanted, WORLD if operation == communication.ALL_REDUCE else 1
+for operation in communication.OPERATIONS:
+    if operation != communication.REDUCE:
+        note(operation, lambda: exchanged(operation))
+"""
+PARTS = PARTS.replace("OPERATIONS", OPERATIONS.strip())
 # What is called in the window of the throughput, and in that of the steps that are waited for.
 WAITS = """
 from harness.measuring import window
@@ -102,6 +147,8 @@ adapter.stop()
 BOUNDED = ["synchronize", "step", *3 * ["step", "wait"], "wait", "synchronize"]
 WAITED = ["synchronize", *4 * ["step", "synchronize"], "synchronize"]
 HALVES = {"bfloat16", "float16"}
+#: But for the reduce, of which only the root has something to show.
+OPERATIONS_OF_RANKS = {*COLLECTIVES} - {REDUCE}
 LOOPBACK = "127.0.0.1"
 
 
@@ -340,7 +387,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     assert known - set(record) == {"nodes", "lease", "attempts", "own_model"}
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls", "sustained"}
-    elsewhere |= {"gradient_exchange", "preloaded", "micro_steps", "step_exchanges"}
+    elsewhere |= {"gradient_exchange", "preloaded", "micro_steps", "step_exchanges", "blocks"}
     elsewhere |= {"split", "significant_bits"} - set(rank)
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"
@@ -570,6 +617,18 @@ def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
     assert max(found.values()) / 10 < sustained < CORE_TFLOPS[precision]
     taken = [min(block["seconds"]) / block["products"] for block in rank["matmuls"]]
     assert taken == sorted(taken), "larger products take less: some were not waited for"
+
+
+def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
+    """In the processes that run the parts of a step. What there is none of has a reason."""
+    for rank in runs.pair():
+        found = rank["operations"]
+        assert set(found) == {"batched", "matmul", "add", "exp", *OPERATIONS_OF_RANKS}
+        refused = {name: why for name, why in found.items() if isinstance(why, str)}
+        assert all(len(why.split()) >= 5 for why in refused.values()), refused
+        wrong = [name for name, good in found.items() if name not in refused and not good]
+        assert not wrong
+        assert not refused.keys() & {"batched", "matmul", "add", "exp", "all_reduce"}, refused
 
 
 def test_memory_that_runs_out_is_no_failure(runs: Runs) -> None:

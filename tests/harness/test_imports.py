@@ -18,6 +18,8 @@ ORDER = [
     # what a framework's adapter sees
     "parts",
     "adapter",
+    "operations",
+    "communication",
     "precisions",
     # the machine, and what the processes of a run need
     "machine",
@@ -46,7 +48,14 @@ ORDER = [
 ]
 
 #: What an adapter may import of the harness.
-OF_ADAPTERS = {"adapter", "parts", "machine.interfaces", "processes.parent_death"}
+OF_ADAPTERS = {
+    "adapter",
+    "operations",
+    "communication",
+    "parts",
+    "machine.interfaces",
+    "processes.parent_death",
+}
 
 
 def imported(source: str) -> Iterator[str]:

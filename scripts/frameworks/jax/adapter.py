@@ -12,7 +12,6 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 from harness.adapter import (
     FLOAT64,
     Accumulation,
-    Collectives,
     Exchange,
     Generation,
     Matmul,
@@ -25,10 +24,21 @@ from harness.adapter import (
     micro_batches,
     zeros,
 )
+from harness.communication import Collective, Communication
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
 
-class JaxAdapter(Generation, Accumulation, Rounding, OwnModels, Collectives, Matmul, StepBreakdown):
+class JaxAdapter(
+    Generation,
+    Accumulation,
+    Rounding,
+    OwnModels,
+    Matmul,
+    StepBreakdown,
+    SingleOperations,
+    Communication,
+):
     MODULE = "jax"
     PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
     GENERATES_WITH = ("none", "jit")
@@ -38,11 +48,21 @@ class JaxAdapter(Generation, Accumulation, Rounding, OwnModels, Collectives, Mat
         import jax
 
         # all that imports JAX at its top: from here on it is there
-        from . import devices, generation, optimizers, parallel, programs, steps
+        from . import (
+            collectives,
+            devices,
+            generation,
+            operations,
+            optimizers,
+            parallel,
+            programs,
+            steps,
+        )
 
         self._jax: Any = jax
         self._devices, self._optimizers, self._parallel = devices, optimizers, parallel
         self._generation, self._programs, self._steps = generation, programs, steps
+        self._operations, self._collectives = operations, collectives
 
         devices.configure(self.place, self.case.precision)
         several = self.place.world_size > 1
@@ -317,6 +337,25 @@ class JaxAdapter(Generation, Accumulation, Rounding, OwnModels, Collectives, Mat
             self._latest = run(a, self._latest)
 
         return MatrixProduct(multiply, str(b.dtype))
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        def note(result: Any) -> None:
+            self._latest = result
+
+        if not self._collectives.has(operation):
+            raise self.no_collective(operation, self._collectives.LACKING)
+        return self._collectives.collective(
+            operation, array, dtype, self._device, self._ranks, note
+        )
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        def note(result: Any) -> None:
+            self._latest = result
+
+        operations, device = self._operations, self._device
+        return operations.operation(name, arrays, transposed, device, self._dtype, note)
 
     # JAX cannot forget a peak: the one it reports is that since the process started.
     def peak_device_memory(self) -> Optional[int]:

@@ -56,7 +56,13 @@ class Ranks:
 
         return jax.jit(jax.shard_map(each, mesh=self.mesh, in_specs=OWN, out_specs=SHARED))
 
-    def _stacked(self, array: jax.Array) -> jax.Array:
+    def program(self, compute: Function) -> Function:
+        """``compute`` in every rank, on its own part of stacked arrays, as one compiled program."""
+        each = jax.shard_map(compute, mesh=self.mesh, in_specs=OWN, out_specs=OWN)
+        return jax.jit(each, keep_unused=True)
+
+    def stacked(self, array: jax.Array) -> jax.Array:
+        """The arrays of all ranks, of which this is one."""
         shape = (self.mesh.size, *array.shape)
         sharding = NamedSharding(self.mesh, OWN)
         return jax.make_array_from_single_device_arrays(shape, sharding, [array[None]])
@@ -65,20 +71,20 @@ class Ranks:
         """Mean of every array over the ranks. JAX has no collective outside a compiled program:
         with or without ``jit``, this one is compiled."""
         self.averaged += len(jax.tree.leaves(tree))
-        return local(self._mean(jax.tree.map(self._stacked, tree)))
+        return local(self._mean(jax.tree.map(self.stacked, tree)))
 
     def averaging(self, tree: Any) -> jax.stages.Compiled:
         """The program of :meth:`average` for such a ``tree``."""
-        return jax.jit(self._mean).lower(jax.tree.map(self._stacked, tree)).compile()
+        return jax.jit(self._mean).lower(jax.tree.map(self.stacked, tree)).compile()
 
     def summing(self, tree: Any) -> Callable[[], Any]:
         """What sums each array of ``tree`` over the ranks, in one program."""
-        stacked = jax.tree.map(self._stacked, tree)
+        stacked = jax.tree.map(self.stacked, tree)
         return lambda: self._sum(stacked)
 
     def sum(self, array: jax.Array) -> Any:
         """Sum of ``array`` over the ranks."""
-        return local(self._sum(self._stacked(array)))
+        return local(self._sum(self.stacked(array)))
 
     def total(self, value: float) -> float:
         """Sum of ``value`` over the ranks, in float64."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_OI,
     SAME,
     Accumulation,
-    Collectives,
     Exchange,
     Matmul,
     MatrixProduct,
@@ -24,6 +23,8 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.communication import ALL_REDUCE, Collective, Communication
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the share
 RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
-class MXNetAdapter(Accumulation, Rounding, Numerics, Collectives, Matmul, StepBreakdown):
+class MXNetAdapter(
+    Accumulation, Rounding, Numerics, Matmul, StepBreakdown, SingleOperations, Communication
+):
     MODULE = "mxnet"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
@@ -50,18 +53,18 @@ class MXNetAdapter(Accumulation, Rounding, Numerics, Collectives, Matmul, StepBr
         import mxnet as mx
 
         # all that imports MXNet at its top: from here on it is there
-        from . import devices, optimizers, products, steps
+        from . import devices, operations, optimizers, products, steps
 
         self._mx: Any = mx
         self._devices, self._optimizers, self._products = devices, optimizers, products
         self._steps = steps
+        self._operations = operations
 
         devices.put_messages_first()
         self._context = devices.take(self.place)
         self._definition: Any = self.definition()
-        self._dtype = devices.set_precision(
-            self.case.precision, self._context, self._definition.PRODUCTS
-        )
+        models_own = getattr(self._definition, "PRODUCTS", ("FullyConnected", "batch_dot"))
+        self._dtype = devices.set_precision(self.case.precision, self._context, models_own)
         self._hybridize = devices.hybridize(self.case.mode, self._context, self._dtype)
         self._group: Any = parameter_server.Group(self.place, children) if several else None
 
@@ -253,6 +256,21 @@ class MXNetAdapter(Accumulation, Rounding, Numerics, Collectives, Matmul, StepBr
             b = self._mx.nd.FullyConnected(b, a, num_hidden=len(left), no_bias=True)
 
         return MatrixProduct(multiply, self._devices.name_of(b.dtype))
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        if operation != ALL_REDUCE:
+            raise self.no_collective(operation, "its kvstore adds up arrays, and nothing else")
+        if dtype != "float32":
+            raise self.no_collective(operation, f"no {dtype} in its parameter server")
+        own = self._mx.nd.array(array, dtype="float32", ctx=self._context)
+        held = own.copy()
+        run, result = self._group.all_reduce_of(held)
+        return Collective(lambda: own.copyto(held), run, result)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        return self._operations.operation(name, arrays, transposed, self._context, self._dtype)
 
     def stop(self) -> None:
         if self._group:

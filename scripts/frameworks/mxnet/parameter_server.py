@@ -106,7 +106,10 @@ class Group:
 
     def exchange(self, array: Any, context: Any) -> Tuple[Callable[[], Any], Callable[[], Any]]:
         """Two functions: an all-reduce of ``array``, and what it holds by then."""
-        held = self._mx.nd.array(array, dtype="float32", ctx=context)
+        return self.all_reduce_of(self._mx.nd.array(array, dtype="float32", ctx=context))
+
+    def all_reduce_of(self, held: Any) -> Tuple[Callable[[], Any], Callable[[], Any]]:
+        """The same of an array on the device."""
         key, self._next_exchange = self._next_exchange, self._next_exchange + 1
         self._kvstore.init(key, held)
         return lambda: self._kvstore.pushpull(key, held), held.asnumpy

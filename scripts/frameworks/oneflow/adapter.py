@@ -7,7 +7,6 @@ import os
 from typing import Any, Dict, List, Sequence, Tuple
 
 from harness.adapter import (
-    Collectives,
     Exchange,
     Matmul,
     MatrixProduct,
@@ -19,10 +18,12 @@ from harness.adapter import (
     Variable,
     state_of_modules,
 )
+from harness.communication import Collective, Communication
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut, nested
 
 
-class OneFlowAdapter(Rounding, Numerics, Collectives, Matmul, StepBreakdown):
+class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, SingleOperations, Communication):
     MODULE = "oneflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
@@ -38,11 +39,22 @@ class OneFlowAdapter(Rounding, Numerics, Collectives, Matmul, StepBreakdown):
         import oneflow
 
         # All that imports OneFlow at its top: from here on it is there.
-        from . import devices, eager, graphs, optimizers, precision, products, ranks
+        from . import (
+            collectives,
+            devices,
+            eager,
+            graphs,
+            operations,
+            optimizers,
+            precision,
+            products,
+            ranks,
+        )
 
         self._oneflow: Any = oneflow
         self._eager, self._graphs, self._optimizers = eager, graphs, optimizers
         self._products, self._ranks = products, ranks
+        self._operations, self._collectives = operations, collectives
         self._device = devices.take(self.place)
         self._train = self.case.mode == "train"
         self._graph_mode = self.case.compiler == "graph"
@@ -249,3 +261,13 @@ class OneFlowAdapter(Rounding, Numerics, Collectives, Matmul, StepBreakdown):
             b = oneflow.matmul(a, b)
 
         return MatrixProduct(multiply, str(b.dtype).replace("oneflow.", ""))
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        collectives, device = self._collectives, self._device
+        return collectives.collective(operation, array, dtype, device, self.place)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        dtype = self._amp or self._oneflow.float32
+        return self._operations.operation(name, arrays, transposed, self._device, dtype)

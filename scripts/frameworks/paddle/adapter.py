@@ -7,7 +7,7 @@ import contextlib
 import functools
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
@@ -15,7 +15,6 @@ from harness.adapter import (
     DENSE_OI,
     SAME,
     Accumulation,
-    Collectives,
     Exchange,
     Generation,
     Matmul,
@@ -28,6 +27,8 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.communication import Collective, Communication
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
@@ -38,7 +39,14 @@ ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
 class PaddleAdapter(
-    Generation, Accumulation, Rounding, Numerics, Collectives, Matmul, StepBreakdown
+    Generation,
+    Accumulation,
+    Rounding,
+    Numerics,
+    Matmul,
+    StepBreakdown,
+    SingleOperations,
+    Communication,
 ):
     MODULE = "paddle"
     PRECISIONS = ("fp32", "tf32", "amp")
@@ -54,11 +62,21 @@ class PaddleAdapter(
             import paddle
 
         # all that imports Paddle at its top: from here on it is there
-        from . import compiler, devices, optimizers, parallel, products, steps
+        from . import (
+            collectives,
+            compiler,
+            devices,
+            operations,
+            optimizers,
+            parallel,
+            products,
+            steps,
+        )
 
         self._paddle: Any = paddle
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
         self._products, self._steps, self._optimizers = products, steps, optimizers
+        self._operations, self._collectives = operations, collectives
 
         self._gpu = devices.take(self.place)
         self._amp = self.case.precision == "amp"
@@ -272,6 +290,14 @@ class PaddleAdapter(
             b = paddle.matmul(a, b)
 
         return MatrixProduct(multiply, b.dtype.name.lower())
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        return self._collectives.collective(operation, array, dtype, self.place)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        return self._operations.operation(name, arrays, transposed, self._dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

@@ -21,7 +21,6 @@ from typing import (
 from harness.adapter import (
     FLOAT64,
     Accumulation,
-    Collectives,
     Exchange,
     Generation,
     Matmul,
@@ -37,6 +36,8 @@ from harness.adapter import (
     state_of_modules,
     zeros,
 )
+from harness.communication import Collective, Communication
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
@@ -44,7 +45,14 @@ if TYPE_CHECKING:
 
 
 class PyTorchAdapter(
-    Generation, Accumulation, Rounding, OwnModels, Collectives, Matmul, StepBreakdown
+    Generation,
+    Accumulation,
+    Rounding,
+    OwnModels,
+    Matmul,
+    StepBreakdown,
+    SingleOperations,
+    Communication,
 ):
     MODULE = "torch"
     PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
@@ -54,11 +62,21 @@ class PyTorchAdapter(
         import torch
 
         # all that imports PyTorch at its top: from here on it is there
-        from . import compiler, devices, optimizers, parallel, products, steps
+        from . import (
+            collectives,
+            compiler,
+            devices,
+            operations,
+            optimizers,
+            parallel,
+            products,
+            steps,
+        )
 
         self._torch: Any = torch
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
         self._products, self._steps, self._optimizers = products, steps, optimizers
+        self._operations, self._collectives = operations, collectives
 
         torch.set_num_threads(self.place.threads)
         torch.set_num_interop_threads(1)
@@ -312,6 +330,16 @@ class PyTorchAdapter(
             b = a @ b
 
         return MatrixProduct(multiply, _name(b.dtype))
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        collectives, device = self._collectives, self._device
+        return collectives.collective(operation, array, dtype, device, self.place)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        operations, device = self._operations, self._device
+        return operations.operation(name, arrays, transposed, device, self._dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._cuda:

@@ -18,7 +18,6 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 from harness.adapter import (
     FLOAT64,
     Accumulation,
-    Collectives,
     Exchange,
     Generation,
     Matmul,
@@ -31,6 +30,8 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.communication import Collective, Communication
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
 # The end of the path that Keras gives a weight, ``blocks.0.conv1/kernel`` say, in the shared names;
@@ -57,7 +58,14 @@ RECURRENT_KINDS = {
 
 
 class TensorFlowAdapter(
-    Generation, Accumulation, Rounding, OwnModels, Collectives, Matmul, StepBreakdown
+    Generation,
+    Accumulation,
+    Rounding,
+    OwnModels,
+    Matmul,
+    StepBreakdown,
+    SingleOperations,
+    Communication,
 ):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "tf32", "amp")
@@ -75,11 +83,12 @@ class TensorFlowAdapter(
         import tensorflow as tf
 
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import devices, generation, graphs, optimizers, steps
+        from . import collectives, devices, generation, graphs, operations, optimizers, steps
 
         self._tf: Any = tf
         self._devices, self._graphs, self._optimizers = devices, graphs, optimizers
         self._generation, self._steps = generation, steps
+        self._operations, self._collectives = operations, collectives
         tf.get_logger().setLevel("ERROR")
         tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
@@ -333,6 +342,18 @@ class TensorFlowAdapter(
             b = run(a, b)
 
         return MatrixProduct(multiply, b.dtype.name)
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        if operation not in self._collectives.OPERATIONS:
+            raise self.no_collective(operation, self._collectives.LACKING)
+        return self._collectives.collective(operation, array, dtype, self._strategy)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        dtype = self._tf.keras.mixed_precision.global_policy().compute_dtype
+        self._device_name = self._tf.constant(0.0).device
+        return self._operations.operation(name, arrays, transposed, dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

@@ -9,7 +9,6 @@ import warnings
 from typing import Any, Callable, Dict, List, Sequence
 
 from harness.adapter import (
-    Collectives,
     Exchange,
     Matmul,
     MatrixProduct,
@@ -21,10 +20,14 @@ from harness.adapter import (
     in_shared_layout,
     zeros,
 )
+from harness.communication import ALL_REDUCE, Collective, Communication
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
 
-class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown):
+class TensorFlow1Adapter(
+    Operators, Numerics, Matmul, StepBreakdown, SingleOperations, Communication
+):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
@@ -38,12 +41,23 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
 
         tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import compiler, devices, graphs, mixed_precision, optimizers, steps, variables
+        from . import (
+            collectives,
+            compiler,
+            devices,
+            graphs,
+            mixed_precision,
+            operations,
+            optimizers,
+            steps,
+            variables,
+        )
 
         self._tf: Any = tf
         self._compiler, self._devices, self._graphs = compiler, devices, graphs
         self._mixed_precision, self._optimizers = mixed_precision, optimizers
         self._steps, self._variables = steps, variables
+        self._operations, self._collectives = operations, collectives
 
         self._config = tf.ConfigProto()
         devices.take(self.place, self._config)
@@ -243,7 +257,7 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         tf, graph = self._tf, self._tf.Graph()
         arrays = {"left": left, "right": right}
         if self.case.precision == "amp":
-            self._require_amp(left)
+            self._require_amp()
             # what the rewrite makes of operands, without its conversions around a single product
             arrays = {name: array.astype("float16") for name, array in arrays.items()}
         with graph.as_default(), tf.device(self._devices.device_name(self.place)):
@@ -254,9 +268,24 @@ class TensorFlow1Adapter(Operators, Numerics, Collectives, Matmul, StepBreakdown
         self._variables.load(resident, arrays, session)
         return MatrixProduct(session.make_callable(update), product.dtype.name)
 
-    def _require_amp(self, array: Any) -> None:
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        if operation != ALL_REDUCE:
+            words = "its strategies average gradients, and tf.distribute offers no more"
+            raise self.no_collective(operation, words)
+        return self._collectives.all_reduce(array, dtype, self.place, self._session)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        if self.case.precision == "amp":
+            self._require_amp()
+            arrays = [array.astype("float16") for array in arrays]
+        device = self._devices.device_name(self.place)
+        return self._operations.operation(name, arrays, transposed, device, self._session)
+
+    def _require_amp(self) -> None:
         with self._tf.Graph().as_default():
-            operand = self._tf.placeholder("float32", array.shape)
+            operand = self._tf.placeholder("float32", (64, 64))
             product = self._tf.matmul(operand, operand).op
             nodes = self._graphs.optimized(self._config, [product])
         self._mixed_precision.require(self._graphs.products(nodes))

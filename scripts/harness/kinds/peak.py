@@ -13,9 +13,10 @@ import math
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from harness.adapter import Adapter, Collectives, Matmul, MatrixProduct, Unsupported, require
+from harness.adapter import Collectives, Matmul, MatrixProduct, Unsupported, require
 from harness.kind import USUAL_AXES, Context, Kind, Metric, Parameter, Subject, above_zero
 from harness.measuring import rounding
+from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores, check_products
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
@@ -90,10 +91,10 @@ def measure(adapter: Matmul, check: Callable[[str], Any]) -> List[Dict[str, Any]
             break
         product = _product(adapter, size)
         check(product.dtype)
-        _time(adapter, product.multiply, 1)  # compiles, and makes room for the result
-        once = _time(adapter, product.multiply, 1)
+        time_together(adapter, product.multiply, 1)  # compiles, and makes room for the result
+        once = time_together(adapter, product.multiply, 1)
         count = max(1, math.ceil(BLOCK_SECONDS / max(once, 1e-9)))
-        seconds = [_time(adapter, product.multiply, count) for _ in range(BLOCKS)]
+        seconds = [time_together(adapter, product.multiply, count) for _ in range(BLOCKS)]
         once = min(seconds) / count
         left -= sum(seconds)
         found.append({"size": size, "products": count, "seconds": seconds})
@@ -110,10 +111,10 @@ def sustain(adapter: Matmul, fastest: Mapping[str, Any], seconds: float) -> Dict
     are over, in the form of such a block with the whole time as its only one. They are waited for
     block by block, so that no queue grows."""
     product = _product(adapter, fastest["size"])
-    _time(adapter, product.multiply, 1)
+    time_together(adapter, product.multiply, 1)
     start, count = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
-        _time(adapter, product.multiply, fastest["products"])
+        time_together(adapter, product.multiply, fastest["products"])
         count += fastest["products"]
     taken = time.perf_counter() - start
     return {"size": fastest["size"], "products": count, "seconds": [taken]}
@@ -139,12 +140,3 @@ def orthogonal(size: int, random: Any) -> Any:
     rows = np.arange(size, dtype=np.int32)
     signs = random.choice([-1.0, 1.0], size).astype(np.float32)
     return table[np.outer(rows, rows) % size] * signs
-
-
-def _time(adapter: Adapter, multiply: Callable[[], Any], count: int) -> float:
-    adapter.synchronize()
-    start = time.perf_counter()
-    for _ in range(count):
-        multiply()
-    adapter.synchronize()
-    return time.perf_counter() - start

@@ -94,7 +94,12 @@ def _metrics(task: Task, measured: Measured) -> Dict[str, Dict[str, Any]]:
     """Each metric of the kind: null unless the run is ok."""
     values = measured.metrics if measured.status == "ok" else {}
     return {
-        name: {"value": values.get(name), "unit": metric.unit, "better": metric.better}
+        name: {
+            "value": values.get(name),
+            "unit": metric.unit,
+            "better": metric.better,
+            **({"quantity": metric.quantity, "at": dict(metric.at)} if metric.at else {}),
+        }
         for name, metric in task.kind.metrics(task.subject).items()
     }
 
@@ -184,8 +189,9 @@ def summary(record: Dict[str, Any], output: str) -> str:
 
 
 def _shown(record: Dict[str, Any]) -> str:
-    """What a good run has measured."""
-    known = [(name, one) for name, one in record["metrics"].items() if one["value"] is not None]
+    """What a good run has measured, without the points of its series."""
+    named = ((name, one) for name, one in record["metrics"].items() if "at" not in one)
+    known = [(name, one) for name, one in named if one["value"] is not None]
     figures = [f"{name} {one['value']:.4g} {one['unit']}" for name, one in known]
     window = record["window_seconds"]
     timed = [f"in {window:.3f} s"] if window is not None else []

@@ -149,7 +149,7 @@ def _case_of(
         nodes=request.nodes,
         devices_per_node=request.devices_per_node,
         batch_per_device=request.batch_per_device or 1,
-        precision=request.precision or "",
+        precision=request.precision or (precisions.default() if framework else ""),
         compiler=native or request.compiler or "none",
         sequence_length=request.sequence_length,
         accumulation=accumulation,
@@ -183,7 +183,7 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
         return f"{case.model} is a model of {own}, not of {framework.name}"
     if "own" in facts and case.accumulation > 1:
         return "the batch of a model of one's own is not cut into micro-steps"
-    if not _has_module(framework.folder, definition_of(facts)):
+    if facts and not _has_module(framework.folder, definition_of(facts)):
         source = f" by {facts['source']}" if "source" in facts else ""
         return f"{framework.name} has no definition of the model {case.model}{source}"
     if case.compiler == "native":

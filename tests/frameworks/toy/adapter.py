@@ -12,10 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.adapter import Exchange, MatrixProduct, Mismatch, Product, Unsupported
+from harness.communication import Collective
+from harness.operations import NEITHER, Operation, Transposed
 from harness.parts import Part
 
 from . import plain
@@ -191,6 +194,35 @@ class ToyAdapter(plain.PlainToy):
         if "matmul" in self.does:
             multiply = lambda: self.occupy(self.does["matmul"])  # noqa: E731
         return MatrixProduct(multiply, "float32" if "fp32_amp" in self.does else dtype)
+
+    def operation_seconds(self) -> float:
+        return self.does.get("operation", super().operation_seconds())
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        if "untransposed" in self.does:
+            transposed = NEITHER
+        made = super().operation(name, arrays, transposed)
+        return made._replace(result=lambda: self._spoilt(made.result()))
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        if "no_collective" in self.does:
+            raise NotImplementedError("the toy box has no such thing")
+        made = super().collective(operation, array, dtype)
+        return made._replace(result=lambda: self._spoilt(made.result()))
+
+    def _spoilt(self, result: Any) -> Any:
+        """One more at the end, nothing computed, or too large: in all ranks, or in one."""
+        import numpy as np
+
+        if self.does.get("spoil_rank", self.place.rank) != self.place.rank:
+            return result
+        if "one_more" in self.does:
+            return result + (np.arange(result.size) == result.size - 1).reshape(result.shape)
+        if "empty" in self.does:
+            return np.zeros_like(result)
+        return 1e38 * 1e38 * result if "overflow" in self.does else result
 
     def stop(self) -> None:
         if "hang_stop" in self.does:

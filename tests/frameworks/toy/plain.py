@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 import zlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from harness.adapter import (
     Accumulation,
-    Collectives,
     Exchange,
     Matmul,
     MatrixProduct,
@@ -18,6 +18,18 @@ from harness.adapter import (
     StepBreakdown,
     Variable,
 )
+from harness.communication import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    REDUCE,
+    REDUCE_SCATTER,
+    SEND_RECEIVE,
+    Collective,
+    Communication,
+)
+from harness.operations import ADD, EXP, MATMUL, NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
 from . import toy
@@ -27,7 +39,7 @@ PEAK = 1e11  # floating-point operations per second of its products
 NAMES = ("slope", "offset")
 
 
-class PlainToy(Accumulation, Numerics, Collectives, Matmul, StepBreakdown):
+class PlainToy(Accumulation, Numerics, Matmul, StepBreakdown, SingleOperations, Communication):
     """A step is complete :meth:`seconds` after the one before it."""
 
     PRECISIONS = ("fp32", "amp")
@@ -186,6 +198,66 @@ class PlainToy(Accumulation, Numerics, Collectives, Matmul, StepBreakdown):
     def matmul(self, left: Any, right: Any) -> MatrixProduct:
         dtype = "float32" if self.case.precision == "fp32" else "bfloat16"
         return MatrixProduct(lambda: self.occupy(2 * len(left) ** 3 / PEAK), dtype)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        import numpy as np
+
+        if name == MATMUL:
+            pairs = zip(arrays, transposed, strict=True)
+            arrays = [np.swapaxes(one, -1, -2) if swap else one for one, swap in pairs]
+        computed = {MATMUL: np.matmul, ADD: np.add, EXP: np.exp}[name](*arrays)
+
+        def result() -> Any:
+            self._wait_until(self.done_at)
+            return computed
+
+        dtype = "float32" if self.case.precision == "fp32" else "bfloat16"
+        return Operation(lambda: self.occupy(self.operation_seconds()), result, dtype)
+
+    def operation_seconds(self) -> float:
+        """Of a single one."""
+        return 1e-4
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        """Each is a sum of what ranks put at their places."""
+        import numpy as np
+
+        rank, ranks, held = self.place.rank, self.place.world_size, [array]
+        part = slice(rank * len(array) // ranks, (rank + 1) * len(array) // ranks)
+
+        def each() -> Any:
+            """The arrays of all ranks."""
+            placed = np.zeros((ranks, len(held[0])), np.float32)
+            placed[rank] = held[0]
+            return self.ring.sum(placed).reshape(placed.shape)
+
+        given: dict[str, Callable[[], Any]] = {
+            ALL_REDUCE: lambda: each().sum(0, dtype=np.float32),
+            REDUCE: lambda: each().sum(0, dtype=np.float32),
+            BROADCAST: lambda: each()[0],
+            ALL_GATHER: lambda: each().reshape(-1),
+            REDUCE_SCATTER: lambda: each().sum(0, dtype=np.float32)[part],
+            ALL_TO_ALL: lambda: each()[:, part].reshape(-1),
+            SEND_RECEIVE: lambda: each()[(rank - 1) % ranks],
+        }
+        latest = [array]
+
+        def reset() -> None:
+            held[0] = latest[0] = array
+
+        def run() -> None:
+            self.occupy(self.operation_seconds())
+            latest[0] = given[operation]()
+            if operation in (ALL_REDUCE, REDUCE):
+                held[0] = latest[0]
+
+        def result() -> Any:
+            self._wait_until(self.done_at)
+            return latest[0]
+
+        return Collective(reset, run, result)
 
     def stop(self) -> None:
         if self.ring:

@@ -108,6 +108,11 @@ KEYS = (*CASE, *CONDITIONS)
 _CASE_OF, _CONDITIONS_OF = attrgetter(*CASE), attrgetter(*CONDITIONS)
 
 
+def _ordered(named: Parameters) -> tuple[Any, ...]:
+    """Sorts values of whichever types."""
+    return tuple((name, str(type(value)), value) for name, value in named)
+
+
 class Key(NamedTuple):
     """What the figures of a case's repeats have in common: images/s and sentences/s have no common
     median."""
@@ -116,6 +121,7 @@ class Key(NamedTuple):
     conditions: Conditions
     unit: str
     metric: str = THROUGHPUT
+    point: Parameters = ()  # the point, of a metric that a run has several of
 
     @property
     def cells(self) -> tuple[Any, ...]:
@@ -148,9 +154,10 @@ class Key(NamedTuple):
             case.batch_per_device,
             case.nodes,
             case.devices_per_node,
-            tuple((name, str(type(value)), value) for name, value in case.parameters),
+            _ordered(case.parameters),
             self.metric,
             self.unit,
+            _ordered(self.point),
         )
 
     def at(self, **other: Any) -> Key:

@@ -135,7 +135,7 @@ def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
     """Of a case that has a figure on both sides, one of so many ``cases`` compared."""
     order = pairs.order(base.ok, candidate.ok)
     below, above = (base, candidate) if base.better == "higher" else (candidate, base)
-    ratios = pairs.ratios(below.ok, above.ok, base.key.metric)
+    ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
     if len(ratios) >= signed_rank.pairs_needed(cases):
         return Estimate(
             signed_rank.estimate(ratios),
@@ -266,7 +266,7 @@ def _row(
     verdict, reason = _verdict(matched, found, p_adjusted, threshold)
     return [
         *case.key.cells,
-        measured.parameters_text(case.case),
+        measured.parameters_text(case.case, case.key.point),
         case.key.metric,
         matched.base and matched.base.throughput,
         matched.candidate and matched.candidate.throughput,

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from ..cases.conditions import Parameters
 from ..records.run import Run
 from ..statistics import descriptive
 
@@ -31,10 +32,12 @@ class _Timed(NamedTuple):
     value: float
 
 
-def ratios(below: Sequence[Run], above: Sequence[Run], metric: str) -> list[float]:
+def ratios(
+    below: Sequence[Run], above: Sequence[Run], metric: str, point: Parameters = ()
+) -> list[float]:
     """The metric of one side over that of the other in every pair, in the order of the repeats.
     What has no value or no known time is in no pair, nor what one side has several of."""
-    one, other = _by_repeat(below, metric), _by_repeat(above, metric)
+    one, other = _by_repeat(below, metric, point), _by_repeat(above, metric, point)
     both = sorted(one.keys() & other.keys())
     steps = [*_steps(one, both), *_steps(other, both)]
     if not steps:
@@ -58,13 +61,13 @@ def order(base: Sequence[Run], candidate: Sequence[Run]) -> str:
     return ONE_AFTER_THE_OTHER if max(one) < min(other) or max(other) < min(one) else INTERLEAVED
 
 
-def _by_repeat(runs: Sequence[Run], metric: str) -> dict[int, _Timed]:
+def _by_repeat(runs: Sequence[Run], metric: str, point: Parameters) -> dict[int, _Timed]:
     counted = Counter(run.repeat for run in runs)
     return {
         run.repeat: _Timed(run.started, run.started + run.wall_seconds, value)
         for run in runs
         if run.started is not None and run.wall_seconds is not None
-        if (value := run.value(metric)) is not None and counted[run.repeat] == 1
+        if (value := run.value(metric, point)) is not None and counted[run.repeat] == 1
     }
 
 

@@ -43,11 +43,13 @@ MILLION = 1_000_000
 @dataclass(frozen=True)
 class Context:
     """What a configuration is checked against. ``deployment``: what ``--sdm`` asks for, ""
-    where it is not given; ``kinds``: a folder of further kinds of measurement."""
+    where it is not given; ``kinds``: a folder of further kinds of measurement; ``storage``: the
+    folder whose storage is measured."""
 
     catalog: Catalog
     deployment: str = ""
     kinds: Path | None = None
+    storage: Path | None = None
 
 
 class Keys(BaseModel):

@@ -22,6 +22,8 @@ from .validation import NotAllowed, NotAmong, show
 MODES = ("train", "inference")
 #: Trains on several devices without an exchange: the control of a scaling series.
 INDEPENDENT = "independent"
+#: Measures a folder, which the configuration may name.
+STORAGE = "storage"
 #: Kinds that a suite has in another way, and which.
 OTHERWISE = {
     **dict.fromkeys(MODES, "axes.mode"),

@@ -57,7 +57,8 @@ FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_b
 
 
 def _suite(name: str, info: ValidationInfo[Context]) -> Suite:
-    return load_suite(name, info.context.catalog, info.data.get("kinds"))
+    data = info.data
+    return load_suite(name, info.context.catalog, data.get("kinds"), data.get("storage"))
 
 
 def _own_model(source: str, info: ValidationInfo[Context]) -> OwnModel:
@@ -100,6 +101,7 @@ class Configuration(Keys):
     """The keys of the configuration."""
 
     kinds: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
+    storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
     suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     results: Annotated[Folder, AfterValidator(_results)] = default("results")
     records: Records | None = None

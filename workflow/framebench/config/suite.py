@@ -240,6 +240,8 @@ def _measurements(
         chosen = {axis: value for axis, value in _named(keys).items() if axis in AXES}
         try:
             texts = {name: _texts(name, value) for name, value in (keys.model_extra or {}).items()}
+            if kind == kinds.STORAGE and info.context.storage:
+                texts.setdefault("folder", [str(info.context.storage)])
             found[kind] = kinds.measurement(
                 kind, chosen, usual, texts, info.context.catalog, info.context.kinds
             )
@@ -368,10 +370,13 @@ class Suite(SuiteFile):
         return self.steps.timed
 
 
-def load_suite(name: str, catalog: Catalog, kinds: Path | None = None) -> Suite:
+def load_suite(
+    name: str, catalog: Catalog, kinds: Path | None = None, storage: Path | None = None
+) -> Suite:
     """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file.
-    ``kinds``: a folder of further kinds of measurement. Raises :class:`NotAllowed` where there is
-    no such suite, ConfigError for what is wrong with it."""
+    ``kinds``: a folder of further kinds of measurement; ``storage``: the folder that the kind of
+    that name measures, where the suite names none. Raises :class:`NotAllowed` where there is no
+    such suite, ConfigError for what is wrong with it."""
     folder = catalog.root / "config" / "suites"
     by_path = name.endswith((".yaml", ".yml"))
     path = values.path(name if by_path else str(folder / f"{name}.yaml"))
@@ -379,7 +384,9 @@ def load_suite(name: str, catalog: Catalog, kinds: Path | None = None) -> Suite:
         known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
         raise NotAllowed(f"{known}, or the path of a YAML file", show(name))
     shown = path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path
-    checked = validated(SuiteFile, read_yaml(path), Context(catalog, kinds=kinds), str(shown))
+    checked = validated(
+        SuiteFile, read_yaml(path), Context(catalog, kinds=kinds, storage=storage), str(shown)
+    )
     asked = any(variant.tuned for variant in checked.variants.values())
     settings = load_tuned(catalog) if asked else {}
     return Suite.model_construct(path=shown, tuned=settings, own_model="", **dict(checked))

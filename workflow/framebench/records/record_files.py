@@ -282,10 +282,16 @@ def commit_of(record: Mapping[str, Any]) -> str:
 def _metrics(record: Mapping[str, Any]) -> tuple[Metric, ...]:
     """Those of any kind. Raises ValueError where one of an ok record is no number."""
     found = tuple(
-        Metric(name, one["value"], one["unit"], one["better"])
+        Metric(
+            one.get("quantity", name),
+            one["value"],
+            one["unit"],
+            one["better"],
+            tuple(one.get("at", {}).items()),
+        )
         for name, one in record["metrics"].items()
     )
-    for name, value, _, _ in found if record["status"] == "ok" else ():
+    for name, value, *_ in found if record["status"] == "ok" else ():
         if value is None or not math.isfinite(value):
             raise ValueError(f"is ok, but its {name} is {value}; allowed: a number")
     return found

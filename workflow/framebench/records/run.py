@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..cases.conditions import THROUGHPUT, Case, Conditions, Key
+from ..cases.conditions import THROUGHPUT, Case, Conditions, Key, Parameters
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
@@ -23,12 +23,14 @@ class RecordsError(ValueError):
 
 
 class Metric(NamedTuple):
-    """A figure of a run. ``value`` is None unless the run is ok; ``better``: higher or lower."""
+    """A figure of a run. ``value`` is None unless the run is ok; ``better``: higher or lower;
+    ``point``: where it was measured, of a quantity that has several points in one run."""
 
     name: str
     value: float | None
     unit: str
     better: str = "higher"
+    point: Parameters = ()
 
 
 #: Where the steps were timed that were complete before the next began: in a window of their own, or
@@ -105,13 +107,13 @@ class Run:
     def keys(self) -> tuple[Key, ...]:
         """Of each metric, what the repeats of its case have in common."""
         case, conditions = self.case, self.conditions
-        return tuple(Key(case, conditions, one.unit, one.name) for one in self.metrics)
+        return tuple(Key(case, conditions, one.unit, one.name, one.point) for one in self.metrics)
 
     @property
     def key(self) -> Key:
         """That of the principal metric."""
         first = self.metrics[0]
-        return Key(self.case, self.conditions, first.unit, first.name)
+        return Key(self.case, self.conditions, first.unit, first.name, first.point)
 
     @property
     def figure(self) -> float | None:
@@ -123,9 +125,10 @@ class Run:
         """Of the principal metric."""
         return self.metrics[0].unit
 
-    def value(self, metric: str) -> float | None:
-        """That of a metric of this name; None where there is none."""
-        return next((one.value for one in self.metrics if one.name == metric), None)
+    def value(self, metric: str, point: Parameters = ()) -> float | None:
+        """That of a metric of this name and point; None where there is none."""
+        named = (one for one in self.metrics if one.name == metric and one.point == point)
+        return next((one.value for one in named), None)
 
     @property
     def throughput(self) -> float | None:

@@ -32,7 +32,7 @@ def group(runs: Sequence[Run], marks: Marks | None) -> CaseResults:
 
 def _judged(key: Key, runs: tuple[Run, ...], marks: Marks | None) -> CaseResult:
     ok = [run for run in runs if run.status == "ok"]
-    values = tuple(value for run in ok if (value := run.value(key.metric)) is not None)
+    values = tuple(value for run in ok if (value := run.value(key.metric, key.point)) is not None)
     failures = [run for run in runs if run.status != "ok"]
     if values:
         reason = ""

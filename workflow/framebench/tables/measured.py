@@ -5,14 +5,15 @@ and which parameters."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..cases.conditions import CONDITIONS, Case
+from ..cases.conditions import CONDITIONS, Case, Parameters
 from ..cases.names import topology_of
 from . import condition_words
 from .columns import (
     COLUMNS,
+    COUNT,
     NUMBER,
     PERCENT,
     TEXT,
@@ -100,16 +101,27 @@ def tables(cases: CaseResults) -> list[Table]:
 
 def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     axes = [axis for axis in AXES if any(getattr(result.case, axis) for result in results)]
-    parameters = _parameters(results)
+    parameters = _types((result.case.parameters for result in results), of=len(results))
     # A name that has a meaning of its own in the tables keeps it.
     taken = {*COLUMNS, METRIC.name, *(column.name for column in FIGURES)}
     own = [
-        Column(f"parameter_{name}" if name in taken else name, type_, "parameter of the kind")
+        Column(
+            f"parameter_{name}" if name in taken else name,
+            type_,
+            "parameter of the kind",
+            hoisted=True,
+        )
         for name, type_ in parameters.items()
     ]
-    keys = (*shared(*axes), *own, *shared(*CONDITIONS), METRIC)
+    taken |= {column.name for column in own}
+    points = _types((result.key.point for result in results), of=None)
+    where = [
+        Column(f"at_{name}" if name in taken else name, type_, "where it was measured", title=name)
+        for name, type_ in points.items()
+    ]
+    keys = (*shared(*axes), *own, *shared(*CONDITIONS), METRIC, *where)
     names = tuple(column.name for column in keys)
-    by_key = {_keys_of(result, axes, parameters): result for result in results}
+    by_key = {_keys_of(result, axes, parameters, points): result for result in _shown(results)}
     title = kind.replace("_", " ")
     return Table(
         name=kind,
@@ -125,36 +137,54 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     )
 
 
-def _parameters(results: Sequence[CaseResult]) -> dict[str, str]:
-    """Names and types."""
-    values: dict[str, list[Any]] = defaultdict(list)
+def _shown(results: Sequence[CaseResult]) -> Iterator[CaseResult]:
+    """All that have a figure. A case without one has no row for each of its points: it says once
+    why."""
+    first: set[tuple[Any, ...]] = set()
     for result in results:
-        for name, value in result.case.parameters:
+        key = (result.case, result.conditions)
+        if not result.key.point or result.values or key not in first:
+            yield result
+        first.add(key)
+
+
+def _types(named: Iterable[Parameters], of: int | None) -> dict[str, str]:
+    """Names and types of values. ``of``: how many rows there are; None where some have none."""
+    values: dict[str, list[Any]] = defaultdict(list)
+    for some in named:
+        for name, value in some:
             values[name].append(value)
-    return {name: _type(some, len(results)) for name, some in values.items()}
+    return {name: _type(some, of) for name, some in values.items()}
 
 
-def _type(values: Sequence[Any], rows: int) -> str:
+def _type(values: Sequence[Any], rows: int | None) -> str:
     if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in values):
         return TEXT
-    whole = len(values) == rows and all(isinstance(value, int) for value in values)
-    return WHOLE if whole else NUMBER
+    if not all(isinstance(value, int) for value in values):
+        return NUMBER
+    return WHOLE if len(values) == rows else COUNT if rows is None else NUMBER
 
 
 def _keys_of(
-    result: CaseResult, axes: Sequence[str], parameters: Mapping[str, str]
+    result: CaseResult,
+    axes: Sequence[str],
+    parameters: Mapping[str, str],
+    points: Mapping[str, str],
 ) -> tuple[Any, ...]:
     """The cells that say what the figures of a row are of."""
-    own = dict(result.case.parameters)
     return (
         *(getattr(result.case, axis) for axis in axes),
-        *(
-            _text(own.get(name)) if type_ == TEXT else own.get(name)
-            for name, type_ in parameters.items()
-        ),
+        *_cells(result.case.parameters, parameters),
         *(getattr(result.conditions, name) for name in CONDITIONS),
         result.key.metric,
+        *_cells(result.key.point, points),
     )
+
+
+def _cells(named: Parameters, types: Mapping[str, str]) -> Iterator[Any]:
+    own = dict(named)
+    for name, type_ in types.items():
+        yield _text(own.get(name)) if type_ == TEXT else own.get(name)
 
 
 def _row(result: CaseResult) -> list[Any]:
@@ -179,9 +209,9 @@ def _row(result: CaseResult) -> list[Any]:
     ]
 
 
-def parameters_text(case: Case) -> str:
-    """All parameters of a case; "" for steps."""
-    return ", ".join(f"{name} {_text(value)}" for name, value in case.parameters)
+def parameters_text(case: Case, point: Parameters = ()) -> str:
+    """All parameters of a case, and the point of a metric; "" for steps."""
+    return ", ".join(f"{name} {_text(value)}" for name, value in (*case.parameters, *point))
 
 
 def _text(value: Any) -> str:

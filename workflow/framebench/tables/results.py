@@ -48,7 +48,8 @@ class CaseResult:
     @property
     def better(self) -> str:
         """higher or lower."""
-        return next(one.better for one in self.runs[0].metrics if one.name == self.key.metric)
+        named = (one for one in self.runs[0].metrics if one.name == self.key.metric)
+        return next(one.better for one in named)
 
     @property
     def cells(self) -> tuple[Any, ...]:

@@ -1,0 +1,64 @@
+"""The collectives of oneflow.comm, on tensors of their own."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+import oneflow
+from harness.adapter import Place
+from harness.communication import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    REDUCE,
+    REDUCE_SCATTER,
+    SEND_RECEIVE,
+    Collective,
+)
+
+
+def collective(
+    operation: str, array: Any, dtype: str, device: oneflow.device, place: Place
+) -> Collective:
+    """See :class:`harness.communication.Communication`."""
+    comm, ranks = oneflow.comm, place.world_size
+    own = oneflow.tensor(array, dtype=getattr(oneflow, dtype), device=device)
+    held = own.clone()
+    length = {ALL_GATHER: ranks * len(array), REDUCE_SCATTER: len(array) // ranks}
+    received = oneflow.zeros(length.get(operation, len(array)), dtype=own.dtype, device=device)
+    if operation == ALL_TO_ALL:
+        given, taken = list(held.chunk(ranks)), list(received.chunk(ranks))
+
+    def send_and_receive() -> None:
+        # in turns, for a send waits until it is received
+        def send() -> None:
+            comm.send(held, (place.rank + 1) % ranks)
+
+        def receive() -> None:
+            comm.recv((place.rank - 1) % ranks, out=received)
+
+        for step in (send, receive) if place.rank % 2 == 0 else (receive, send):
+            step()
+
+    runs: Dict[str, Callable[[], Any]] = {
+        ALL_REDUCE: lambda: comm.all_reduce(held),
+        REDUCE: lambda: comm.reduce(held, 0),
+        BROADCAST: lambda: comm.broadcast(held, 0),
+        ALL_GATHER: lambda: comm.all_gather_into_tensor(received, held),
+        REDUCE_SCATTER: lambda: comm.reduce_scatter_tensor(received, held),
+        ALL_TO_ALL: lambda: comm.all_to_all(taken, given),
+        SEND_RECEIVE: send_and_receive,
+    }
+    in_place = operation in (ALL_REDUCE, REDUCE, BROADCAST)
+
+    def reset() -> None:
+        held.copy_(own)
+        received.zero_()
+
+    def result() -> Any:
+        if operation == ALL_TO_ALL:
+            return oneflow.cat(taken).float().numpy()
+        return (held if in_place else received).float().numpy()
+
+    return Collective(reset, runs[operation], result)

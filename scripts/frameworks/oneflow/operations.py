@@ -1,0 +1,32 @@
+"""Single operations, called eagerly, the results kept until the next."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Sequence
+
+import oneflow
+from harness.operations import ADD, EXP, MATMUL, Operation, Transposed
+
+FUNCTIONS: Dict[str, Any] = {MATMUL: oneflow.matmul, ADD: oneflow.add, EXP: oneflow.exp}
+
+
+def operation(
+    name: str,
+    arrays: Sequence[Any],
+    transposed: Transposed,
+    device: oneflow.device,
+    dtype: oneflow.dtype,
+) -> Operation:
+    """See :class:`harness.operations.SingleOperations`."""
+    tensors = [oneflow.tensor(array, dtype=dtype, device=device) for array in arrays]
+    if name == MATMUL:
+        swapped = zip(tensors, transposed)
+        tensors = [one.transpose(-1, -2) if swap else one for one, swap in swapped]
+    function = FUNCTIONS[name]
+    held = function(*tensors)
+
+    def run() -> None:
+        nonlocal held
+        held = function(*tensors)
+
+    return Operation(run, lambda: held.float().numpy(), str(held.dtype).replace("oneflow.", ""))

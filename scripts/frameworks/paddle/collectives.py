@@ -1,0 +1,67 @@
+"""The collectives of paddle.distributed, on tensors of their own."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List
+
+import paddle
+import paddle.distributed as dist
+from harness.adapter import Place
+from harness.communication import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    REDUCE,
+    REDUCE_SCATTER,
+    SEND_RECEIVE,
+    Collective,
+)
+
+
+def collective(operation: str, array: Any, dtype: str, place: Place) -> Collective:
+    """See :class:`harness.communication.Communication`."""
+    ranks = place.world_size
+    own = paddle.to_tensor(array).astype(dtype)
+    held = own.clone()
+    length = {ALL_GATHER: ranks * len(array), REDUCE_SCATTER: len(array) // ranks}
+    received = paddle.zeros([length.get(operation, len(array))], dtype)
+
+    def send() -> None:
+        dist.send(held, (place.rank + 1) % ranks)
+
+    def receive() -> None:
+        dist.recv(received, (place.rank - 1) % ranks)
+
+    def send_and_receive() -> None:
+        # in turns, for a send waits until it is received
+        for step in (send, receive) if place.rank % 2 == 0 else (receive, send):
+            step()
+
+    parts: List[Any] = []
+
+    def gather() -> None:
+        parts.clear()
+        dist.all_gather(parts, held)
+
+    runs: Dict[str, Callable[[], Any]] = {
+        ALL_REDUCE: lambda: dist.all_reduce(held),
+        REDUCE: lambda: dist.reduce(held, 0),
+        BROADCAST: lambda: dist.broadcast(held, 0),
+        ALL_GATHER: gather,
+        REDUCE_SCATTER: lambda: dist.reduce_scatter(received, held),
+        ALL_TO_ALL: lambda: dist.alltoall_single(received, held),
+        SEND_RECEIVE: send_and_receive,
+    }
+    in_place = operation in (ALL_REDUCE, REDUCE, BROADCAST)
+
+    def reset() -> None:
+        held.copy_(own, True)
+        received.zero_()
+
+    def result() -> Any:
+        if operation == ALL_GATHER:
+            return paddle.concat(parts).astype("float32").numpy()
+        return (held if in_place else received).astype("float32").numpy()
+
+    return Collective(reset, runs[operation], result)

@@ -1,0 +1,54 @@
+"""The collectives of torch.distributed, on tensors of their own."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+import torch
+import torch.distributed as dist
+from harness.adapter import Place
+from harness.communication import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    REDUCE,
+    REDUCE_SCATTER,
+    SEND_RECEIVE,
+    Collective,
+)
+
+
+def collective(
+    operation: str, array: Any, dtype: str, device: torch.device, place: Place
+) -> Collective:
+    """See :class:`harness.communication.Communication`."""
+    ranks = place.world_size
+    own = torch.from_numpy(array).to(device, getattr(torch, dtype))
+    held = own.clone()
+    length = {ALL_GATHER: ranks * len(own), REDUCE_SCATTER: len(own) // ranks}
+    received = own.new_zeros(length.get(operation, len(own)))
+
+    def send_and_receive() -> None:
+        sent = dist.P2POp(dist.isend, held, (place.rank + 1) % ranks)
+        arriving = dist.P2POp(dist.irecv, received, (place.rank - 1) % ranks)
+        for work in dist.batch_isend_irecv([sent, arriving]):
+            work.wait()
+
+    runs: Dict[str, Callable[[], Any]] = {
+        ALL_REDUCE: lambda: dist.all_reduce(held),
+        REDUCE: lambda: dist.reduce(held, 0),
+        BROADCAST: lambda: dist.broadcast(held, 0),
+        ALL_GATHER: lambda: dist.all_gather_into_tensor(received, held),
+        REDUCE_SCATTER: lambda: dist.reduce_scatter_tensor(received, held),
+        ALL_TO_ALL: lambda: dist.all_to_all_single(received, held),
+        SEND_RECEIVE: send_and_receive,
+    }
+    result = held if operation in (ALL_REDUCE, REDUCE, BROADCAST) else received
+
+    def reset() -> None:
+        held.copy_(own)
+        if result is received:
+            received.zero_()
+
+    return Collective(reset, runs[operation], lambda: result.float().cpu().numpy())

@@ -1,0 +1,172 @@
+"""Collectives between all ranks, one sort of them a run, in sizes from 8 bytes on, each twice the
+one before: time, algorithm and bus bandwidth as nccl-tests defines them.
+
+At each size the result of a run is compared with what the ranks brought, before anything is timed
+and again behind it. Then blocks are timed: all ranks begin one together, and it ends when the last
+of its runs is complete. Arrays that grow with each run are set back between blocks, so that nothing
+overflows. Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Dict, List, Mapping, Optional
+
+from harness import communication
+from harness.adapter import Mismatch, Unsupported
+from harness.communication import Collective as Operation
+from harness.communication import Communication
+from harness.kind import (
+    Context,
+    Kind,
+    Metric,
+    Parameter,
+    Subject,
+    above_zero,
+    at_least,
+    one_of,
+    point,
+)
+from harness.measuring import blocks, collectives, libraries
+from harness.measuring.checks import check_cores
+
+_MOST_IN_A_BLOCK = 10000
+
+
+class Collective(Kind):
+    """Microseconds and GB/s of a collective at each size. The slowest rank's count."""
+
+    needs = Communication
+    axes = ("framework", "nodes", "devices_per_node")
+    parameters = (
+        Parameter("operation", one_of(*communication.OPERATIONS), "", "which collective"),
+        Parameter("dtype", one_of(*collectives.ITEM), "", "of its elements", "float32"),
+        Parameter("largest_bytes", at_least(8), "bytes", "the largest size", 2**20),
+        Parameter("blocks", at_least(1), "", "how often a size is timed", blocks.BLOCKS),
+        Parameter("block_seconds", above_zero, "s", "how long each of them takes about", 0.02),
+    )
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        sizes = _sizes(subject)
+        factor = collectives.factor(subject.parameters["operation"], subject.case.devices)
+
+        def seconds(rank: Mapping[str, Any], size: int) -> float:
+            found = blocks.seconds_of_one(rank, {"bytes": size})
+            if found is None:
+                raise KeyError(f"no blocks of {size} bytes")
+            return found
+
+        def average(rank: Mapping[str, Any]) -> float:
+            return sum(1e-9 * factor * size / seconds(rank, size) for size in sizes) / len(sizes)
+
+        found = {"average_bus_bandwidth": Metric("GB/s", "higher", "min", average)}
+        for size in sizes:
+            for name, unit, better, combine, scale, power in (
+                ("time", "us", "lower", "max", 1e6, 1),
+                ("algorithm_bandwidth", "GB/s", "higher", "min", 1e-9 * size, -1),
+                ("bus_bandwidth", "GB/s", "higher", "min", 1e-9 * factor * size, -1),
+            ):
+                metric = Metric(
+                    unit, better, combine,
+                    lambda rank, size=size, scale=scale, power=power: (  # type: ignore[misc]
+                        scale * seconds(rank, size) ** power
+                    ),
+                )  # fmt: skip
+                found.update([point(name, {"bytes": size}, metric)])
+        return found
+
+    def measure(self, context: Context) -> None:
+        if context.place.world_size == 1:
+            raise Unsupported("one device has nobody to exchange anything with")
+        fields = context.fields
+        fields["blocks"] = []
+        start = time.perf_counter()
+        for size in _sizes(context.subject):
+            context.report.enter(f"{size} bytes")
+            fields["blocks"].append(_measured(context, size))
+        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
+        fields["cores"] = check_cores(context.cores)
+        fields["libraries"] = libraries.in_use()
+
+    def check(self, subject: Subject, ranks: Any) -> None:
+        """All ranks were in the same blocks."""
+        counts = {tuple(block["operations"] for block in rank["blocks"]) for rank in ranks}
+        if len(counts) > 1:
+            raise Mismatch(f"the ranks ran other numbers of collectives: {sorted(counts)}")
+
+
+def _sizes(subject: Subject) -> List[int]:
+    parameters = subject.parameters
+    operation, dtype = parameters["operation"], parameters["dtype"]
+    return collectives.sizes(operation, dtype, subject.case.devices, parameters["largest_bytes"])
+
+
+def _measured(context: Context, size: int) -> Dict[str, Any]:
+    adapter, parameters = context.adapter, context.subject.parameters
+    operation, dtype, place = parameters["operation"], parameters["dtype"], context.place
+    count = collectives.elements(operation, dtype, place.world_size, size)
+    arrays = [
+        collectives.array_of(rank, count, dtype, place.world_size, place.seed)
+        for rank in range(place.world_size)
+    ]
+    wanted = collectives.expected(operation, arrays, place.rank)
+    what = f"it was timed: {operation} of {size} bytes"
+    try:
+        made = adapter.collective(operation, arrays[place.rank], dtype)
+        check_once(made, wanted, f"before {what}")
+    except NotImplementedError as error:
+        words = " ".join(str(error).split())
+        raise adapter.no_collective(operation, f"{dtype}: {words}") from error
+    del arrays
+    most = collectives.most_in_a_row(operation, dtype, place.world_size) or _MOST_IN_A_BLOCK
+    seconds = parameters["block_seconds"]
+    runs = min(most, _runs(adapter, made, most, seconds))
+    taken = [_block(adapter, made, runs) for _ in range(parameters["blocks"])]
+    late = blocks.seconds_of(made.result)
+    blocks.check_complete(late, taken[-1], made.result)
+    check_once(made, wanted, f"after {what}")
+    return {"at": {"bytes": size}, "operations": runs, "seconds": taken}
+
+
+def _block(adapter: Communication, made: Operation, runs: int) -> float:
+    """Seconds of so many runs, one behind the other, that all ranks begin together."""
+    made.reset()
+    adapter.synchronize()
+    adapter.all_reduce(0.0)
+    return blocks.time_together(adapter, made.run, runs)
+
+
+def _runs(adapter: Communication, made: Operation, most: int, seconds: float) -> int:
+    """How many take so many seconds; all ranks come to the same number."""
+    ranks, count = adapter.place.world_size, 1
+    while True:
+        taken = adapter.all_reduce(_block(adapter, made, count)) / ranks
+        wanted = math.ceil(count * seconds / max(taken, 1e-9))
+        if taken >= 0.5 * seconds or count >= min(most, _MOST_IN_A_BLOCK):
+            return max(1, min(wanted, most, _MOST_IN_A_BLOCK))
+        count = min(wanted, 10 * count, most, _MOST_IN_A_BLOCK)
+
+
+def check_once(made: Operation, wanted: Optional[Any], what: str) -> None:
+    """Run it once, on what the rank brought. Raises Mismatch where its result is wrong."""
+    made.reset()
+    made.run()
+    check_result(made.result(), wanted, what)
+
+
+def check_result(found: Any, wanted: Optional[Any], what: str) -> None:
+    """Raises Mismatch where a result differs anywhere from what is ``wanted``; None: anything."""
+    import numpy as np
+
+    if wanted is None:
+        return
+    found = np.asarray(found).reshape(-1)
+    if found.shape != wanted.shape:
+        raise Mismatch(f"{what} gave {found.size} elements, not {wanted.size}")
+    wrong = np.flatnonzero(found != wanted)
+    if wrong.size:
+        raise Mismatch(
+            f"{what} is wrong in {wrong.size} of {wanted.size} elements, first in number "
+            f"{wrong[0]}: {found[wrong[0]]:g}, not {wanted[wrong[0]]:g}"
+        )

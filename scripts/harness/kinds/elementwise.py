@@ -1,0 +1,86 @@
+"""Operations on each element of large arrays: what they are limited by is memory.
+
+Bandwidth counts what the operation reads and writes, once: three arrays for a sum, two for an
+exponential. Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, Mapping, Optional
+
+from harness.adapter import Mismatch
+from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
+from harness.measuring import blocks, libraries
+from harness.measuring.checks import check_cores
+from harness.operations import ADD, EXP, SingleOperations
+
+#: Arrays that each of them reads.
+READ = {ADD: 2, EXP: 1}
+#: Rounding of operands and results to the eight bits of bfloat16; of float32 alone.
+HALF_ROUNDING, ROUNDING = 2e-2, 1e-5
+
+
+class Elementwise(Kind):
+    """Bytes per second of a sum and of an exponential, in the dtype of the case's precision."""
+
+    needs = SingleOperations
+    independent_ranks = True
+    axes = ("framework", "nodes", "devices_per_node", "precision")
+    parameters = (
+        Parameter("elements", at_least(1), "", "of each array", 16 * 2**20),
+        Parameter("blocks", at_least(1), "", "how often each is timed", blocks.BLOCKS),
+        Parameter(
+            "block_seconds", above_zero, "s", "how long each of them takes at least",
+            blocks.BLOCK_SECONDS,
+        ),
+    )  # fmt: skip
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        def bandwidth(name: str) -> Metric:
+            return Metric("GB/s", "higher", "sum", lambda rank: _bandwidth(rank, name))
+
+        return {name: bandwidth(name) for name in READ}
+
+    def measure(self, context: Context) -> None:
+        import numpy as np
+
+        adapter, fields = context.adapter, context.fields
+        parameters = context.subject.parameters
+        random = np.random.RandomState(adapter.place.seed)
+        fields["blocks"] = []
+        start = time.perf_counter()
+        for name, reads in READ.items():
+            context.report.enter(name)
+            shape = (reads, parameters["elements"])
+            arrays = list(random.uniform(-1, 1, shape).astype(np.float32))
+            ran = adapter.operation(name, arrays)
+            found = blocks.measure(
+                adapter, ran.run, ran.result, parameters["blocks"],
+                parameters["block_seconds"], context.barrier,
+            )  # fmt: skip
+            exact = np.exp(arrays[0]) if name == EXP else arrays[0] + arrays[1]
+            _check(name, np.asarray(ran.result()), exact, ran.dtype)
+            size = np.dtype(np.float32).itemsize if ran.dtype == "float32" else 2
+            moved = (reads + 1) * size * parameters["elements"]
+            fields["blocks"].append({"at": {"operation": name}, **found, "bytes": moved})
+        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
+        fields["cores"] = check_cores(context.cores)
+        fields["libraries"] = libraries.in_use()
+
+
+def _bandwidth(rank: Mapping[str, Any], name: str) -> Optional[float]:
+    at = {"operation": name}
+    moved = next((block["bytes"] for block in rank["blocks"] if block["at"] == at), None)
+    seconds = blocks.seconds_of_one(rank, at)
+    return None if moved is None or seconds is None else 1e-9 * moved / seconds
+
+
+def _check(name: str, found: Any, exact: Any, dtype: str) -> None:
+    """Raises Mismatch where an element is another than rounding makes it."""
+    bound = ROUNDING if dtype == "float32" else HALF_ROUNDING
+    if found.shape != exact.shape:
+        raise Mismatch(f"{name} of {exact.size} elements gave {found.size}")
+    wrong = ~(abs(found - exact) <= bound * (1 + abs(exact)))
+    if wrong.any():
+        raise Mismatch(f"{int(wrong.sum())} of {exact.size} results of {name} in {dtype} are wrong")

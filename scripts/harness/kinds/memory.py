@@ -1,0 +1,108 @@
+"""Bandwidth of the host's memory: the kernels of STREAM, compiled when they are needed.
+
+One core is a run of one device with one core; all are a run of as many devices as there are, each
+with its own arrays, begun together. No framework. Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any, Dict, List, Mapping, Optional
+
+from harness.adapter import Mismatch
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.measuring import stream
+from harness.measuring.checks import check_cores
+
+#: How many times the last cache all arrays of one name have, as STREAM's rules want.
+TIMES_CACHE = 4
+#: How far the arrays may be from what the kernels leave: STREAM's own bound.
+ROUNDING = 1e-13
+
+
+class Memory(Kind):
+    """Bytes per second of copy, scale, add and triad, of all devices together."""
+
+    needs = None
+    independent_ranks = True
+    parameters = (
+        Parameter(
+            "array_bytes", at_least(0), "bytes",
+            f"of each array of a device; 0: {TIMES_CACHE} times the last cache, shared by all",
+            0,
+        ),
+        Parameter("rounds", at_least(2), "", "of the four kernels; the first is not counted", 11),
+    )  # fmt: skip
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        def bandwidth(kernel: str) -> Metric:
+            return Metric("GB/s", "higher", "sum", lambda rank: _bandwidth(rank, kernel))
+
+        return {kernel: bandwidth(kernel) for kernel in ("triad", "copy", "scale", "add")}
+
+    def measure(self, context: Context) -> None:
+        fields, parameters = context.fields, context.subject.parameters
+        cache = fields["last_cache_bytes"] = stream.largest_cache()
+        size = parameters["array_bytes"] or default_bytes(
+            cache, context.subject.case.devices_per_node
+        )
+        threads = max(1, len(check_cores(context.cores)))
+        kernels = context.phase("compile", stream.compiled)
+        held = context.phase(
+            "arrays",
+            lambda: stream.Stream(kernels, max(1, size // 8), threads, context.place.seed),
+        )
+        before = held.a.copy()
+        seconds: Dict[str, List[float]] = {kernel: [] for kernel in stream.MOVED}
+        context.report.enter("timed window")
+        context.barrier()
+        start = time.perf_counter()
+        for number in range(parameters["rounds"]):
+            for kernel, found in seconds.items():
+                begin = time.perf_counter()
+                held.run(kernel)
+                if number:
+                    found.append(time.perf_counter() - begin)
+        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
+        fields["threads"] = threads
+        fields["blocks"] = [
+            {
+                "at": {"kernel": kernel},
+                "operations": 1,
+                "seconds": found,
+                "bytes": stream.MOVED[kernel] * held.a.nbytes,
+            }
+            for kernel, found in seconds.items()
+        ]
+        fields["cores"] = check_cores(context.cores)
+        check(held, before)
+
+
+def default_bytes(cache: int, devices: int) -> int:
+    """Of an array of each of so many devices of a node. Raises Mismatch where the kernel does not
+    tell how large the last ``cache`` is."""
+    if not cache:
+        raise Mismatch("the kernel does not tell the size of the caches: say array_bytes")
+    return -(-TIMES_CACHE * cache // devices)
+
+
+def check(held: stream.Stream, before: Any) -> None:
+    """Raises Mismatch where the arrays are not what the kernels leave of ``before``, the first."""
+    scalar = stream.SCALAR
+    for name, expected in (
+        ("a", before),
+        ("b", scalar * before),
+        ("c", (1 + scalar) * before),
+    ):
+        found = getattr(held, name)
+        wrong = ~(abs(found - expected) <= 100 * ROUNDING * expected)
+        if wrong.any():
+            raise Mismatch(f"{int(wrong.sum())} of {found.size} elements of {name} are wrong")
+
+
+def _bandwidth(rank: Mapping[str, Any], kernel: str) -> Optional[float]:
+    for block in rank["blocks"]:
+        if block["at"] == {"kernel": kernel}:
+            return float(1e-9 * block["bytes"] / statistics.median(block["seconds"]))
+    return None

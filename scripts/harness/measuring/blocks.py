@@ -1,0 +1,95 @@
+"""Blocks of an operation that is run again and again: timed together, because a single one is
+shorter than reading a clock and waiting for a device.
+
+The time of a block goes from when the device has nothing to do to when it has nothing left to do.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from typing import Any, Callable, Dict, Mapping, Optional
+
+from harness.adapter import Adapter, Mismatch
+from harness.measuring.window import all_ready
+
+#: Blocks of a point, and how long each takes at least.
+BLOCKS, BLOCK_SECONDS = 5, 0.1
+_MOST_IN_A_BLOCK = 1000000
+#: What is still to be done for this part of a block, and for these seconds, when the device was
+#: waited for, was not waited for. See window.py for what honest reads take.
+_LATE_PART, _LATE_SECONDS = 0.5, 0.1
+_READ_AGAIN = 3
+
+
+def time_together(adapter: Adapter, run: Callable[[], Any], count: int) -> float:
+    """Seconds of ``count`` runs, one behind the other."""
+    adapter.synchronize()
+    start = time.perf_counter()
+    for _ in range(count):
+        run()
+    adapter.synchronize()
+    return time.perf_counter() - start
+
+
+def runs_of_block(adapter: Adapter, run: Callable[[], Any], seconds: float) -> int:
+    """How many runs take so many seconds: tried with more and more of them, for of one alone a
+    large part may be waiting."""
+    time_together(adapter, run, 1)  # compiles, and makes room for the result
+    count = 1
+    while True:
+        taken = time_together(adapter, run, count)
+        if taken >= seconds or count >= _MOST_IN_A_BLOCK:
+            return count
+        wanted = math.ceil(count * seconds / max(taken, 1e-9))
+        if taken >= 0.5 * seconds:
+            return min(wanted, _MOST_IN_A_BLOCK)
+        count = min(wanted, 10 * count, _MOST_IN_A_BLOCK)
+
+
+def measure(
+    adapter: Adapter,
+    run: Callable[[], Any],
+    result: Callable[[], Any],
+    blocks: int,
+    seconds: float,
+    barrier: Optional[Callable[[], None]] = None,
+) -> Dict[str, Any]:
+    """``{"operations": in a block, "seconds": of each block}``. Raises Mismatch where work was
+    still under way at the end of the last. ``barrier``: of the ranks that exchange nothing."""
+    count = runs_of_block(adapter, run, seconds)
+    with all_ready(adapter, barrier):
+        taken = [time_together(adapter, run, count) for _ in range(blocks)]
+        late = seconds_of(result)
+    check_complete(late, taken[-1], result)
+    return {"operations": count, "seconds": taken}
+
+
+def check_complete(late: float, block: float, result: Callable[[], Any]) -> None:
+    """Raises Mismatch where reading the ``result`` right behind a ``block`` (seconds) took ``late``
+    seconds because of work, and not because reading takes that long: it is read again to tell."""
+    allowed = max(_LATE_SECONDS, _LATE_PART * block)
+    if late <= allowed:
+        return
+    again = min(seconds_of(result) for _ in range(_READ_AGAIN))
+    if late > again + allowed:
+        raise Mismatch(
+            f"the result came {late:.3g} s after a block of {block:.3g} s, and reading takes "
+            f"{again:.3g} s: synchronize() returned before the work was complete"
+        )
+
+
+def seconds_of_one(rank: Mapping[str, Any], at: Mapping[str, Any]) -> Optional[float]:
+    """Seconds of one operation in the median block of a rank's ``blocks`` at a point; None where it
+    has none."""
+    for block in rank["blocks"]:
+        if block["at"] == at:
+            return float(statistics.median(block["seconds"]) / block["operations"])
+    return None
+
+
+def seconds_of(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

@@ -1,0 +1,14 @@
+/* The four kernels of STREAM over n doubles from where the pointers begin. */
+
+#define KERNEL(name, statement)                                                            \
+    void name(double *restrict a, double *restrict b, double *restrict c, double scalar,   \
+              long n)                                                                      \
+    {                                                                                      \
+        for (long i = 0; i < n; i++)                                                       \
+            statement;                                                                     \
+    }
+
+KERNEL(copy, c[i] = a[i])
+KERNEL(scale, b[i] = scalar * c[i])
+KERNEL(add, c[i] = a[i] + b[i])
+KERNEL(triad, a[i] = b[i] + scalar * c[i])

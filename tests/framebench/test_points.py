@@ -1,0 +1,155 @@
+"""Metrics that a run has at several points: from records to rows, ratios and lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.comparison import compare
+from framebench.records import record_files
+from framebench.records.run import Metric, Run
+from framebench.report import measured_panels
+from framebench.report.plots import Look, Plot
+from framebench.report.series_curves import short
+from framebench.tables import measured
+from framebench.tables.grouping import group
+
+from .made_up_runs import measured as of_kind
+from .test_measured import table_of
+from .test_probes import record
+
+SIZES = (8, 1024, 64)
+LOOK = Look(["no framework"])
+
+
+def runs(*bandwidths: float, operation: str = "copy", **changes: Any) -> list[Run]:
+    """A repeat for each: its bandwidth at 8 bytes, and twice and three times that further on."""
+    return [
+        replace(
+            of_kind(
+                "wire",
+                [
+                    Metric("average", 2 * value, "GB/s"),
+                    *(
+                        Metric("bandwidth", number * value, "GB/s", point=(("bytes", size),))
+                        for number, size in enumerate(SIZES, 1)
+                    ),
+                ],
+                operation=operation,
+            ),
+            repeat=repeat,
+            **changes,
+        )
+        for repeat, value in enumerate(bandwidths, 1)
+    ]
+
+
+def test_each_point_has_a_row_of_its_own_in_their_order() -> None:
+    table = table_of(*runs(1.0, 5.0, 3.0))
+    rows = table[["metric", "bytes", "median", "repeats"]].astype(object)
+    assert rows.where(rows.notna(), None).to_numpy().tolist() == [
+        ["average", None, 6.0, 3],
+        ["bandwidth", 8, 3.0, 3],
+        ["bandwidth", 1024, 6.0, 3],
+        ["bandwidth", 64, 9.0, 3],
+    ]
+
+
+def test_what_has_no_figure_says_so_once_and_not_at_each_point() -> None:
+    (one,) = runs(1.0)
+    lost = tuple(metric._replace(value=None) for metric in one.metrics)
+    refused = replace(one, status="unsupported", reason="no wire", metrics=lost)
+    table = table_of(refused, *runs(1.0, operation="send"))
+    rows = table[table["operation"] == "copy"]
+    assert rows[["metric", "status", "reason"]].to_numpy().tolist() == [
+        ["average", "unsupported", "no wire"]
+    ]
+    assert (table["operation"] == "send").sum() == 4
+
+
+def test_a_point_does_not_take_the_place_of_a_parameter() -> None:
+    made = of_kind("wire", [Metric("rate", 1.0, "1/s", point=(("size", 3),))], size="large")
+    table = table_of(made)
+    assert (table["size"][0], table["at_size"][0]) == ("large", 3)
+
+
+def test_sets_are_compared_point_by_point() -> None:
+    base = runs(*(1 + 0.001 * number for number in range(8)))
+    better = [
+        replace(
+            one,
+            metrics=tuple(
+                metric._replace(value=(metric.value or 0) * (3 if metric.point else 1))
+                for metric in one.metrics
+            ),
+        )
+        for one in base
+    ]
+    table = compare.compare(group(base, None), group(better, None))
+    ratios = {row["parameters"]: row["ratio"] for row in table.to_dict("records")}
+    assert ratios == {
+        "operation copy": 1.0,
+        **{f"operation copy, bytes {size}": pytest.approx(3.0) for size in SIZES},
+    }
+
+
+def drawn(*some: Run) -> list[Plot]:
+    return measured_panels.panels(group(list(some), None), LOOK, "wire")
+
+
+def test_sizes_are_lines_and_words_among_the_parameters_panels() -> None:
+    plots = drawn(*runs(1.0, 2.0), *runs(4.0, operation="send"))
+    assert [plot.title for plot in plots] == [
+        "average, GB/s (higher is better)",
+        "copy: bandwidth, GB/s (higher is better)",
+        "send: bandwidth, GB/s (higher is better)",
+    ]
+    assert "bytes (logarithmic axis)" in plots[1].svg
+    assert "1 Ki" in plots[1].svg
+
+
+def test_an_interval_is_drawn_where_there_are_repeats_enough() -> None:
+    few, many = drawn(*runs(1.0, 2.0))[1], drawn(*runs(*map(float, range(1, 9))))[1]
+
+    def lines(plot: Plot) -> int:
+        return len(re.findall(r"-opacity: 0\.35", plot.svg))
+
+    assert (lines(few), lines(many)) == (0, len(SIZES)), "a bar at each size"
+
+
+def test_points_that_are_no_sizes_have_a_panel_each() -> None:
+    shapes = [(("m", 2), ("n", size)) for size in (3, 4)]
+    made = of_kind("wire", [Metric("rate", 1.0, "TFLOP/s", point=shape) for shape in shapes])
+    assert [plot.title for plot in drawn(made)] == [
+        f"rate at m 2, n {size}, TFLOP/s (higher is better)" for size in (3, 4)
+    ]
+
+
+def test_a_size_is_short_for_people() -> None:
+    assert [short(size) for size in (8, 1024, 3 << 20, 2**31)] == ["8", "1 Ki", "3 Mi", "2 Gi"]
+
+
+def test_a_record_has_its_points_in_its_metrics(tmp_path: Path) -> None:
+    made = {
+        **record(),
+        "kind": "wire",
+        "parameters": {"operation": "copy"},
+        "metrics": {
+            "bandwidth at bytes 8": {
+                "value": 2.0, "unit": "GB/s", "better": "higher", "quantity": "bandwidth",
+                "at": {"bytes": 8},
+            },
+        },
+    }  # fmt: skip
+    file = tmp_path / "r1.json"
+    file.write_text(json.dumps(made))
+    ((run,), problems, _) = record_files.read_folder(tmp_path)
+    assert not problems
+    assert run.metrics == (Metric("bandwidth", 2.0, "GB/s", "higher", (("bytes", 8),)),)
+    assert run.value("bandwidth", (("bytes", 8),)) == 2.0
+    assert run.value("bandwidth") is None
+    assert measured.parameters_text(run.case, run.key.point) == "operation copy, bytes 8"
