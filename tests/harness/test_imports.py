@@ -17,7 +17,9 @@ ORDER = [
     "VERSION",
     # what a framework's adapter sees
     "parts",
+    "parallelism",
     "adapter",
+    "sharded",
     "precisions",
     # the machine, and what the processes of a run need
     "machine",
@@ -46,7 +48,10 @@ ORDER = [
 ]
 
 #: What an adapter may import of the harness.
-OF_ADAPTERS = {"adapter", "parts", "machine.interfaces", "processes.parent_death"}
+OF_ADAPTERS = {
+    *("adapter", "sharded", "parallelism", "parts"),
+    *("machine.interfaces", "processes.parent_death"),
+}
 
 
 def imported(source: str) -> Iterator[str]:

@@ -38,6 +38,7 @@ MODULES = (
     "measuring/model",
     "measuring/preflight",
     "measuring/settling",
+    "measuring/sharding",
     "measuring/split",
     "measuring/steps",
     "measuring/synthetic",
@@ -46,12 +47,14 @@ MODULES = (
     "messages/__init__",
     "messages/barrier",
     "messages/report",
+    "parallelism",
     "parts",
     "precisions",
     "processes/__init__",
     "processes/launch",
     "processes/parent_death",
     "rank",
+    "sharded",
 )
 
 
