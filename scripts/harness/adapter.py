@@ -15,7 +15,8 @@ adapter says by the capabilities that it derives from. Without one, what needs i
 - :class:`Generation`: text, token by token;
 - :class:`OwnModels`: models that users bring;
 - :class:`Accumulation`: several micro-steps before each update;
-- :class:`harness.operations.SingleOperations`: single operations, without a model.
+- :class:`harness.operations.SingleOperations`: single operations, without a model;
+- :class:`harness.sharded.Sharded`: several devices that each hold a part of the model.
 
 The harness calls, in this order and in every rank of a run::
 
@@ -57,6 +58,7 @@ from typing import (
     Tuple,
 )
 
+from harness.parallelism import DATA, Layout, layout_of
 from harness.parts import Part
 
 #: The axes that permute an array of a model into the layout that all frameworks share.
@@ -85,9 +87,9 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """One point of the matrix. ``batch_per_device`` counts the samples of a micro-step, of which a
-    training step has ``accumulation``; ``sequence_length`` counts tokens and is None for a model
-    without sequences."""
+    """One point of the matrix. ``batch_per_device`` counts the samples that a device computes in a
+    micro-step, of which a training step has ``accumulation``; ``sequence_length`` counts tokens and
+    is None for a model without sequences; ``parallelism``: see :mod:`harness.parallelism`."""
 
     framework: str
     model: str
@@ -99,6 +101,7 @@ class Case:
     compiler: str  # none, or a name from the framework's framework.json
     sequence_length: Optional[int]
     accumulation: int = 1
+    parallelism: str = DATA
 
     @property
     def devices(self) -> int:
@@ -107,7 +110,12 @@ class Case:
     @property
     def samples_per_step(self) -> int:
         """That all devices together compute between one update and the next."""
-        return self.batch_per_device * self.accumulation * self.devices
+        return self.batch_per_device * self.accumulation * self.layout.replicas
+
+    @property
+    def layout(self) -> Layout:
+        """How the devices share a step."""
+        return layout_of(self.parallelism, self.devices)
 
 
 @dataclass(frozen=True)

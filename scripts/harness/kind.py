@@ -32,9 +32,10 @@ AXES = (
     "compiler",
     "sequence_length",
     "accumulation",
+    "parallelism",
 )
-#: Those of a kind that has a framework and a model, but no steps of several micro-steps.
-USUAL_AXES = tuple(axis for axis in AXES if axis != "accumulation")
+#: Those of a kind that has a framework and a model, but does not train as a case says.
+USUAL_AXES = tuple(axis for axis in AXES if axis not in ("accumulation", "parallelism"))
 #: Of any kind: how many processes measure, and where.
 TOPOLOGY = ("nodes", "devices_per_node")
 

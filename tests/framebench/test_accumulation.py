@@ -49,7 +49,9 @@ def test_training_has_it_and_inference_has_none(tmp_path: Path) -> None:
     assert "batch 4 accumulation 4 (total 16)" in text
     assert "accumulation 1" not in text
     alone = plan_of(tmp_path, mode=["train", "inference"])
-    assert [*alone.folders.items()] == [item for item in plan.folders.items() if item[0][-1] == 1]
+    assert [*alone.folders.items()] == [
+        item for item in plan.folders.items() if item[0].accumulation == 1
+    ]
 
 
 def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:

@@ -42,9 +42,19 @@ def small_images():  # noqa: ANN201
     return facts
 
 
-def started(facts, mode="train", precision="fp32", compiler="none", batch=2, place=None, steps=1):  # noqa: ANN001, ANN201
-    what = (FRAMEWORK, facts["name"], mode, 1, WORLD, batch, precision, compiler, SEQUENCE)
-    case = Case(*what, accumulation=steps)
+def started(  # noqa: ANN201
+    facts,  # noqa: ANN001
+    mode="train",  # noqa: ANN001
+    precision="fp32",  # noqa: ANN001
+    compiler="none",  # noqa: ANN001
+    batch=2,  # noqa: ANN001
+    place=None,  # noqa: ANN001
+    steps=1,  # noqa: ANN001
+    parallelism="data",  # noqa: ANN001
+):
+    devices = len(place.addresses) if place else WORLD
+    what = (FRAMEWORK, facts["name"], mode, 1, devices, batch, precision, compiler, SEQUENCE)
+    case = Case(*what, accumulation=steps, parallelism=parallelism)
     place = place or Place(RANK, RANK, ADDRESSES, "cpu", 1, seed=7)
     adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")(case, facts, place)
     adapter.start()

@@ -17,9 +17,11 @@ ORDER = [
     "VERSION",
     # what a framework's adapter sees
     "parts",
+    "parallelism",
     "adapter",
     "operations",
     "communication",
+    "sharded",
     "precisions",
     # the machine, and what the processes of a run need
     "machine",
@@ -49,12 +51,8 @@ ORDER = [
 
 #: What an adapter may import of the harness.
 OF_ADAPTERS = {
-    "adapter",
-    "operations",
-    "communication",
-    "parts",
-    "machine.interfaces",
-    "processes.parent_death",
+    *("adapter", "operations", "communication", "sharded", "parallelism", "parts"),
+    *("machine.interfaces", "processes.parent_death"),
 }
 
 

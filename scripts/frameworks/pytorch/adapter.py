@@ -31,6 +31,7 @@ from harness.adapter import (
     Product,
     Rounding,
     StepBreakdown,
+    Unsupported,
     Variable,
     micro_batches,
     state_of_modules,
@@ -38,7 +39,9 @@ from harness.adapter import (
 )
 from harness.communication import Collective, Communication
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.parallelism import DATA
 from harness.parts import Part, cut
+from harness.sharded import Sharded
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -53,6 +56,7 @@ class PyTorchAdapter(
     StepBreakdown,
     SingleOperations,
     Communication,
+    Sharded,
 ):
     MODULE = "torch"
     PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
@@ -90,6 +94,21 @@ class PyTorchAdapter(
         self._watching = False
         several = self.place.world_size > 1
         self._process_group = parallel.join(self._device, self.place) if several else None
+        self._sharding: Any = None
+        if self.case.parallelism != DATA:
+            self._sharding = self._shared_out()
+
+    def _shared_out(self) -> Any:
+        """How the ranks share the model out that they will build."""
+        from . import sharded  # PyTorch takes a second to import what it needs
+
+        name = self.case.parallelism
+        if self.case.compiler != "none":
+            raise Unsupported(f"with {name} a step runs without a compiler here")
+        if self._amp and self._dtype == self._torch.float16:
+            raise Unsupported(f"with {name} the loss is not scaled, which float16 needs")
+        self._sharded = sharded
+        return sharded.Sharding(self.case.layout, self._device)
 
     def build(self, batch: Dict[str, Any]) -> None:
         torch, definition = self._torch, self._definition
@@ -97,17 +116,21 @@ class PyTorchAdapter(
         parts = micro_batches(batch, self.case.accumulation)
         self._micro_batches = [self._moved(part) for part in parts]
         torch.manual_seed(self.place.seed)  # the same weights in every rank
-        self._model = definition.build(self.facts).to(self._device).train(train)
+        self._model = definition.build(self.facts).train(train)
         if not self._amp and self._dtype != torch.float32:
             self._devices.narrow(self._model, self._dtype)
-        torch.manual_seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
+        if self._sharding:  # on the host, where it fits: no device need hold all of it
+            self._sharding.apply(self._model, definition, self.case.sequence_length)
+        self._model.to(self._device)
+        # dropout differs between those that have samples of their own
+        torch.manual_seed(self.place.seed + 1 + self.case.layout.replica(self.place.rank))
         if self.case.compiler != "none":
             self._compiler.compile_module(self._model, self.case.compiler, self._device)
         if not train:
             self._step = self._steps.inference(lambda: self._forward(self._model))
             return
         model = self._model
-        if self._process_group:
+        if self._process_group and not self._sharding:
             model = self._wrapped = self._parallel.wrap(model, self._device, len(parts) > 1)
         self._optimizer = self._make_optimizer()
         # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
@@ -115,19 +138,30 @@ class PyTorchAdapter(
         scaled = self._amp and self._dtype == torch.float16
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=scaled)
         self._evaluate_alone = self._evaluation(self._model)
-        self._differentiate = self._differentiation(model)
+        differentiate = self._differentiation(model)
+        if self._sharding:
+            differentiate = self._sharding.summed_up(differentiate)
+        self._differentiate = differentiate
         self._update = self._steps.updating(
             optimizer=self._optimizer,
             scaler=self._scaler,
-            parameters=list(self._model.parameters()),
-            clip_global_norm=self.facts["hyperparameters"].get("clip_global_norm"),
+            clip=self._clipping(self.facts["hyperparameters"].get("clip_global_norm")),
         )
         self._step = self._steps.training(self._differentiate, self._update)
 
     def _make_optimizer(self) -> Any:
         if "own" in self.facts:
             return self._definition.optimizer(self._model)
-        return self._optimizers.from_facts(self._model, self.facts)
+        groups = self._sharding.groups() if self._sharding else [self._model.parameters()]
+        return self._optimizers.from_facts(groups, self.facts)
+
+    def _clipping(self, largest: Optional[float]) -> Optional[Callable[[], Any]]:
+        if largest is None:
+            return None
+        if self._sharding:
+            return functools.partial(self._sharding.clip, largest)
+        parameters = list(self._model.parameters())
+        return functools.partial(self._torch.nn.utils.clip_grad_norm_, parameters, largest)
 
     def _moved(self, batch: Dict[str, Any]) -> MicroBatch:
         torch = self._torch
@@ -153,14 +187,20 @@ class PyTorchAdapter(
             [functools.partial(self._loss, model, batch) for batch in self._micro_batches],
             self._optimizer,
             self._scaler,
-            model.no_sync if self._process_group else contextlib.nullcontext,
+            self._unsynchronized(model),
         )
+
+    def _unsynchronized(self, model: Any) -> Callable[[], Any]:
+        """Within which gradients are not averaged over the ranks."""
+        if self._sharding:
+            return self._sharding.unsynchronized
+        return model.no_sync if self._process_group else contextlib.nullcontext
 
     def _forward(self, model: Any, batch: Optional[MicroBatch] = None) -> Outputs:
         """The logits of ``model``, by default for the first micro-batch; raises :class:`Mismatch`
         where their precision is another."""
         if self._watching:  # eager and unwrapped, whatever the step has
-            model = self._model.forward
+            model = self._eager
         with self._autocast():
             outputs = model(*(batch or self._micro_batches[0]).inputs)
         if "own" in self.facts:
@@ -170,6 +210,12 @@ class PyTorchAdapter(
             if logits.dtype != self._dtype:
                 raise Mismatch(f"the model's outputs are {logits.dtype}, not {self._dtype}")
         return outputs
+
+    @property
+    def _eager(self) -> Any:
+        """The model without a compiler, which only ``Module.forward`` is; one that is shared out
+        gathers its parameters in the call."""
+        return self._model if self._sharding else self._model.forward
 
     def _autocast(self) -> Any:
         dtype = self._dtype if self._amp else None
@@ -208,28 +254,41 @@ class PyTorchAdapter(
             found["fused_optimizer"] = self._optimizer.defaults.get("fused")
             found["grad_scaler"] = self._scaler.is_enabled()
             several = self.case.accumulation > 1
-            found["data_parallel"] = (
-                self._parallel.options(several) if self._process_group else None
-            )
+            replicated = self._process_group and not self._sharding
+            found["data_parallel"] = self._parallel.options(several) if replicated else None
+            found["sharded"] = self._sharding.settings if self._sharding else None
         return found
 
     def state(self) -> Dict[str, Variable]:
         if "own" in self.facts:
             return self._definition.state(self._model)
-        return state_of_modules(self._model, self._torch.nn.Linear)
+        state = state_of_modules(self._model, self._torch.nn.Linear)
+        if not self._sharding:
+            return state
+        whole = self._sharding.whole
+        return {name: one._replace(tensor=whole(name, one.tensor)) for name, one in state.items()}
 
     def to_numpy(self, tensor: Any) -> Any:
+        if self._sharding and isinstance(tensor, self._sharded.Whole):
+            tensor = tensor.gather()
         return tensor.detach().float().cpu().numpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         with self._torch.no_grad():
             for name, variable in self.state().items():
-                variable.tensor.copy_(self._torch.from_numpy(arrays[name]))
+                array = self._torch.from_numpy(arrays[name])
+                if self._sharding:
+                    variable.tensor.assign(array.to(self._device))
+                else:
+                    variable.tensor.copy_(array)
 
     def raw_gradients(self) -> Dict[str, Any]:
         self._differentiate()
         named = self._model.named_parameters()
-        return {name: one.grad for name, one in named if one.grad is not None}
+        found = {name: one.grad for name, one in named if one.grad is not None}
+        if self._sharding:
+            return {name: self._sharding.whole(name, grad) for name, grad in found.items()}
+        return found
 
     def loss_scale(self) -> float:
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
@@ -239,9 +298,8 @@ class PyTorchAdapter(
             return self._forward(self._model)
 
     def products(self, forward_only: bool) -> List[Product]:
-        # Module.forward is eager whatever was compiled: the dispatcher sees single products
-        eager = self._model.forward
-        return self._products.watch(self._model, lambda: self._forward(eager), self._device)
+        # the dispatcher sees single products
+        return self._products.watch(self._model, lambda: self._forward(self._eager), self._device)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[PyTorchAdapter]:
@@ -275,6 +333,12 @@ class PyTorchAdapter(
 
     def step_exchanges(self) -> int:
         return self._parallel.count_all_reduces(self.step)
+
+    def held_parameters(self) -> int:
+        return self._sharding.held()
+
+    def exchanges(self) -> Dict[str, int]:
+        return self._sharded.count_collectives(self.step)
 
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self.case.compiler)

@@ -4,7 +4,7 @@ with ``classes`` has SuperBench's head instead."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -126,6 +126,25 @@ class BertPretraining(Encoder):
         masked = self.transform_norm(F.gelu(self.transform(masked)))
         tokens = F.linear(masked, self.embeddings.token.weight, self.decoder_bias)
         return tokens, self.next_sentence(pooled)
+
+
+# How devices share a layer out: see sharded.py.
+LAYER = Layer
+COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
+ROWS = ("attention.output", "output")
+NORMS = ("attention_norm", "output_norm")
+
+
+def heads_of(layer: Layer) -> List[int]:
+    """Of queries, keys and values."""
+    return [layer.attention.heads]
+
+
+def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
+    """Have ``layer`` compute the heads of one of ``ranks``. None of its projections has several
+    below each other."""
+    layer.attention.heads //= ranks
+    return {}
 
 
 def attendable(attention_mask: Tensor) -> Tensor:

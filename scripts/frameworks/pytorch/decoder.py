@@ -228,6 +228,26 @@ class Generator:
         return following
 
 
+# How devices share a layer out: see sharded.py.
+LAYER = Layer
+COLUMNS = ("attention.query_key_value", "feed_forward.gate", "feed_forward.up")
+ROWS = ("attention.output", "feed_forward.down")
+NORMS = ("attention_norm", "feed_forward_norm")
+
+
+def heads_of(layer: Layer) -> List[int]:
+    """Of queries, keys and values."""
+    return list(layer.attention.parts)
+
+
+def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
+    """Have ``layer`` compute the heads of one of ``ranks``. Returns how many of each kind there are
+    in all, by the projection that has them below each other."""
+    parts = layer.attention.parts
+    layer.attention.parts = [heads // ranks for heads in parts]
+    return {"attention.query_key_value": parts}
+
+
 def build(facts: Dict[str, Any]) -> nn.Module:
     return LanguageModel(facts["hyperparameters"])
 

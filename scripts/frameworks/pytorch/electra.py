@@ -10,7 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .bert import COLUMNS as COLUMNS
+from .bert import LAYER as LAYER
+from .bert import NORMS as NORMS
+from .bert import ROWS as ROWS
 from .bert import Embeddings, Layer, at, attendable, drawn
+from .bert import heads_of as heads_of
+from .bert import share_heads as share_heads
 
 MEMORY_FORMAT = torch.contiguous_format
 DRAWS = 2**20  # as many values a draw has

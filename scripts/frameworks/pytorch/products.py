@@ -70,6 +70,8 @@ class ProductWatch(TorchDispatchMode):
         args: Tuple[Any, ...] = (),
         kwargs: Dict[str, Any] | None = None,
     ) -> Any:
+        if any(kind.__name__ == "DTensor" for kind in types):
+            return NotImplemented  # it comes back as what this rank computes of it
         result = func(*args, **(kwargs or {}))
         kernel = func.overloadpacket
         name = kernel.__name__

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Optional, Sequence, Tuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 Outputs = Tuple[Tensor, ...]
 Step = Callable[[], Outputs]
@@ -66,15 +66,14 @@ def accumulated(
 def updating(
     optimizer: torch.optim.Optimizer,
     scaler: torch.amp.GradScaler,
-    parameters: List[nn.Parameter],
-    clip_global_norm: Optional[float],
+    clip: Optional[Callable[[], Any]],
 ) -> Callable[[], None]:
-    """The step's last part."""
+    """The step's last part. ``clip``: scales gradients down where their norm is too large."""
 
     def update() -> None:
-        if clip_global_norm is not None:
+        if clip is not None:
             scaler.unscale_(optimizer)  # the norm to clip is that of the unscaled gradients
-            nn.utils.clip_grad_norm_(parameters, clip_global_norm)
+            clip()
         scaler.step(optimizer)
         scaler.update()
 

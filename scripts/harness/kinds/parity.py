@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from harness import precisions
 from harness.adapter import Case, Numerics, Operators
 from harness.kind import AXES, Context, Kind, Parameter, Subject, one_of
-from harness.measuring import float64_run, model
+from harness.measuring import float64_run, model, sharding
 from harness.measuring.checks import check_same_weights, compiler_proof
 from harness.measuring.errors import compare_arrays, counted, measured, relative
 
@@ -57,18 +57,21 @@ class Parity(Kind):
             fields["parity"] = self._with_reference(context)
         fields["compiled"] = compiler_proof(adapter)
         fields["weights_checksum"] = adapter.weights_checksum()
+        sharding.observe(context)
 
     def _with_reference(self, context: Context) -> List[Dict[str, Any]]:
         folder = context.subject.parameters["reference"]
         if not folder:
             raise ValueError("--kind parity needs --parameter reference=..: what to compare with")
         reference = Comparison(folder)
-        model.build(context, reference.batch(context.place.rank, context.subject.case))
+        case = context.subject.case
+        model.build(context, reference.batch(case.layout.replica(context.place.rank), case))
         return compare(context.adapter, reference, context.report.enter)
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
         if subject.parameters["mode"] == "train":
             check_same_weights(ranks)
+            sharding.check(subject, ranks)
 
 
 class Comparison:
@@ -86,26 +89,31 @@ class Comparison:
         found: Mapping[str, Any] = np.load(os.path.join(self._folder, name + ".npz"))
         return found
 
-    def batch(self, rank: int, case: Case) -> Dict[str, Any]:
-        """What a rank computes with: batches that are of as many ranks elsewhere are those of its
-        micro-steps. Raises ValueError where there are too few."""
+    def batch(self, replica: int, case: Case) -> Dict[str, Any]:
+        """What the ranks of a replica compute with: batches that are of as many ranks elsewhere are
+        those of its micro-steps. Raises ValueError where there are too few."""
         import numpy as np
 
         count = case.accumulation
-        if case.devices * count > RANKS:
+        replicas = case.layout.replicas
+        if replicas * count > RANKS:
             raise ValueError(
-                f"{case.devices} devices with {count} micro-steps each: the reference has "
+                f"{replicas} devices with {count} micro-steps each: the reference has "
                 f"{RANKS} batches"
             )
-        parts = [self.arrays(f"batch-{rank * count + number}") for number in range(count)]
+        parts = [self.arrays(f"batch-{replica * count + number}") for number in range(count)]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _replica(adapter: Compared) -> int:
+    return adapter.case.layout.replica(adapter.place.rank)
 
 
 def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     expected = reference.arrays("outputs")
-    rank = adapter.place.rank * adapter.case.accumulation
+    first = _replica(adapter) * adapter.case.accumulation
     errors = [
-        (relative(array, expected[f"{adapter.case.mode}-{rank}-{number}"]), f"output {number}")
+        (relative(array, expected[f"{adapter.case.mode}-{first}-{number}"]), f"output {number}")
         for number, array in enumerate(adapter.outputs())
     ]
     error, where = max(errors, key=lambda pair: (pair[0] != pair[0], pair[0]))
@@ -115,7 +123,7 @@ def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, 
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     """How far the outputs with dropout are from those without (root mean square over several
     masks), against how far they should be."""
-    expected = reference.arrays("outputs")[f"train-{adapter.place.rank}-0"]
+    expected = reference.arrays("outputs")[f"train-{_replica(adapter)}-0"]
     squares = [relative(adapter.outputs()[0], expected) ** 2 for _ in range(MASKS)]
     found = (sum(squares) / MASKS) ** 0.5
     return [measured("dropout", abs(found / reference.expected["dropout_distance"] - 1))]
@@ -167,19 +175,18 @@ def compare(
     """All that can be compared in this case; the adapter has just been built. ``enter`` is told
     what begins. The mean over micro-steps is held against that over as many ranks; whoever has
     either is compared until the gradients."""
-    place, case = adapter.place, adapter.case
-    batches = place.world_size * case.accumulation
+    case = adapter.case
+    batches = case.layout.replicas * case.accumulation
     enter("load weights")
     adapter.load_weights(dict(reference.arrays("weights")))
     if adapter.facts["hyperparameters"].get("dropout"):
         enter("dropout")
         return compare_dropout(adapter, reference)
     parameters = reference.expected["trainable_parameters"]
-    multiply_adds = reference.expected["multiply_adds"][case.mode]
-    found = [
-        counted("trainable parameters", adapter.trainable_parameters(), parameters),
-        counted("multiply-adds", adapter.forward_multiply_adds(), multiply_adds),
-    ]
+    found = [counted("trainable parameters", adapter.trainable_parameters(), parameters)]
+    if case.layout.replicas == case.devices:  # else no rank computes all of a forward pass
+        multiply_adds = reference.expected["multiply_adds"][case.mode]
+        found.append(counted("multiply-adds", adapter.forward_multiply_adds(), multiply_adds))
     enter("outputs")
     found += compare_outputs(adapter, reference)
     if case.mode == "train":

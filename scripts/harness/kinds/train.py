@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, Sequence
 
 from harness.adapter import Operators
 from harness.kind import AXES, Context, Kind, Metric, Parameter, Subject, at_least
-from harness.measuring import accumulation, gradient_exchange, split, steps
+from harness.measuring import accumulation, gradient_exchange, sharding, split, steps
 from harness.measuring.checks import check_same_weights
 
 
@@ -35,6 +35,7 @@ class Train(Kind):
     def measure(self, context: Context) -> None:
         steps.run(context)
         accumulation.check_exchanges(context)
+        sharding.observe(context)
 
     def afterwards(self, context: Context, seconds: float) -> None:
         count = context.subject.parameters["split_steps"]
@@ -45,3 +46,4 @@ class Train(Kind):
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
         check_same_weights(ranks)
+        sharding.check(subject, ranks)

@@ -6,6 +6,7 @@ from typing import Sequence, Tuple
 
 from harness.adapter import Mismatch, Product
 from harness.kind import Context
+from harness.parallelism import DATA
 
 
 def check_micro_steps(asked: int, step: Sequence[Product], micro_step: Sequence[Product]) -> int:
@@ -30,9 +31,10 @@ def _counted(products: Sequence[Product]) -> Tuple[int, int]:
 
 def check_exchanges(context: Context) -> None:
     """Gradients go to the other ranks once in a step, however many micro-steps it has. Raises
-    Mismatch where not, Unsupported where the framework does not tell."""
+    Mismatch where not, Unsupported where the framework does not tell. Of ranks that share a step in
+    another way than by data :mod:`harness.measuring.sharding` sees what they exchange."""
     case, adapter = context.subject.case, context.adapter
-    if case.accumulation == 1 or context.place.world_size == 1:
+    if case.accumulation == 1 or context.place.world_size == 1 or case.parallelism != DATA:
         return
     once = len(adapter.gradient_messages())
     found = context.fields["step_exchanges"] = adapter.step_exchanges()

@@ -10,9 +10,10 @@ from __future__ import annotations
 import time
 from typing import Any, Dict
 
-from harness.adapter import Collectives
+from harness.adapter import Collectives, Unsupported
 from harness.measuring import extras
 from harness.messages.report import Report
+from harness.parallelism import DATA
 
 ROUNDS = 5
 #: No further round where this part of what the run took until then is used up.
@@ -22,7 +23,10 @@ SHARE = 0.05
 def measure(adapter: Collectives, seconds: float) -> Dict[str, Any]:
     """``{"bytes": of each message, "seconds": of each round}``, of at most ROUNDS rounds, at least
     one, the same number in all ranks. ``seconds``: what the run took until now. Raises Unsupported
-    where the framework does not tell the sizes."""
+    where the framework does not tell the sizes, or where gradients go otherwise."""
+    parallelism = adapter.case.parallelism
+    if parallelism != DATA:
+        raise Unsupported(f"with {parallelism} gradients do not go by an all-reduce of all of them")
     messages = adapter.gradient_messages()
     run = adapter.exchange_gradients(messages)
     found = []

@@ -9,17 +9,24 @@ from harness.kind import Context
 from harness.measuring import rounding, synthetic
 from harness.measuring.accumulation import check_micro_steps
 from harness.measuring.checks import check_other_batches, check_parameters, check_products
+from harness.parallelism import DATA
+from harness.sharded import Sharded
 
 
 def batch_of_rank(context: Context) -> Dict[str, Any]:
-    """What this rank's steps compute with; of several micro-steps each has samples of its own."""
+    """What this rank's steps compute with; of several micro-steps each has samples of its own.
+    Ranks of one replica of the model have the same."""
     subject, place = context.subject, context.place
     if "own" in subject.facts:
         return seed_of_batch(place.seed, place.rank)
     case = subject.case
     samples = case.batch_per_device * case.accumulation
     return synthetic.make_batch(
-        subject.facts["inputs"], samples, case.sequence_length, place.seed, place.rank
+        subject.facts["inputs"],
+        samples,
+        case.sequence_length,
+        place.seed,
+        case.layout.replica(place.rank),
     )
 
 
@@ -36,7 +43,9 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     cannot be told."""
     adapter, subject, fields = context.adapter, context.subject, context.fields
     own, accumulates = "own" in subject.facts, subject.case.accumulation > 1
-    require(adapter, Operators, *[OwnModels] * own, *[Accumulation] * accumulates)
+    shares = subject.case.parallelism != DATA
+    needed = [*[OwnModels] * own, *[Accumulation] * accumulates, *[Sharded] * shares]
+    require(adapter, Operators, *needed)
     context.phase("build", lambda: adapter.build(batch))
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())

@@ -12,6 +12,7 @@ from typing import Any, Dict, List
 from harness.adapter import StepBreakdown, Unsupported, require
 from harness.measuring import extras
 from harness.messages.report import Report
+from harness.parallelism import DATA
 
 #: No further step where this part of what the run took until then is used up.
 SHARE = 0.1
@@ -54,6 +55,8 @@ def split_step(adapter: Any, steps: int, seconds: float, report: Report) -> None
         require(adapter, StepBreakdown)
         if adapter.case.accumulation > 1:
             raise Unsupported("forward and backward passes of the micro-steps alternate")
+        if adapter.case.parallelism != DATA:
+            raise Unsupported(f"with {adapter.case.parallelism} ranks exchange in every part")
         return {"parts": measure(adapter, steps, seconds)}
 
     extras.attempt("split", work, {"parts": []}, adapter, seconds, report)

@@ -39,6 +39,7 @@ MODULES = (
     "measuring/preflight",
     "measuring/rounding",
     "measuring/settling",
+    "measuring/sharding",
     "measuring/split",
     "measuring/steps",
     "measuring/synthetic",
@@ -47,12 +48,14 @@ MODULES = (
     "messages/__init__",
     "messages/barrier",
     "messages/report",
+    "parallelism",
     "parts",
     "precisions",
     "processes/__init__",
     "processes/launch",
     "processes/parent_death",
     "rank",
+    "sharded",
 )
 
 

@@ -12,6 +12,7 @@ from harness import kinds, precisions
 from harness.kind import AXES, REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.machine import allocator
 from harness.measuring.settling import FEWEST
+from harness.parallelism import ALLOWED, DATA, form_of
 from harness.processes.memory import DEFAULT, Limit, parse_limit
 from harness.request import own_model
 from harness.request.secret import is_secret
@@ -41,6 +42,7 @@ class Request:
     compiler: Optional[str]
     sequence_length: Optional[int]
     accumulation: Optional[int]
+    parallelism: Optional[str]
     accelerator: str
     cores_per_device: Optional[int]
     warmup_steps: int
@@ -69,7 +71,12 @@ class Request:
 
 
 #: What a case is where nothing was said of it.
-_USUAL: Dict[str, Any] = {"precision": precisions.default(), "compiler": "none", "accumulation": 1}
+_USUAL: Dict[str, Any] = {
+    "precision": precisions.default(),
+    "compiler": "none",
+    "accumulation": 1,
+    "parallelism": DATA,
+}
 #: What a case need not have, though its kind has it.
 _OPTIONAL = ("sequence_length",)
 
@@ -128,6 +135,14 @@ def _source(text: str) -> str:
     raise argparse.ArgumentTypeError(f"must be the name of a package, not {text!r}")
 
 
+def _parallelism(text: str) -> str:
+    try:
+        form_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def _variable(text: str) -> Tuple[str, str]:
     name, separator, value = text.partition("=")
     if not (separator and name.isidentifier()):
@@ -178,6 +193,12 @@ def _parser() -> argparse.ArgumentParser:
     case.add_argument("--sequence-length", type=_count, help="tokens, for models with sequences")
     case.add_argument(
         "--accumulation", type=_count, help="micro-steps of a training step (1 if not said)"
+    )
+    case.add_argument(
+        "--parallelism",
+        type=_parallelism,
+        metavar="NAME",
+        help=f"how devices share a training step ({DATA} if not said): {ALLOWED}",
     )
     measuring = parser.add_argument_group("measuring")
     measuring.add_argument("--accelerator", required=True, choices=["cpu", "cuda"])

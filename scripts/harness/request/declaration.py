@@ -10,6 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from harness import kinds, precisions
 from harness.adapter import Case
 from harness.kind import Kind, Subject
+from harness.parallelism import DATA, form_of, layout_of
 from harness.request import own_model
 from harness.request.command_line import Request
 
@@ -27,6 +28,7 @@ class Framework:
     package: str
     compilers: List[str]
     native_compiler: Optional[str]
+    parallelism: List[str]
 
 
 def _read(path: str) -> Dict[str, Any]:
@@ -50,6 +52,7 @@ def read_framework(folder: str) -> Framework:
             package=declared["package"],
             compilers=list(declared["compilers"]),
             native_compiler=declared["native_compiler"],
+            parallelism=[DATA, *declared.get("parallelism", ())],
         )
     except KeyError as error:
         raise DeclarationError(f"{folder}/framework.json lacks the key {error}") from None
@@ -132,7 +135,8 @@ def _case_of(
 ) -> Case:
     """The case asked for; ``native`` becomes the framework's own compiler where there is one, and
     what the kind does not have is nothing. Raises :class:`DeclarationError` where a sequence length
-    is missing or out of place, or micro-steps are asked of inference."""
+    is missing or out of place, micro-steps or a parallelism are asked of inference, or the latter
+    is of another number of devices."""
     lengths = facts.get("sequence_lengths")
     if lengths and request.sequence_length is None:
         raise DeclarationError(f"{facts['name']} needs --sequence-length")
@@ -141,6 +145,13 @@ def _case_of(
     mode, accumulation = kind.mode(request.parameters), request.accumulation or 1
     if mode != "train" and accumulation > 1:
         raise DeclarationError(f"{mode} has no --accumulation: its steps update nothing")
+    parallelism = request.parallelism or DATA
+    if mode != "train" and parallelism != DATA:
+        raise DeclarationError(f"{mode} has no --parallelism: its devices exchange nothing")
+    try:
+        layout_of(parallelism, request.nodes * request.devices_per_node)
+    except ValueError as error:
+        raise DeclarationError(f"--parallelism: {error}") from None
     native = framework.native_compiler if framework and request.compiler == "native" else None
     return Case(
         framework=framework.name if framework else "",
@@ -153,6 +164,7 @@ def _case_of(
         compiler=native or request.compiler or "none",
         sequence_length=request.sequence_length,
         accumulation=accumulation,
+        parallelism=parallelism,
     )
 
 
@@ -183,6 +195,10 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
         return f"{case.model} is a model of {own}, not of {framework.name}"
     if "own" in facts and case.accumulation > 1:
         return "the batch of a model of one's own is not cut into micro-steps"
+    if case.parallelism != DATA:
+        reason = _cannot_share(framework, case, facts)
+        if reason:
+            return reason
     if facts and not _has_module(framework.folder, definition_of(facts)):
         source = f" by {facts['source']}" if "source" in facts else ""
         return f"{framework.name} has no definition of the model {case.model}{source}"
@@ -201,4 +217,17 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
                 f"{case.model} takes sequences of {shortest} to {longest} tokens, "
                 f"not {case.sequence_length}"
             )
+    return None
+
+
+def _cannot_share(framework: Framework, case: Case, facts: Dict[str, Any]) -> Optional[str]:
+    """Why devices cannot share a step as the case says."""
+    if case.devices == 1:
+        return f"{case.parallelism} is of several devices"
+    if "heads" not in facts.get("hyperparameters", {}):
+        return f"{case.model} is no transformer: its devices share a step by {DATA} alone"
+    form = form_of(case.parallelism)
+    if form not in framework.parallelism:
+        known = ", ".join(framework.parallelism)
+        return f"{framework.name} has no parallelism {form} here (it has: {known})"
     return None

@@ -127,7 +127,7 @@ def _differs(run: Run, check: str, printed: float, recomputed: float, note: str)
 
 def _steps_agree(run: Run, record: Mapping[str, Any]) -> Iterator[Found]:
     differs = partial(_differs, run)
-    batch, devices = run.case.batch_per_device, run.case.devices
+    batch, devices = run.case.batch_per_device, run.key.replicas
     steps, window = record["settings"]["timed_steps"], record["window_seconds"]
     samples = run.key.total_batch * steps
     if record["samples"] != samples:

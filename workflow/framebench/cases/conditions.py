@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ..config.kinds import MODES as MODES
+from ..config.parallelism import DATA, sizes
 
 #: The input pipeline of whoever does not say of another.
 NATIVE = "native"
@@ -62,6 +63,7 @@ class Conditions:
     side_by_side: bool = False  # other runs had the rest of the machine meanwhile
     sequence_length: int | None = None  # in tokens
     accumulation: int = 1  # micro-steps of a training step, of which each has the batch
+    parallelism: str = DATA  # how the devices share a training step
     warmup_steps: int | None = None
     warmup_limit: int | None = None  # of a warm-up that goes on until the step time has settled
     timed_steps: int | None = None
@@ -94,9 +96,14 @@ class Conditions:
         return tuple((value not in (None, NATIVE), value) for value in _CONDITIONS_OF(self))
 
 
+def replicas(case: Case, conditions: Conditions) -> int:
+    """Devices, or groups of them that share a step, with samples of their own."""
+    return sizes(conditions.parallelism, case.devices).replicas
+
+
 def total_batch(case: Case, conditions: Conditions) -> int:
     """Samples of a step on all devices together."""
-    return case.batch_per_device * conditions.accumulation * case.devices
+    return case.batch_per_device * conditions.accumulation * replicas(case, conditions)
 
 
 #: Those that every table has a column for.
@@ -139,6 +146,17 @@ class Key(NamedTuple):
         return total_batch(self.case, self.conditions)
 
     @property
+    def replicas(self) -> int:
+        """Devices, or groups of them that share a step, with samples of their own."""
+        return replicas(self.case, self.conditions)
+
+    @property
+    def on_one(self) -> Key:
+        """That of one device, with the same batch on it."""
+        alone = replace(self.conditions, parallelism=DATA)
+        return self.at(nodes=1, devices_per_node=1)._replace(conditions=alone)
+
+    @property
     def order(self) -> tuple[Any, ...]:
         """Sorts cases so that a scaling series reads upwards."""
         case = self.case
@@ -166,10 +184,13 @@ class Key(NamedTuple):
 
 
 def of_settings(
-    settings: Mapping[str, Any], sequence_length: int | None, accumulation: int | None = None
+    settings: Mapping[str, Any],
+    sequence_length: int | None,
+    accumulation: int | None = None,
+    parallelism: str | None = None,
 ) -> Conditions:
-    """From the settings of a record, or from those that a plan asks for. ``accumulation``: None
-    where it is not said, or there is none."""
+    """From the settings of a record, or from those that a plan asks for. ``accumulation`` and
+    ``parallelism``: None where it is not said, or there is none."""
     accelerator = settings["accelerator"]
     return Conditions(
         accelerator=accelerator,
@@ -178,6 +199,7 @@ def of_settings(
         side_by_side=bool(settings.get("side_by_side")),
         sequence_length=sequence_length,
         accumulation=accumulation or 1,
+        parallelism=parallelism or DATA,
         warmup_steps=settings.get("warmup_steps"),
         warmup_limit=settings.get("warmup_limit"),
         timed_steps=settings.get("timed_steps"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 import random
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..config.catalog import Catalog
 from ..config.kinds import Measurement
+from ..config.parallelism import DATA, sizes
 from ..config.settings import Settings
 from ..config.suite import AXES, BATCHES, Axes, Suite
 from ..config.validation import ConfigError
@@ -33,7 +33,8 @@ class Case(NamedTuple):
     whole number for each part; ``sequence_length`` in tokens, None for a model without
     sequences; ``variant``: of an A/B test, "" where there is none; ``parameters``: of the kind, in
     the order of their names, () for steps; ``accumulation``: micro-steps of a step, each with the
-    batch, 1 of what does not train."""
+    batch, 1 of what does not train; ``parallelism``: how the devices share a step, DATA of a single
+    device and of what does not train."""
 
     framework: str
     model: str
@@ -47,6 +48,7 @@ class Case(NamedTuple):
     variant: str = ""
     parameters: Parameters = ()
     accumulation: int = 1
+    parallelism: str = DATA
 
     @property
     def is_step(self) -> bool:
@@ -77,7 +79,12 @@ class Case(NamedTuple):
     @property
     def parts(self) -> int:
         """In which the samples of a step are computed."""
-        return self.devices * self.accumulation
+        return self.replicas * self.accumulation
+
+    @property
+    def replicas(self) -> int:
+        """Devices, or groups of them, that have samples of their own."""
+        return sizes(self.parallelism, self.devices).replicas
 
     def __str__(self) -> str:
         words = [self.framework, self.model, self.mode, self.precision, self.compiler]
@@ -85,6 +92,7 @@ class Case(NamedTuple):
         words += [f"batch {self.batch_per_device}"] if self.batch_per_device else []
         words += [f"{name} {value}" for name, value in self.parameters]
         words += [f"accumulation {self.accumulation}"] if self.accumulation > 1 else []
+        words += [self.parallelism] if self.parallelism != DATA else []
         words += [f"(total {self.batch_total})"] if self.parts > 1 and self.batch_total else []
         words += [f"seq {self.sequence_length}"] if self.sequence_length else []
         words += [f"variant {self.variant}"] if self.variant else []
@@ -219,10 +227,11 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
     """Folder of a case's records, relative to ``results/runs``. The name ends in a digest of
     everything that decides what is measured (steps, accelerator, cores, seed, environment), so
     that a changed setting is another folder and no earlier result is taken for it."""
-    # Without a variant, without parameters and without micro-steps as before there were any.
-    *others, parameters, accumulation = case
+    # Without a variant, parameters, micro-steps and parallelism as before there were any.
+    *others, parameters, accumulation, parallelism = case
     deciding = [*others, parameters] if parameters else others if case.variant else others[:-1]
     deciding += [{"accumulation": accumulation}] if accumulation > 1 else []
+    deciding += [{"parallelism": parallelism}] if parallelism != DATA else []
     text = json.dumps([deciding, request], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     if not case.is_step:
@@ -231,10 +240,11 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
         return f"{folders}/{'-'.join(filter(None, words))}-{digest}"
     sequence = f"-s{case.sequence_length}" if case.sequence_length else ""
     accumulated = f"-a{accumulation}" if accumulation > 1 else ""
+    shared = f"-{parallelism}" if parallelism != DATA else ""
     variant = f"-{case.variant}" if case.variant else ""
     return (
         f"{case.framework}/{case.model}/{case.mode}-{case.precision}-{case.compiler}-"
-        f"{case.topology}-b{case.batch_per_device}{accumulated}{sequence}{variant}-{digest}"
+        f"{case.topology}{shared}-b{case.batch_per_device}{accumulated}{sequence}{variant}-{digest}"
     )
 
 
@@ -263,7 +273,8 @@ def _of_model(
                 f"{suite.path}: sequence_length: found {length} for model {model}; "
                 f"allowed: {limits[0]} to {limits[1]}"
             )
-    for mode, nodes, devices, batch, precision, compiler, length, count in itertools.product(
+    _require_devices(suite, block)
+    for mode, nodes, devices, batch, precision, compiler, length, count, way in itertools.product(
         block["mode"],
         block["nodes"],
         block["devices_per_node"],
@@ -272,6 +283,7 @@ def _of_model(
         block["compiler"],
         lengths,
         block["accumulation"],
+        block["parallelism"],
     ):
         case = Case(
             framework,
@@ -284,9 +296,20 @@ def _of_model(
             catalog.compiler(framework, compiler),
             length,
             accumulation=count if mode == "train" else 1,
+            parallelism=way if mode == "train" and nodes * devices > 1 else DATA,
         )
         total = axis == "batch_total"
         yield case._replace(batch_per_device=_each(batch, case.parts)) if total else case
+
+
+def _require_devices(suite: Suite, block: Axes) -> None:
+    """Raises ConfigError where devices are to share a step and there is only one."""
+    most = max(block["nodes"]) * max(block["devices_per_node"])
+    if most == 1 and block["parallelism"] != [DATA]:
+        raise ConfigError(
+            f"{suite.path}: parallelism: found {', '.join(block['parallelism'])} for one device; "
+            f"allowed: {DATA}, or more devices_per_node or nodes"
+        )
 
 
 def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
@@ -295,6 +318,7 @@ def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
         "batch_per_device": 0,
         "sequence_length": None,
         "accumulation": 1,
+        "parallelism": DATA,
         "mode": one.kind,
     }
     axes = {
@@ -326,8 +350,10 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
             )
         batches = batches[model]
     batches = [MAX if batch == MAX else int(batch) for batch in batches]
-    splits = itertools.product(block["nodes"], block["devices_per_node"], block["accumulation"])
-    counts = sorted({math.prod(split) for split in splits})
+    splits = itertools.product(
+        block["nodes"], block["devices_per_node"], block["accumulation"], block["parallelism"]
+    )
+    counts = sorted({sizes(way, n * each).replicas * steps for n, each, steps, way in splits})
     for batch in batches if axis == "batch_total" else ():
         if all(batch % count for count in counts):
             raise ConfigError(
@@ -356,9 +382,12 @@ def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:
 
 
 def _misfit(case: Case, place: Capacity) -> str:
+    needed = sizes(case.parallelism, case.devices).devices
+    if needed != case.devices:
+        return f"{case.parallelism} is of {needed} devices, not of {case.devices}"
     if not case.divides:
         steps = f" with {case.accumulation} micro-steps" if case.accumulation > 1 else ""
-        devices = f"{case.devices} devices{steps}"
+        devices = f"{case.replicas} devices{steps}"
         return f"a total batch of {case.batch_total} is no multiple of {devices}"
     if case.nodes > place.nodes:
         return f"needs {case.nodes} nodes, here is {place.nodes}"

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from . import kinds, precisions, values
+from . import kinds, parallelism, precisions, values
 from .allocators import Allocator
 from .catalog import Catalog
 from .fields import (
@@ -40,6 +40,7 @@ from .fields import (
     validated,
 )
 from .kinds import MODES, Measurement
+from .parallelism import DATA
 from .provided import Interpreter
 from .repeats import AUTO, Repeats
 from .tuned import Tuned, load_tuned
@@ -182,6 +183,9 @@ if TYPE_CHECKING:
 else:
     _PrecisionName = Literal[tuple(precisions.known())]
 _Precision = Annotated[_PrecisionName, OneOf()]
+_Parallelism = Annotated[
+    str, StringConstraints(pattern=parallelism.PATTERN), Allowed(parallelism.ALLOWED)
+]
 
 
 class AxesKeys(Keys):
@@ -198,13 +202,24 @@ class AxesKeys(Keys):
     compiler: Values[CompilerName] = default(["none"])
     sequence_length: Values[Count] = default([128])
     accumulation: Values[Count] = default([1])
+    parallelism: Values[_Parallelism] = default([DATA])
 
     @model_validator(mode="after")
     def _only_of_training(self) -> AxesKeys:
-        asked = {"mode", "accumulation"} <= self.model_fields_set
-        if asked and "train" not in self.mode and self.accumulation != [1]:
-            allowed = "[1], because no mode of these axes trains"
-            raise NotAllowed(allowed, show(self.accumulation), "accumulation")
+        usual: dict[str, list[Any]] = {"accumulation": [1], "parallelism": [DATA]}
+        for axis, value in usual.items():
+            asked = {"mode", axis} <= self.model_fields_set
+            if asked and "train" not in self.mode and getattr(self, axis) != value:
+                allowed = f"{show(value)}, because no mode of these axes trains"
+                raise NotAllowed(allowed, show(getattr(self, axis)), axis)
+        return self
+
+    @model_validator(mode="after")
+    def _each_group_once(self) -> AxesKeys:
+        for number, way in enumerate(self.parallelism):
+            if len(set(names := parallelism.names_of(way))) < len(names):
+                key = f"parallelism[{number}]"
+                raise NotAllowed("a product that has each name once", show(way), key)
         return self
 
     @model_validator(mode="after")
@@ -273,6 +288,7 @@ class _Pattern(Keys):
     compiler: Values[CompilerName] | None = None
     sequence_length: Values[Count] | None = None
     accumulation: Values[Count] | None = None
+    parallelism: Values[_Parallelism] | None = None
 
 
 def _all_axes(axes: AxesKeys) -> Axes:

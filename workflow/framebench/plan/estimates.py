@@ -73,7 +73,9 @@ def _guess(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float:
     if case.mode in ("train", INDEPENDENT):
         operations *= 3  # the backward pass costs about two forward passes
     rate = GPU_RATE if place.cores_per_device is None else CORE_RATE * place.cores_per_device
-    samples = int(case.batch_per_device) * case.accumulation
+    # those that devices compute together are shared out among them
+    shared = case.replicas / case.devices
+    samples = int(case.batch_per_device) * case.accumulation * shared
     return START_SECONDS + steps * samples * operations / rate
 
 

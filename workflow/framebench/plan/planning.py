@@ -29,7 +29,7 @@ from .batch_searches import Search
 from .side_by_side import Room
 
 # What a run's case has of one of the matrix. The others are, with the settings, conditions of it.
-_CONDITIONS = ("sequence_length", "variant", "accumulation")
+_CONDITIONS = ("sequence_length", "variant", "accumulation", "parallelism")
 _asked = attrgetter(*(key for key in Case._fields if key not in _CONDITIONS))
 
 
@@ -325,6 +325,7 @@ def _as_asked(
                 },
                 case.sequence_length,
                 case.accumulation,
+                case.parallelism,
             ),
         )
         for case, folder in folders.items()

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..cases.conditions import MODES
 from ..config import precisions
+from ..config.parallelism import DATA
 from ..config.precisions import Precision
 from ..files import json_files
 from ..machine.identities import Identity
@@ -45,7 +46,7 @@ class Certificate:
     (quantity, error, where), () unless it is ok. ``arm``: of an A/B test, "" where it is of the
     usual software. ``environment``, ``variables``, ``computation`` and ``machine`` are those of
     a run. ``scale``: FULL, SMALL, or what makes the model smaller; ``accumulation``: the
-    micro-steps of a step."""
+    micro-steps of a step; ``parallelism``: how devices shared it."""
 
     framework: str
     framework_version: str
@@ -68,6 +69,7 @@ class Certificate:
     machine: Identity
     scale: str = FULL
     accumulation: int = 1
+    parallelism: str = DATA
 
     @property
     def subject(self) -> tuple[Any, ...]:
@@ -125,7 +127,7 @@ def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
     """The last of each comparison, whatever code and environment it was of, sorted."""
     found: dict[tuple[Any, ...], Certificate] = {}
     for one in sorted(certificates, key=lambda one: one.started):
-        how = (one.devices, one.dropout, one.scale, one.accumulation)
+        how = (one.devices, one.dropout, one.scale, one.accumulation, one.parallelism)
         found[(*one.subject, one.arm, one.variables, *how)] = one
     # A length of sequences may be None, which has no order.
     return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
@@ -157,6 +159,7 @@ def _certificate(record: Mapping[str, Any]) -> Certificate:
         # before there were others, all were of the model itself
         scale=str(record["parameters"].get("scale", FULL)),
         accumulation=case.get("accumulation") or 1,
+        parallelism=case.get("parallelism") or DATA,
     )
 
 

@@ -6,23 +6,35 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..config.parallelism import DATA, smallest
 from ..machine.identities import same
 from .doubts import OWN
 from .parity import Certificate
 from .run import Doubt, Run
 
 FAILED, UNPROVED = "parity", "unproved"
-#: What a comparison is of besides one device, one micro-step and no dropout.
-Kind = tuple[bool, bool, bool]
-ON_ONE, ON_SEVERAL = (False, False, False), (True, False, False)
-WITH_MICRO_STEPS, WITH_DROPOUT = (False, True, False), (False, False, True)
-_WORDS = {
-    ON_SEVERAL: "on several devices",
-    WITH_MICRO_STEPS: "with micro-steps",
-    WITH_DROPOUT: "with dropout",
-}
+
+
+class Kind(NamedTuple):
+    """What a comparison is of besides one device, one micro-step and no dropout. ``by``: how
+    several devices share a step, each group of the smallest size; "" of one."""
+
+    by: str = ""
+    micro_steps: bool = False
+    dropout: bool = False
+
+    @property
+    def words(self) -> str:
+        """ "" of one device, one micro-step and no dropout."""
+        if self.by:
+            return "on several devices" + (f" by {self.by}" if self.by != DATA else "")
+        return "with micro-steps" if self.micro_steps else "with dropout" if self.dropout else ""
+
+
+ON_ONE = Kind()
+WITH_MICRO_STEPS, WITH_DROPOUT = Kind(micro_steps=True), Kind(dropout=True)
 HOW = "snakemake --cores all parity"
 #: Of a user's own model: it is compared with its own run in float64, without dropout.
 _OWN_FACTS: Mapping[str, Any] = {"parity": {}, "hyperparameters": {}}
@@ -61,7 +73,7 @@ class Marks:
         with_dropout = self._facts(run).get("hyperparameters", {}).get("dropout")
         return [
             ON_ONE,
-            *[ON_SEVERAL] * (run.case.devices > 1),
+            *[Kind(by=smallest(run.conditions.parallelism))] * (run.case.devices > 1),
             *[WITH_MICRO_STEPS] * (run.conditions.accumulation > 1),
             *[WITH_DROPOUT] * bool(with_dropout),
         ]
@@ -95,7 +107,8 @@ class Marks:
 
 
 def _kind(one: Certificate) -> Kind:
-    return one.devices > 1, one.accumulation > 1, one.dropout
+    by = smallest(one.parallelism) if one.devices > 1 else ""
+    return Kind(by, one.accumulation > 1, one.dropout)
 
 
 def _subject(run: Run) -> tuple[Any, ...]:
@@ -129,7 +142,7 @@ def _why_not(run: Run, found: Iterable[Certificate], kind: Kind) -> str:
     """What is wrong with the certificate that comes nearest, or missing; empty without any."""
     like = [one for one in found if _kind(one) == kind]
     if not like:
-        return f"it was not compared {_WORDS[kind]}" if kind in _WORDS else ""
+        return f"it was not compared {kind.words}" if kind.words else ""
     nearest = min(like, key=lambda one: len(_others(one, run)))
     if not nearest.computation:
         return "the certificate does not say of which code it is"

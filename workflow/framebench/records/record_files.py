@@ -19,6 +19,7 @@ from typing import Any
 import fastjsonschema
 
 from ..cases.conditions import MODES, THROUGHPUT, Case, of_settings
+from ..config.parallelism import DATA
 from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
@@ -181,6 +182,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     steps = _steps_of(slowest, "step_seconds")
     waited, waited_in = _waited(slowest)
     hardware = hardware_label(environment["hardware"])
+    by_data = (case.get("parallelism") or DATA) == DATA  # else gradients are not all reduced
     return Run(
         case=Case(
             framework=case["framework"] or "",
@@ -197,7 +199,10 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
             parameters=() if is_step else tuple(sorted(record["parameters"].items())),
         ),
         conditions=of_settings(
-            record["settings"], case["sequence_length"], case.get("accumulation")
+            record["settings"],
+            case["sequence_length"],
+            case.get("accumulation"),
+            case.get("parallelism"),
         ),
         repeat=int(record["repeat"]),
         attempt=attempt,
@@ -217,7 +222,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         energy_sources=energy.sources(record) if is_ok else "",
         split=split_of(slowest) if is_ok else None,
         phases=phases_of(record, slowest) if is_ok else None,
-        all_reduce=all_reduce_of(record["ranks"]) if is_ok else None,
+        all_reduce=all_reduce_of(record["ranks"]) if is_ok and by_data else None,
         exchange=gradient_exchange_of(record["ranks"]) if is_ok else None,
         started=_moment(record["started"]),
         machine=machine_of(record),

@@ -26,6 +26,7 @@ DECIDING = (
     "side_by_side",
     "sequence_length",
     "accumulation",
+    "parallelism",
     "arm",
 )
 #: The columns of what a search is of.
@@ -80,8 +81,8 @@ class Result:
     @property
     def _conditions(self) -> Conditions:
         case = self.record["case"]
-        length, accumulation = case["sequence_length"], case.get("accumulation")
-        return _without_steps(of_settings(self.record["settings"], length, accumulation))
+        how = [case.get(name) for name in ("sequence_length", "accumulation", "parallelism")]
+        return _without_steps(of_settings(self.record["settings"], *how))
 
 
 def key_of(run: Run) -> Key:

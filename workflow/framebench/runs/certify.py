@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..cases.matrix import Case
 from ..config import own_model
 from ..config.catalog import Catalog, model_facts
+from ..config.parallelism import DATA, sizes, smallest
 from ..files.attempt_names import attempt_name
 from ..machine.identities import Identity, is_here
 from ..plan.planning import Plan, arm_settings, duration, request, software, variables
@@ -28,11 +29,11 @@ REDUCED = "reduced"
 
 class Comparison(NamedTuple):
     """One framework computing one thing. ``devices`` and ``accumulation``, its micro-steps, are 1
-    or 2: more prove nothing else. ``dropout``: with the model's dropout, only whether that acts.
-    ``software``: the name of what it runs in; ``variables``: what the ranks are given; ``arm``: of
-    the A/B test that has either for itself, else "". ``scale``: of the model, see
-    :class:`framebench.records.parity.Certificate`. ``source``: whose code the model is, None for
-    ours."""
+    or 2, devices of a product of parallelisms 2 for each: more prove nothing else. ``dropout``:
+    with the model's dropout, only whether that acts. ``software``: the name of what it runs in;
+    ``variables``: what the ranks are given; ``arm``: of the A/B test that has either for itself,
+    else "". ``scale``: of the model, see :class:`framebench.records.parity.Certificate`.
+    ``source``: whose code the model is, None for ours."""
 
     framework: str
     model: str
@@ -48,6 +49,7 @@ class Comparison(NamedTuple):
     scale: str = FULL
     source: str | None = None
     accumulation: int = 1
+    parallelism: str = DATA
 
     @property
     def reference(self) -> str:
@@ -64,6 +66,7 @@ class Comparison(NamedTuple):
     def __str__(self) -> str:
         words = [self.framework, self.reference, self.mode, self.precision, self.compiler]
         words += [f"{self.devices} device(s)"]
+        words += [self.parallelism] if self.parallelism != DATA else []
         words += [f"accumulation {self.accumulation}"] if self.accumulation > 1 else []
         words += [f"variant {self.arm}"] if self.arm else []
         return " ".join([*words, "dropout"] if self.dropout else words)
@@ -98,12 +101,18 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
         add(one)
         if case.mode == "train":
             if case.nodes * case.devices_per_node > 1:
-                add(one._replace(devices=2))
+                add(one._replace(**_several(case.parallelism)))
             if case.accumulation > 1:
                 add(one._replace(accumulation=2))
             if catalog.models[case.model]["hyperparameters"].get("dropout"):
                 add(one._replace(dropout=True))
     return list(found.values())
+
+
+def _several(parallelism: str) -> dict[str, Any]:
+    """Devices of a comparison that proves this: two, or the fewest of a product."""
+    small = smallest(parallelism)
+    return {"devices": sizes(small, 2).devices, "parallelism": small}
 
 
 def scale_of(facts: Mapping[str, Any]) -> str:
@@ -198,6 +207,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
         kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
         kind += "-dropout" if one.dropout else ""
         kind += f"-a{one.accumulation}" if one.accumulation > 1 else ""
+        kind += f"-{one.parallelism}" if one.parallelism != DATA else ""
         kind += f"-{one.arm}" if one.arm else ""
         code = harness + adapter(one.framework)
         digest = _digest([about, reference(one.model)], code)
@@ -225,6 +235,7 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "compiler": one.compiler,
         "sequence-length": one.sequence_length,
         "accumulation": one.accumulation if one.accumulation > 1 else None,
+        "parallelism": one.parallelism if one.parallelism != DATA else None,
         "variant": one.arm or None,
         "source": one.source,
         **common(plan, plan.settings.time_limit),

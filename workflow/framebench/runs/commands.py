@@ -13,6 +13,7 @@ from ..cases.matrix import Case
 from ..config.catalog import Catalog
 from ..config.cluster import START_NODES
 from ..config.kinds import INDEPENDENT
+from ..config.parallelism import DATA
 from ..config.suite import Suite
 from ..environments.soundness import is_sound
 from ..plan import batch_searches
@@ -121,8 +122,10 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
 def _is_split(run: PlannedRun, suite: Suite) -> bool:
     """Whether the parts of its steps are timed: in the first repeat, because what a step consists
     of does not change from repeat to repeat, and in all where a control makes a loss of the
-    all-reduce, which takes an interval. Those of several micro-steps alternate: they are not."""
-    if run.case.mode != "train" or run.case.accumulation > 1:
+    all-reduce, which takes an interval. Those of several micro-steps alternate, and of devices that
+    share more than data all exchange something: they are not."""
+    case = run.case
+    if case.mode != "train" or case.accumulation > 1 or case.parallelism != DATA:
         return False
     devices = run.case.nodes * run.case.devices_per_node
     return run.repeat == 1 or (devices > 1 and INDEPENDENT in suite.measurements)
@@ -170,6 +173,7 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
         "compiler": case.compiler or None,
         "sequence-length": case.sequence_length,
         "accumulation": case.accumulation if case.accumulation > 1 else None,
+        "parallelism": case.parallelism if case.parallelism != DATA else None,
         "start-nodes": START_NODES if case.nodes > 1 else None,
         "variant": case.variant or None,
     }

@@ -187,6 +187,11 @@ _DECLARED = [
         "micro-steps of a training step, each with the batch; 1: the step is one", follows="model",
     ),
     Column(
+        "parallelism", TEXT,
+        "how devices share a training step: `data`, `fsdp`, `tensor`, `pipeline` or a product",
+        follows="model",
+    ),
+    Column(
         "warmup_steps", COUNT, "steps before the timed window", title="warm-up steps",
         follows="model",
     ),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...cases.names import columns
+from ...config.parallelism import DATA
 from ...records.parity import FULL, Certificate, bound, latest
 from ..columns import (
     COLUMNS,
@@ -46,6 +47,7 @@ def _rows(certificate: Certificate) -> Iterator[list[Any]]:
         certificate.accelerator,
         certificate.sequence_length,
         certificate.accumulation,
+        certificate.parallelism,
         certificate.arm,
         certificate.variables_text,
         certificate.scale,
@@ -68,7 +70,10 @@ _SCALE = Column(
     "`full`: the model itself; `small`: made small, as its facts say; `own float64 run`: a user's "
     "own model, against itself in float64 in the same framework; else what made it fit",
 )
-_CONDITIONS = (*shared("sequence_length", "accumulation", "arm"), _VARIABLES, _SCALE)
+_CONDITIONS = (
+    *shared("sequence_length", "accumulation", "parallelism", "arm"),
+    *(_VARIABLES, _SCALE),
+)
 _DEVICES = replace(COLUMNS["devices"], hidden=False)
 
 
@@ -107,6 +112,8 @@ def summary_text(certificates: Sequence[Certificate]) -> str:
             devices += f", length {certificate.sequence_length}"
         if certificate.accumulation > 1:
             devices += f", accumulation {certificate.accumulation}"
+        if certificate.parallelism != DATA:
+            devices += f", {certificate.parallelism}"
         if certificate.scale != FULL:
             devices += f", {certificate.scale}"
         if conditions := " ".join(filter(None, (certificate.arm, certificate.variables_text))):
@@ -146,7 +153,14 @@ PARITY = Table(
         Column("bound", NUMBER, "largest error that counts as the same"),
         Column("passed", YES_NO_OR_NEITHER, "whether the error is within it"),
         Column("where", TEXT, "the parameter or layer of the largest error"),
-        *shared("framework_version", "accelerator", "sequence_length", "accumulation", "arm"),
+        *shared(
+            "framework_version",
+            "accelerator",
+            "sequence_length",
+            "accumulation",
+            "parallelism",
+            "arm",
+        ),
         _VARIABLES,
         _SCALE,
         *shared("status", "reason"),

@@ -95,10 +95,12 @@ def shared_hardware(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def weak(cases: CaseResults, others: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
-    """A row for every case: relative to 1n1g with the same batch per device. ``others``: of other
-    kinds than steps, such as the controls of the series."""
+    """A row for every case whose devices have samples of their own: relative to 1n1g with the same
+    batch per device. ``others``: of other kinds than steps, such as the controls of the series."""
     for result in cases.values():
-        base = cases.get(result.key.at(nodes=1, devices_per_node=1))
+        if result.key.replicas < result.case.devices:
+            continue
+        base = cases.get(result.key.on_one)
         yield (
             _row(
                 result,
@@ -124,8 +126,8 @@ def strong(cases: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
     """
     groups: dict[Key, list[CaseResult]] = defaultdict(list)
     for result in cases.values():
-        alone = result.case.batch_per_device * result.case.devices
-        groups[result.key.at(nodes=1, devices_per_node=1, batch_per_device=alone)].append(result)
+        alone = result.case.batch_per_device * result.key.replicas
+        groups[result.key.on_one.at(batch_per_device=alone)].append(result)
     for base in sorted(groups, key=lambda key: key.order):
         if _is_series(base, groups[base], cases):
             total = base.total_batch
@@ -139,9 +141,7 @@ def _is_series(base: Key, group: Sequence[CaseResult], cases: CaseResults) -> bo
     """``base``: of the baseline."""
     if len({result.case.devices for result in group}) == 1:
         return False
-    return base in cases or any(
-        result.key.at(nodes=1, devices_per_node=1) not in cases for result in group
-    )
+    return base in cases or any(result.key.on_one not in cases for result in group)
 
 
 def _row(
@@ -348,7 +348,8 @@ _TOTAL_BATCH = Column(
 WEAK = _table(
     "weak_scaling",
     "Throughput, and its ratio to one device (1n1g) at the same batch per device: the total batch "
-    f"grows with the devices. {_EFFICIENCY}",
+    "grows with the devices. Devices that compute the same samples together (`tensor`, `pipeline`) "
+    f"are in the table of strong scaling. {_EFFICIENCY}",
     (*RESULT_COLUMNS, *shared("devices"), *_RATIOS, *losses.COLUMNS, *_EXCHANGE),
     "bsz",
     lambda inputs: weak(inputs.cases, inputs.others),
