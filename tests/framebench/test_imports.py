@@ -31,6 +31,7 @@ ORDER = (
     "comparison",
     "audit",
     "report",
+    "terminal",
     "driver",
 )
 #: What runs beside a benchmark, perhaps in a container that has nothing but Python.

@@ -11,8 +11,10 @@ from .. import PROJECT
 from ..cli import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..plan import plan_text, targets
+from ..plan.forecast import DAY
 from ..records import interruptions, searches
 from ..runs import allocations, certify, probes, slurm
+from ..runs.total import lines
 from ..tables import registry
 from .call import Call, checked, refuse
 from .internals import Wildcards, for_rules
@@ -113,7 +115,9 @@ class Tables:
         refused = "".join(f"\n{line}" for line in allocations.refused(plan, slurm.refusal))
         further = probes.describe(plan, self._work.probes)
         further += certify.describe(plan, self._work.small_comparisons)
-        return plan_text.describe(plan) + further + refused
+        total = self._work.total
+        last = [*(self._work.advice() if total.seconds > DAY else ()), *lines(plan, total)]
+        return "\n".join([plan_text.describe(plan) + further + refused, *last])
 
     def _drop_stale_fingerprint(self) -> None:
         """Tables of other records than those that are there now lose the file that vouches for
