@@ -21,6 +21,8 @@ from .work import Work, kind
 
 #: Rough seconds of a reference, most of it for the products in float64, and of tables and report.
 REFERENCE_SECONDS, TABLES_SECONDS = 5.0, 10.0
+#: A probe, and a certificate of a small model, as part of the shortest run of the same framework.
+OF_SHORTEST = 0.6
 
 
 class Outlook:
@@ -60,6 +62,7 @@ class Outlook:
         name = name_of(wildcards, job.rule.name)
         record = Path(str(job.output[0])) if what else None
         levels: tuple[str, ...]
+        is_start = what == "probe"
         log = Path(str(job.log[0])) if job.log else None
         if what == "search":
             search = self._work.search(job.wildcards)
@@ -68,7 +71,8 @@ class Outlook:
             label = f"largest batch of {self._labels[case]}"
         elif what == "comparison":
             _, one = self._work.comparison(job.wildcards)
-            seconds = certify.FULL_SECONDS if one.scale == FULL else certify.SECONDS
+            is_start = one.scale != FULL
+            seconds = certify.SECONDS if is_start else certify.FULL_SECONDS
             levels, label = (what, one.framework, one.reference, name), f"certificate of {one}"
         elif what == "probe":
             _, probe = self._work.probe(job.wildcards)
@@ -92,7 +96,8 @@ class Outlook:
             )
         else:
             return None
-        return Awaited(Task(name, levels, seconds), what, label, record, log)
+        task = Task(name, levels, seconds, of_shortest=OF_SHORTEST if is_start else 0.0)
+        return Awaited(task, what, label, record, log)
 
     def _awaited_run(self, run: PlannedRun) -> Awaited:
         case, results = run.case, Path(self._work.results)

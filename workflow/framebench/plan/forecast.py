@@ -13,8 +13,13 @@ _PRIOR_WEIGHT = 1.0
 #: Relative error of the forecast of one task, before any has shown: of a case that has not been
 #: measured in this call, and of a repeat of one that has. Each weighs as much as so many tasks.
 _NEW, _REPEATED, _ERROR_WEIGHT = 0.5, 0.15, 2.0
+#: The same of all tasks of a kind together of which none has been measured.
+_KIND = 0.3
 #: Standard deviations to either side of a range that holds 80 % of a normal distribution.
 _RANGE = 1.28
+
+#: Of what a task has taken that should have ended, so much is expected to be left.
+_OVERDUE = 0.2
 
 _MINUTE, _HOUR, DAY = 60.0, 3600.0, 86400.0
 
@@ -22,12 +27,15 @@ _MINUTE, _HOUR, DAY = 60.0, 3600.0, 86400.0
 class Task(NamedTuple):
     """Something to wait for. ``levels``: from the most general to its own case, what it is like:
     what tasks of the same level took corrects what is expected of it. ``seconds``: expected;
-    ``is_measured``: because its case took as long before."""
+    ``is_measured``: because its case took as long before; ``of_shortest``: as part of the shortest
+    task of its second level, its framework, what it should take while none of its kind has been
+    measured: most of the time of both is the framework's start. 0 where that says nothing."""
 
     name: str
     levels: tuple[str, ...]
     seconds: float
     is_measured: bool = False
+    of_shortest: float = 0.0
 
 
 class Left(NamedTuple):
@@ -49,6 +57,8 @@ class Forecast:
 
     def __init__(self, tasks: Iterable[Task], at_once: float = 1.0) -> None:
         self._left: dict[str, Task] = {}
+        self._running: dict[str, float] = {}
+        self._shortest: dict[tuple[str, ...], float] = {}
         self._at_once = at_once
         self._measured: dict[tuple[str, ...], float] = defaultdict(float)
         self._expected: dict[tuple[str, ...], float] = defaultdict(float)
@@ -62,10 +72,17 @@ class Forecast:
         """Tasks that were not known before."""
         self._left.update((task.name, task) for task in tasks)
 
-    def finish(self, name: str, seconds: float, now: float) -> None:
-        """A task took so many ``seconds`` and ended ``now``, in seconds since the start. One that
-        is not known, or has finished already, counts for nothing."""
+    def start(self, name: str, now: float) -> None:
+        """A task begins ``now``, in seconds since the start. Not to be told of one that waits."""
+        if name in self._left:
+            self._running[name] = now
+
+    def finish(self, name: str, seconds: float, now: float, is_ok: bool = True) -> None:
+        """A task took so many ``seconds`` and ended ``now``, in seconds since the start; ``is_ok``:
+        it did all that it was to do. One that is not known, or has finished already, counts for
+        nothing."""
         task = self._left.pop(name, None)
+        self._running.pop(name, None)
         if task is None:
             return
         self._worked += seconds
@@ -73,6 +90,9 @@ class Forecast:
         predicted, is_new = self._seconds(task), self._is_new(task)
         self._squares[is_new] += (seconds / predicted - 1) ** 2
         self._errors[is_new] += 1
+        if is_ok:
+            whose = task.levels[1:2]
+            self._shortest[whose] = min(seconds, self._shortest.get(whose, seconds))
         for end in range(len(task.levels) + 1):
             self._measured[task.levels[:end]] += seconds
             self._expected[task.levels[:end]] += task.seconds
@@ -85,16 +105,28 @@ class Forecast:
             cases[task.levels] += self._seconds(task)
         new = {task.levels for task in self._left.values() if self._is_new(task)}
         error = {is_new: self._error(is_new) for is_new in (True, False)}
-        # Repeats of a case miss together, different cases by themselves; those that no case like
-        # them was measured for also miss together by what the factor is wrong.
+        # Repeats of a case miss together, different cases by themselves; those that are new also
+        # miss together by what the factor is wrong, and a kind by itself until one was measured.
         variance = sum((cases[one] * error[one in new]) ** 2 for one in cases)
-        common = sum(cases[one] for one in new) * error[True]
-        variance += common**2 / (1 + self._errors[True])
+        kinds: dict[str, float] = defaultdict(float)
+        for one in new:
+            kinds[one[0]] += cases[one]
+        variance += (sum(kinds.values()) * error[True]) ** 2 / (1 + self._errors[True])
+        unknown = (seconds for kind, seconds in kinds.items() if not self._count[kind,])
+        variance += sum((seconds * _KIND) ** 2 for seconds in unknown)
         work = sum(cases.values())
-        rate = self._rate()
-        seconds = max(work / rate - (now - self._until), 0.0) if work else 0.0
+        seconds = (work - self._passed(now)) / self._rate()
         spread = math.exp(_RANGE * math.sqrt(variance) / work) if work else 1.0
         return Left(seconds, seconds / spread, seconds * spread)
+
+    def _passed(self, now: float) -> float:
+        """Seconds of the work that is left that have passed already: of tasks that run, but never
+        so much that less is left of one than a part of what it has taken."""
+        passed = 0.0
+        for name, started in self._running.items():
+            expected, took = self._seconds(self._left[name]), now - started
+            passed += expected - max(expected - took, _OVERDUE * took)
+        return passed
 
     def _is_new(self, task: Task) -> bool:
         return not (task.is_measured or self._count[task.levels])
@@ -113,15 +145,28 @@ class Forecast:
 
     def _seconds(self, task: Task) -> float:
         """What is expected of a task by now."""
-        factor = 1.0
-        for end in range(len(task.levels) + 1):
-            level = task.levels[:end]
-            if not self._count[level]:
-                break
-            # One more task of the level's usual length, as long as the level above says.
-            weight = _PRIOR_WEIGHT * self._expected[level] / self._count[level]
-            factor = (self._measured[level] + weight * factor) / (self._expected[level] + weight)
+        factor = self._corrected((), 1.0)
+        for end in range(1, len(task.levels) + 1):
+            if end == 1:
+                factor = self._across_kinds(task, factor)
+            factor = self._corrected(task.levels[:end], factor)
         return task.seconds * factor
+
+    def _corrected(self, level: tuple[str, ...], above: float) -> float:
+        """The factor of a level, where that of the level above is known."""
+        if not self._count[level]:
+            return above
+        # One more task of the level's usual length, as long as the level above says.
+        weight = _PRIOR_WEIGHT * self._expected[level] / self._count[level]
+        return (self._measured[level] + weight * above) / (self._expected[level] + weight)
+
+    def _across_kinds(self, task: Task, factor: float) -> float:
+        """What all kinds say of one. They share the machine, and not what else was wrong with the
+        guess: where nothing better is known, half of the factor, as a logarithm."""
+        shortest = self._shortest.get(task.levels[1:2]) or min(self._shortest.values(), default=0)
+        if task.of_shortest and shortest:
+            return task.of_shortest * shortest / task.seconds
+        return factor if self._count[task.levels[:1]] else math.sqrt(factor)
 
 
 def time_left(left: Left) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..plan.forecast import Forecast, Left, Task
+from ..plan.forecast import Forecast, Left, Task, time_left
 from ..records import noted
 from ..records.run import Problem
 from .view import Finished
@@ -26,6 +26,7 @@ class Row(NamedTuple):
     task: str
     levels: str
     expected: str
+    of_shortest: str
     status: str
     took: str
     ended: str
@@ -55,7 +56,7 @@ class Told:
         task = one.awaited.task
         row = Row(
             self._call, f"{self._at_once:.3f}", task.name, " ".join(task.levels),
-            f"{task.seconds:.2f}", one.status, f"{one.seconds:.2f}", f"{one.ended:.2f}",
+            f"{task.seconds:.2f}", f"{task.of_shortest:g}", one.status, f"{one.seconds:.2f}", f"{one.ended:.2f}",
         )  # fmt: skip
         noted.append(self._path, Row._fields, [row])
 
@@ -67,7 +68,10 @@ def load(path: Path) -> tuple[dict[str, list[Row]], list[Problem]]:
     for line in rows:
         row = Row(*line)
         try:
-            [float(cell) for cell in (row.at_once, row.expected, row.took, row.ended)]
+            [
+                float(cell)
+                for cell in (row.at_once, row.expected, row.of_shortest, row.took, row.ended)
+            ]
         except ValueError as error:
             problems.append(Problem(path.name, str(error)))
             continue
@@ -83,10 +87,29 @@ def moments(rows: Sequence[Row], parts: Iterable[float] = PARTS) -> Iterator[Mom
         now = part * whole
         forecast = Forecast((task_of(row) for row in rows), float(rows[0].at_once))
         for row in rows:
-            if float(row.ended) <= now:
-                forecast.finish(row.task, float(row.took), float(row.ended))
+            took, ended = float(row.took), float(row.ended)
+            if ended <= now:
+                forecast.finish(row.task, took, ended, row.status == "ok")
+            elif ended - took <= now:
+                forecast.start(row.task, ended - took)
         yield Moment(part, forecast.left(now), whole - now)
 
 
+def table(call: str, rows: Sequence[Row]) -> str:
+    """The moments of a call, for people."""
+    whole = max(float(row.ended) for row in rows)
+    bad = sum(row.status != "ok" for row in rows)
+    lines = [f"call of {call}: {len(rows)} tasks, {bad} of them not ok, {whole:.0f} s"]
+    lines += ["  of its time   forecast of the rest              truth    error"]
+    for one in moments(rows):
+        within = "" if one.forecast.low <= one.truth <= one.forecast.high else "  outside the range"
+        lines.append(
+            f"  {one.part * 100:9.0f} %   {time_left(one.forecast):30}{one.truth:7.0f} s"
+            f"  {one.error * 100:+5.0f} %{within}"
+        )
+    return "\n".join(lines)
+
+
 def task_of(row: Row) -> Task:
-    return Task(row.task, tuple(row.levels.split(" ")), float(row.expected))
+    levels, expected = tuple(row.levels.split(" ")), float(row.expected)
+    return Task(row.task, levels, expected, of_shortest=float(row.of_shortest))

@@ -128,6 +128,8 @@ class View:
             return False
         with self._lock:
             self._running[int(said["jobid"])] = (awaited, now)
+            if self._here:
+                self._forecast.start(awaited.task.name, now - self._start)
         self._show(now)
         return True
 
@@ -157,7 +159,8 @@ class View:
             self._running.pop(number, None)
             self._done[awaited.kind] += 1
             self._failed += is_bad
-            self._forecast.finish(awaited.task.name, seconds, now - self._start)
+            is_ok = outcome.status == "ok"
+            self._forecast.finish(awaited.task.name, seconds, now - self._start, is_ok)
             position = f"{self._done[awaited.kind]}/{self._total[awaited.kind]}"
             position += "+" * (self._may_grow and awaited.kind == "run")
         self._note(Finished(awaited, outcome.status, seconds, now - self._start))

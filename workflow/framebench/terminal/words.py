@@ -26,8 +26,8 @@ def result(position: str, label: str, outcome: Outcome, seconds: float) -> str:
 
 def figure(value: float) -> str:
     """Three digits, or all before the point."""
-    if not math.isfinite(value) or value == 0:
-        return f"{value:g}"
+    if not math.isfinite(value) or value == int(value):
+        return f"{value:.0f}"
     return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
 
 
