@@ -9,7 +9,7 @@ import pytest
 from framebench.plan.forecast import Forecast, Left, Task, time_left
 
 #: Of quick: seconds until a framework has started, compiled and checked; images/s in training, on
-#: two devices, in mixed precision (None: unsupported), in inference and compiled; BERT's sequences/s.
+#: two devices, in mixed precision (None: unsupported), in inference and compiled; sequences/s.
 QUICK = {
     "pytorch": (6, 4.10, 7.02, 7.49, 12.55, 15.72, 0.94),
     "tensorflow": (9, 5.38, 5.33, 6.91, 23.73, 22.25, 1.51),
@@ -56,8 +56,8 @@ def quick(seed: int) -> Took:
 
 
 def zoo(seed: int) -> Took:
-    """70 runs of as many cases, none repeated, and 70 certificates: what a model takes has little to
-    do with what its operations say."""
+    """70 runs of as many cases, none repeated, and 70 certificates: what a model takes has little
+    to do with what its operations say."""
     chance = random.Random(seed)
     runs = [
         (Task(f"{n}", ("run", "pytorch", f"m{n // 2}/{n % 2}", f"{n}"), 10.0 + n % 7), took)

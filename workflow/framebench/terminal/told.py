@@ -56,7 +56,8 @@ class Told:
         task = one.awaited.task
         row = Row(
             self._call, f"{self._at_once:.3f}", task.name, " ".join(task.levels),
-            f"{task.seconds:.2f}", f"{task.of_shortest:g}", one.status, f"{one.seconds:.2f}", f"{one.ended:.2f}",
+            f"{task.seconds:.2f}", f"{task.of_shortest:g}", one.status, f"{one.seconds:.2f}",
+            f"{one.ended:.2f}",
         )  # fmt: skip
         noted.append(self._path, Row._fields, [row])
 

@@ -54,7 +54,7 @@ def status(
     if not width:
         return "; ".join(filter(None, [text, now, end]))
     room = width - len(end)
-    while counts[1:] and len(", ".join(counts)) + 2 > room / 2:
+    while counts[1 + bool(failed) :] and len(", ".join(counts)) + 2 > room / 2:
         counts.pop()
     text = ", ".join(counts)
     rest = room - len(text) - 4
