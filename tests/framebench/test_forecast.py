@@ -46,8 +46,8 @@ def quick(seed: int) -> Took:
             expected = 8.0 if kind == "probe" else 6.0
             rest.append(
                 (
-                    Task(f"{kind} {name}", (kind, framework, name), expected, of_shortest=0.6),
-                    0.75 * start,
+                    Task(f"{kind} {name}", (kind, framework, name), expected, of_short=0.5),
+                    0.65 * start,
                 )
             )
     chance.shuffle(rest)
@@ -65,9 +65,7 @@ def zoo(seed: int) -> Took:
         for took in [4.0 + chance.lognormvariate(1.4, 0.7)]
     ]
     chance.shuffle(runs)
-    rest = [
-        Task(f"c{n}", ("comparison", "pytorch", f"c{n}"), 6.0, of_shortest=0.6) for n in range(70)
-    ]
+    rest = [Task(f"c{n}", ("comparison", "pytorch", f"c{n}"), 6.0, of_short=0.5) for n in range(70)]
     return [*runs, *((task, chance.uniform(2.2, 4.2)) for task in rest)]
 
 

@@ -21,8 +21,8 @@ from .work import Work, kind
 
 #: Rough seconds of a reference, most of it for the products in float64, and of tables and report.
 REFERENCE_SECONDS, TABLES_SECONDS = 5.0, 10.0
-#: A probe, and a certificate of a small model, as part of the shortest run of the same framework.
-OF_SHORTEST = 0.6
+#: A probe, and a certificate of a small model, as part of the short runs of the same framework.
+OF_SHORT = 0.5
 
 
 class Outlook:
@@ -96,7 +96,7 @@ class Outlook:
             )
         else:
             return None
-        task = Task(name, levels, seconds, of_shortest=OF_SHORTEST if is_start else 0.0)
+        task = Task(name, levels, seconds, of_short=OF_SHORT if is_start else 0.0)
         return Awaited(task, what, label, record, log)
 
     def _awaited_run(self, run: PlannedRun) -> Awaited:

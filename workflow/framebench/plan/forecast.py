@@ -3,6 +3,7 @@ that have finished took. Pure: whoever asks brings the time."""
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections import defaultdict
 from collections.abc import Iterable
@@ -27,15 +28,15 @@ _MINUTE, _HOUR, DAY = 60.0, 3600.0, 86400.0
 class Task(NamedTuple):
     """Something to wait for. ``levels``: from the most general to its own case, what it is like:
     what tasks of the same level took corrects what is expected of it. ``seconds``: expected;
-    ``is_measured``: because its case took as long before; ``of_shortest``: as part of the shortest
-    task of its second level, its framework, what it should take while none of its kind has been
+    ``is_measured``: because its case took as long before; ``of_short``: as part of the short
+    tasks of its second level, its framework, what it should take while none of its kind has been
     measured: most of the time of both is the framework's start. 0 where that says nothing."""
 
     name: str
     levels: tuple[str, ...]
     seconds: float
     is_measured: bool = False
-    of_shortest: float = 0.0
+    of_short: float = 0.0
 
 
 class Left(NamedTuple):
@@ -58,7 +59,7 @@ class Forecast:
     def __init__(self, tasks: Iterable[Task], at_once: float = 1.0) -> None:
         self._left: dict[str, Task] = {}
         self._running: dict[str, float] = {}
-        self._shortest: dict[tuple[str, ...], float] = {}
+        self._good: dict[tuple[str, ...], list[float]] = defaultdict(list)
         self._at_once = at_once
         self._measured: dict[tuple[str, ...], float] = defaultdict(float)
         self._expected: dict[tuple[str, ...], float] = defaultdict(float)
@@ -91,8 +92,7 @@ class Forecast:
         self._squares[is_new] += (seconds / predicted - 1) ** 2
         self._errors[is_new] += 1
         if is_ok:
-            whose = task.levels[1:2]
-            self._shortest[whose] = min(seconds, self._shortest.get(whose, seconds))
+            bisect.insort(self._good[task.levels[1:2]], seconds)
         for end in range(len(task.levels) + 1):
             self._measured[task.levels[:end]] += seconds
             self._expected[task.levels[:end]] += task.seconds
@@ -160,12 +160,18 @@ class Forecast:
         weight = _PRIOR_WEIGHT * self._expected[level] / self._count[level]
         return (self._measured[level] + weight * above) / (self._expected[level] + weight)
 
+    def _short(self, whose: tuple[str, ...]) -> float:
+        """The lower quartile of the tasks of a framework that did all they were to do, else the
+        least of other frameworks'; 0 where there are none."""
+        quartiles = {one: took[len(took) // 4] for one, took in self._good.items() if took}
+        return quartiles.get(whose) or min(quartiles.values(), default=0.0)
+
     def _across_kinds(self, task: Task, factor: float) -> float:
         """What all kinds say of one. They share the machine, and not what else was wrong with the
         guess: where nothing better is known, half of the factor, as a logarithm."""
-        shortest = self._shortest.get(task.levels[1:2]) or min(self._shortest.values(), default=0)
-        if task.of_shortest and shortest:
-            return task.of_shortest * shortest / task.seconds
+        short = self._short(task.levels[1:2])
+        if task.of_short and short:
+            return task.of_short * short / task.seconds
         return factor if self._count[task.levels[:1]] else math.sqrt(factor)
 
 

@@ -26,7 +26,7 @@ class Row(NamedTuple):
     task: str
     levels: str
     expected: str
-    of_shortest: str
+    of_short: str
     status: str
     took: str
     ended: str
@@ -56,7 +56,7 @@ class Told:
         task = one.awaited.task
         row = Row(
             self._call, f"{self._at_once:.3f}", task.name, " ".join(task.levels),
-            f"{task.seconds:.2f}", f"{task.of_shortest:g}", one.status, f"{one.seconds:.2f}",
+            f"{task.seconds:.2f}", f"{task.of_short:g}", one.status, f"{one.seconds:.2f}",
             f"{one.ended:.2f}",
         )  # fmt: skip
         noted.append(self._path, Row._fields, [row])
@@ -69,10 +69,7 @@ def load(path: Path) -> tuple[dict[str, list[Row]], list[Problem]]:
     for line in rows:
         row = Row(*line)
         try:
-            [
-                float(cell)
-                for cell in (row.at_once, row.expected, row.of_shortest, row.took, row.ended)
-            ]
+            [float(cell) for cell in (row.at_once, row.expected, row.of_short, row.took, row.ended)]
         except ValueError as error:
             problems.append(Problem(path.name, str(error)))
             continue
@@ -113,4 +110,4 @@ def table(call: str, rows: Sequence[Row]) -> str:
 
 def task_of(row: Row) -> Task:
     levels, expected = tuple(row.levels.split(" ")), float(row.expected)
-    return Task(row.task, levels, expected, of_shortest=float(row.of_shortest))
+    return Task(row.task, levels, expected, of_short=float(row.of_short))
