@@ -46,7 +46,7 @@ def test_training_has_it_and_inference_has_none(tmp_path: Path) -> None:
     found = [(case.mode, case.accumulation, case.batch_total) for case in plan.folders]
     assert found == [("train", 1, 4), ("train", 4, 16), ("inference", 1, 4)]
     text = describe(plan)
-    assert "batch 4 accumulation 4 (total 16)" in text
+    assert "batch 4; accumulation 4; total 16" in text
     assert "accumulation 1" not in text
     alone = plan_of(tmp_path, mode=["train", "inference"])
     assert [*alone.folders.items()] == [

@@ -35,6 +35,7 @@ ORDER = (
     "gate",
     "history",
     "formats",
+    "terminal",
     "driver",
 )
 #: What runs beside a benchmark, perhaps in a container that has nothing but Python.

@@ -17,8 +17,7 @@ from framebench.config.validation import ConfigError
 from framebench.machine import local
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan, remaining, request
-from framebench.plan.progress import Progress
+from framebench.plan.planning import Plan, at_once, make_plan, remaining, request
 from framebench.plan.side_by_side import Job, Room, duration, of_first_round
 from framebench.records import record_sets, searches
 from framebench.records.disturbance import disturbed
@@ -169,18 +168,11 @@ def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
     serial = sum(run.seconds for run in alone.pending)
     assert remaining(alone) == serial
     assert serial / 2 <= remaining(beside) < 0.8 * serial
+    assert (at_once(alone), at_once(beside)) == (1, serial / remaining(beside))
     assert "side by side: up to 2 runs with one device" in describe(beside)
     assert "side by side" not in describe(alone)
     every = made(tmp_path, True, devices_per_node=[2])
     assert remaining(every) == sum(run.seconds for run in every.pending)
-
-
-def test_progress_expects_less_time(tmp_path: Path) -> None:
-    def left(plan: Plan) -> str:
-        return f"{Progress(plan, measures=False):{plan.pending[0].name}}".rpartition("about ")[2]
-
-    axes = {"mode": ["train", "inference"]}
-    assert left(made(tmp_path, False, **axes)) != left(made(tmp_path, True, **axes))
 
 
 def test_a_gpu_is_a_device_of_the_room(tmp_path: Path) -> None:

@@ -36,8 +36,14 @@ def test_everything_then_nothing(measured: Project) -> None:
     assert origin.startswith(f"{RUNS} runs in "), end
     assert "suite not recorded" not in origin
     assert any(line.startswith("Fastest: ") for line in end)
-    assert f"[{RUNS}/{RUNS}]" in ran.stdout, "no progress"
-    assert "left)" in ran.stdout, "no time left"
+    results = re.findall(
+        rf"^\d/{RUNS} toy toy \w+ fp32 1n1g r\d \S+ samples/s \d+ s$", ran.stdout, re.M
+    )
+    assert [line[0] for line in results] == list("1234"), "not a line for each result"
+    assert re.search(rf"^To do: {RUNS} runs, 1 probe, about \d+ s \(", ran.stdout, re.M)
+    assert "rule benchmark" not in ran.stdout, "Snakemake speaks beside it"
+    assert "steps (" not in ran.stdout, "Snakemake speaks beside it"
+    assert "s in all" not in ran.stdout, "the harness speaks beside it"
     again = measured.all()
     assert again.returncode == 0
     assert "Nothing to be done" in again.stdout, again.stdout
@@ -125,7 +131,7 @@ def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
 
 def test_plan_of_what_is_measured(measured: Project) -> None:
     plan = measured.run("--cores", "1", "plan")
-    assert "to do: 0 runs" in plan.stdout, plan.stdout
+    assert "To do: 0 runs" in plan.stdout, plan.stdout
     assert f"from {RUNS} cached records" in plan.stdout
 
 

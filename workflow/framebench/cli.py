@@ -119,6 +119,9 @@ def main(arguments: list[str] | None = None) -> int:
     cleaning.set_defaults(command=lambda given: clean(given.environments, given.keep))
     listing = commands.add_parser("formats", help="which formats there are, and what they lose")
     listing.set_defaults(command=lambda given: print_formats())
+    forecasting = commands.add_parser("forecast", help="forecasts of the time left, and the truth")
+    forecasting.add_argument("--results", type=Path, required=True, help="folder of the results")
+    forecasting.set_defaults(command=lambda given: print_forecasts(given.results))
     explaining = commands.add_parser("columns", help="what the columns of the tables mean")
     explaining.set_defaults(command=lambda given: print_columns())
     given = parser.parse_args(arguments)
@@ -142,6 +145,19 @@ def share(text: str) -> float:
         return values.share(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"found {text!r}; allowed: {values.SHARE}") from None
+
+
+def print_forecasts(results: Path) -> None:
+    """For each call that measured into ``results``, what was said of the time left on the way and
+    what it was. Raises RecordsError where no call has noted it."""
+    from .terminal import told
+
+    noted_calls, problems = told.load(results / told.FILE)
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not noted_calls:
+        raise record_sets.RecordsError(f"{results / told.FILE}: holds no task of a call")
+    print("\n\n".join(told.table(call, rows) for call, rows in noted_calls.items()))
 
 
 class Faulty(Exception):

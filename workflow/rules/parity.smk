@@ -39,9 +39,9 @@ rule comparison:
         **driver.resources.asked,
     params:
         command=driver.comparisons.command,
-        progress=driver.comparisons.progress,
+        label=driver.comparisons.label,
     message:
-        "{params.progress}"
+        "{params.label}"
     shell:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
 

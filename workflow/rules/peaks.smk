@@ -15,8 +15,8 @@ rule probe:
         **driver.resources.asked,
     params:
         command=driver.peaks.command,
-        progress=driver.peaks.progress,
+        label=driver.peaks.label,
     message:
-        "{params.progress}"
+        "{params.label}"
     shell:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"

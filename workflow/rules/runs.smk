@@ -19,9 +19,9 @@ rule benchmark:
         **driver.resources.asked,
     params:
         command=driver.runs.command,
-        progress=driver.work.progress,
+        label=driver.runs.label,
     message:
-        "{params.progress:{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}}"
+        "{params.label}"
     # exec: the harness is then a child of Snakemake itself and ends with it.
     shell:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
@@ -48,9 +48,9 @@ rule largest_batch:
         **driver.resources.asked,
     params:
         command=driver.runs.search_command,
-        progress=driver.runs.search_progress,
+        label=driver.runs.search_label,
     message:
-        "{params.progress}"
+        "{params.label}"
     shell:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
 

@@ -165,6 +165,7 @@ class Configuration(Keys):
     environments: Folder = default(".venvs")
     node_local: Switch = False
     require_hashes: Switch = True
+    yes: Switch = False
 
     @model_validator(mode="after")
     def _what_pue_is_of(self) -> Configuration:

@@ -14,6 +14,7 @@ from ..records import calls, interruptions
 from ..runs import partial, slurm
 from .call import refuse, warn
 from .internals import Job, Snakemake
+from .outlook import Outlook
 from .provisioning import Provisioning
 from .resources import Resources
 from .tables import Tables
@@ -33,6 +34,7 @@ class Handlers:
     ) -> None:
         self._work, self._resources, self._tables = work, resources, tables
         self._provisioning, self._snakemake = provisioning, snakemake
+        self._outlook = Outlook(work, snakemake, tables.report)
         self._started = time.time()
 
     def start(self, log: Sequence[str]) -> None:
@@ -50,12 +52,14 @@ class Handlers:
             refuse(f"{error.filename}: {error.strerror}")
         for line in plan_text.of_other_machines(plan):
             warn(line)
+        self._outlook.show(jobs)
         self._snakemake.rest_between_jobs()
         if plan.room or plan.settings.cluster:
             self._snakemake.select_among(self._of_first_round)
 
     def success(self) -> None:
         """Show the answers, where they are new, and end with the status of ``compare``."""
+        self._outlook.end()
         for summary in map(Path, (self._tables.summary, self._tables.reported)):
             if summary.exists() and summary.stat().st_mtime >= self._started:
                 # Below what Snakemake itself says when all is done.
@@ -69,6 +73,7 @@ class Handlers:
         ``made_by``: the command of each rule that makes these, by the rule's name."""
         if self._snakemake.is_dry_run:
             return
+        self._outlook.end()
         logged = _text_of(log)
         settings = self._work.plan.settings
         states = slurm.states if settings.cluster else None

@@ -7,15 +7,19 @@ way to it; a test looks whether the Snakemake that is installed has it all.
 from __future__ import annotations
 
 import inspect
+import logging
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 _Self = TypeVar("_Self")
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
+
+#: The name of our logger plugin, as ``--logger`` has it.
+LOGGER = "framebench"
 
 #: Attributes of Snakemake's workflow, by what they are needed for.
 USED = {
@@ -24,6 +28,9 @@ USED = {
     "remote_exec": "a job of a cluster takes the plan's estimates from the call that submitted it",
     "local_exec": "jobs of a cluster's plan must not run on this machine",
     "output_settings.dryrun": "a dry run takes no lock and starts no container",
+    "output_settings.log_handler_settings": "what our logger says the harness need not say",
+    "output_settings.verbose": "see log_handler_settings",
+    "output_settings.debug_dag": "see log_handler_settings",
     "cores": "a run takes all of them, so that nothing runs beside it",
     "configfiles": "they are read strictly, with a message that names the line",
     "config_settings.config_args": "they are quoted once more on the way to a job of a cluster",
@@ -63,6 +70,8 @@ class Job(Protocol):
 
     wildcards: Wildcards
     rule: Any
+    output: Sequence[object]
+    log: Sequence[object]
 
     def is_group(self) -> bool: ...
 
@@ -123,6 +132,13 @@ class Snakemake:
     @property
     def is_dry_run(self) -> bool:
         return bool(self._workflow.output_settings.dryrun)
+
+    @property
+    def shows_results(self) -> bool:
+        """Whether our logger plugin has a line for each result."""
+        is_ours = LOGGER in self._workflow.output_settings.log_handler_settings
+        everything = self._workflow.output_settings.verbose
+        return is_ours and not (everything or self._workflow.output_settings.debug_dag)
 
     @property
     def is_lint(self) -> bool:
@@ -200,6 +216,15 @@ class Snakemake:
             return
         for name, own in (("_onstart", start), ("_onsuccess", success), ("_onerror", error)):
             setattr(self._workflow, name, _one_after_the_other(getattr(self._workflow, name), own))
+
+    def send_view(self, view: object, text: str) -> None:
+        """Hand a view to the logger plugin, if it is ours; all else sees the text. Snakemake's
+        loggers have no other way from a workflow to a plugin."""
+        self.send({"framebench_view": view}, text)
+
+    def send(self, attributes: Mapping[str, object], text: str = "") -> None:
+        """Make a log record with these attributes."""
+        logging.getLogger("snakemake.logging").info(text, extra=dict(attributes))
 
     def jobs_to_run(self) -> list[Job]:
         """Those that have not finished."""

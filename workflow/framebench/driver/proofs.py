@@ -35,10 +35,8 @@ class Peaks:
         return self._provisioning.harness(wildcards, arguments, before)
 
     @for_rules
-    def progress(self, wildcards: Wildcards) -> str:
-        name, one = self._work.probe(wildcards)
-        names = list(self._work.probes)
-        return f"[{names.index(name) + 1}/{len(names)}] peak of the device: {one}"
+    def label(self, wildcards: Wildcards) -> str:
+        return f"peak of the device: {self._work.probe(wildcards)[1]}"
 
 
 class Comparisons:
@@ -92,10 +90,8 @@ class Comparisons:
         return 0 if one.is_behind_runs else len(self._names) - self._names.index(name)
 
     @for_rules
-    def progress(self, wildcards: Wildcards) -> str:
-        name, one = self._work.comparison(wildcards)
-        names = self._small if one.scale == SMALL else self._names
-        return f"[{names.index(name) + 1}/{len(names)}] compare {one}"
+    def label(self, wildcards: Wildcards) -> str:
+        return f"compare {self._work.comparison(wildcards)[1]}"
 
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:

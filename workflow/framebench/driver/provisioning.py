@@ -37,6 +37,8 @@ class Provisioning:
         self.hashing = commands.hashing(work.plan)
         #: Those that are built once for all nodes, and are missing or damaged.
         self._to_build = commands.to_build(work.plan)
+        # The harness says in a line what came of it, for whoever starts it by hand.
+        self._aside = "> /dev/null " if snakemake.shows_results else ""
         deployment = work.plan.settings.deployment
         self.container = self._image if deployment == "apptainer" else None
         # Snakemake's linter misses one even where it would be ignored.
@@ -83,7 +85,7 @@ class Provisioning:
         plan, name = self._work.plan, self._work.software(wildcards)
         start = [*commands.interpreter(plan, name), f"{plan.scripts}/harness"]
         words = [*before, *start, *arguments]
-        return f"{shlex.join(words)} {commands.origin(plan, self._work.catalog, name)}"
+        return f"{self._aside}{shlex.join(words)} {commands.origin(plan, self._work.catalog, name)}"
 
     def _seen_to(self, name: str) -> str:
         """The output of the rule that builds it."""

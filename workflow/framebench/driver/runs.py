@@ -43,6 +43,12 @@ class Runs:
         return self._work.plan.places - self._work.run(wildcards).place
 
     @for_rules
+    def label(self, wildcards: Wildcards) -> str:
+        """What a run is, for people."""
+        run = self._work.run(wildcards)
+        return f"{run.case} repeat {run.repeat}"
+
+    @for_rules
     def command(self, wildcards: Wildcards) -> str:
         plan = self._work.plan
         arguments = commands.arguments(plan, self._work.run(wildcards))
@@ -59,9 +65,8 @@ class Runs:
         return self._provisioning.harness(wildcards, arguments, before)
 
     @for_rules
-    def search_progress(self, wildcards: Wildcards) -> str:
-        search, names = self._work.search(wildcards), list(self._work.searches)
-        return f"[{names.index(search.name) + 1}/{len(names)}] largest batch of {search.case}"
+    def search_label(self, wildcards: Wildcards) -> str:
+        return f"largest batch of {self._work.search(wildcards).case}"
 
     @for_rules
     def before_round(self, wildcards: Wildcards) -> list[str]:
@@ -85,6 +90,8 @@ class Runs:
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_allocators, plan)
         checked(targets.check_own_model, plan)
+        if not self._further:
+            checked(self._work.check_total)
         wanted = [*self._planned, *self._searches]
         try:
             wanted += self._asked_by(0) if self._work.searches else []
@@ -107,6 +114,7 @@ class Runs:
         if number not in self._further:
             work = self._work
             runs = planning.further(work.plan) if number else work.add_runs_with_largest_batch()
+            work.grow(runs)
             self._further[number] = self._records(runs)
         return self._further[number]
 

@@ -12,9 +12,11 @@ from ..archive import contents
 from ..cli import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..plan import plan_text, targets
+from ..plan.forecast import DAY
 from ..records import assumptions, interruptions, searches
 from ..records.assumptions import Assumptions
 from ..runs import allocations, certify, probes, slurm
+from ..runs.total import lines
 from ..tables import registry
 from .call import Call, checked, refuse
 from .internals import Wildcards, for_rules
@@ -141,7 +143,9 @@ class Tables:
         refused = "".join(f"\n{line}" for line in allocations.refused(plan, slurm.refusal))
         further = probes.describe(plan, self._work.probes)
         further += certify.describe(plan, self._work.small_comparisons)
-        return plan_text.describe(plan) + further + refused
+        total = self._work.total
+        last = [*(self._work.advice() if total.seconds > DAY else ()), *lines(plan, total)]
+        return "\n".join([plan_text.describe(plan) + further + refused, *last])
 
     def _assume(self) -> None:
         """Keep what is assumed with the results, where a job will make tables with it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..config.catalog import Catalog
@@ -14,11 +15,11 @@ from ..machine import local
 from ..machine.local import Machine
 from ..plan import estimates, planning
 from ..plan.batch_searches import Search
+from ..plan.forecast import Left
 from ..plan.planning import PlannedRun
-from ..plan.progress import Progress
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
-from ..runs import certify, probes, slurm
+from ..runs import certify, probes, slurm, total
 from ..runs.certify import Comparison
 from ..runs.probes import Probe
 from .call import Call, refuse, warn
@@ -75,7 +76,7 @@ class Work:
         self.small_comparisons = certify.small(self.plan, catalog, self.comparisons)
         self._comparisons = {**self.comparisons, **self.small_comparisons}
         self.probes = probes.names(self.plan)
-        self.progress = Progress(self.plan, measures=not snakemake.is_dry_run)
+        self._grown: list[Callable[[list[PlannedRun]], None]] = []
         #: Of the records and of what is to be done, before anything is.
         self.state = self._state()
 
@@ -126,6 +127,29 @@ class Work:
             return Shape(1, self.comparison(wildcards)[1].devices, limit)
         return Shape(1, self.probe(wildcards)[1].devices, probes.SECONDS)
 
+    @property
+    def total(self) -> Left:
+        """Seconds that all of it takes."""
+        return total.left(self.plan, self.probes, self.small_comparisons)
+
+    def advice(self) -> list[str]:
+        """What takes so long, and what would take less."""
+        machine = _machine(self.plan.settings)
+        return total.advice(self.plan, self.total, self.catalog, machine, self.cached)
+
+    def check_total(self) -> None:
+        """Raise :class:`ConfigError` where that is more than a day and nobody has said yes."""
+        total.check(self.plan, self.total, self.advice)
+
+    def when_grown(self, call: Callable[[list[PlannedRun]], None]) -> None:
+        """Have ``call`` told of runs that are to be done besides those of the plan."""
+        self._grown.append(call)
+
+    def grow(self, runs: list[PlannedRun]) -> None:
+        """Tell of such runs."""
+        for call in self._grown:
+            call(runs)
+
     def add_runs_with_largest_batch(self) -> list[PlannedRun]:
         """Those of the cases whose batch was not known before; the plan has them from now on."""
         before = {run.name for run in [*self.plan.runs, *self.plan.reserve]}
@@ -134,7 +158,6 @@ class Work:
         runs = [run for run in self.plan.pending if run.name not in before]
         reserve = [run for run in self.plan.reserve if run.name not in before]
         self._runs.update((run.name, run) for run in [*runs, *reserve])
-        self.progress.add(runs, reserve)
         if self.plan.settings.cluster:
             estimates.tell(self.plan.settings.results, self.plan.expected)
         return runs

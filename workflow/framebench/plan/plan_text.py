@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
 
-from ..cases.matrix import Case
 from ..environments.soundness import is_sound
-from . import estimates
+from . import estimates, groups
 from .planning import Plan, duration, remaining, seconds_for
 
 
 def describe(plan: Plan, description: str = "") -> str:
-    """The plan as text: every case, its runs, what is left out and why, the time."""
+    """The plan as text: what is run of each workload, what is left out and why,
+    the time."""
     suite, place = plan.settings.suite, plan.place
     cases = list(plan.folders)
-    seconds = {run.case: run.seconds for run in plan.runs}
-    statuses: dict[Case, Counter[str]] = defaultdict(Counter)
-    for run in plan.runs:
-        statuses[run.case][run.status or "to do"] += 1
     cores = f" of {place.cores_per_device} core(s)" if place.cores_per_device else ""
     limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
     warmup = f"{suite.warmup_steps}{limit}"
@@ -32,33 +27,25 @@ def describe(plan: Plan, description: str = "") -> str:
         f"  {len(cases)} cases x {suite.repeats} repeats{until} = {len(plan.runs)} runs{steps}",
         f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}",
         *_side_by_side(plan),
-        f"  to do: {len(plan.pending)} runs, about {duration(remaining(plan))} "
+        *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
+        *_provided(plan),
+        *_to_find(plan),
+    ]
+    if plan.runs:
+        lines += ["", *groups.table(groups.of_runs(plan.runs, plan.folders))]
+    if plan.left_out:
+        lines += ["", f"Left out: {len(plan.left_out)} cases"]
+        lines += groups.table(groups.of_left_out(plan.left_out))
+    lines += [
+        "",
+        f"To do: {len(plan.pending)} runs, about {duration(remaining(plan))} "
         + (
             f"(from {plan.cached} cached records)"
             if plan.cached
             else "(a rough guess: none of these runs has a record here yet)"
         ),
         *_at_most(plan),
-        *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
-        *_provided(plan),
-        *_to_find(plan),
-        "",
-        *_table(
-            ["case", "runs", "s/run", "state"],
-            [
-                [
-                    str(case),
-                    str(suite.repeats),
-                    f"{seconds[case]:.0f}",
-                    ", ".join(f"{count} {status}" for status, count in statuses[case].items()),
-                ]
-                for case in cases
-            ],
-        ),
     ]
-    if plan.left_out:
-        lines += ["", f"Left out: {len(plan.left_out)} cases"]
-        lines += _table(["case", "why"], [[str(case), why] for case, why in plan.left_out])
     missing = [
         one.file.path.name
         + (" (it is damaged)" if one.marker.exists() else "")
@@ -68,7 +55,7 @@ def describe(plan: Plan, description: str = "") -> str:
     ]
     if missing:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
-        lines += ["", f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
+        lines += [f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
     return "\n".join(lines)
 
 
@@ -117,9 +104,11 @@ def _to_find(plan: Plan) -> list[str]:
     return [
         "",
         f"Largest batches to find first: {len(to_do)} of {len(plan.searches)}{then}",
-        *_table(
-            ["case", "largest batch", "s"],
-            [[str(one.case), one.state, f"{seconds:.0f}"] for one, seconds in plan.searches],
+        *groups.table(
+            [
+                ["case", "largest batch", "s"],
+                *([str(one.case), one.state, f"{seconds:.0f}"] for one, seconds in plan.searches),
+            ]
         ),
     ]
 
@@ -129,21 +118,10 @@ def _at_most(plan: Plan) -> list[str]:
         return []
     most = seconds_for(plan, [*plan.pending, *plan.reserve])
     runs = len(plan.pending) + len(plan.reserve)
-    return [f"  and at most {runs} runs, {duration(most)}, if no interval gets narrow"]
+    return [f"and at most {runs} runs, {duration(most)}, if no interval gets narrow"]
 
 
 def _provided(plan: Plan) -> list[str]:
     """What is not made from a file of ours."""
     provided = sorted(plan.software.items())
     return [f"  {name}: {one}" for name, one in provided if name and not one.file]
-
-
-def _table(header: list[str], rows: Iterable[list[str]]) -> list[str]:
-    """Columns padded to their widest cell, two spaces apart."""
-    everything = [header, *rows]
-    widths = [max(len(row[column]) for row in everything) for column in range(len(header))]
-    lines = []
-    for row in everything:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        lines.append("  " + "  ".join(cells).rstrip())
-    return lines

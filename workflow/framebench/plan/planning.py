@@ -78,8 +78,17 @@ class Plan:
         return [run for run in self.runs if not run.status]
 
     @property
+    def measured(self) -> frozenset[Case]:
+        """The cases whose expected seconds are those of their own records."""
+        return frozenset(run.case for run in self.runs if run.status)
+
+    @property
     def unsearched(self) -> list[Search]:
         return [search for search, _ in self.searches if search.result is None]
+
+    def seconds_of(self, search: Search) -> float:
+        """What it is expected to take."""
+        return next(seconds for one, seconds in self.searches if one.name == search.name)
 
     @property
     def needed(self) -> dict[str, Software]:
@@ -297,6 +306,18 @@ def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
     return side_by_side.duration(jobs, plan.room.whole)
 
 
+def at_once(plan: Plan) -> float:
+    """Seconds of runs that pass in one, at most: several go side by side here, or on a cluster of
+    which all nodes are free throughout."""
+    alone = sum(run.seconds for run in plan.pending)
+    if not alone:
+        return 1.0
+    cluster = plan.settings.cluster
+    if cluster is None:
+        return alone / remaining(plan)
+    return cluster.nodes * alone / sum(run.seconds * run.case.nodes for run in plan.pending)
+
+
 def duration(seconds: float) -> str:
     """``75`` -> ``1 min 15 s``."""
     whole = round(seconds)
@@ -304,7 +325,9 @@ def duration(seconds: float) -> str:
         return f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{seconds / 86400:.1f} days"
 
 
 def _as_asked(

@@ -22,7 +22,9 @@ from ..records.record_files import machine_of, read
 from .commands import common, given, model_of, of_kind, words
 
 #: Rough wall time of a small one, most of it for the import and the compiler.
-SECONDS = 10.0
+SECONDS = 6.0
+#: Of one of a model as large as its runs have it.
+FULL_SECONDS = 60.0
 #: In a model's facts, what makes it fit into memory.
 REDUCED = "reduced"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..plan.planning import Plan, duration, request
@@ -55,14 +56,17 @@ def names(plan: Plan) -> dict[str, Probe]:
     return found
 
 
+def missing(results: Path, named: Mapping[str, Probe]) -> list[str]:
+    """The names of those that were not made."""
+    return [name for name in named if not (results / "probes" / f"{name}.json").exists()]
+
+
 def describe(plan: Plan, probes: Mapping[str, Probe]) -> str:
     """How many are still to do, and their time; empty where none is."""
-    folder = plan.settings.results / "probes"
-    missing = [name for name in probes if not (folder / f"{name}.json").exists()]
-    if not missing:
+    count = len(missing(plan.settings.results, probes))
+    if not count:
         return ""
-    time_for_it = duration(SECONDS * len(missing))
-    return f"\nProbes of the peak to run, roughly {time_for_it}: {len(missing)}"
+    return f"\nProbes of the peak to run, roughly {duration(SECONDS * count)}: {count}"
 
 
 def arguments(plan: Plan, one: Probe) -> list[str]:

@@ -1,0 +1,257 @@
+"""What a call says: on a terminal, whose last line is rewritten, and in a log."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import logging
+import os
+import pty
+import struct
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.plan.forecast import Left, Task
+from framebench.terminal import told, words
+from framebench.terminal.outcome import Outcome, end_of_log, outcome_of
+from framebench.terminal.screen import Screen
+from framebench.terminal.view import Finished, View
+from framebench.terminal.waiting import Awaited, name_of
+
+LEFT = Left(720, 540, 960)
+
+
+def record_of(folder: Path, **more: Any) -> Path:
+    metrics = {"throughput": {"value": 6.8199, "unit": "images/s", "better": "higher"}}
+    made = {"status": "ok", "reason": "", "metrics": metrics, "wall_seconds": 8.2, **more}
+    path = folder / "r1.json"
+    path.write_text(json.dumps(made))
+    return path
+
+
+# ---- lines ---------------------------------------------------------------------------------------
+
+
+def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
+    def line(**more: Any) -> str:
+        return words.result("12/84", "pytorch fp32", outcome_of(record_of(tmp_path, **more)), 8.2)
+
+    assert line() == "12/84 pytorch fp32 6.82 images/s 8 s"
+    bad = {"metrics": {"throughput": {"value": None, "unit": "images/s"}}, "status": "oom"}
+    assert line(**bad, reason="no room\nat all\x1b[2J") == (
+        "12/84 pytorch fp32 oom: no room at all\\x1b[2J 8 s"
+    )
+    assert line(metrics={}, kind="parity") == "12/84 pytorch fp32 ok 8 s"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": [1], "wall_seconds": "x"}'])
+def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "r1.json").write_text(text)
+    assert outcome_of(tmp_path / "r1.json").status == "failed"
+    assert outcome_of(tmp_path / "none.json").status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(6.8199, "6.82"), (0.03711, "0.0371"), (1234.5, "1234"), (64.0, "64"), (99.96, "100.0")],
+)
+def test_figures_have_three_digits(value: float, shown: str) -> None:
+    assert words.figure(value) == shown
+
+
+def test_the_status_says_all_where_there_is_room_and_the_time_left_where_there_is_none() -> None:
+    done, total = {"run": 12, "probe": 3}, {"run": 84, "probe": 21, "comparison": 49, "tables": 1}
+    running = ["jax bert_base train fp32 1n1g r1", "another"]
+    assert words.status(done, total, 2, running, LEFT) == (
+        "12/84 runs, 2 failed, 3/21 probes, 0/49 certificates; jax bert_base train fp32 1n1g r1 "
+        "and 1 more; about 12 min (9 to 16) left"
+    )
+    for width in range(30, 200):
+        text = words.status(done, total, 2, running, LEFT, width)
+        assert len(text) <= width
+        if width > 60:
+            assert text.startswith("12/84 runs, 2 failed")
+            assert text.endswith("about 12 min (9 to 16) left")
+    assert words.status({"run": 84, "probe": 21}, {"run": 84, "probe": 21}, 0, [], LEFT) == (
+        "84/84 runs; about 12 min (9 to 16) left"
+    )
+
+
+def test_the_log_of_a_failure_ends_with_its_path(tmp_path: Path) -> None:
+    log = tmp_path / "r1.log"
+    log.write_text("".join(f"line {n}\n\n" for n in range(50)) + "\x1b[31mError: no\n")
+    *lines, where = end_of_log(log)
+    assert where == f"    log: {log}"
+    assert len(lines) == 20
+    assert lines[-1] == "    \\x1b[31mError: no"
+    assert end_of_log(tmp_path / "none.log") == []
+
+
+# ---- where they are written ----------------------------------------------------------------------
+
+
+def seen(written: str) -> list[str]:
+    """The lines that a terminal shows of it, which must not wrap any."""
+    lines, column = [""], 0
+    for part in written.replace("\r\n", "\n").replace("\033[K", "\0"):
+        if part == "\n":
+            lines.append("")
+            column = 0
+        elif part == "\r":
+            column = 0
+        elif part == "\0":
+            lines[-1] = lines[-1][:column]
+        else:
+            lines[-1] = lines[-1][:column] + part + lines[-1][column + 1 :]
+            column += 1
+    return lines
+
+
+def test_the_status_line_is_rewritten_in_place_and_leaves_nothing_behind() -> None:
+    above, below = pty.openpty()
+    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    asked: list[int] = []
+
+    def status(width: int) -> str:
+        asked.append(width)
+        return "x" * (width - len(asked))
+
+    with os.fdopen(below, "w") as stream:
+        screen = Screen(stream, True, False, status)
+        screen.show_status(0.0)
+        screen.say("one")
+        screen.show_status(0.0)
+        screen.say("two\nthree")
+        middle = os.read(above, 4096).decode()
+        assert seen(middle)[:-1] == ["one", "two", "three"]
+        assert seen(middle)[-1] == "x" * (79 - len(asked)), "something of a longer one was left"
+        assert set(asked) == {79}, "a line of the terminal's full width makes some wrap it"
+        screen.close()
+        screen.say("behind")
+        screen.show_status(0.0)
+    end = middle + os.read(above, 4096).decode()
+    assert seen(end) == ["one", "two", "three", "behind", ""]
+    os.close(above)
+
+
+def test_a_log_has_a_status_line_a_minute_at_most() -> None:
+    stream = io.StringIO()
+    screen = Screen(stream, False, False, lambda width: f"status of {width}")
+    now = time.time()
+    for second in range(0, 150, 10):
+        screen.say(f"{second}", "red")
+        screen.show_status(now + second)
+    screen.close()
+    said = stream.getvalue().splitlines()
+    assert said.count("status of 0") == 2
+    assert "\033" not in stream.getvalue()
+    assert said.index("status of 0") == 7, "before a minute was over"
+
+
+# ---- events --------------------------------------------------------------------------------------
+
+
+def event(name: str, created: float, **attributes: Any) -> tuple[str, logging.LogRecord]:
+    made = logging.LogRecord("snakemake", logging.INFO, "", 0, name, (), None)
+    vars(made).update(attributes, created=created)
+    return name, made
+
+
+def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Awaited]:
+    wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": f"r{number}"}
+    task = Task(name_of(wildcards, "benchmark"), ("run", "toy", "toy/train", "c"), 10.0)
+    return wildcards, Awaited(task, "run", f"toy r{number}", record, **more)
+
+
+Play = Callable[[Path, bool], tuple[str, list[Finished]]]
+
+
+def played(record: Path, here: bool) -> tuple[str, list[Finished]]:
+    """A call of three runs: one that leaves a record, one that leaves none, one that is not begun;
+    and a job that is not ours."""
+    runs = [run_of(number, record) for number in (1, 2, 3)]
+    noted: list[Finished] = []
+    view = View([one for _, one in runs], 1.0, False, here, noted.append)
+    stream = io.StringIO()
+    view.attach(stream, False, False)
+    now = time.time()
+    info = {"rule_name": "benchmark"}
+    assert view.takes(*event("job_info", now, jobid=1, wildcards=runs[0][0], **info))
+    assert view.takes(*event("job_finished", now + 12, job_id=1))
+    assert view.takes(*event("job_info", now + 12, jobid=2, wildcards=runs[1][0], **info))
+    assert not view.takes(*event("job_error", now + 20, jobid=2)), "what Snakemake says is hidden"
+    assert not view.takes(*event("job_info", now, jobid=9, wildcards={"run": "x"}, **info))
+    assert not view.takes(*event("job_finished", now, job_id=9))
+    assert not view.takes(*event("", now))
+    assert view.status().startswith("2/3 runs, 1 failed; about ")
+    view.end(lambda attributes: view.takes(*event("", now, **attributes)) and None)
+    return stream.getvalue(), noted
+
+
+def test_jobs_become_results_whatever_else_runs(tmp_path: Path) -> None:
+    said, noted = played(record_of(tmp_path), True)
+    assert said.splitlines() == [
+        "1/3 toy r1 6.82 images/s 12 s",
+        "2/3 toy r2 failed: ended without a record 8 s",
+    ]
+    assert [(one.status, round(one.seconds)) for one in noted] == [("ok", 12), ("failed", 8)]
+    assert 12 <= noted[0].ended < 13
+
+
+def test_on_a_cluster_a_run_took_what_its_record_says(tmp_path: Path) -> None:
+    said, noted = played(record_of(tmp_path), False)
+    assert "1/3 toy r1 6.82 images/s 8 s" in said
+    assert noted[0].seconds == 8.2
+
+
+def test_a_failed_run_shows_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "r1.log"
+    log.write_text("Traceback\nError: no\n")
+    _, run = run_of(1, record_of(tmp_path, status="failed", reason="no", metrics={}), log=log)
+    view = View([run], 1.0, True, True, lambda one: None)
+    stream = io.StringIO()
+    view.attach(stream, False, False)
+    wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": "r1"}
+    view.takes(*event("job_info", 0.0, jobid=1, wildcards=wildcards, rule_name="benchmark"))
+    view.takes(*event("job_finished", 3.0, job_id=1))
+    assert stream.getvalue().splitlines()[:4] == [
+        "1/1+ toy r1 failed: no 3 s",
+        "    Traceback",
+        "    Error: no",
+        f"    log: {log}",
+    ]
+
+
+# ---- afterwards ----------------------------------------------------------------------------------
+
+
+def test_what_was_noted_says_what_was_forecast(tmp_path: Path) -> None:
+    notes = told.Told(tmp_path, 1.0)
+    for number in range(10):
+        task = Task(f"t{number}", ("run", "toy", "toy/train", f"c{number}"), 10.0)
+        one = Awaited(task, "run", "toy")
+        notes.add(Finished(one, "ok", 5.0, 5.0 * (number + 1)))
+    with (tmp_path / told.FILE).open("a") as file:
+        file.write("a,b,c\n" + "x," * 8 + "y\n")
+    calls, problems = told.load(tmp_path / told.FILE)
+    assert len(problems) == 2
+    ((_, rows),) = calls.items()
+    first, middle = told.moments(rows, (0.0, 0.5))
+    assert (first.truth, round(first.forecast.seconds)) == (50, 100)
+    assert middle.truth == 25
+    assert abs(middle.error) < 0.25
+    table = told.table("now", rows)
+    assert "10 tasks, 0 of them not ok, 50 s" in table
+    assert "+100 %" in table
+    assert told.load(tmp_path / "none.csv") == ({}, [])
+
+
+def test_an_outcome_says_no_more_than_its_record(tmp_path: Path) -> None:
+    path = tmp_path / "r1.json"
+    path.write_text('{"status": "ok"}')
+    assert outcome_of(path) == Outcome("ok")

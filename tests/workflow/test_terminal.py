@@ -1,0 +1,163 @@
+"""What a whole call says: on a terminal, in a log, when runs fail, and without our plugin."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from ..framebench.test_terminal import seen
+from .conftest import ROOT, RUNS, SUITE, Project
+
+DUMMY = """
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+class LogHandler(LogHandlerBase):
+    def emit(self, record):
+        print("dummy has:", getattr(record, "event", ""), flush=True)
+    writes_to_stream = True
+    writes_to_file = has_filter = has_formatter = needs_rulegraph = False
+"""
+#: Snakemake as another Python has it, on whose path our plugin is not.
+ELSEWHERE = """
+import sys
+sys.path[:] = [one for one in sys.path if not one.endswith("logger")]
+from snakemake.cli import main
+main()
+"""
+LINE = re.compile(r"^\d/4 toy toy \w+ fp32 1n1g r\d .*$", re.MULTILINE)
+
+
+def test_a_terminal_has_a_line_for_each_result_and_nothing_else_is_left(project: Project) -> None:
+    """Snakemake's own process on a terminal of 80 columns, which is what a user has."""
+    above, below = pty.openpty()
+    os.set_blocking(above, True)
+    call = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "all"],
+        cwd=project.folder,
+        stdin=below,
+        stdout=below,
+        stderr=below,
+        env={**os.environ, "TERM": "xterm", "FRAMEBENCH_TOY": "", "NO_COLOR": "1"},
+    )
+    os.close(below)
+    parts: list[bytes] = []
+
+    def read() -> None:
+        try:
+            while part := os.read(above, 4096):
+                parts.append(part)
+        except OSError:  # the other end is closed
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert call.wait(timeout=600) == 0
+    reader.join()
+    os.close(above)
+    written = b"".join(parts).decode()
+    shown = seen(written)
+    assert len(LINE.findall("\n".join(shown))) == RUNS, written
+    assert not [line for line in shown if " left" in line], "a status line was left behind"
+    assert f"1/{RUNS} runs, 0/1 probe; toy toy" in written, "no status line between two results"
+    assert "\033[3" not in written, "a colour, against NO_COLOR"
+    assert shown[-2] == "report: results/report.html", "the answers are not the end"
+    assert max(len(line) for line in re.findall(r"\033\[K(\d[^\r\n]*)\r", written)) <= 79
+
+
+def test_failed_runs_say_why_and_where_their_log_is(project: Project) -> None:
+    ran = project.measure(toy="raise_from_batch=1")
+    lines = LINE.findall(ran.stdout)
+    assert len(lines) == RUNS, ran.stdout
+    for record, line in zip(
+        sorted(project.parsed(), key=lambda r: r["started"]), lines, strict=True
+    ):
+        assert f" failed: {record['reason']} " in line
+    logs = re.findall(r"^    log: (results/logs/.*\.log)$", ran.stdout, re.MULTILINE)
+    assert len(logs) == RUNS
+    assert all((project.folder / log).is_file() for log in logs)
+    assert "Traceback" in ran.stdout
+
+
+def test_a_job_without_a_record_is_a_failure_and_snakemake_says_all_of_it(
+    project: Project,
+) -> None:
+    (project.folder / "scripts" / "harness" / "__main__.py").write_text("raise SystemExit(7)\n")
+    ran = project.measure()
+    assert ran.returncode == 1
+    assert len(re.findall("failed: ended without a record", ran.stdout)) == RUNS, ran.stdout
+    assert ran.stdout.count("Error in rule benchmark:") == RUNS
+    assert "exited with non-zero exit code" in ran.stdout
+    assert "At least one job did not complete successfully." in ran.stdout
+
+
+def test_what_snakemake_refuses_is_said_in_full(project: Project) -> None:
+    ran = project.run("--cores", "1", "no/such/file")
+    assert ran.returncode == 1
+    assert "MissingRuleException" in ran.stdout
+    assert "no/such/file" in ran.stdout
+
+
+def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
+    ran = project.run("--cores", "1", "--dry-run")
+    assert ran.returncode == 0, ran.stdout
+    assert "This was a dry-run" in ran.stdout
+    assert "repeat 2" in ran.stdout
+    assert not (project.folder / "results").exists()
+
+
+@pytest.mark.parametrize("way", ["no plugin", "another logger"])
+def test_other_lines_where_ours_are_not_to_be_had_or_not_wanted(project: Project, way: str) -> None:
+    plugin = project.folder / "plugins" / "snakemake_logger_plugin_dummy"
+    plugin.mkdir(parents=True)
+    (plugin / "__init__.py").write_text(DUMMY)
+    words = ["--cores", "all", "--until", "benchmark"]
+    wanted = "[-c]" if way == "no plugin" else ""
+    start = ["-c", ELSEWHERE] if wanted else ["-m", "snakemake"]
+    words += [] if wanted else ["--logger", "dummy"]
+    ran = subprocess.run(
+        [sys.executable, *start, *words],
+        cwd=project.folder,
+        env={**os.environ, "PYTHONPATH": str(plugin.parent), "FRAMEBENCH_TOY": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert not LINE.search(ran.stdout), ran.stdout
+    assert len(project.records()) == RUNS
+    if wanted:
+        assert "steps (100%) done" in ran.stdout, "Snakemake says nothing"
+        assert ran.stdout.count(" s in all; ") == RUNS, "nobody says what came of a run"
+    else:
+        assert "dummy has: job_finished" in ran.stdout
+
+
+def test_more_than_a_day_is_measured_after_a_yes_alone(project: Project) -> None:
+    many = list(range(1, 46))
+    axes = {**SUITE["axes"], "batch_per_device": many}
+    project.write_suite({**SUITE, "repeats": 100, "axes": axes})
+    for words in (["all"], ["all", "--dry-run"]):
+        ran = project.run("--cores", *words)
+        assert ran.returncode == 1
+        assert "found 9000 runs, which take about 1.0 days" in ran.stdout, ran.stdout
+        assert "allowed: at most a day, or more with --config yes=true" in ran.stdout
+        assert "Error in rule" not in ran.stdout
+    assert not (project.folder / "results" / "runs").exists(), "something was started"
+    plan = project.run("--cores", "1", "plan")
+    assert plan.returncode == 0
+    assert plan.stdout.index("mode train 50 %") < plan.stdout.index("In all about 1.0 days (")
+    yes = project.run("--cores", "1", "--dry-run", "--quiet", "all", "--config", "yes=true")
+    assert yes.returncode == 0, yes.stdout
+
+
+def test_the_bootstrap_leads_snakemake_to_the_plugin() -> None:
+    """Not by a package that is copied: a project that has moved brings its own."""
+    (path,) = Path(ROOT / ".venv").glob("lib/python3*/site-packages/framebench_logger.pth")
+    assert Path(path.read_text().strip()) == ROOT / "workflow" / "logger"

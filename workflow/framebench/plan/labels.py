@@ -1,0 +1,39 @@
+"""Short names of cases: what tells them apart from others of the same plan, and no more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from ..cases.matrix import Case
+
+
+def of(cases: Iterable[Case]) -> dict[Case, str]:
+    """``pytorch resnet50 train fp32 1n2g``, and what else those that share this differ in."""
+    alike: dict[str, list[Case]] = defaultdict(list)
+    for case in dict.fromkeys(cases):
+        alike[_usual(case)].append(case)
+    found = {}
+    for usual, group in alike.items():
+        further = {case: _further(case) for case in group}
+        names = {name for one in further.values() for name in one}
+        differing = {n for n in names if len({one.get(n) for one in further.values()}) > 1}
+        for case, words in further.items():
+            own = (word for name, word in words.items() if name in differing)
+            found[case] = " ".join([usual, *own])
+    return found
+
+
+def _usual(case: Case) -> str:
+    words = (case.framework, case.model, case.mode, case.precision, case.topology)
+    return " ".join(filter(None, words))
+
+
+def _further(case: Case) -> dict[str, str]:
+    """Words of a case, by what they are of."""
+    words = {"compiler": case.compiler} if case.compiler else {}
+    words |= {"batch": f"b{case.batch_per_device}"} if case.batch_per_device else {}
+    words |= {"accumulation": f"a{case.accumulation}"} if case.accumulation > 1 else {}
+    words |= {"sequence_length": f"s{case.sequence_length}"} if case.sequence_length else {}
+    words |= {name: f"{name}={value}" for name, value in case.parameters}
+    return words | ({"variant": case.variant} if case.variant else {})

@@ -1,0 +1,162 @@
+"""How long a whole call will take, and what would take less where that is above a day."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from ..cases.matrix import Case
+from ..config import suite as suites
+from ..config.catalog import Catalog
+from ..config.validation import ConfigError, NotAllowed
+from ..environments.soundness import is_sound
+from ..machine.local import Machine
+from ..plan import estimates, planning
+from ..plan.forecast import DAY, Forecast, Left, Task, time_left
+from ..plan.planning import Plan
+from ..records.record_sets import RecordSet
+from . import certify, probes
+from .certify import Comparison
+from .probes import Probe
+
+#: As many of what takes most of the time are named, where they take so much of it.
+_MOST, _LARGE = 3, 0.3
+#: The axes by which a call takes long, as people call their values.
+_AXES: dict[str, Callable[[Case], str]] = {
+    "framework": lambda case: case.framework,
+    "model": lambda case: case.model,
+    "mode": lambda case: case.mode,
+    "precision": lambda case: case.precision,
+    "nodes and devices": lambda case: case.topology,
+    "batch_per_device": lambda case: str(case.batch_per_device),
+}
+
+
+class Less(NamedTuple):
+    """What could be asked for in the place of a call: ``key=value``, and its seconds."""
+
+    words: str
+    seconds: float
+
+
+def left(plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]) -> Left:
+    """Seconds until all that the plan asks for is done: environments, searches, runs, probes and
+    certificates. What a search makes known later is not counted."""
+    return Forecast(_tasks(plan, probes_of, comparisons), planning.at_once(plan)).left(0.0)
+
+
+def _tasks(
+    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]
+) -> Iterator[Task]:
+    results, measured = plan.settings.results, plan.measured
+    for run in plan.pending:
+        levels = ("run", plan.folders[run.case])
+        yield Task(run.name, levels, run.seconds, run.case in measured)
+    for search, seconds in plan.searches:
+        if search.result is None:
+            yield Task(f"search {search.name}", ("search", search.name), seconds)
+    for name in probes.missing(results, probes_of):
+        yield Task(f"probe {name}", ("probe",), probes.SECONDS)
+    for name in certify.missing(results, comparisons):
+        yield Task(f"comparison {name}", ("comparison",), certify.SECONDS)
+    for one in plan.needed.values():
+        if one.file and one.marker and not is_sound(one.marker):
+            seconds = estimates.ENVIRONMENT_SECONDS
+            yield Task(f"environment {one.file.name}", ("environment",), seconds)
+
+
+def check(plan: Plan, total: Left, less: Callable[[], list[str]]) -> None:
+    """Raise :class:`ConfigError` where measuring takes more than a day and nobody has said yes.
+    ``less``: lines that say what would take less."""
+    if total.seconds <= DAY or plan.settings.yes:
+        return
+    raise ConfigError(
+        "\n".join(
+            [
+                f"{plan.settings.suite.path}: found {len(plan.pending)} runs, which take "
+                f"{_words(plan, total)}; allowed: at most a day, or more with --config yes=true",
+                *less(),
+                "all of it: snakemake --cores 1 plan, with the same --config",
+            ]
+        )
+    )
+
+
+def lines(plan: Plan, total: Left) -> list[str]:
+    """The total, as the plan ends with it."""
+    return [f"In all {_words(plan, total)}"] if total.seconds else []
+
+
+def _words(plan: Plan, total: Left) -> str:
+    cluster = plan.settings.cluster
+    if cluster is None:
+        return time_left(total)
+    nodes = sum(run.seconds * run.case.nodes for run in plan.pending) / 3600
+    return (
+        f"{time_left(total)} if {cluster.nodes} nodes are free throughout "
+        f"({nodes:.1f} node hours of runs; the time in the queue is not known)"
+    )
+
+
+def advice(
+    plan: Plan, total: Left, catalog: Catalog, machine: Machine, cached: RecordSet | None
+) -> list[str]:
+    """What takes most of the time of a call above a day, and what would take less."""
+    largest = ", ".join(f"{value} {part * 100:.0f} %" for value, part in _largest(plan))
+    other = [*_narrower(plan, total), *_suites(plan, catalog, machine, cached)]
+    shorter = sorted((one for one in other if one.seconds <= DAY), key=lambda one: -one.seconds)
+    found = [f"  {one.words}  {_about(one.seconds)}" for one in shorter]
+    return [
+        *([f"most of the time: {largest}"] if largest else []),
+        *(["under a day:", *found] if found else ["no shipped suite takes less than a day here"]),
+    ]
+
+
+def _about(seconds: float) -> str:
+    return time_left(Left(seconds, seconds, seconds))
+
+
+def _parts(plan: Plan, value_of: Callable[[Case], str]) -> dict[str, float]:
+    """Of the time of all runs to do, by a value of their cases."""
+    parts: dict[str, float] = defaultdict(float)
+    whole = sum(run.seconds for run in plan.pending)
+    for run in plan.pending:
+        parts[value_of(run.case)] += run.seconds / whole
+    return parts
+
+
+def _largest(plan: Plan) -> list[tuple[str, float]]:
+    parts = [
+        (f"{axis} {value}", part)
+        for axis, value_of in _AXES.items()
+        for value, part in _parts(plan, value_of).items()
+        if value and _LARGE <= part < 0.995
+    ]
+    return sorted(parts, key=lambda one: -one[1])[:_MOST]
+
+
+def _narrower(plan: Plan, total: Left) -> Iterator[Less]:
+    for key, axis in (("frameworks", "framework"), ("models", "model")):
+        for value, part in _parts(plan, _AXES[axis]).items():
+            if part < 1:
+                yield Less(f"{key}={value}", part * total.seconds)
+
+
+def _suites(
+    plan: Plan, catalog: Catalog, machine: Machine, cached: RecordSet | None
+) -> Iterator[Less]:
+    """The suites that ship, as far as something of them is to be done here."""
+    for file in sorted((catalog.root / "config" / "suites").glob("*.yaml")):
+        try:
+            other = suites.load_suite(file.stem, catalog, plan.settings.kinds)
+            settings = plan.settings.model_copy(update={"suite": other})
+            planned = planning.make_plan(settings, catalog, machine, cached)
+        except (ConfigError, NotAllowed):
+            continue
+        comparisons = certify.small(
+            planned, catalog, certify.names(planned, catalog, certify.comparisons(planned, catalog))
+        )
+        seconds = left(planned, probes.names(planned), comparisons).seconds
+        if planned.pending and file.stem != plan.settings.suite.name:
+            yield Less(f"suite={file.stem}", seconds)

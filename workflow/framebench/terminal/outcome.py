@@ -1,0 +1,57 @@
+"""How a job went, from the record that it has left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..files import json_files
+from ..files.text import printable
+
+#: Lines of the log of a failed run that are shown; the rest is where they came from.
+_LINES = 20
+
+
+class Outcome(NamedTuple):
+    """``status`` and ``reason`` as the record has them; ``figure`` with its ``unit``, None where it
+    has none; ``wall_seconds`` of the process, None where it does not say."""
+
+    status: str
+    reason: str = ""
+    figure: float | None = None
+    unit: str = ""
+    wall_seconds: float | None = None
+
+
+def outcome_of(path: Path) -> Outcome:
+    """Of a record that a job has just left, which is not checked here: the tables do that, when no
+    benchmark runs."""
+    try:
+        found = json.loads(json_files.content_of(path))
+    except (OSError, ValueError) as error:
+        return Outcome("failed", f"{path} cannot be read: {error}")
+    record: dict[str, Any] = found if isinstance(found, dict) else {}
+    metrics = record.get("metrics")
+    first = next(iter(metrics.values()), None) if isinstance(metrics, dict) else None
+    value = first.get("value") if isinstance(first, dict) else None
+    wall = record.get("wall_seconds")
+    return Outcome(
+        str(record.get("status") or "failed"),
+        printable(str(record.get("reason") or "")),
+        float(value) if isinstance(value, (int, float)) else None,
+        str(first.get("unit") or "") if isinstance(first, dict) else "",
+        float(wall) if isinstance(wall, (int, float)) else None,
+    )
+
+
+def end_of_log(path: Path | None) -> list[str]:
+    """Where the log of a job lies, below its last lines."""
+    if path is None:
+        return []
+    try:
+        lines = json_files.content_of(path).decode(errors="replace").split("\n")
+    except (OSError, ValueError):
+        return []
+    said = [line.rstrip() for line in lines if line.strip()]
+    return [*(f"    {printable(line)}" for line in said[-_LINES:]), f"    log: {path}"]

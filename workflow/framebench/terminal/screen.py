@@ -1,0 +1,81 @@
+"""Where lines are written to: a terminal whose last line is rewritten in place, or a log."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+#: Seconds between two status lines: on a terminal one takes the place of the other, and costs
+#: nothing that a benchmark would notice; in a log, where each is a line, only results bring one.
+EVERY_ON_TERMINAL, EVERY_IN_LOG = 10.0, 60.0
+_CLEAR = "\r\033[K"
+_COLOURS = {"red": "\033[31m", "": ""}
+_PLAIN = "\033[0m"
+
+
+class Screen:
+    """``status``: makes the status line for a number of columns, 0 for as many as it takes. Times
+    are those of ``time.time()``."""
+
+    def __init__(
+        self, stream: TextIO, is_terminal: bool, is_coloured: bool, status: Callable[[int], str]
+    ) -> None:
+        self._stream, self._is_terminal, self._is_coloured = stream, is_terminal, is_coloured
+        self._status = status
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self._shown_at = time.time()
+        if is_terminal:
+            threading.Thread(target=self._refresh, daemon=True).start()
+
+    def say(self, text: str, colour: str = "") -> None:
+        """One or more lines, above the status line."""
+        if self._is_coloured and colour:
+            text = f"{_COLOURS[colour]}{text}{_PLAIN}"
+        with self._lock:
+            self._write(f"{text}\n")
+
+    def show_status(self, now: float) -> None:
+        """Behind a result or a start; in a log not more than once in a while."""
+        with self._lock:
+            if self._is_terminal:
+                self._write("")
+            elif now - self._shown_at >= EVERY_IN_LOG:
+                self._shown_at = now
+                self._write(f"{self._status(0)}\n")
+
+    def close(self) -> None:
+        """Take the status line away, for good."""
+        with self._lock:
+            if not self._closed.is_set():
+                self._closed.set()
+                if self._is_terminal:
+                    self._send(_CLEAR)
+
+    def _write(self, text: str) -> None:
+        """At once, so that nothing flickers. The cursor is left at the start of the status line:
+        what others write then takes its place."""
+        if self._is_terminal and not self._closed.is_set():
+            text = f"{_CLEAR}{text}{self._status(self._columns() - 1)}\r"
+        self._send(text)
+
+    def _send(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or 80
+        except (OSError, ValueError):
+            return 80
+
+    def _refresh(self) -> None:
+        while not self._closed.wait(EVERY_ON_TERMINAL):
+            # A terminal that is gone stops no measurement.
+            with self._lock, contextlib.suppress(OSError, ValueError):
+                if not self._closed.is_set():
+                    self._write("")

@@ -1,0 +1,175 @@
+"""What a call says while it runs: a line for each result, and how far it is.
+
+The driver makes the view when it knows what is to be done and sends it, as a log record, to the
+logger plugin, which gives it Snakemake's events from then on. Without the plugin nobody asks it
+anything, and Snakemake words its own lines.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from logging import LogRecord
+from typing import Any, NamedTuple, TextIO
+
+from ..plan.forecast import Forecast, Left
+from . import words
+from .outcome import Outcome, end_of_log, outcome_of
+from .screen import Screen
+from .waiting import NOUNS, Awaited, count_of, name_of
+
+#: What is to be seen one by one; of all else there is a number in the status line.
+_WITH_LINE = ("run", "search")
+
+
+class Finished(NamedTuple):
+    """A task that is over: what was known of it, how it went and when, in seconds since the
+    start."""
+
+    awaited: Awaited
+    status: str
+    seconds: float
+    ended: float
+
+
+class View:
+    """``at_once``: seconds of work that pass in one; ``may_grow``: whether there may be more runs
+    than are known. ``here``: jobs start when Snakemake says so; on a cluster they wait first, and
+    how long they took is what their records say. ``note`` is told of everything that finished."""
+
+    def __init__(
+        self,
+        jobs: Iterable[Awaited],
+        at_once: float,
+        may_grow: bool,
+        here: bool,
+        note: Callable[[Finished], None],
+    ) -> None:
+        self._lock = threading.RLock()
+        self._jobs: dict[str, Awaited] = {}
+        self._forecast = Forecast((), at_once)
+        self._total: Counter[str] = Counter()
+        self._done: Counter[str] = Counter()
+        self._failed = 0
+        self._may_grow, self._here, self._note = may_grow, here, note
+        self._running: dict[int, tuple[Awaited, float]] = {}
+        self._start = time.time()
+        self._screen: Screen | None = None
+        self._drained = threading.Event()
+        self.add(jobs)
+
+    def add(self, jobs: Iterable[Awaited]) -> None:
+        """Jobs that were not known before."""
+        with self._lock:
+            new = [one for one in jobs if one.task.name not in self._jobs]
+            self._jobs.update((one.task.name, one) for one in new)
+            self._forecast.add(one.task for one in new)
+            self._total.update(one.kind for one in new)
+
+    def counts(self) -> str:
+        """How many there are of each kind."""
+        kinds = (kind for kind in NOUNS if self._total[kind] > (kind == "tables"))
+        return ", ".join(count_of(self._total[kind], kind) for kind in kinds)
+
+    @property
+    def left(self) -> Left:
+        return self._forecast.left(time.time() - self._start)
+
+    def status(self, width: int = 0) -> str:
+        """The status line of so many columns."""
+        with self._lock:
+            running = [awaited.label for awaited, _ in self._running.values()]
+            return words.status(self._done, self._total, self._failed, running, self.left, width)
+
+    # The plugin's side: all of it is called by the one thread that prints.
+
+    def attach(self, stream: TextIO, is_terminal: bool, is_coloured: bool) -> None:
+        """What to write to."""
+        self._screen = Screen(stream, is_terminal, is_coloured, self.status)
+
+    def say(self, text: str) -> None:
+        """What Snakemake says besides."""
+        if self._screen:
+            self._screen.say(text)
+
+    def takes(self, event: str, record: LogRecord) -> bool:
+        """Whether an event of Snakemake's is for the view, which has then shown it."""
+        if record.__dict__.get("framebench_end") is self:
+            self._drained.set()
+            return True
+        if event == "job_info":
+            return self._begins(record.__dict__, record.created)
+        if event == "job_finished":
+            return self._ends(int(record.__dict__["job_id"]), record.created)
+        if event == "job_error":
+            self._breaks(int(record.__dict__["jobid"]), record.created)
+        return event == "group_info"
+
+    def close(self) -> None:
+        """Nothing more is to be rewritten."""
+        if self._screen:
+            self._screen.close()
+
+    # The driver's side.
+
+    def end(self, send: Callable[[dict[str, Any]], None]) -> None:
+        """Wait until all that Snakemake has said so far is shown, and take the status line away.
+        ``send`` makes a log record with these attributes."""
+        if self._screen:
+            send({"framebench_end": self})
+            self._drained.wait(5)
+            self.close()
+
+    def _begins(self, said: dict[str, Any], now: float) -> bool:
+        awaited = self._jobs.get(name_of(said.get("wildcards") or {}, said["rule_name"]))
+        if awaited is None:
+            return False
+        with self._lock:
+            self._running[int(said["jobid"])] = (awaited, now)
+            if self._here:
+                self._forecast.start(awaited.task.name, now - self._start)
+        self._show(now)
+        return True
+
+    def _ends(self, number: int, now: float) -> bool:
+        awaited, started = self._running.get(number, (None, now))
+        if awaited is None:
+            return False
+        outcome = outcome_of(awaited.record) if awaited.record else Outcome("ok")
+        self._over(number, awaited, started, now, outcome)
+        return True
+
+    def _breaks(self, number: int, now: float) -> None:
+        """A job that Snakemake says of, behind this, that it has failed."""
+        awaited, started = self._running.get(number, (None, now))
+        if awaited is not None:
+            reason = "ended without a record" if awaited.record else "see below"
+            self._over(number, awaited, started, now, Outcome("failed", reason))
+
+    def _over(
+        self, number: int, awaited: Awaited, started: float, now: float, outcome: Outcome
+    ) -> None:
+        seconds = now - started
+        if not self._here and outcome.wall_seconds is not None:
+            seconds = outcome.wall_seconds
+        is_bad = outcome.status not in ("ok", "unsupported")
+        with self._lock:
+            self._running.pop(number, None)
+            self._done[awaited.kind] += 1
+            self._failed += is_bad
+            is_ok = outcome.status == "ok"
+            self._forecast.finish(awaited.task.name, seconds, now - self._start, is_ok)
+            position = f"{self._done[awaited.kind]}/{self._total[awaited.kind]}"
+            position += "+" * (self._may_grow and awaited.kind == "run")
+        self._note(Finished(awaited, outcome.status, seconds, now - self._start))
+        if self._screen and (is_bad or awaited.kind in _WITH_LINE):
+            lines = [words.result(position, awaited.label, outcome, seconds)]
+            lines += end_of_log(awaited.log) if is_bad else []
+            self._screen.say("\n".join(lines), "red" if is_bad else "")
+        self._show(now)
+
+    def _show(self, now: float) -> None:
+        if self._screen:
+            self._screen.show_status(now)

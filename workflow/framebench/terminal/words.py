@@ -1,0 +1,62 @@
+"""Lines for people: a result, and how far a call is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ..plan.forecast import Left, time_left
+from ..plan.planning import duration
+from .outcome import Outcome
+from .waiting import NOUNS, count_of
+
+
+def result(position: str, label: str, outcome: Outcome, seconds: float) -> str:
+    """``12/84 pytorch resnet50 train fp32 1n2g r1 6.82 images/s 8 s``; in the place of the figure
+    status and reason of what has none."""
+    what = (
+        f"{outcome.status}: {' '.join(outcome.reason.split())}"
+        if outcome.reason
+        else outcome.status
+    )
+    if outcome.figure is not None:
+        what = f"{figure(outcome.figure)} {outcome.unit}"
+    return " ".join(filter(None, [position, label, what, duration(seconds)]))
+
+
+def figure(value: float) -> str:
+    """Three digits, or all before the point."""
+    if not math.isfinite(value) or value == int(value):
+        return f"{value:.0f}"
+    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+
+
+def status(
+    done: Mapping[str, int],
+    total: Mapping[str, int],
+    failed: int,
+    running: Sequence[str],
+    left: Left,
+    width: int = 0,
+) -> str:
+    """What is done, failed and running, and the time left. ``done`` and ``total`` are by kind. In
+    so many columns, where ``width`` is not 0: the time left comes last and is kept."""
+    counts = [
+        count_of(total[kind], kind, done.get(kind, 0))
+        for kind in NOUNS
+        if kind == "run" or done.get(kind, 0) < total.get(kind, 0) > (kind == "tables")
+    ]
+    counts[1:1] = [f"{failed} failed"] if failed else []
+    end = f"{time_left(left)} left"
+    now = running[0] if running else ""
+    now += f" and {len(running) - 1} more" if len(running) > 1 else ""
+    text = ", ".join(counts)
+    if not width:
+        return "; ".join(filter(None, [text, now, end]))
+    room = width - len(end)
+    while counts[1 + bool(failed) :] and len(", ".join(counts)) + 2 > room / 2:
+        counts.pop()
+    text = ", ".join(counts)
+    rest = room - len(text) - 4
+    now = now if len(now) <= rest else f"{now[: max(rest - 2, 0)]}.."
+    return "; ".join(filter(None, [text, now if rest > 8 else "", end]))[:width]
