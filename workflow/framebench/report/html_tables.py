@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,11 +24,11 @@ MAX_ROWS = 60
 
 @dataclass(frozen=True)
 class PageTable:
-    """``links``: of each row that is there without a script, None for a table that is not of cases;
+    """``links``: by the number of each row that is there without a script, None for a table that is not of cases;
     ``ids``: of all rows, the same in reports of other records."""
 
     arrangement: Arrangement
-    links: Sequence[RecordLinks] | None
+    links: Mapping[int, RecordLinks] | None
     ids: Sequence[str]
 
     @property
@@ -36,9 +36,9 @@ class PageTable:
         return self.arrangement.view
 
     @property
-    def written(self) -> range:
-        """The rows that are there without a script."""
-        return range(min(MAX_ROWS, len(self.view.rows)))
+    def written(self) -> Sequence[int]:
+        """The numbers of the rows that are there without a script."""
+        return self.arrangement.order[:MAX_ROWS]
 
     @property
     def left_out(self) -> str:
@@ -58,7 +58,8 @@ def of_frame(table: Table, frame: pd.DataFrame, links: Links | None = None) -> P
     ids = _ids([[row.get(name) for name in keys] for row in rows])
     if links is None or not table.has_records or seen.crosstabs:
         return PageTable(arranged, None, ids)
-    return PageTable(arranged, [links.behind(table, row) for row in rows[:MAX_ROWS]], ids)
+    written = arranged.order[:MAX_ROWS]
+    return PageTable(arranged, {at: links.behind(table, rows[at]) for at in written}, ids)
 
 
 def _ids(keys: Sequence[Sequence[Any]]) -> list[str]:
@@ -106,7 +107,7 @@ def _crossed(seen: View) -> Arrangement:
     whole = replace(seen, rows=settings, fields=[*keys, *fields])
     shown = [Shown([field], is_answer=False) for field in keys]
     shown += [Shown([field], is_answer=True) for field in kept]
-    return Arrangement(whole, shown, rest)
+    return Arrangement(whole, shown, rest, range(len(settings)))
 
 
 def _of(one: Crosstab, name: str) -> list[view.Cell]:

@@ -2,14 +2,16 @@
 baseline. Cells are the texts that :mod:`tables.view` has made; numbers stand beside them only where
 ratios are made of them.
 
-A list of values is written as short as it can be: ``{"same": value}``, ``{"of": [values], "at":
-[place of each]}``, or as it is.
+A column is the number of a list among ``lists``, because many tables have the same cases. A list is
+written as short as it can be: ``{"same": value}``, ``{"of": [values], "at": [place of each]}``, or as
+it is.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +29,8 @@ from . import again
 from .html_tables import PageTable
 from .record_links import Links
 
+#: A word of a path or of the name of a case, with what ends it.
+_WORDS = re.compile(r"[^-/ ]*[-/ ]|[^-/ ]+")
 #: Digits of a number that ratios are made of: more than any cell shows.
 DIGITS = 7
 #: What a framework has its own way: no part of what a case and its baseline have in common.
@@ -40,25 +44,49 @@ def of(
 ) -> Markup:
     """As JSON that can stand in a script element. ``series``: the number of the colour of each
     framework."""
+    lists = _Lists()
     cases = _Cases(links, calls)
-    made = [_table(one, links, cases) for one in tables]
-    data = {"tables": made, "cases": cases.data(), "series": series}
+    made = [_table(one, links, cases, lists) for one in tables]
+    data = {"tables": made, "cases": cases.data(lists), "series": series, "lists": lists.written}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # Nothing in it ends the element, or begins a comment.
     return Markup(text.replace("<", "\\u003c"))
 
 
-def listed(values: Iterable[Any]) -> Any:
-    """As short as it can be; see above."""
-    every = list(values)
-    keys = [json.dumps(value) if isinstance(value, list) else value for value in every]
-    distinct = dict(zip(keys, every, strict=True))
+class _Lists:
+    """Each list of values once. ``written``: as short as they can be."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self.written: list[Any] = []
+
+    def number(self, values: Iterable[Any]) -> int:
+        """Of a list of texts, numbers and None."""
+        key = tuple(values)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.written)
+            self.written.append(_written(key))
+        return self._numbers[key]
+
+    def parts(self, texts: Sequence[str]) -> list[int]:
+        """The numbers of as many lists as the longest text has words: a word of one case is that of
+        many."""
+        split = [_WORDS.findall(text) for text in texts]
+        longest = max(map(len, split), default=0)
+        return [
+            self.number(words[at] if at < len(words) else "" for words in split)
+            for at in range(longest)
+        ]
+
+
+def _written(values: Sequence[Any]) -> Any:
+    distinct = dict.fromkeys(values)
     if len(distinct) == 1:
-        return {"same": every[0]}
-    if len(distinct) * 2 < len(every):
-        places = {key: place for place, key in enumerate(distinct)}
-        return {"of": list(distinct.values()), "at": [places[key] for key in keys]}
-    return every
+        return {"same": values[0]}
+    if len(distinct) * 2 < len(values):
+        places = {value: place for place, value in enumerate(distinct)}
+        return {"of": list(distinct), "at": [places[value] for value in values]}
+    return list(values)
 
 
 class _Cases:
@@ -77,24 +105,20 @@ class _Cases:
             self._groups.append(runs)
         return self._places[key]
 
-    def data(self) -> dict[str, Any]:
-        words = [again.case_of(runs[0]).split() for runs in self._groups]
-        longest = max(map(len, words), default=0)
+    def data(self, lists: _Lists) -> dict[str, Any]:
         hrefs = [[(one.text, one.href) for one in self._links.to(runs)] for runs in self._groups]
         folders = [os.path.commonprefix([href for _, href in some]) for some in hrefs]
-        commands = [self._command(runs[0]) for runs in self._groups]
+        records = [
+            [part for text, href in some for part in (text, href.removeprefix(folder))]
+            for some, folder in zip(hrefs, folders, strict=True)
+        ]
         return {
-            # By place, because a word of one case is that of many.
-            "words": [
-                listed(some[at] if at < len(some) else "" for some in words)
-                for at in range(longest)
-            ],
-            "folders": listed(folders),
-            "records": listed(
-                [[text, href.removeprefix(folder)] for text, href in some]
-                for some, folder in zip(hrefs, folders, strict=True)
-            ),
-            "commands": listed(commands),
+            "count": len(self._groups),
+            "names": lists.parts([again.case_of(runs[0]) for runs in self._groups]),
+            "folders": lists.parts(folders),
+            # Text and file of each, one behind the other.
+            "records": lists.number("\t".join(some) for some in records),
+            "commands": lists.number(self._command(runs[0]) for runs in self._groups),
             "repeats": [
                 [short(run.figure) for run in runs if run.figure is not None]
                 for runs in self._groups
@@ -110,38 +134,38 @@ class _Cases:
             return ""
 
 
-def _table(one: PageTable, links: Links, cases: _Cases) -> dict[str, Any]:
+def _table(one: PageTable, links: Links, cases: _Cases, lists: _Lists) -> dict[str, Any]:
     view, table = one.arrangement.view, one.arrangement.table
     rows = view.rows
     found: dict[str, Any] = {
         "name": table.name,
         "title": table.title,
-        "units": listed(str(row.get("unit") or "") for row in rows),
+        "units": lists.number(str(row.get("unit") or "") for row in rows),
         "rows": len(rows),
         "shown": [
             {
-                **_column(shown.fields[0] if len(shown.fields) == 1 else None, rows),
+                **_column(shown.fields[0] if len(shown.fields) == 1 else None, lists),
                 "title": shown.title,
                 "kind": shown.kind,
                 "answer": shown.is_answer,
-                "cells": listed(_text(shown.cell(at)) for at in range(len(rows))),
+                "cells": lists.number(_text(shown.cell(at)) for at in range(len(rows))),
             }
             for shown in one.arrangement.shown
         ],
         "unfolded": [
-            {"title": field.title, "cells": listed(map(_text, field.cells))}
+            {"title": field.title, "cells": lists.number(map(_text, field.cells))}
             for field in one.arrangement.unfolded
         ],
-        "axes": {axis: listed(axis_of(row, axis) for row in rows) for axis in axes_of(one)},
+        "axes": {axis: lists.number(axis_of(row, axis) for row in rows) for axis in axes_of(one)},
     }
     if any("raw" in column for column in found["shown"]):
         names = [name for name in table.keys if rows and name in rows[0]]
         rest = [name for name in names if name not in (*_OF_AXES, *_OF_FRAMEWORK)]
         texts = ([str(row[name]) for name in rest] for row in rows)
-        found["rest"] = listed("\t".join(some) for some in texts)
-        found["ways"] = listed(map(_way, rows))
+        found["rest"] = lists.number("\t".join(some) for some in texts)
+        found["ways"] = lists.number(map(_way, rows))
     if one.links is not None:
-        found["behind"] = _references(one, links, cases)
+        found["behind"] = _references(one, links, cases, lists)
     if table.order:
         found["order"] = {
             "name": table.order.removeprefix("-"),
@@ -149,11 +173,11 @@ def _table(one: PageTable, links: Links, cases: _Cases) -> dict[str, Any]:
         }
     if table.crosstabs:
         found["across"] = "framework"
-    found["ids"] = listed(one.ids)
+    found["ids"] = lists.number(one.ids)
     return found
 
 
-def _column(field: Field | None, rows: Sequence[Row]) -> dict[str, Any]:
+def _column(field: Field | None, lists: _Lists) -> dict[str, Any]:
     """What a script must know of a column besides its texts."""
     if field is None:
         return {}
@@ -162,7 +186,7 @@ def _column(field: Field | None, rows: Sequence[Row]) -> dict[str, Any]:
     if looks:
         found["looks"] = looks
     if field.column.figure:
-        found["raw"] = [_raw(cell) for cell in field.cells]
+        found["raw"] = lists.number(_raw(cell) for cell in field.cells)
     return found
 
 
@@ -182,7 +206,9 @@ def _text(cell: Cell) -> str:
     return f"{cell.text}\t{small}" if small else cell.text
 
 
-def _references(one: PageTable, links: Links, cases: _Cases) -> list[dict[str, Any]]:
+def _references(
+    one: PageTable, links: Links, cases: _Cases, lists: _Lists
+) -> list[dict[str, Any]]:
     """By place: what the runs behind a row are called there, and which they are; -1 for none."""
     table = one.arrangement.table
     behind = [links.runs(table, row) for row in one.arrangement.view.rows]
@@ -191,8 +217,8 @@ def _references(one: PageTable, links: Links, cases: _Cases) -> list[dict[str, A
         some = [runs[place] if place < len(runs) else None for runs in behind]
         found.append(
             {
-                "labels": listed(runs[0] if runs else "" for runs in some),
-                "cases": listed(cases.place(runs[1]) if runs else -1 for runs in some),
+                "labels": lists.number(runs[0] if runs else "" for runs in some),
+                "cases": lists.number(cases.place(runs[1]) if runs else -1 for runs in some),
             }
         )
     return found

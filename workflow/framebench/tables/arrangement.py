@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
 
 from ..cases.conditions import CONDITIONS
 from .cells import Cell
 from .table import Table
 from .view import Field, View
 
-T = TypeVar("T")
 #: Columns that stand side by side on the width of a page.
 MOST = 9
 #: Of a key those that say of what the figure is, not of which case.
@@ -44,12 +42,13 @@ class Shown:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """``view``: its rows are in the order of the page. ``shown``: the answers and then the keys of
-    the rows; ``unfolded``: all other fields."""
+    """``shown``: the answers and then the keys of the rows; ``unfolded``: all other fields.
+    ``order``: the numbers of the rows, as the page begins with them."""
 
     view: View
     shown: Sequence[Shown]
     unfolded: Sequence[Field]
+    order: Sequence[int]
 
     @property
     def falls(self) -> bool:
@@ -63,7 +62,6 @@ class Arrangement:
 
 def of(view: View) -> Arrangement:
     """Raises KeyError for a declaration whose order names no column."""
-    view = _ordered(view)
     by_name = {field.column.name: field for field in view.fields}
     answers = [
         _with_status(by_name[name], view) for name in view.table.answering if name in by_name
@@ -84,6 +82,7 @@ def of(view: View) -> Arrangement:
             *([Shown(rest, is_answer=False)] if rest else []),
         ],
         [field for field in view.fields if field.column.name not in names],
+        ordered(view),
     )
 
 
@@ -113,19 +112,10 @@ def _falls(view: View) -> bool:
     return is_number != view.table.order.startswith("-")
 
 
-def _ordered(view: View) -> View:
-    """Rows without a value of what decides come last."""
+def ordered(view: View) -> list[int]:
+    """The numbers of the rows; those without a value of what decides come last."""
     name = view.table.order.removeprefix("-")
-    if not name or not view.rows:
-        return view
-    values = [row[name] for row in view.rows]
+    values = [row[name] for row in view.rows] if name else []
     there = [at for at, value in enumerate(values) if value is not None]
     there.sort(key=lambda at: values[at], reverse=_falls(view))
-    order = [*there, *(at for at, value in enumerate(values) if value is None)]
-
-    def put(some: Sequence[T]) -> list[T]:
-        return [some[at] for at in order]
-
-    fields = [replace(field, cells=put(field.cells)) for field in view.fields]
-    rows: list[Any] = put(view.rows)
-    return replace(view, fields=fields, rows=rows)
+    return [*there, *(at for at in range(len(view.rows)) if not name or values[at] is None)]

@@ -75,7 +75,10 @@ def crosstabs(rows: Sequence[Row]) -> list[Crosstab]:
 
 def _crosstab(title: str, rows: Sequence[Row]) -> Crosstab:
     name = _settings(rows)
-    columns = list(dict.fromkeys(map(name, rows)))
+    settings: dict[str, Row] = {}
+    for row in rows:
+        settings.setdefault(name(row), row)
+    columns = list(settings)
     cells: dict[tuple[str, str], Row] = {}
     for row in rows:
         place = (row["framework"], name(row))
@@ -92,7 +95,7 @@ def _crosstab(title: str, rows: Sequence[Row]) -> Crosstab:
             )
             for framework in frameworks
         ],
-        [next(row for row in rows if name(row) == column) for column in columns],
+        list(settings.values()),
     )
 
 

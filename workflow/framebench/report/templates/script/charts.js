@@ -37,20 +37,24 @@ const wordsOf = (table, row, take) =>
 
 // The lines of a panel under their headings, the settings that most frameworks share first.
 const linesOf = (table, figure, rows) => {
+  const { data } = table;
+  const columns = [data.axes.devices, data.axes.precision, data.rest].map((one) => valuesOf(one, data.rows));
   const groups = new Map();
   for (const row of rows) {
-    const setting = wordsOf(table, row, (name) => !NAMED.includes(name)).join(" \u00b7 ");
+    const setting = columns.map((column) => column[row]).join("\t");
     if (!groups.has(setting)) groups.set(setting, []);
     groups.get(setting).push(row);
   }
-  const shared = [...groups].sort(([, a], [, b]) => b.length - a.length);
+  const shared = [...groups.values()].sort((a, b) => b.length - a.length);
   const lines = [];
   let room = LINES;
-  for (const [setting, some] of shared) {
+  for (const some of shared) {
+    if (!room) break;
     if (some.length > room && lines.length) continue;
     const chosen = some.slice(0, room);
     room -= chosen.length;
-    if (setting) lines.push({ heading: setting });
+    const heading = wordsOf(table, chosen[0], (name) => !NAMED.includes(name)).join(" \u00b7 ");
+    if (heading) lines.push({ heading });
     for (const row of chosen) lines.push(lineOf(table, figure, row));
   }
   return lines;
@@ -58,11 +62,11 @@ const linesOf = (table, figure, rows) => {
 
 const lineOf = (table, figure, row) => {
   const { data } = table;
-  const framework = data.axes.framework ? valuesOf(data.axes.framework, data.rows)[row] : "";
+  const framework = "framework" in data.axes ? valuesOf(data.axes.framework, data.rows)[row] : "";
   const place = valuesOf(data.behind[0].cases, data.rows)[row];
   const said = table.said(figure, row);
   const middle = table.keyOf(figure, row);
-  const scale = table.ratios ? middle / figure.raw[row] : 1;
+  const scale = table.ratios ? middle / table.rawOf(figure)[row] : 1;
   const repeats = place >= 0 ? page.cases.repeats[place] : [];
   return {
     label: wordsOf(table, row, (name) => ["framework", "compiler"].includes(name)).join(" + ") || data.title,
@@ -156,11 +160,11 @@ const figureOf = (table, figure, title, rows) => {
 const drawCharts = () => {
   for (const place of document.querySelectorAll("[data-draws]")) {
     const table = tables.find((one) => one.data.name === place.dataset.draws);
-    const figure = table?.data.shown.find((column) => column.raw);
+    const figure = table?.data.shown.find((column) => "raw" in column);
     if (!figure || !table.data.behind) continue;
     const panels = new Map();
     const [models, modes] = ["model", "mode"].map((axis) => valuesOf(table.data.axes[axis], table.data.rows));
-    for (const row of rowsLeft(table.data)) {
+    for (const row of table.order) {
       const title = `${models[row]}, ${modes[row] === "train" ? "training" : modes[row]}`;
       if (!panels.has(title)) panels.set(title, []);
       panels.get(title).push(row);

@@ -1,20 +1,21 @@
 // The rows of the page, what the reader asks of them, and the address that says so.
 const embedded = document.getElementById("rows");
-const page = embedded ? JSON.parse(embedded.textContent) : { tables: [], cases: {}, series: {} };
+const page = embedded ? JSON.parse(embedded.textContent) : { tables: [], cases: {}, series: {}, lists: [] };
 const AXES = ["framework", "model", "mode", "precision", "devices", "compiler"];
 // A model has figures of other units than another, a mode of another kind: no ratios of these.
 const BASELINES = ["framework", "precision", "devices", "compiler"];
 const DASH = "\u2013";
 
-const decoded = new WeakMap();
-// A list of values as Python has written it (page_data.py), of so many rows.
-const valuesOf = (written, count) => {
-  if (Array.isArray(written)) return written;
-  if (!decoded.has(written)) {
-    const same = () => new Array(count).fill(written.same);
-    decoded.set(written, "same" in written ? same() : written.at.map((at) => written.of[at]));
+const decoded = new Map();
+// The list of this number, of so many rows: as Python has written it (page_data.py).
+const valuesOf = (number, count) => {
+  if (!decoded.has(number)) {
+    const written = page.lists[number];
+    const plain = () =>
+      "same" in written ? new Array(count).fill(written.same) : written.at.map((at) => written.of[at]);
+    decoded.set(number, Array.isArray(written) ? written : plain());
   }
-  return decoded.get(written);
+  return decoded.get(number);
 };
 
 const escaped = (text) =>
@@ -25,13 +26,9 @@ const naturally = new Intl.Collator("en", { numeric: true }).compare;
 // What there is to choose from, by axis.
 const choices = new Map();
 for (const axis of AXES) {
-  const found = new Set();
-  for (const table of page.tables) {
-    const written = table.axes[axis];
-    if (!written) continue;
-    for (const value of written.of ?? valuesOf(written, Math.min(1, table.rows) || 0)) found.add(value);
-    if (Array.isArray(written)) for (const value of written) found.add(value);
-  }
+  const sizes = new Map(page.tables.map((table) => [table.axes[axis], table.rows]));
+  sizes.delete(undefined);
+  const found = new Set([...sizes].flatMap(([number, rows]) => [...new Set(valuesOf(number, rows))]));
   found.delete("");
   choices.set(axis, [...found].sort(naturally));
 }
@@ -65,40 +62,36 @@ const writeAddress = () => {
 
 const isChosen = (axis, value) => asked.chosen.get(axis)?.has(value) ?? true;
 
-// The numbers of the rows that the choice leaves.
-const rowsLeft = (table) => {
+// Whether the choice leaves a row.
+const testOf = (table) => {
   const tests = [...asked.chosen]
-    .filter(([axis]) => table.axes[axis])
+    .filter(([axis]) => axis in table.axes)
     .map(([axis, values]) => [valuesOf(table.axes[axis], table.rows), values]);
-  const left = [];
-  for (let row = 0; row < table.rows; row++) {
-    if (tests.every(([values, wanted]) => wanted.has(values[row]))) left.push(row);
-  }
-  return left;
+  return (row) => tests.every(([values, wanted]) => wanted.has(values[row]));
 };
 
 // ---- ratios to a baseline ------------------------------------------------------------------------
 
 // What a row and its baseline have in common.
 const likenessOf = (table, axis) => {
-  const others = AXES.filter((other) => other !== axis && table.axes[other]);
+  const others = AXES.filter((other) => other !== axis && other in table.axes);
   // Compilers of two frameworks are two: what they share is that there is one.
   const kept = axis === "framework" ? others.filter((other) => other !== "compiler") : others;
   const columns = kept.map((other) => valuesOf(table.axes[other], table.rows));
   columns.push(valuesOf(table.rest, table.rows));
   const ways = valuesOf(table.ways, table.rows);
   if (axis === "framework") columns.push(ways.map((way) => (way === "compiled" ? way : "usual")));
-  else if (!table.axes.compiler) columns.push(ways);
+  else if (!("compiler" in table.axes)) columns.push(ways);
   return (row) => columns.map((column) => column[row]).join("\t");
 };
 
 // For each row the number of its baseline, or why it has none. Null where the rows have no such
 // axis. A table with frameworks across has the baseline of a framework in another column.
 const baselinesOf = (table, base) => {
-  if (!table.axes[base.axis]) return null;
+  if (!(base.axis in table.axes)) return null;
   const of = valuesOf(table.axes[base.axis], table.rows);
   const ways = valuesOf(table.ways, table.rows);
-  const compilers = table.axes.compiler && valuesOf(table.axes.compiler, table.rows);
+  const compilers = "compiler" in table.axes && valuesOf(table.axes.compiler, table.rows);
   const likeness = likenessOf(table, base.axis);
   const candidates = new Map();
   for (let row = 0; row < table.rows; row++) {
@@ -120,11 +113,11 @@ const baselinesOf = (table, base) => {
 // Of one figure of a row: {ratio}, or {why} there is none. Null where figures stay as they are.
 const ratiosOf = (table) => {
   const base = asked.base;
-  if (!base || !table.ways) return null;
+  if (!base || !("ways" in table)) return null;
   if (table.across === base.axis) {
     const column = table.shown.find((one) => one.name === base.value);
     if (!column) return null;
-    return (figures, row) => divided(figures[row], column.raw[row]);
+    return (figures, row) => divided(figures[row], valuesOf(column.raw, table.rows)[row]);
   }
   const found = baselinesOf(table, base);
   if (!found) return null;

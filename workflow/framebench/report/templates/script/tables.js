@@ -48,11 +48,17 @@ class Table {
     );
   }
 
+  // The figures of a column, as numbers; null for one that has none.
+  rawOf(column) {
+    return "raw" in column ? valuesOf(column.raw, this.data.rows) : null;
+  }
+
   // What a cell says, by column: absolute, or as a ratio.
   said(column, row) {
     const [text, small = ""] = valuesOf(column.cells, this.data.rows)[row].split("\t");
-    if (!this.ratios || !column.raw || column.raw[row] === null) return { text, small };
-    const found = this.ratios(column.raw, row);
+    const raw = this.ratios && this.rawOf(column);
+    if (!raw || raw[row] === null) return { text, small };
+    const found = this.ratios(raw, row);
     if ("why" in found) return { text: DASH, small: found.why, value: null };
     return { text: inTimes(found.ratio), small, value: found.ratio };
   }
@@ -61,7 +67,7 @@ class Table {
   keyOf(column, row) {
     const said = this.said(column, row);
     if ("value" in said) return said.value;
-    if (column.raw) return column.raw[row];
+    if ("raw" in column) return this.rawOf(column)[row];
     if (column.kind !== "number") return said.text && said.text !== DASH ? said.text : null;
     const [nodes, devices] = said.text.match(/^(\d+)n(\d+)g$/)?.slice(1).map(Number) ?? [];
     const number = nodes ? nodes * devices + nodes / 1e4 : parseFloat(said.text);
@@ -77,27 +83,36 @@ class Table {
     this.draw();
   }
 
-  arranged() {
-    this.ratios = ratiosOf(this.data);
-    const left = rowsLeft(this.data);
-    if (!this.sorted) return left;
-    const { column, down } = this.sorted;
-    const keys = new Map(left.map((row) => [row, this.keyOf(column, row)]));
+  // All rows in their order: sorted anew only where column, direction or baseline is another.
+  ranked() {
+    const { column, down } = this.sorted ?? {};
+    const what = JSON.stringify([column?.title, down, asked.base]);
+    if (this.ranking?.what !== what) {
+      const rows = Array.from({ length: this.data.rows }, (_, row) => row);
+      this.ranking = { what, rows: column ? this.sortedRows(rows, column, down) : rows };
+    }
+    return this.ranking.rows;
+  }
+
+  sortedRows(rows, column, down) {
+    const keys = rows.map((row) => this.keyOf(column, row));
     const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : naturally(a, b));
-    return left.sort((first, second) => {
-      const [a, b] = [keys.get(first), keys.get(second)];
+    return rows.sort((first, second) => {
+      const [a, b] = [keys[first], keys[second]];
       if (a === null || b === null) return (a === null) - (b === null) || first - second;
       return (down ? compare(b, a) : compare(a, b)) || first - second;
     });
   }
 
   draw() {
-    this.order = this.arranged();
+    this.ratios = ratiosOf(this.data);
+    const isLeft = testOf(this.data);
+    this.order = this.ranked().filter(isLeft);
     const columns = this.columns;
     const heads = columns.map((column) => {
       const isSorted = this.sorted?.column === column;
       const direction = !isSorted ? "none" : this.sorted.down ? "descending" : "ascending";
-      const related = this.ratios && column.raw ? ` \u00f7 ${asked.base.value}` : "";
+      const related = this.ratios && "raw" in column ? ` \u00f7 ${asked.base.value}` : "";
       const sign = { none: "\u2195", ascending: "\u2191", descending: "\u2193" }[direction];
       return (
         `<th scope="col" class="${column.kind}" aria-sort="${direction}"><button type="button">` +
@@ -112,7 +127,7 @@ class Table {
     const rows = `${all} row${all === 1 ? "" : "s"}`;
     const words = [asked.chosen.size ? `${this.order.length} of ${rows}` : rows];
     const ignored = [...asked.chosen.keys()].filter(
-      (axis) => !this.data.axes[axis] && this.data.across !== axis,
+      (axis) => !(axis in this.data.axes) && this.data.across !== axis,
     );
     if (ignored.length) words.push(`not filtered by ${ignored.join(", ")}, which its rows are not of`);
     if (asked.base && !this.ratios) words.push("not related to the baseline");
@@ -143,7 +158,7 @@ class Table {
 
   moreHtml(columns, row) {
     const data = this.data;
-    const absolute = this.ratios ? columns.filter((column) => column.raw) : [];
+    const absolute = this.ratios ? columns.filter((column) => "raw" in column) : [];
     const facts = [...absolute, ...data.unfolded]
       .map((column) => [column.title, valuesOf(column.cells, data.rows)[row].split("\t")])
       .filter(([, [text, small]]) => text || small)
@@ -214,17 +229,20 @@ class Table {
   }
 }
 
+const joined = (numbers, place) =>
+  numbers.map((number) => valuesOf(number, page.cases.count)[place]).join("");
+
+// Text and address of each.
 const recordsOf = (place) => {
-  const { folders, records } = page.cases;
-  const [folder, some] = [folders, records].map((one) => valuesOf(one, page.cases.repeats.length)[place]);
-  return some.map(([text, name]) => [text, folder + name]);
+  const folder = joined(page.cases.folders, place);
+  const parts = valuesOf(page.cases.records, page.cases.count)[place].split("\t");
+  return parts.flatMap((text, at) => (at % 2 ? [] : [[text, folder + parts[at + 1]]]));
 };
 
 const commandOf = (place) => {
-  const count = page.cases.repeats.length;
-  const command = valuesOf(page.cases.commands, count)[place];
-  const words = page.cases.words.map((one) => valuesOf(one, count)[place]).filter(Boolean);
-  return command && `${command}'${words.join(" ").replaceAll("'", "'\\''")}'`;
+  const command = valuesOf(page.cases.commands, page.cases.count)[place];
+  const name = joined(page.cases.names, place);
+  return command && `${command}'${name.replaceAll("'", "'\\''")}'`;
 };
 
 // Behind the button stands whether it worked; without a clipboard, the text is there to be marked.
