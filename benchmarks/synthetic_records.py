@@ -86,6 +86,4 @@ def sample_record(results: Path = ROOT / "results") -> dict[str, Any]:
         record: dict[str, Any] = read(path, "train")
         if record["status"] == "ok":
             return record
-    raise SystemExit(
-        f"no record of a PyTorch ResNet-50 run in {results}/runs: run the suite first"
-    )
+    raise SystemExit(f"no record of a PyTorch ResNet-50 run in {results}/runs: run the suite first")

@@ -22,4 +22,3 @@ def number(framework: str) -> int:
     """From 0 to COUNT - 1. One that does not ship has that of a digest of its name, which another
     may have too."""
     return _OWN.get(framework, zlib.crc32(framework.encode()) % COUNT)
-

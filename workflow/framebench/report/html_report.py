@@ -57,12 +57,14 @@ def write(
     title: str,
     published: pd.DataFrame | None = None,
     interrupted: Sequence[Interruption] = (),
+    calls: Sequence[Call] = (),
 ) -> None:
     """Write the report to ``path``, whole or not at all. Links to records are relative to its
     folder. Raises OSError when it cannot be written."""
-    write_whole(
-        path, render(record_set, inputs, tables, path.parent, title, published, interrupted)
+    text = render(
+        record_set, inputs, tables, path.parent, title, published, interrupted, calls=calls
     )
+    write_whole(path, text)
 
 
 def write_comparison(

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..tables import arrangement, view
 from ..tables.arrangement import Arrangement, Shown
+from ..tables.cells import Cell
 from ..tables.columns import NUMBER, TEXT, Column
 from ..tables.table import Crosstab, Table
 from ..tables.view import Field, View
@@ -24,8 +25,8 @@ MAX_ROWS = 60
 
 @dataclass(frozen=True)
 class PageTable:
-    """``links``: by the number of each row that is there without a script, None for a table that is not of cases;
-    ``ids``: of all rows, the same in reports of other records."""
+    """``links``: by the number of each row that is there without a script, None for a table that is
+    not of cases; ``ids``: of all rows, the same in reports of other records."""
 
     arrangement: Arrangement
     links: Mapping[int, RecordLinks] | None
@@ -94,13 +95,11 @@ def _crossed(seen: View) -> Arrangement:
         Field(Column(name, NUMBER, "", title=name, figure=True), "number", cells[name])
         for name in names
     ]
-    by_figures = sorted(
-        fields, key=lambda field: sum(cell.is_missing for cell in field.cells)
-    )
+    by_figures = sorted(fields, key=lambda field: sum(cell.is_missing for cell in field.cells))
     room = arrangement.MOST - 2
     kept = [field for field in fields if field in by_figures[:room]]
     keys = [
-        Field(Column(title, TEXT, "", title=title), "", [view.Cell(text, "case") for text in texts])
+        Field(Column(title, TEXT, "", title=title), "", [Cell(text, "case") for text in texts])
         for title, texts in (("measured", headings), ("setting", columns))
     ]
     rest = [field for field in fields if field not in kept]
@@ -110,14 +109,14 @@ def _crossed(seen: View) -> Arrangement:
     return Arrangement(whole, shown, rest, range(len(settings)))
 
 
-def _of(one: Crosstab, name: str) -> list[view.Cell]:
+def _of(one: Crosstab, name: str) -> list[Cell]:
     """Those of a framework, one for each setting."""
     cells = next((cells for named, cells in one.rows if named == name), [None] * len(one.columns))
-    nothing = view.Cell(view.DASH, "number missing", "", "not run")
+    nothing = Cell(view.DASH, "number missing", "", "not run")
     return [nothing if cell is None else _in_words(cell) for cell in cells]
 
 
-def _in_words(cell: view.Cell) -> view.Cell:
+def _in_words(cell: Cell) -> Cell:
     """What has no figure says how it ended; why stands under Failures."""
     if "missing" not in cell.kind.split():
         return cell

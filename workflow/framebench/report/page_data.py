@@ -2,15 +2,14 @@
 baseline. Cells are the texts that :mod:`tables.view` has made; numbers stand beside them only where
 ratios are made of them.
 
-A column is the number of a list among ``lists``, because many tables have the same cases. A list is
-written as short as it can be: ``{"same": value}``, ``{"of": [values], "at": [place of each]}``, or as
-it is.
+A column is the number of a list among ``lists``, because many tables have the same cases. A list
+is written as short as it can be: ``{"same": value}``, ``{"of": [values], "at": [place of each]}``,
+or as it is.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -107,7 +106,7 @@ class _Cases:
 
     def data(self, lists: _Lists) -> dict[str, Any]:
         hrefs = [[(one.text, one.href) for one in self._links.to(runs)] for runs in self._groups]
-        folders = [os.path.commonprefix([href for _, href in some]) for some in hrefs]
+        folders = [_folder([href for _, href in some]) for some in hrefs]
         records = [
             [part for text, href in some for part in (text, href.removeprefix(folder))]
             for some, folder in zip(hrefs, folders, strict=True)
@@ -132,6 +131,12 @@ class _Cases:
             return again.command(call) if call else ""
         except ValueError:
             return ""
+
+
+def _folder(hrefs: Sequence[str]) -> str:
+    """What all of them begin with, up to a slash; "" where they have none in common."""
+    folders = {href.rpartition("/")[0] for href in hrefs}
+    return f"{folders.pop()}/" if len(folders) == 1 and "/" in hrefs[0] else ""
 
 
 def _table(one: PageTable, links: Links, cases: _Cases, lists: _Lists) -> dict[str, Any]:
@@ -206,9 +211,7 @@ def _text(cell: Cell) -> str:
     return f"{cell.text}\t{small}" if small else cell.text
 
 
-def _references(
-    one: PageTable, links: Links, cases: _Cases, lists: _Lists
-) -> list[dict[str, Any]]:
+def _references(one: PageTable, links: Links, cases: _Cases, lists: _Lists) -> list[dict[str, Any]]:
     """By place: what the runs behind a row are called there, and which they are; -1 for none."""
     table = one.arrangement.table
     behind = [links.runs(table, row) for row in one.arrangement.view.rows]
@@ -254,4 +257,3 @@ def _way(row: Row) -> str:
     if compiler == UNCOMPILED != overview.usual_compiler(framework, mode):
         return "untypical"
     return overview.way_of(framework, mode, compiler)
-

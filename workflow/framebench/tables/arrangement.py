@@ -1,5 +1,5 @@
-"""How the page shows a table: which columns stand in a row, at most MOST of them, which are unfolded
-with it, and the order of the rows. It follows from the declaration of the table."""
+"""How the page shows a table: which columns stand in a row, at most MOST of them, which are
+unfolded with it, and the order of the rows. It follows from the declaration of the table."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def of(view: View) -> Arrangement:
         _with_status(by_name[name], view) for name in view.table.answering if name in by_name
     ]
     names = {field.column.name for field in answers}
-    keys = [field for field in view.fields if _is_key(view, field) and field.column.name not in names]
+    others = [field for field in view.fields if field.column.name not in names]
+    keys = [field for field in others if _is_key(view, field)]
     room = MOST - len(answers)
     if len(keys) > room:
         keys, rest = keys[: room - 1], keys[room - 1 :]
@@ -81,7 +82,7 @@ def of(view: View) -> Arrangement:
             *(Shown([field], is_answer=False) for field in keys),
             *([Shown(rest, is_answer=False)] if rest else []),
         ],
-        [field for field in view.fields if field.column.name not in names],
+        [field for field in others if field.column.name not in names],
         ordered(view),
     )
 

@@ -118,8 +118,8 @@ class Table:
     lead: Callable[[Sequence[Row]], Iterable[str]] | None = None
     #: What says what the figures of a row are of.
     keys: tuple[str, ...] = (*KEYS, "unit")
-    #: What people ask the table for, the first columns of the page; by default the verdict, and what
-    #: carries quality flags.
+    #: What people ask the table for, the first columns of the page; by default the verdict, and
+    #: what carries quality flags.
     answers: tuple[str, ...] = ()
     #: The column that the page is sorted by, numbers from the largest and words from a to z, with
     #: "-" before it the other way round; by default its rows have an order of their own.

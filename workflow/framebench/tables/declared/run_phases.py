@@ -116,7 +116,15 @@ TABLE = Table(
     "while building. Only the windows are measured: timed % is its part of the whole.",
     columns=(
         *RESULT_COLUMNS,
-        Column("run_seconds", NUMBER, "sum of all phases", "s", title="whole s", form=TENTHS, figure=True),
+        Column(
+            "run_seconds",
+            NUMBER,
+            "sum of all phases",
+            "s",
+            title="whole s",
+            form=TENTHS,
+            figure=True,
+        ),
         *_SECONDS,
         _TIMED,
         *shared("reason"),

@@ -33,9 +33,7 @@ COLUMNS = (
         title="baseline",
         check="throughput",
     ),
-    Column(
-        "throughput", NUMBER, "median of the case", RATE, figure=True, check="throughput"
-    ),
+    Column("throughput", NUMBER, "median of the case", RATE, figure=True, check="throughput"),
     *shared("unit", "speedup", "speedup_ci_low", "speedup_ci_high", "reason", "marks"),
 )
 BASELINE_RUNS = Column(

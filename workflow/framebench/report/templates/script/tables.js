@@ -113,11 +113,9 @@ class Table {
       const isSorted = this.sorted?.column === column;
       const direction = !isSorted ? "none" : this.sorted.down ? "descending" : "ascending";
       const related = this.ratios && "raw" in column ? ` \u00f7 ${asked.base.value}` : "";
-      const sign = { none: "\u2195", ascending: "\u2191", descending: "\u2193" }[direction];
       return (
         `<th scope="col" class="${column.kind}" aria-sort="${direction}"><button type="button">` +
-        `${escaped(column.title + related)}<span class="sign" aria-hidden="true">${sign}</span>` +
-        "</button></th>"
+        `${escaped(column.title + related)}</button></th>`
       );
     });
     this.grid.tHead.innerHTML = `<tr>${heads.join("")}</tr>`;
