@@ -6,6 +6,7 @@ import copy
 import json
 import random
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,24 @@ REPEATS = 5
 STEPS = 100
 
 
-def write_suite(path: Path, runs: int) -> None:
-    """A suite of this many runs (a multiple of 40)."""
+def write_suite(
+    path: Path, runs: int, repeats: int = REPEATS, frameworks: Sequence[str] = ("pytorch",)
+) -> None:
+    """A suite of this many runs (a multiple of 8 x repeats x frameworks)."""
+    each = 8 * repeats * len(frameworks)
+    assert runs % each == 0, f"{runs} is no multiple of {each}"
     suite = {
         "steps": {"warmup": 20, "timed": STEPS},
-        "repeats": REPEATS,
+        "repeats": repeats,
         "axes": {
-            "framework": ["pytorch"],
+            "framework": [*frameworks],
             "model": ["resnet50_v1.5"],
             "mode": ["train", "inference"],
             "precision": ["fp32", "amp"],
             "compiler": ["none", "native"],
-            "batch_per_device": list(range(1, runs // REPEATS // 8 + 1)),
+            "batch_per_device": list(range(1, runs // each + 1)),
         },
     }
-    cases = 8 * len(suite["axes"]["batch_per_device"])
-    assert cases * REPEATS == runs, f"{runs} is no multiple of {8 * REPEATS}"
     path.write_text(yaml.safe_dump(suite))
 
 
@@ -75,12 +78,12 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
     return len(made.pending)
 
 
-def sample_record() -> dict[str, Any]:
-    """Any good one-device record of a real PyTorch run in ``results/runs``."""
+def sample_record(results: Path = ROOT / "results") -> dict[str, Any]:
+    """Any good one-device record of a real PyTorch run in ``runs`` of the results."""
     from framebench.records.record_files import read
 
-    for path in sorted(ROOT.glob("results/runs/pytorch/resnet50_v1.5/train-fp32-*1n1g*/r1.json")):
+    for path in sorted(results.glob("runs/pytorch/resnet50_v1.5/train-fp32-*1n1g*/r1.json")):
         record: dict[str, Any] = read(path, "train")
         if record["status"] == "ok":
             return record
-    raise SystemExit("no record of a PyTorch ResNet-50 run in results/runs: run the suite first")
+    raise SystemExit(f"no record of a PyTorch ResNet-50 run in {results}/runs: run the suite first")

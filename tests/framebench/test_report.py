@@ -8,64 +8,26 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
-import pandas as pd
 import pytest
-from framebench.audit import published
-from framebench.records import record_sets
-from framebench.report import html_report, html_tables, panels, plots, scaling_curves
+from framebench.report import html_tables, panels, plots, scaling_curves
 from framebench.report.plots import Look
 from framebench.report.record_links import Link, Links
 from framebench.report.svg import FONT
-from framebench.tables import frames, registry, view
+from framebench.tables import registry, view
 from framebench.tables.grouping import group
-from framebench.tables.table import Inputs
 from framebench.tables.view import DASH
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from ..debian import install_debian_packages
+from .browser import Browser, make
 from .made_up_records import EVIL, write_records
 from .made_up_runs import build, run
-from .test_same_figures import unpacked
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("chromium", "chromium-driver")
-
-
-def make(source: Path, target: Path, published: pd.DataFrame | None = None) -> str:
-    """Write the report of ``source`` to ``target`` and return its text."""
-    found = record_sets.load(source)
-    grouped = group(found.runs, None)
-    inputs = Inputs(grouped)
-    html_report.write(found, inputs, frames.build(inputs), target, "A report", published)
-    return target.read_text()
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("results")
-    make(write_records(folder / "runs"), folder / "report.html", published_cells())
-    return folder / "report.html"
-
-
-def published_cells() -> pd.DataFrame:
-    """Cells as compare_published returns them: one that agrees, one that does not, one unknown."""
-    rows = [
-        ("a", "line 1", "throughput", "11.5", 11.5, 0.05, True, ""),
-        ("a", "line 2", "speedup", "2.18", 3.23, 0.005, False, "divided by the wrong row"),
-        ("a", "line 3", "speedup", "3.9", None, 0.05, None, "no runs for this cell"),
-    ]
-    names = ["table", "place", "quantity", "printed", "recomputed", "half_unit", "agrees", "note"]
-    cells = [dict(zip(names, row, strict=True)) for row in rows]
-    return frames.frame(
-        published.TABLE, ([cell.get(name, "") for name in published.TABLE.names] for cell in cells)
-    )
 
 
 def test_the_same_case_in_another_unit_is_another_case() -> None:
@@ -81,82 +43,6 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
         assert {link.href for link in found} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
     assert "Throughput of 2 cases" in plot.description
-
-
-class Browser:
-    """Headless Chromium on one page, as wide and as dark as asked."""
-
-    def __init__(self, profile: Path) -> None:
-        if not (shutil.which("chromium") and shutil.which("chromedriver")):
-            problem = install_debian_packages(*PACKAGES)
-            if problem:
-                pytest.fail(f"the report is tested in a real browser. {problem}")
-        os.environ["SE_OFFLINE"] = os.environ["SE_AVOID_STATS"] = "true"
-        options = webdriver.ChromeOptions()
-        options.binary_location = str(shutil.which("chromium"))
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        for argument in (
-            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-            "--disable-dev-shm-usage", "--disable-background-networking", "--disable-sync",
-            "--disable-component-update", f"--user-data-dir={profile}",
-        ):  # fmt: skip
-            options.add_argument(argument)
-        service = webdriver.ChromeService(shutil.which("chromedriver"))
-        self.driver = webdriver.Chrome(options, service)
-        # Generous: a loaded machine makes the browser slow, not the report wrong.
-        self.driver.set_page_load_timeout(300)
-        self.driver.set_script_timeout(300)
-
-    def open(self, page: Path, width: int = 1440, scheme: str = "light") -> Browser:
-        features = [
-            {"name": "prefers-color-scheme", "value": scheme},
-            # Smooth scrolling would move what is about to be clicked.
-            {"name": "prefers-reduced-motion", "value": "reduce"},
-        ]
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        self.driver.get(page.as_uri())
-        return self
-
-    def evaluate(self, script: str, *arguments: Any) -> Any:
-        return self.driver.execute_script(f"return {script}", *arguments)
-
-    def column(self, table: str, title: str) -> list[str]:
-        """The texts of a column, in the order shown."""
-        heads = self.evaluate(
-            "[...document.querySelectorAll(arguments[0])].map(head => head.textContent.trim())",
-            f"#table-{table} thead th",
-        )
-        texts: list[str] = self.evaluate(
-            "[...document.querySelectorAll(arguments[0])].filter(row => !row.hidden)"
-            ".map(row => row.cells[arguments[1]].textContent.trim())",
-            f"#table-{table} tbody tr",
-            heads.index(title),
-        )
-        return texts
-
-    def head(self, table: str, title: str) -> Any:
-        return next(
-            head
-            for head in self.driver.find_elements(By.CSS_SELECTOR, f"#table-{table} thead th")
-            if head.text.strip() == title
-        )
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.driver.quit()
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of real records of the suite quick."""
-    folder = unpacked("results", tmp_path_factory.mktemp("quick")) / "quick"
-    make(folder / "runs", folder / "report.html")
-    return folder / "report.html"
 
 
 FIRST_SCREEN = """(() => {
@@ -221,36 +107,27 @@ def test_opens_without_console_message_and_without_any_request(
     assert asked == {page.as_uri()}
 
 
+def medians(browser: Browser) -> tuple[list[float], list[str]]:
+    """Of the table Summary, as shown: the numbers, and what stands behind them without one."""
+    texts = browser.column("summary", "median")
+    there = [text for text in texts if not text.startswith(DASH)]
+    assert texts[: len(there)] == there, "what has no number does not come last"
+    return [float(text.split()[0]) for text in there], texts[len(there) :]
+
+
 def test_sorts_by_click_and_by_key_with_missing_numbers_last(browser: Browser, page: Path) -> None:
-    browser.open(page)
-    head = browser.head("summary", "median")
-    assert head.get_attribute("aria-sort") == "none"
-    head.find_element(By.TAG_NAME, "button").click()
-    assert head.get_attribute("aria-sort") == "ascending"
-    texts = browser.column("summary", "median")
-    rising = [float(text.split()[0]) for text in texts if text != DASH]
-    assert rising == sorted(rising)
-    assert len(rising) < len(texts)
-    assert set(texts[len(rising) :]) == {DASH}
-    head.find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
-    assert head.get_attribute("aria-sort") == "descending"
-    texts = browser.column("summary", "median")
-    assert [float(text.split()[0]) for text in texts[: len(rising)]] == sorted(rising, reverse=True)
-    assert set(texts[len(rising) :]) == {DASH}
-    other = browser.head("summary", "framework")
-    other.find_element(By.TAG_NAME, "button").click()
-    assert head.get_attribute("aria-sort") == "none"
+    browser.open(page).all_rows("summary")
+    assert browser.head("summary", "median").get_attribute("aria-sort") == "descending"
+    falling, missing = medians(browser)
+    assert falling == sorted(falling, reverse=True)
+    assert missing
+    browser.head("summary", "median").find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
+    assert browser.head("summary", "median").get_attribute("aria-sort") == "ascending"
+    assert medians(browser) == (sorted(falling), missing)
+    browser.head("summary", "framework").find_element(By.TAG_NAME, "button").click()
+    assert browser.head("summary", "median").get_attribute("aria-sort") == "none"
     names = browser.column("summary", "framework")
     assert names == sorted(names)
-
-
-def test_filters_rows_by_words(browser: Browser, page: Path) -> None:
-    browser.open(page)
-    browser.driver.find_element(By.CSS_SELECTOR, "#table-summary input").send_keys("JAX train fp32")
-    assert set(browser.column("summary", "framework")) == {"jax"}
-    assert set(browser.column("summary", "mode")) == {"train"}
-    count = browser.driver.find_element(By.CSS_SELECTOR, "#table-summary .count").text
-    assert re.fullmatch(r"8 of \d+ rows", count)
 
 
 def test_fits_a_phone_and_plots_stay_readable(browser: Browser, page: Path) -> None:
@@ -277,33 +154,28 @@ def test_dark_changes_the_page_and_the_plots(browser: Browser, page: Path) -> No
     assert light[2][1] != dark[2][1]
 
 
+OPEN_ALL = """[...document.querySelectorAll(`#table-${arguments[0]} .unfold[aria-expanded=false]`)]
+    .forEach((button) => button.click())"""
+FACTS = """[...document.querySelectorAll(`#table-${arguments[0]} tr.more`)]
+    .map((row) => row.innerText)"""
+
+
 def test_missing_numbers_are_dashes_with_their_reason_in_words(
     browser: Browser, page: Path
 ) -> None:
-    browser.open(page)
-    rows = list(
-        zip(
-            browser.column("summary", "status"),
-            browser.column("summary", "median"),
-            browser.column("summary", f"min {DASH} max"),
-            browser.column("summary", "reason"),
-            strict=True,
-        )
-    )
-    assert {status for status, *_ in rows} > {"ok", "oom", "unsupported"}
-    for status, median, spread, reason in rows:
-        if status != "ok":
-            assert (median, spread) == (DASH, DASH)
-            assert reason
-        else:
-            assert float(median.split()[0]) > 0
+    browser.open(page).all_rows("summary")
+    medians = browser.column("summary", "median")
+    ended = [text for text in medians if text.startswith(DASH)]
+    assert {text.removeprefix(DASH).strip() for text in ended} >= {"oom", "unsupported"}
+    assert all(float(text.split()[0]) > 0 for text in medians if text not in ended)
     for table in ("weak_scaling", "precision_speedup", "compiler_speedup"):
-        pairs = list(
-            zip(browser.column(table, "speed-up"), browser.column(table, "reason"), strict=True)
-        )
-        assert any(ratio == DASH for ratio, _ in pairs)
-        assert all(reason for ratio, reason in pairs if ratio == DASH)
-        assert not any(re.fullmatch(r"0*\.?0*", ratio) for ratio, _ in pairs)
+        browser.all_rows(table)
+        ratios = browser.column(table, "speed-up")
+        assert any(ratio.startswith(DASH) for ratio in ratios)
+        assert not any(re.fullmatch(r"0*\.?0*", ratio) for ratio in ratios)
+        browser.evaluate(OPEN_ALL, table)
+        for ratio, facts in zip(ratios, browser.evaluate(FACTS, table), strict=True):
+            assert "reason" in facts or not ratio.startswith(DASH), f"{table}: {facts}"
     assert browser.column("published", "recomputed") == ["3.23", "11.50", DASH]
 
 
@@ -312,12 +184,21 @@ def test_an_interval_of_too_few_repeats_says_what_it_needs(tmp_path: Path) -> No
     assert f'{DASH} <span class="why">needs 6 repeats</span>' in make(source, tmp_path / "r.html")
 
 
-def test_every_link_to_a_record_leads_to_it(page: Path) -> None:
-    links = set(re.findall(r'href="([^"#][^"]*)"', page.read_text()))
-    targets = {(page.parent / unquote(link)).resolve() for link in links}
-    assert targets <= set((page.parent / "runs").rglob("*.json"))
+def test_every_link_to_a_record_leads_to_it(browser: Browser, page: Path) -> None:
+    there = set((page.parent / "runs").rglob("*.json"))
+
+    def targets(links: Iterable[str]) -> set[Path]:
+        return {(page.parent / unquote(link)).resolve() for link in links}
+
+    static = re.sub(r"<script.*?</script>", "", page.read_text(), flags=re.DOTALL)
+    assert targets(re.findall(r'href="([^"#][^"]*)"', static)) <= there
+    browser.open(page).all_rows("summary")
+    browser.evaluate(OPEN_ALL, "summary")
+    links = browser.evaluate(
+        "[...document.querySelectorAll('#table-summary .more a')].map(a => a.getAttribute('href'))"
+    )
     # Every record that counts is linked: all but the truncated and the foreign file.
-    assert len(targets) == len(list((page.parent / "runs").glob("*/*/*.json")))
+    assert targets(links) == set((page.parent / "runs").glob("*/*/*.json"))
 
 
 def test_lines_of_a_csv_file_are_named_and_linked(tmp_path: Path) -> None:
@@ -405,7 +286,8 @@ def test_says_what_was_ignored_and_why(page: Path) -> None:
 
 
 def test_every_plot_says_what_it_leaves_out(page: Path) -> None:
-    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page.read_text(), re.DOTALL)
+    static = page.read_text().split("<script")[0]
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", static, re.DOTALL)
     assert len(captions) > 8
     assert all(re.search(r"Nothing is left out|Left out: \d+ of \d+", c) for c in captions)
 

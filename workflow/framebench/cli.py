@@ -237,7 +237,7 @@ def make_report(source: Path, results: Path) -> None:
     files = frames.files(everything, folder, provenance.caption)
     files[page] = html_report.render(
         replace(found, problems=problems), inputs, tables, page.parent, "Framebench report",
-        compared, interrupted, provenance,
+        compared, interrupted, provenance, called,
     )  # fmt: skip
     files[folder / ARCHIVED] = record_links.named(files[page])
     vouching = folder / FINGERPRINT

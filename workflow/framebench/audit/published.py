@@ -150,8 +150,10 @@ TABLE = Table(
     "the runs give. Those that differ stand first; published.csv has the other keys of each.",
     columns=(*PUBLISHED, *_COMPARED),
     heading="Published figures",
-    overview=Overview(_SHOWN, _ranked),
+    overview=Overview(_SHOWN, _ranked, ("table", "place", "quantity")),
     lead=_counted,
+    answers=("agrees", "printed", "recomputed"),
+    axes=(),
 )
 
 

@@ -16,7 +16,7 @@ from ..config.kinds import Measurement
 from ..config.parallelism import DATA, sizes
 from ..config.settings import Settings
 from ..config.suite import AXES, BATCHES, Axes, Suite
-from ..config.validation import ConfigError
+from ..config.validation import ConfigError, did_you_mean
 from ..machine.local import Machine
 from .conditions import MODES, Parameters
 from .names import topology_of
@@ -181,7 +181,7 @@ def cases(suite: Suite, catalog: Catalog) -> list[Case]:
 
 def narrow(found: list[Case], settings: Settings) -> list[Case]:
     """The cases of the frameworks and models that the configuration asks for, and those that have
-    none."""
+    none; of these the named ones, where it names some. Raises ConfigError for a name of none."""
     frameworks, models = {*settings.frameworks, ""}, {*settings.models, ""}
     kept = [c for c in found if c.framework in frameworks and c.model in models]
     if not kept:
@@ -189,7 +189,20 @@ def narrow(found: list[Case], settings: Settings) -> list[Case]:
             f"config: frameworks={','.join(settings.frameworks)} models="
             f"{','.join(settings.models)} leaves no case of suite {settings.suite.name}"
         )
-    return kept
+    return _named(kept, settings) if settings.cases else kept
+
+
+def _named(found: list[Case], settings: Settings) -> list[Case]:
+    """Those of the key ``cases``, each by its name in a plan."""
+    names = {str(case): case for case in found}
+    for name in settings.cases:
+        if name not in names:
+            raise ConfigError(
+                f"config: cases: found {name!r}{did_you_mean(name, list(names))}; allowed: cases "
+                f"of suite {settings.suite.name} as snakemake --cores 1 plan names them, such as "
+                f"{str(found[0])!r}"
+            )
+    return [names[name] for name in dict.fromkeys(settings.cases)]
 
 
 def fit(found: list[Case], place: Capacity) -> tuple[list[Case], list[LeftOut]]:

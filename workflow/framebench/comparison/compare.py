@@ -78,6 +78,8 @@ TABLE = Table(
         Column("differences", TEXT, "what besides is not the same on both sides", note=True),
         *shared("marks"),
     ),
+    answers=("verdict", "ratio", "ratio_ci_low"),
+    order="-ratio",
     empty="Neither set has a case.",
     sectioned=True,
 )  # fmt: skip

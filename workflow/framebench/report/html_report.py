@@ -22,15 +22,17 @@ from ..config import precisions
 from ..config.catalog import load_catalog
 from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN
+from ..records.calls import Call
 from ..records.interruptions import Interruption
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
-from ..tables import answers, frames, measured, origin, registry
+from ..tables import answers, frames, measured, origin, registry, view
 from ..tables.columns import VERDICT
+from ..tables.declared.fastest import FASTEST
 from ..tables.origin import Origin
 from ..tables.table import Inputs, Table
 from ..tables.words import words_of
-from . import drawings, failures, html_tables, panels, setups
+from . import colours, drawings, failures, html_tables, page_data, panels, setups
 from .html_tables import Section
 from .plots import Look, Plot
 from .record_links import Link, Links, to_record
@@ -40,6 +42,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_PROBLEMS = 200
 STEPS = "steps"  # in the place of a table
+#: One after the other they are the script of every page.
+SCRIPTS = ("data.js", "tables.js", "charts.js", "downloads.js", "ask.js", "page.js")
 #: As many as the first screen has room for.
 MAX_ANSWERS = 12
 NO_HARDWARE = "not recorded (imported without its hardware)"
@@ -53,12 +57,14 @@ def write(
     title: str,
     published: pd.DataFrame | None = None,
     interrupted: Sequence[Interruption] = (),
+    calls: Sequence[Call] = (),
 ) -> None:
     """Write the report to ``path``, whole or not at all. Links to records are relative to its
     folder. Raises OSError when it cannot be written."""
-    write_whole(
-        path, render(record_set, inputs, tables, path.parent, title, published, interrupted)
+    text = render(
+        record_set, inputs, tables, path.parent, title, published, interrupted, calls=calls
     )
+    write_whole(path, text)
 
 
 def write_comparison(
@@ -68,6 +74,7 @@ def write_comparison(
     ``candidate`` say where the two sets were."""
     counted = Counter(frame["verdict"])
     look = Look(sorted({*frame["framework"]} - {""}))
+    shown = html_tables.of_frame(compare.TABLE, frame)
     html = template("compare.html.j2").render(
         **page_parts(),
         base=base,
@@ -75,7 +82,8 @@ def write_comparison(
         threshold=f"{threshold:.1%}",
         verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
         plots=[(plot, ()) for plot in panels.comparison(frame[frame["framework"] != ""], look)],
-        table=html_tables.of_frame(compare.TABLE, frame),
+        table=shown,
+        data=page_data.of([shown], Links.none(), (), _series(look)),
         marks=words_of([frame]),
         notes=compare.notes(frame),
         report=_beside(path.parent, REPORT_PAGE),
@@ -92,14 +100,17 @@ def render(
     published: pd.DataFrame | None = None,
     interrupted: Sequence[Interruption] = (),
     provenance: Origin | None = None,
+    calls: Sequence[Call] = (),
 ) -> str:
     """The report as text, with links relative to ``folder``. ``inputs`` and ``tables`` are those of
-    the records; ``provenance``: where that is known from more than these."""
+    the records; ``provenance``: where that is known from more than these; ``calls``: those that
+    measured, as far as they are known."""
     runs = record_set.runs
     cases = {**inputs.cases, **inputs.others}
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
     link = partial(to_record, record_set.root, folder)
+    links = Links(cases, link)
     ran, ran_left_out = setups.of_runs(runs, look, link)
     known = [setup.facts for setup in ran if setup.facts]
     machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
@@ -107,11 +118,17 @@ def render(
     statuses = Counter(run.status for run in runs)
     found = answers.of(tables)
     plots = _plots(inputs, tables, look, link)
+    sections = _sections(inputs, tables, links)
+    shown_published = (
+        None if published is None else html_tables.of_frame(published_tables.TABLE, published)
+    )
+    on_page = [one for section in sections for one in section.tables]
+    on_page += [shown_published] if shown_published else []
     return template("report.html.j2").render(
         **page_parts(),
         title=title,
         answers=found,
-        shown_answers=found.most_compared(MAX_ANSWERS),
+        shown_answers=_with_axes(found, tables),
         origin=provenance or origin.of(runs),
         colour=look.variable,
         comparison=_beside(folder, COMPARISON_PAGE),
@@ -129,7 +146,8 @@ def render(
         setups_left_out=ran_left_out,
         plots=plots,
         has_charts=any(some for name, some in plots.items() if name != STEPS),
-        sections=_sections(inputs, tables, Links(cases, link)),
+        sections=sections,
+        data=page_data.of(on_page, links, calls, _series(look)),
         marks=words_of(tables.values()),
         failures=failed,
         failures_left_out=failed_left_out,
@@ -140,9 +158,7 @@ def render(
         interrupted_left_out=max(0, len(interrupted) - MAX_PROBLEMS),
         problems=record_set.problems[:MAX_PROBLEMS],
         problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
-        published=(
-            None if published is None else html_tables.of_frame(published_tables.TABLE, published)
-        ),
+        published=shown_published,
     )
 
 
@@ -162,8 +178,27 @@ def template(name: str) -> jinja2.Template:
 
 def page_parts() -> dict[str, Markup]:
     """Style and script of every page."""
-    files = {"style": "report.css", "script": "report.js"}
-    return {k: Markup((TEMPLATES / file).read_text(encoding="utf-8")) for k, file in files.items()}
+    script = "\n".join((TEMPLATES / "script" / name).read_text("utf-8") for name in SCRIPTS)
+    return {
+        "style": Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
+        "script": Markup('"use strict";\n(() => {\n' + script + "})();"),
+    }
+
+
+def _series(look: Look) -> dict[str, int]:
+    return {name: colours.number(name) for name in look.frameworks}
+
+
+def _with_axes(
+    found: answers.Answers, tables: Mapping[Table, pd.DataFrame]
+) -> list[tuple[answers.Answer, dict[str, str]]]:
+    """The answers of the first screen, each with what a filter may ask of it."""
+    rows = view.records(tables[FASTEST])
+    of_answer = {
+        id(one): {axis: str(page_data.axis_of(row, axis)) for axis in FASTEST.axes}
+        for one, row in zip(found.fastest, rows, strict=True)
+    }
+    return [(one, of_answer[id(one)]) for one in found.most_compared(MAX_ANSWERS)]
 
 
 def _sections(inputs: Inputs, tables: Mapping[Table, pd.DataFrame], links: Links) -> list[Section]:

@@ -1,34 +1,129 @@
-"""Tables of the page: what people see of a frame, and links to the records behind each row."""
+"""Tables of the page: how each is arranged, links to the records behind each row, and an anchor."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
-from ..tables import view
-from ..tables.table import Table
-from ..tables.view import View
+from ..tables import arrangement, view
+from ..tables.arrangement import Arrangement, Shown
+from ..tables.cells import Cell
+from ..tables.columns import NUMBER, TEXT, Column
+from ..tables.table import Crosstab, Table
+from ..tables.view import Field, View
 from .record_links import Links, RecordLinks
 
-MAX_ROWS = 600
+#: Rows that the page has without its script.
+MAX_ROWS = 60
 
 
 @dataclass(frozen=True)
 class PageTable:
-    """``links``: of each row shown, None for a table that is not of cases."""
+    """``links``: by the number of each row that is there without a script, None for a table that is
+    not of cases; ``ids``: of all rows, the same in reports of other records."""
 
-    view: View
-    links: Sequence[RecordLinks] | None
+    arrangement: Arrangement
+    links: Mapping[int, RecordLinks] | None
+    ids: Sequence[str]
+
+    @property
+    def view(self) -> View:
+        return self.arrangement.view
+
+    @property
+    def written(self) -> Sequence[int]:
+        """The numbers of the rows that are there without a script."""
+        return self.arrangement.order[:MAX_ROWS]
+
+    @property
+    def left_out(self) -> str:
+        there, shown = len(self.view.rows), len(self.written)
+        if there == shown:
+            return ""
+        name = self.arrangement.table.name
+        return f"Left out: {there - shown} of {there} rows; all are in tables/{name}.csv."
 
 
 def of_frame(table: Table, frame: pd.DataFrame, links: Links | None = None) -> PageTable:
-    """At most MAX_ROWS of it."""
-    seen = view.of(table, frame, most=MAX_ROWS)
-    if links is None or not table.has_records:
-        return PageTable(seen, None)
-    return PageTable(seen, [links.behind(table, row) for row in seen.rows])
+    """Of a table as the page has it."""
+    seen = view.of(table, frame)
+    arranged = _crossed(seen) if seen.crosstabs else arrangement.of(seen)
+    rows = arranged.view.rows
+    keys = table.overview.keys if table.overview else table.keys
+    ids = _ids([[row.get(name) for name in keys] for row in rows])
+    if links is None or not table.has_records or seen.crosstabs:
+        return PageTable(arranged, None, ids)
+    written = arranged.order[:MAX_ROWS]
+    return PageTable(arranged, {at: links.behind(table, rows[at]) for at in written}, ids)
+
+
+def _ids(keys: Sequence[Sequence[Any]]) -> list[str]:
+    """A short name of each, with a number where several have the same key."""
+    names = [_digest(key) for key in keys]
+    met: Counter[str] = Counter()
+    found = []
+    for name in names:
+        met[name] += 1
+        found.append(name if met[name] == 1 else f"{name}-{met[name]}")
+    return found
+
+
+def _digest(values: Iterable[Any]) -> str:
+    """A short name of them."""
+    text = json.dumps(list(map(str, values)))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+# ---- a table with frameworks across -------------------------------------------------------------
+
+
+def _crossed(seen: View) -> Arrangement:
+    """A row for each setting, a column for each framework; of more than a page has room for, those
+    with fewer figures are unfolded."""
+    names = list(dict.fromkeys(name for one in seen.crosstabs for name, _ in one.rows))
+    settings = [row for one in seen.crosstabs for row in one.settings]
+    headings = [one.title for one in seen.crosstabs for _ in one.columns]
+    columns = [name for one in seen.crosstabs for name in one.columns]
+    cells = {name: [cell for one in seen.crosstabs for cell in _of(one, name)] for name in names}
+    fields = [
+        Field(Column(name, NUMBER, "", title=name, figure=True), "number", cells[name])
+        for name in names
+    ]
+    by_figures = sorted(fields, key=lambda field: sum(cell.is_missing for cell in field.cells))
+    room = arrangement.MOST - 2
+    kept = [field for field in fields if field in by_figures[:room]]
+    keys = [
+        Field(Column(title, TEXT, "", title=title), "", [Cell(text, "case") for text in texts])
+        for title, texts in (("measured", headings), ("setting", columns))
+    ]
+    rest = [field for field in fields if field not in kept]
+    whole = replace(seen, rows=settings, fields=[*keys, *fields])
+    shown = [Shown([field], is_answer=False) for field in keys]
+    shown += [Shown([field], is_answer=True) for field in kept]
+    return Arrangement(whole, shown, rest, range(len(settings)))
+
+
+def _of(one: Crosstab, name: str) -> list[Cell]:
+    """Those of a framework, one for each setting."""
+    cells = next((cells for named, cells in one.rows if named == name), [None] * len(one.columns))
+    nothing = Cell(view.DASH, "number missing", "", "not run")
+    return [nothing if cell is None else _in_words(cell) for cell in cells]
+
+
+def _in_words(cell: Cell) -> Cell:
+    """What has no figure says how it ended; why stands under Failures."""
+    if "missing" not in cell.kind.split():
+        return cell
+    return replace(cell, text=view.DASH, kind="number missing", why=cell.text)
+
+
+# ---- sections -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -43,7 +138,7 @@ class Section:
 
     @property
     def has_crosstabs(self) -> bool:
-        return any(one.view.crosstabs for one in self.tables)
+        return any(one.view.table.crosstabs for one in self.tables)
 
 
 def sections(tables: Sequence[PageTable]) -> list[Section]:

@@ -207,6 +207,14 @@ def step_times(
             caption=f"Repeat {run.repeat}: {words}. {about_warmup} "
             + left_out(len(chosen), len(with_steps), "cases"),
             wide=False,
+            axes={
+                "framework": case.framework,
+                "model": case.model,
+                "mode": case.mode,
+                "precision": case.precision,
+                "devices": topology_of(case),
+                "compiler": case.compiler,
+            },
         )
         drawn.append((plot, run))
     return drawn

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from ..statistics import descriptive
+from . import colours
 from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, VARIABLES, svg
 
 WIDTH = 760  # drawing units of a wide plot: CSS pixels at its natural size
@@ -28,7 +29,8 @@ DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 @dataclass(frozen=True)
 class Plot:
     """A drawing with its words: ``description`` is read instead of it, ``caption`` stands below
-    and says what was left out. ``narrow`` takes its place on a phone."""
+    and says what was left out. ``narrow`` takes its place on a phone. ``axes``: what all that it
+    shows has in common, of what a reader of the page may ask for."""
 
     title: str
     svg: Markup
@@ -36,6 +38,7 @@ class Plot:
     caption: str
     narrow: Markup | None = None
     wide: bool = True
+    axes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -52,21 +55,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Look:
-    """Colour and marker of each framework: the same in every plot of a report."""
+    """Colour and marker of each framework: the same in every plot of a report, and the colour in
+    every report."""
 
     frameworks: Sequence[str]
 
     def colour(self, framework: str) -> str:
-        return SERIES[self.frameworks.index(framework) % len(SERIES)]
+        return SERIES[colours.number(framework)]
 
     def variable(self, framework: str) -> str:
         """The colour as CSS, for the page around the plots."""
         return VARIABLES[self.colour(framework)]
 
     def marker(self, framework: str) -> str:
-        position = self.frameworks.index(framework)
-        # Past eight frameworks the colours come round again, with other markers.
-        return MARKERS[(position + position // len(SERIES)) % len(MARKERS)]
+        """One of its own among the frameworks of the report, as far as there are as many."""
+        return MARKERS[self.frameworks.index(framework) % len(MARKERS)]
 
 
 def number(value: float) -> str:

@@ -35,7 +35,7 @@ _LINK = re.compile(r'<a href="(?!#|https?:)([^"]*)"([^>]*)>(.*?)</a>', re.DOTALL
 
 
 class Links:
-    """Links to the records behind a row."""
+    """The runs behind a row, and links to their records."""
 
     def __init__(self, cases: CaseResults, link: Callable[[Run, str], Link]) -> None:
         self._runs: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
@@ -44,18 +44,31 @@ class Links:
                 self._runs[key.cells] += result.runs
         self._link = link
 
+    @staticmethod
+    def none() -> Links:
+        """Of a page that has no records."""
+        return Links({}, lambda run, text: Link(text, "", ""))
+
     def behind(self, table: Table, row: Row) -> RecordLinks:
         """``row``: one of a table of cases."""
+        return [(label, self.to(runs)) for label, runs in self.runs(table, row)]
+
+    def runs(self, table: Table, row: Row) -> list[tuple[str, Sequence[Run]]]:
+        """Those behind it, under what they are called there."""
         if table.runs:
-            return [("", numbered(table.runs(row), self._link))]
-        links = []
+            return [("", table.runs(row))]
+        found: list[tuple[str, Sequence[Run]]] = []
         for label, fields in table.behind(row):
             case = {**row, **fields}
             runs = self._runs.get(tuple(case[key] for key in KEYS), ())
             same = [run for run in runs if _is_of(run, row)]
             if same:
-                links.append((label, numbered(same, self._link)))
-        return links
+                found.append((label, same))
+        return found
+
+    def to(self, runs: Sequence[Run]) -> list[Link]:
+        """Their records, by the number of the repeat."""
+        return numbered(runs, self._link)
 
 
 def _is_of(run: Run, row: Row) -> bool:

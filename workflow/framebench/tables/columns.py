@@ -85,6 +85,7 @@ class Column:
     hoisted: bool = False  # moves to the caption where all rows have the same
     follows: str = ""  # moves to the caption where that column decides it
     hidden: bool = False  # people see it in another column
+    figure: bool = False  # a ratio of two of it says how many times as much one is
     optional: bool = False  # left out where no row has a value
     #: Why a value is missing where it is; "" for what the notes of the row say.
     why: Callable[[Row], str] | None = field(default=None, hash=False)
@@ -257,7 +258,7 @@ _DECLARED = [
     Column("unit", TEXT, "of the throughput, or of the metric", hoisted=True, follows="model"),
     Column(
         "throughput_median", NUMBER, "median over repeats, of all devices together", RATE,
-        title="median", marked=True, check="throughput",
+        title="median", marked=True, figure=True, check="throughput",
     ),
     Column(
         "peak_device_memory_bytes", COUNT, "most that any rank held on its device", "bytes",

@@ -35,7 +35,9 @@ AXES = ("framework", "framework_version", "source", "model", "precision", "compi
 _FOUR_DIGITS = Form(spec=".4g")
 METRIC = Column("metric", TEXT, "what is measured")
 PARAMETERS = Column("parameters", TEXT, "those of another kind of measurement than steps")
-MEDIAN = Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True)
+MEDIAN = Column(
+    "median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True, figure=True
+)
 FIGURES = (
     MEDIAN,
     *shared("unit"),
@@ -133,6 +135,7 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         keys=names,
         group="Other measurements",
         drawings=(Drawing("metrics", kind),),
+        answers=("median",),
         runs=lambda row: by_key[tuple(row[name] for name in names)].runs,
     )
 

@@ -45,6 +45,8 @@ class Overview:
 
     columns: tuple[Column, ...]
     rows: Callable[[Sequence[Row]], Iterable[Sequence[Any]]]
+    #: Of its columns, those that tell its rows apart.
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,12 @@ class Pivot:
 @dataclass(frozen=True)
 class Crosstab:
     """Rows of a table with one column across: ``rows`` are a heading and a cell for each of
-    ``columns``; None where nothing was tried."""
+    ``columns``; None where nothing was tried. ``settings``: a row of each of ``columns``."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Cell | None]]]
+    settings: Sequence[Row]
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,10 @@ class Drawing:
 
     name: str
     words: str = ""
+
+
+#: What of a case a reader of the page may ask for; ``devices`` is nodes and devices per node.
+AXES = ("framework", "model", "mode", "precision", "devices", "compiler")
 
 
 def _case_of(row: Row) -> list[tuple[str, Fields]]:
@@ -113,6 +120,14 @@ class Table:
     lead: Callable[[Sequence[Row]], Iterable[str]] | None = None
     #: What says what the figures of a row are of.
     keys: tuple[str, ...] = (*KEYS, "unit")
+    #: What people ask the table for, the first columns of the page; by default the verdict, and
+    #: what carries quality flags.
+    answers: tuple[str, ...] = ()
+    #: The column that the page is sorted by, numbers from the largest and words from a to z, with
+    #: "-" before it the other way round; by default its rows have an order of their own.
+    order: str = ""
+    #: What the reader's choice among AXES may ask of a row.
+    axes: tuple[str, ...] = AXES
     #: The cases behind a row: what each is called there, and how it differs from the row's.
     behind: Callable[[Row], Sequence[tuple[str, Fields]]] = _case_of
     #: The runs behind a row of another kind than steps.
@@ -130,6 +145,13 @@ class Table:
     def has_records(self) -> bool:
         """Whether records stand behind each row."""
         return self.runs is not None or {*KEYS, "marks"} <= {*self.names}
+
+    @cached_property
+    def answering(self) -> tuple[str, ...]:
+        """``answers``, or what they are by default."""
+        verdicts = [name for name in ("verdict",) if name in self.names]
+        marked = [column.name for column in self.columns if column.marked]
+        return self.answers or (*verdicts, *marked)
 
     @property
     def anchor(self) -> str:

@@ -127,7 +127,7 @@ EFFICIENCY = Table(
         *RESULT_COLUMNS,
         *shared("throughput_median", "unit"),
         _tflops("tflops_per_device", "operations of the model on each device",
-                "TFLOP/s per device"),
+                "TFLOP/s per device", figure=True),
         _tflops("peak_tflops", "fastest products that any framework reached", "peak TFLOP/s"),
         Column(
             "peak_by",
@@ -155,6 +155,7 @@ EFFICIENCY = Table(
             title="J per sample",
             form=THREE_DIGITS,
             optional=True,
+            figure=True,
         ),
         Column(
             "energy_sources",
@@ -170,5 +171,7 @@ EFFICIENCY = Table(
     group="Where the time goes",
     always=True,
     sectioned=True,
+    answers=("mfu", "tflops_per_device", "throughput_median"),
+    order="mfu",
 )  # fmt: skip
 TABLES = (EFFICIENCY,)

@@ -201,6 +201,9 @@ FASTEST = Table(
     group="Answers",
     always=True,
     keys=(*KEYS, ON_MACHINE.name, "parameters", "metric", "unit"),
+    answers=("verdict", "framework", "median", "lead", "next_framework"),
+    order="lead",
+    axes=("model", "mode", "precision", "devices"),
     behind=_behind,
 )  # fmt: skip
 NAMES = FASTEST.names

@@ -101,5 +101,8 @@ GAINS = Table(
     group="Answers",
     always=True,
     keys=("change",),
+    answers=("most", "least", "faster", "slower", "ratios"),
+    order="most",
+    axes=(),
 )  # fmt: skip
 TABLES = (GAINS,)

@@ -100,8 +100,8 @@ def _percentile(name: str, part: float) -> list[Column]:
     check = "percentiles"
     return [
         Column(
-            name, NUMBER, meaning, "ms", title=f"{short} ms", marked=True, check=check,
-            optional=part > _USUAL,
+            name, NUMBER, meaning, "ms", title=f"{short} ms", marked=True, figure=True,
+            check=check, optional=part > _USUAL,
         ),
         *interval(
             name, f"the {short}", "ms", title="95 % interval", optional=True, check=check,
@@ -135,6 +135,7 @@ STEP_TIME = Table(
             "ms",
             title="mean ms",
             marked=True,
+            figure=True,
             check="mean",
         ),
         *chain.from_iterable(starmap(_percentile, PERCENTILES.items())),
@@ -153,5 +154,7 @@ STEP_TIME = Table(
     group="Where the time goes",
     always=True,
     sectioned=True,
+    answers=("p50_ms", "p99_ms", "mean_ms"),
+    order="-p50_ms",
 )
 TABLES = (STEP_TIME,)

@@ -80,6 +80,8 @@ LARGEST = Table(
     rows=searched,
     group="Memory",
     heading="Largest batch",
+    answers=("largest_batch", "status"),
+    order="largest_batch",
 )
 TRIED = Table(
     name="largest_batch_attempts",
@@ -98,5 +100,6 @@ TRIED = Table(
     group="Memory",
     drawings=(Drawing("memory"),),
     heading="Largest batch",
+    answers=("attempt", "batch_per_device", "status"),
 )
 TABLES = (LARGEST, TRIED)

@@ -25,17 +25,23 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
     for contest in contests.of(inputs):
         ways: dict[str, list[CaseResult]] = defaultdict(list)
         for result in contest.results:
-            ways[_way(result)].append(result)
+            case = result.case
+            ways[way_of(case.framework, case.mode, case.compiler)].append(result)
         for way in sorted(ways, reverse=True):
             best = contests.best(ways[way])
             yield from (_row(result, contest.machine, way, best) for result in ways[way])
 
 
-def _way(result: CaseResult) -> str:
+def usual_compiler(framework: str, mode: str) -> str:
+    """The one that nobody does without in this mode; ``none`` where there is no such."""
+    with_one = catalog.facts_of(framework).get("trained_with") if mode == "train" else None
+    return str(with_one or UNCOMPILED)
+
+
+def way_of(framework: str, mode: str, compiler: str) -> str:
     """Whether a compiler was asked for that is not the usual way to train with this framework."""
-    case = result.case
-    usual = catalog.facts_of(case.framework).get("trained_with") if case.mode == "train" else None
-    return USUAL if case.compiler in ("", UNCOMPILED, usual) else COMPILED
+    usual = usual_compiler(framework, mode)
+    return USUAL if compiler in ("", UNCOMPILED, usual) else COMPILED
 
 
 def _row(result: CaseResult, machine: str, way: str, best: CaseResult | None) -> list[Any]:
@@ -69,7 +75,10 @@ def crosstabs(rows: Sequence[Row]) -> list[Crosstab]:
 
 def _crosstab(title: str, rows: Sequence[Row]) -> Crosstab:
     name = _settings(rows)
-    columns = list(dict.fromkeys(map(name, rows)))
+    settings: dict[str, Row] = {}
+    for row in rows:
+        settings.setdefault(name(row), row)
+    columns = list(settings)
     cells: dict[tuple[str, str], Row] = {}
     for row in rows:
         place = (row["framework"], name(row))
@@ -86,6 +95,7 @@ def _crosstab(title: str, rows: Sequence[Row]) -> Crosstab:
             )
             for framework in frameworks
         ],
+        list(settings.values()),
     )
 
 
@@ -142,5 +152,6 @@ OVERVIEW = Table(
     always=True,
     keys=(*KEYS, ON_MACHINE.name, "parameters", "metric", "unit"),
     crosstabs=crosstabs,
+    axes=("model", "mode", "precision", "devices"),
 )  # fmt: skip
 TABLES = (OVERVIEW,)

@@ -183,6 +183,9 @@ PARITY = Table(
             *shared("reason"),
         ),
         overview,
+        tuple(column.name for column in (*_SUBJECT, *_CONDITIONS, _DEVICES)),
     ),
+    answers=("verdict", "outputs", "gradients"),
+    order="verdict",
 )
 TABLES = (PARITY,)

@@ -48,5 +48,7 @@ FAILURES = Table(
     empty="Every run ended well.",
     always=True,
     keys=("status", "reason"),
+    answers=("failed_runs", "status", "failed_in", "reason"),
+    axes=(),
 )
 TABLES = (FAILURES,)

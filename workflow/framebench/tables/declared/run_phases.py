@@ -105,6 +105,8 @@ SUITE = Table(
     heading="Where the wall time went",
     needs="suite_seconds",
     keys=("framework",),
+    answers=("suite_seconds", "timed_share", "window_seconds", "first_step_seconds"),
+    axes=("framework",),
 )  # fmt: skip
 TABLE = Table(
     name="run_phases",
@@ -114,7 +116,15 @@ TABLE = Table(
     "while building. Only the windows are measured: timed % is its part of the whole.",
     columns=(
         *RESULT_COLUMNS,
-        Column("run_seconds", NUMBER, "sum of all phases", "s", title="whole s", form=TENTHS),
+        Column(
+            "run_seconds",
+            NUMBER,
+            "sum of all phases",
+            "s",
+            title="whole s",
+            form=TENTHS,
+            figure=True,
+        ),
         *_SECONDS,
         _TIMED,
         *shared("reason"),
@@ -124,5 +134,7 @@ TABLE = Table(
     drawings=(Drawing("run_phases"),),
     heading="Where the wall time went",
     needs="run_seconds",
+    answers=("run_seconds", "timed_share"),
+    order="run_seconds",
 )
 TABLES = (SUITE, TABLE)

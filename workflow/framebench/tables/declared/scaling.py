@@ -338,6 +338,8 @@ def _table(
         sectioned=True,
         pivot=Pivot(kind.batch, heading),
         drawings=(Drawing("scaling"), *drawings),
+        answers=("verdict", "speedup", "throughput_median"),
+        order="speedup",
         lead=shared_hardware,
     )
 

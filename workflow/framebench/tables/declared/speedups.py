@@ -33,7 +33,7 @@ COLUMNS = (
         title="baseline",
         check="throughput",
     ),
-    Column("throughput", NUMBER, "median of the case", RATE, check="throughput"),
+    Column("throughput", NUMBER, "median of the case", RATE, figure=True, check="throughput"),
     *shared("unit", "speedup", "speedup_ci_low", "speedup_ci_high", "reason", "marks"),
 )
 BASELINE_RUNS = Column(
@@ -143,6 +143,8 @@ PRECISIONS = Table(
     always=True,
     sectioned=True,
     behind=_both_precisions,
+    answers=("verdict", "speedup", "throughput"),
+    order="speedup",
 )
 STEPS_TO_PAY = Column(
     "steps_to_pay",
@@ -168,5 +170,7 @@ COMPILERS = Table(
     always=True,
     sectioned=True,
     behind=_both_compilers,
+    answers=("verdict", "speedup", "throughput"),
+    order="speedup",
 )
 TABLES = (PRECISIONS, COMPILERS)

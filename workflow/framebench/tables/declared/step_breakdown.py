@@ -99,7 +99,7 @@ SPLIT = Table(
         *RESULT_COLUMNS,
         Column(
             "step_ms", NUMBER, "median of the steps that were waited for", "ms", title="step ms",
-            form=TENTHS,
+            form=TENTHS, figure=True,
         ),
         Column("data", TEXT, "what of the input is part of the step", hoisted=True),
         *map(_milliseconds, PARTS),
@@ -123,5 +123,7 @@ SPLIT = Table(
     always=True,
     needs="step_ms",
     sectioned=True,
+    answers=("step_ms", *(f"{part}_ms" for part in PARTS)),
+    order="-step_ms",
 )  # fmt: skip
 TABLES = (SPLIT,)

@@ -128,5 +128,7 @@ SUMMARY = Table(
     heading="Throughput",
     always=True,
     sectioned=True,
+    answers=("throughput_median", "throughput_ci_low"),
+    order="throughput_median",
 )
 TABLES = (SUMMARY,)

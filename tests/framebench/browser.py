@@ -1,0 +1,122 @@
+"""The page of made-up or real records, and a real browser to look at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from framebench.audit import published
+from framebench.records import record_sets
+from framebench.records.calls import Call
+from framebench.report import html_report
+from framebench.tables import frames
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from ..debian import install_debian_packages
+
+PACKAGES = ("chromium", "chromium-driver")
+
+
+def make(
+    source: Path, target: Path, published: pd.DataFrame | None = None, calls: Sequence[Call] = ()
+) -> str:
+    """Write the report of ``source`` to ``target`` and return its text."""
+    found = record_sets.load(source)
+    grouped = group(found.runs, None)
+    inputs = Inputs(grouped)
+    html_report.write(
+        found, inputs, frames.build(inputs), target, "A report", published, calls=calls
+    )
+    return target.read_text()
+
+
+def published_cells() -> pd.DataFrame:
+    """Cells as compare_published returns them: one that agrees, one that does not, one unknown."""
+    rows = [
+        ("a", "line 1", "throughput", "11.5", 11.5, 0.05, True, ""),
+        ("a", "line 2", "speedup", "2.18", 3.23, 0.005, False, "divided by the wrong row"),
+        ("a", "line 3", "speedup", "3.9", None, 0.05, None, "no runs for this cell"),
+    ]
+    names = ["table", "place", "quantity", "printed", "recomputed", "half_unit", "agrees", "note"]
+    cells = [dict(zip(names, row, strict=True)) for row in rows]
+    return frames.frame(
+        published.TABLE, ([cell.get(name, "") for name in published.TABLE.names] for cell in cells)
+    )
+
+
+class Browser:
+    """Headless Chromium on one page, as wide and as dark as asked."""
+
+    def __init__(self, profile: Path) -> None:
+        if not (shutil.which("chromium") and shutil.which("chromedriver")):
+            problem = install_debian_packages(*PACKAGES)
+            if problem:
+                pytest.fail(f"the report is tested in a real browser. {problem}")
+        os.environ["SE_OFFLINE"] = os.environ["SE_AVOID_STATS"] = "true"
+        options = webdriver.ChromeOptions()
+        options.binary_location = str(shutil.which("chromium"))
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        for argument in (
+            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-dev-shm-usage", "--disable-background-networking", "--disable-sync",
+            "--disable-component-update", f"--user-data-dir={profile}",
+        ):  # fmt: skip
+            options.add_argument(argument)
+        service = webdriver.ChromeService(shutil.which("chromedriver"))
+        self.driver = webdriver.Chrome(options, service)
+        # Generous: a loaded machine makes the browser slow, not the report wrong.
+        self.driver.set_page_load_timeout(300)
+        self.driver.set_script_timeout(300)
+
+    def open(
+        self, page: Path, width: int = 1440, scheme: str = "light", query: str = ""
+    ) -> Browser:
+        features = [
+            {"name": "prefers-color-scheme", "value": scheme},
+            # Smooth scrolling would move what is about to be clicked.
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        self.driver.get("about:blank")  # else an anchor alone would load nothing
+        self.driver.get(page.as_uri() + query)
+        return self
+
+    def evaluate(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(f"return {script}", *arguments)
+
+    def column(self, table: str, title: str) -> list[str]:
+        """The texts of a column, in the order shown."""
+        heads = self.evaluate(
+            "[...document.querySelectorAll(arguments[0])].map(head => head.textContent.trim())",
+            f"#table-{table} thead th",
+        )
+        texts: list[str] = self.evaluate(
+            "[...document.querySelectorAll(arguments[0])]"
+            ".map(row => row.cells[arguments[1]].innerText.replace(/[\\u25b8\\s]+/g, ' ').trim())",
+            f"#table-{table} tbody tr[data-row]",
+            heads.index(title),
+        )
+        return texts
+
+    def all_rows(self, table: str) -> None:
+        """Show every row of a table."""
+        more = f"#table-{table} .further:not([hidden]) button"
+        while self.evaluate("document.querySelector(arguments[0]) !== null", more):
+            self.evaluate("document.querySelector(arguments[0]).click()", more)
+
+    def head(self, table: str, title: str) -> Any:
+        return next(
+            head
+            for head in self.driver.find_elements(By.CSS_SELECTOR, f"#table-{table} thead th")
+            if head.text.strip() == title
+        )

@@ -1,0 +1,259 @@
+"""The rows of the page as data: what its script filters, sorts, unfolds, draws and relates to a
+baseline. Cells are the texts that :mod:`tables.view` has made; numbers stand beside them only where
+ratios are made of them.
+
+A column is the number of a list among ``lists``, because many tables have the same cases. A list
+is written as short as it can be: ``{"same": value}``, ``{"of": [values], "at": [place of each]}``,
+or as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from ..cases.names import topology
+from ..records.calls import Call
+from ..records.run import Run
+from ..tables.cells import Cell
+from ..tables.columns import Row
+from ..tables.declared import overview
+from ..tables.results import UNCOMPILED
+from ..tables.view import Field
+from . import again
+from .html_tables import PageTable
+from .record_links import Links
+
+#: A word of a path or of the name of a case, with what ends it.
+_WORDS = re.compile(r"[^-/ ]*[-/ ]|[^-/ ]+")
+#: Digits of a number that ratios are made of: more than any cell shows.
+DIGITS = 7
+#: What a framework has its own way: no part of what a case and its baseline have in common.
+_OF_FRAMEWORK = ("framework_version", "source", "environment", "marks")
+#: Columns that the axes stand for.
+_OF_AXES = ("framework", "model", "mode", "precision", "compiler", "nodes", "devices_per_node")
+
+
+def of(
+    tables: Sequence[PageTable], links: Links, calls: Sequence[Call], series: Mapping[str, int]
+) -> Markup:
+    """As JSON that can stand in a script element. ``series``: the number of the colour of each
+    framework."""
+    lists = _Lists()
+    cases = _Cases(links, calls)
+    made = [_table(one, links, cases, lists) for one in tables]
+    data = {"tables": made, "cases": cases.data(lists), "series": series, "lists": lists.written}
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # Nothing in it ends the element, or begins a comment.
+    return Markup(text.replace("<", "\\u003c"))
+
+
+class _Lists:
+    """Each list of values once. ``written``: as short as they can be."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self.written: list[Any] = []
+
+    def number(self, values: Iterable[Any]) -> int:
+        """Of a list of texts, numbers and None."""
+        key = tuple(values)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.written)
+            self.written.append(_written(key))
+        return self._numbers[key]
+
+    def parts(self, texts: Sequence[str]) -> list[int]:
+        """The numbers of as many lists as the longest text has words: a word of one case is that of
+        many."""
+        split = [_WORDS.findall(text) for text in texts]
+        longest = max(map(len, split), default=0)
+        return [
+            self.number(words[at] if at < len(words) else "" for words in split)
+            for at in range(longest)
+        ]
+
+
+def _written(values: Sequence[Any]) -> Any:
+    distinct = dict.fromkeys(values)
+    if len(distinct) == 1:
+        return {"same": values[0]}
+    if len(distinct) * 2 < len(values):
+        places = {value: place for place, value in enumerate(distinct)}
+        return {"of": list(distinct), "at": [places[value] for value in values]}
+    return list(values)
+
+
+class _Cases:
+    """The runs behind rows, each group once: where their records are, how the case is called, the
+    command that measures it again, and the figures of its repeats."""
+
+    def __init__(self, links: Links, calls: Sequence[Call]) -> None:
+        self._links, self._calls = links, again.timed(calls)
+        self._places: dict[tuple[int, ...], int] = {}
+        self._groups: list[Sequence[Run]] = []
+
+    def place(self, runs: Sequence[Run]) -> int:
+        key = tuple(map(id, runs))
+        if key not in self._places:
+            self._places[key] = len(self._groups)
+            self._groups.append(runs)
+        return self._places[key]
+
+    def data(self, lists: _Lists) -> dict[str, Any]:
+        hrefs = [[(one.text, one.href) for one in self._links.to(runs)] for runs in self._groups]
+        folders = [_folder([href for _, href in some]) for some in hrefs]
+        records = [
+            [part for text, href in some for part in (text, href.removeprefix(folder))]
+            for some, folder in zip(hrefs, folders, strict=True)
+        ]
+        return {
+            "count": len(self._groups),
+            "names": lists.parts([again.case_of(runs[0]) for runs in self._groups]),
+            "folders": lists.parts(folders),
+            # Text and file of each, one behind the other.
+            "records": lists.number("\t".join(some) for some in records),
+            "commands": lists.number(self._command(runs[0]) for runs in self._groups),
+            "repeats": [
+                [short(run.figure) for run in runs if run.figure is not None]
+                for runs in self._groups
+            ],
+        }
+
+    def _command(self, run: Run) -> str:
+        """Without the case; "" where the call that measured it is not known."""
+        call = again.call_of(run, self._calls)
+        try:
+            return again.command(call) if call else ""
+        except ValueError:
+            return ""
+
+
+def _folder(hrefs: Sequence[str]) -> str:
+    """What all of them begin with, up to a slash; "" where they have none in common."""
+    folders = {href.rpartition("/")[0] for href in hrefs}
+    return f"{folders.pop()}/" if len(folders) == 1 and "/" in hrefs[0] else ""
+
+
+def _table(one: PageTable, links: Links, cases: _Cases, lists: _Lists) -> dict[str, Any]:
+    view, table = one.arrangement.view, one.arrangement.table
+    rows = view.rows
+    found: dict[str, Any] = {
+        "name": table.name,
+        "title": table.title,
+        "units": lists.number(str(row.get("unit") or "") for row in rows),
+        "rows": len(rows),
+        "shown": [
+            {
+                **_column(shown.fields[0] if len(shown.fields) == 1 else None, lists),
+                "title": shown.title,
+                "kind": shown.kind,
+                "answer": shown.is_answer,
+                "cells": lists.number(_text(shown.cell(at)) for at in range(len(rows))),
+            }
+            for shown in one.arrangement.shown
+        ],
+        "unfolded": [
+            {"title": field.title, "cells": lists.number(map(_text, field.cells))}
+            for field in one.arrangement.unfolded
+        ],
+        "axes": {axis: lists.number(axis_of(row, axis) for row in rows) for axis in axes_of(one)},
+    }
+    if any("raw" in column for column in found["shown"]):
+        names = [name for name in table.keys if rows and name in rows[0]]
+        rest = [name for name in names if name not in (*_OF_AXES, *_OF_FRAMEWORK)]
+        texts = ([str(row[name]) for name in rest] for row in rows)
+        found["rest"] = lists.number("\t".join(some) for some in texts)
+        found["ways"] = lists.number(map(_way, rows))
+    if one.links is not None:
+        found["behind"] = _references(one, links, cases, lists)
+    if table.order:
+        found["order"] = {
+            "name": table.order.removeprefix("-"),
+            "down": one.arrangement.falls,
+        }
+    if table.crosstabs:
+        found["across"] = "framework"
+    found["ids"] = lists.number(one.ids)
+    return found
+
+
+def _column(field: Field | None, lists: _Lists) -> dict[str, Any]:
+    """What a script must know of a column besides its texts."""
+    if field is None:
+        return {}
+    found: dict[str, Any] = {"name": field.column.name}
+    looks = {cell.text: cell.kind for cell in field.cells if cell.kind.startswith("status")}
+    if looks:
+        found["looks"] = looks
+    if field.column.figure:
+        found["raw"] = lists.number(_raw(cell) for cell in field.cells)
+    return found
+
+
+def _raw(cell: Cell) -> float | None:
+    if cell.is_missing:
+        return None
+    return short(float(cell.sort or cell.text))
+
+
+def short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _text(cell: Cell) -> str:
+    """The text and, behind a tab, what stands small beside it: its marks, or why it is missing."""
+    small = cell.why or cell.marks
+    return f"{cell.text}\t{small}" if small else cell.text
+
+
+def _references(one: PageTable, links: Links, cases: _Cases, lists: _Lists) -> list[dict[str, Any]]:
+    """By place: what the runs behind a row are called there, and which they are; -1 for none."""
+    table = one.arrangement.table
+    behind = [links.runs(table, row) for row in one.arrangement.view.rows]
+    found = []
+    for place in range(max(map(len, behind), default=0)):
+        some = [runs[place] if place < len(runs) else None for runs in behind]
+        found.append(
+            {
+                "labels": lists.number(runs[0] if runs else "" for runs in some),
+                "cases": lists.number(cases.place(runs[1]) if runs else -1 for runs in some),
+            }
+        )
+    return found
+
+
+# ---- what a row is of ---------------------------------------------------------------------------
+
+
+def axes_of(one: PageTable) -> list[str]:
+    """What the reader's choice may ask of its rows."""
+    rows = one.arrangement.view.rows
+    return [
+        axis for axis in one.arrangement.table.axes if rows and axis_of(rows[0], axis) is not None
+    ]
+
+
+def axis_of(row: Row, axis: str) -> str | None:
+    """None where the row has no such axis."""
+    if axis == "devices" and "devices_per_node" in row:
+        return topology(row.get("nodes", 1), row["devices_per_node"])
+    if axis == "devices" and "devices" in row:
+        return topology(1, row["devices"])
+    return str(row[axis]) if axis in row else None
+
+
+def _way(row: Row) -> str:
+    """As which case of its framework a row has a baseline in another one: with a compiler, the
+    usual way or, where nobody does that, without a compiler."""
+    if row.get("way"):
+        return str(row["way"])
+    words = [str(row.get(name, "")) for name in ("framework", "mode", "compiler")]
+    framework, mode, compiler = words
+    if compiler == UNCOMPILED != overview.usual_compiler(framework, mode):
+        return "untypical"
+    return overview.way_of(framework, mode, compiler)

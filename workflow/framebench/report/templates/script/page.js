@@ -1,0 +1,64 @@
+// Everything drawn once, and again whenever something else is asked.
+readAddress();
+const tables = [];
+for (const data of page.tables) {
+  const place = document.getElementById(`table-${data.name}`);
+  if (place && data.rows) tables.push(new Table(data, place));
+}
+
+// What was drawn before the page was opened is shown or not, by what it is of.
+const showFigures = () => {
+  let hidden = 0;
+  for (const one of document.querySelectorAll("[data-axes]")) {
+    const of = JSON.parse(one.dataset.axes);
+    one.hidden = Object.entries(of).some(([axis, value]) => !isChosen(axis, value));
+    hidden += one.hidden && one.matches(".answers tr");
+  }
+  const left = document.getElementById("answers-hidden");
+  if (!left) return;
+  left.hidden = !hidden;
+  left.textContent = `The filter hides ${hidden} of these; all settings that it leaves stand in `
+    + "Fastest framework.";
+};
+
+drawAll = () => {
+  showAsked();
+  showFigures();
+  for (const table of tables) table.draw();
+  drawCharts();
+};
+
+const toAnchor = () => {
+  const name = decodeURIComponent(location.hash.slice(1));
+  tables.some((table) => {
+    const isOurs = name.startsWith(`${table.data.name}-`);
+    return isOurs && table.reveal(name.slice(table.data.name.length + 1));
+  });
+};
+
+if (embedded) {
+  startBar();
+  if (bar.hidden) bar.innerHTML = '<button type="reset"></button><p class="note"></p>';
+  drawAll();
+  toAnchor();
+  window.addEventListener("hashchange", toAnchor);
+  window.addEventListener("popstate", () => {
+    readAddress();
+    drawAll();
+  });
+}
+
+const anchors = new Map(
+  [...document.querySelectorAll("nav a")].map((a) => [a.getAttribute("href").slice(1), a]),
+);
+const watcher = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) {
+      const anchor = anchors.get(entry.target.id);
+      if (entry.isIntersecting) anchor?.setAttribute("aria-current", "true");
+      else anchor?.removeAttribute("aria-current");
+    }
+  },
+  { rootMargin: "-20% 0px -70% 0px" },
+);
+for (const section of document.querySelectorAll("section")) watcher.observe(section);

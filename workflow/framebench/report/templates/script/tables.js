@@ -1,0 +1,255 @@
+// Tables: drawn from the rows, sorted, unfolded, a page at a time.
+const FIRST = 25; // rows that a table shows at once
+const MORE = 200;
+
+const elementOf = (html) => {
+  const template = document.createElement("template");
+  template.innerHTML = html.trim();
+  return template.content.firstElementChild;
+};
+
+const cellHtml = (text, small) =>
+  escaped(text) + (small ? ` <span class="why">${escaped(small)}</span>` : "");
+
+class Table {
+  constructor(data, place) {
+    Object.assign(this, { data, place });
+    // {column, down}; the rows come in the order of the declaration.
+    const first = data.shown.find((column) => column.name && column.name === data.order?.name);
+    this.sorted = first ? { column: first, down: data.order.down } : null;
+    this.limit = FIRST;
+    this.open = new Set();
+    this.ids = valuesOf(data.ids, data.rows);
+    this.grid = place.querySelector("table");
+    this.body = this.grid.tBodies[0];
+    this.count = elementOf('<p class="count" role="status"></p>');
+    this.further = elementOf('<p class="further"><button type="button"></button></p>');
+    this.grid.before(this.count);
+    this.grid.after(this.further);
+    place.querySelector(".without-script")?.remove();
+    this.body.addEventListener("click", (event) => this.clicked(event));
+    this.grid.tHead.addEventListener("click", (event) => {
+      const head = event.target.closest("th");
+      if (event.target.closest("button")) this.sortBy(head.cellIndex);
+    });
+    this.further.firstChild.addEventListener("click", () => {
+      const first = Math.min(this.limit, this.order.length - 1);
+      this.limit += MORE;
+      this.draw();
+      this.body.querySelectorAll("button.unfold")[first]?.focus();
+    });
+  }
+
+  // Columns that the choice leaves: of a table with frameworks across, those of the chosen.
+  get columns() {
+    const across = this.data.across;
+    return this.data.shown.filter(
+      (column) => !across || !column.answer || isChosen(across, column.name),
+    );
+  }
+
+  // The figures of a column, as numbers; null for one that has none.
+  rawOf(column) {
+    return "raw" in column ? valuesOf(column.raw, this.data.rows) : null;
+  }
+
+  // What a cell says, by column: absolute, or as a ratio.
+  said(column, row) {
+    const [text, small = ""] = valuesOf(column.cells, this.data.rows)[row].split("\t");
+    const raw = this.ratios && this.rawOf(column);
+    if (!raw || raw[row] === null) return { text, small };
+    const found = this.ratios(raw, row);
+    if ("why" in found) return { text: DASH, small: found.why, value: null };
+    return { text: inTimes(found.ratio), small, value: found.ratio };
+  }
+
+  // Sorts by number or word; what has none is null and comes last either way.
+  keyOf(column, row) {
+    const said = this.said(column, row);
+    if ("value" in said) return said.value;
+    if ("raw" in column) return this.rawOf(column)[row];
+    if (column.kind !== "number") return said.text && said.text !== DASH ? said.text : null;
+    const [nodes, devices] = said.text.match(/^(\d+)n(\d+)g$/)?.slice(1).map(Number) ?? [];
+    const number = nodes ? nodes * devices + nodes / 1e4 : parseFloat(said.text);
+    return Number.isNaN(number) ? null : number;
+  }
+
+  sortBy(place) {
+    const column = this.columns[place];
+    const isText = column.kind !== "number";
+    // The first click shows the largest number, or the first word.
+    const down = this.sorted?.column === column ? !this.sorted.down : !isText;
+    this.sorted = { column, down };
+    this.draw();
+  }
+
+  // All rows in their order: sorted anew only where column, direction or baseline is another.
+  ranked() {
+    const { column, down } = this.sorted ?? {};
+    const what = JSON.stringify([column?.title, down, asked.base]);
+    if (this.ranking?.what !== what) {
+      const rows = Array.from({ length: this.data.rows }, (_, row) => row);
+      this.ranking = { what, rows: column ? this.sortedRows(rows, column, down) : rows };
+    }
+    return this.ranking.rows;
+  }
+
+  sortedRows(rows, column, down) {
+    const keys = rows.map((row) => this.keyOf(column, row));
+    const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : naturally(a, b));
+    return rows.sort((first, second) => {
+      const [a, b] = [keys[first], keys[second]];
+      if (a === null || b === null) return (a === null) - (b === null) || first - second;
+      return (down ? compare(b, a) : compare(a, b)) || first - second;
+    });
+  }
+
+  draw() {
+    this.ratios = ratiosOf(this.data);
+    const isLeft = testOf(this.data);
+    this.order = this.ranked().filter(isLeft);
+    const columns = this.columns;
+    const heads = columns.map((column) => {
+      const isSorted = this.sorted?.column === column;
+      const direction = !isSorted ? "none" : this.sorted.down ? "descending" : "ascending";
+      const related = this.ratios && "raw" in column ? ` \u00f7 ${asked.base.value}` : "";
+      return (
+        `<th scope="col" class="${column.kind}" aria-sort="${direction}"><button type="button">` +
+        `${escaped(column.title + related)}</button></th>`
+      );
+    });
+    this.grid.tHead.innerHTML = `<tr>${heads.join("")}</tr>`;
+    const shown = this.order.slice(0, this.limit);
+    this.body.innerHTML = shown.map((row) => this.rowHtml(columns, row)).join("");
+    const all = this.data.rows;
+    const rows = `${all} row${all === 1 ? "" : "s"}`;
+    const words = [asked.chosen.size ? `${this.order.length} of ${rows}` : rows];
+    const ignored = [...asked.chosen.keys()].filter(
+      (axis) => !(axis in this.data.axes) && this.data.across !== axis,
+    );
+    if (ignored.length) words.push(`not filtered by ${ignored.join(", ")}, which its rows are not of`);
+    if (asked.base && !this.ratios) words.push("not related to the baseline");
+    this.count.textContent = words.join("; ");
+    const rest = this.order.length - shown.length;
+    this.further.hidden = !rest;
+    this.further.firstChild.textContent = `Show ${Math.min(rest, MORE)} more of ${rest}`;
+  }
+
+  rowHtml(columns, row) {
+    const isOpen = this.open.has(row);
+    const id = `${this.data.name}-${this.ids[row]}`;
+    const cells = columns.map((column, place) => {
+      const { text, small } = this.said(column, row);
+      const look = column.looks?.[text] ?? "";
+      const missing = text === DASH ? "missing" : "";
+      const kind = `${look || column.kind} ${missing} ${column.answer ? "answer" : "key"}`.trim();
+      const unfold = place
+        ? ""
+        : `<button type="button" class="unfold" aria-expanded="${isOpen}" aria-label="More about ` +
+          `${escaped(text)}"><span aria-hidden="true">\u25b8</span></button>`;
+      const title = escaped(column.title);
+      return `<td class="${kind}" data-title="${title}">${unfold}${cellHtml(text, small)}</td>`;
+    });
+    const more = isOpen ? this.moreHtml(columns, row) : "";
+    return `<tr id="${escaped(id)}" data-row="${row}">${cells.join("")}</tr>${more}`;
+  }
+
+  moreHtml(columns, row) {
+    const data = this.data;
+    const absolute = this.ratios ? columns.filter((column) => "raw" in column) : [];
+    const facts = [...absolute, ...data.unfolded]
+      .map((column) => [column.title, valuesOf(column.cells, data.rows)[row].split("\t")])
+      .filter(([, [text, small]]) => text || small)
+      .map(([title, [text, small]]) => `<div><dt>${escaped(title)}</dt><dd>${cellHtml(text, small)}</dd></div>`);
+    const behind = (data.behind ?? [])
+      .map((one) => [valuesOf(one.labels, data.rows)[row], valuesOf(one.cases, data.rows)[row]])
+      .filter(([, place]) => place >= 0);
+    for (const [label, place] of behind) {
+      const links = recordsOf(place).map(
+        ([text, href]) =>
+          `<a href="${escaped(href)}" aria-label="record of repeat ${escaped(text)}">${escaped(text)}</a>`,
+      );
+      facts.push(`<div><dt>records ${escaped(label)}</dt><dd>${links.join(" ")}</dd></div>`);
+    }
+    const commands = behind.map(([label, place]) => this.commandHtml(label, place)).join("");
+    const link =
+      '<p class="take"><button type="button" data-copy-link>Copy a link to this row</button>' +
+      '<span role="status"></span></p>';
+    return (
+      `<tr class="more"><td colspan="${columns.length}"><dl class="facts">${facts.join("")}</dl>` +
+      `${commands}${link}</td></tr>`
+    );
+  }
+
+  commandHtml(label, place) {
+    const command = commandOf(place);
+    const what = label ? ` (${escaped(label)})` : "";
+    if (!command) {
+      return `<p class="why">No command to run this again${what}: which call measured it is not recorded.</p>`;
+    }
+    return (
+      `<p class="take"><button type="button" data-copy>Copy the command that runs this again${what}` +
+      `</button><span role="status"></span> <code>${escaped(command)}</code></p>`
+    );
+  }
+
+  clicked(event) {
+    const row = event.target.closest("tr");
+    if (event.target.closest("button.unfold")) return this.unfold(row);
+    const copy = event.target.closest("[data-copy]");
+    if (copy) return copied(copy.parentElement.querySelector("code").textContent, copy);
+    const link = event.target.closest("[data-copy-link]");
+    if (link) {
+      const { id } = row.previousElementSibling;
+      return copied(`${location.href.split("#")[0]}#${id}`, link);
+    }
+  }
+
+  unfold(line) {
+    const row = Number(line.dataset.row);
+    const isOpen = !this.open.delete(row);
+    if (isOpen) this.open.add(row);
+    line.querySelector("button.unfold").setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) line.insertAdjacentHTML("afterend", this.moreHtml(this.columns, row));
+    else line.nextElementSibling.remove();
+  }
+
+  // Show the row of this name, unfolded; whether there is one.
+  reveal(name) {
+    const row = this.ids.indexOf(name);
+    const place = this.order.indexOf(row);
+    if (place < 0) return false;
+    this.limit = Math.max(this.limit, place + 1);
+    this.open.add(row);
+    this.draw();
+    document.getElementById(`${this.data.name}-${name}`).scrollIntoView({ block: "center" });
+    return true;
+  }
+}
+
+const joined = (numbers, place) =>
+  numbers.map((number) => valuesOf(number, page.cases.count)[place]).join("");
+
+// Text and address of each.
+const recordsOf = (place) => {
+  const folder = joined(page.cases.folders, place);
+  const parts = valuesOf(page.cases.records, page.cases.count)[place].split("\t");
+  return parts.flatMap((text, at) => (at % 2 ? [] : [[text, folder + parts[at + 1]]]));
+};
+
+const commandOf = (place) => {
+  const command = valuesOf(page.cases.commands, page.cases.count)[place];
+  const name = joined(page.cases.names, place);
+  return command && `${command}'${name.replaceAll("'", "'\\''")}'`;
+};
+
+// Behind the button stands whether it worked; without a clipboard, the text is there to be marked.
+const copied = async (text, button) => {
+  const answer = button.parentElement.querySelector("[role=status]");
+  try {
+    await navigator.clipboard.writeText(text);
+    answer.textContent = " copied";
+  } catch {
+    answer.textContent = ` the browser refuses; copy it yourself: ${text}`;
+  }
+};

@@ -1,0 +1,122 @@
+"""How the page shows a table: which columns stand in a row, at most MOST of them, which are
+unfolded with it, and the order of the rows. It follows from the declaration of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..cases.conditions import CONDITIONS
+from .cells import Cell
+from .table import Table
+from .view import Field, View
+
+#: Columns that stand side by side on the width of a page.
+MOST = 9
+#: Of a key those that say of what the figure is, not of which case.
+_NOT_OF_THE_CASE = {"unit", "status"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of the page: one field or, where there are too many keys, several side by side."""
+
+    fields: Sequence[Field]
+    is_answer: bool
+
+    @property
+    def title(self) -> str:
+        return ", ".join(field.title for field in self.fields)
+
+    @property
+    def kind(self) -> str:
+        return self.fields[0].kind if len(self.fields) == 1 else ""
+
+    def cell(self, row: int) -> Cell:
+        """In the row of this number."""
+        cells = [field.cells[row] for field in self.fields]
+        if len(cells) == 1:
+            return cells[0]
+        return Cell(", ".join(cell.text for cell in cells if cell.text))
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """``shown``: the answers and then the keys of the rows; ``unfolded``: all other fields.
+    ``order``: the numbers of the rows, as the page begins with them."""
+
+    view: View
+    shown: Sequence[Shown]
+    unfolded: Sequence[Field]
+    order: Sequence[int]
+
+    @property
+    def falls(self) -> bool:
+        """Whether the values that the rows are sorted by fall from row to row."""
+        return _falls(self.view)
+
+    @property
+    def table(self) -> Table:
+        return self.view.table
+
+
+def of(view: View) -> Arrangement:
+    """Raises KeyError for a declaration whose order names no column."""
+    by_name = {field.column.name: field for field in view.fields}
+    answers = [
+        _with_status(by_name[name], view) for name in view.table.answering if name in by_name
+    ]
+    names = {field.column.name for field in answers}
+    others = [field for field in view.fields if field.column.name not in names]
+    keys = [field for field in others if _is_key(view, field)]
+    room = MOST - len(answers)
+    if len(keys) > room:
+        keys, rest = keys[: room - 1], keys[room - 1 :]
+    else:
+        rest = []
+    names |= {field.column.name for field in (*keys, *rest)}
+    return Arrangement(
+        view,
+        [
+            *(Shown([field], is_answer=True) for field in answers),
+            *(Shown([field], is_answer=False) for field in keys),
+            *([Shown(rest, is_answer=False)] if rest else []),
+        ],
+        [field for field in others if field.column.name not in names],
+        ordered(view),
+    )
+
+
+def _with_status(field: Field, view: View) -> Field:
+    """A figure that is missing, with how its run ended where no reason stands beside it."""
+    if field.kind != "number":
+        return field
+    statuses = [str(row.get("status", "ok")) for row in view.rows]
+    cells = [
+        replace(cell, why=status) if cell.is_missing and not cell.why and status != "ok" else cell
+        for cell, status in zip(field.cells, statuses, strict=True)
+    ]
+    return replace(field, cells=cells)
+
+
+def _is_key(view: View, field: Field) -> bool:
+    keys = view.table.overview.keys if view.table.overview else view.table.keys
+    name = field.column.name
+    # A number of devices stands for its nodes, too.
+    return (name in keys and name not in _NOT_OF_THE_CASE) or name in ("total_batch", *CONDITIONS)
+
+
+def _falls(view: View) -> bool:
+    """Numbers fall and words rise, unless the declaration has it the other way round."""
+    name = view.table.order.removeprefix("-")
+    is_number = any(isinstance(row.get(name), (int, float)) for row in view.rows)
+    return is_number != view.table.order.startswith("-")
+
+
+def ordered(view: View) -> list[int]:
+    """The numbers of the rows; those without a value of what decides come last."""
+    name = view.table.order.removeprefix("-")
+    values = [row[name] for row in view.rows] if name else []
+    there = [at for at, value in enumerate(values) if value is not None]
+    there.sort(key=lambda at: values[at], reverse=_falls(view))
+    return [*there, *(at for at in range(len(view.rows)) if not name or values[at] is None)]
