@@ -13,8 +13,9 @@ from ..cases.conditions import MODES
 from ..cases.names import topology_of
 from ..files.problem import Problem
 from ..files.whole_files import write_whole
-from ..report import html_report, html_tables, trend_lines
+from ..report import html_report, html_tables, page_data, trend_lines
 from ..report.plots import Look, Plot
+from ..report.record_links import Links
 from ..report.selection import left_out
 from ..report.trend_lines import Level, Trend
 from ..statistics.change_points import DRIFT
@@ -36,6 +37,8 @@ def write(
     problems: Sequence[Problem],
 ) -> None:
     """Whole or not at all. Raises OSError where it cannot be written."""
+    shown = [html_tables.of_frame(CHANGES, changes), html_tables.of_frame(POINTS, points)]
+    look = Look(sorted({one.key.case.framework for one in every} - {""}))
     html = html_report.template("history.html.j2").render(
         **html_report.page_parts(),
         by=by,
@@ -43,7 +46,8 @@ def write(
         series=len(every),
         changes=len(changes),
         plots=[(plot, ()) for plot in plots(every)],
-        tables=[html_tables.of_frame(CHANGES, changes), html_tables.of_frame(POINTS, points)],
+        tables=shown,
+        data=page_data.of(shown, Links.none(), (), html_report.series_of(look)),
         marks=words_of([points]),
         problems=problems[:MAX_PROBLEMS],
         problems_left_out=max(0, len(problems) - MAX_PROBLEMS),

@@ -83,7 +83,7 @@ def write_comparison(
         verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
         plots=[(plot, ()) for plot in panels.comparison(frame[frame["framework"] != ""], look)],
         table=shown,
-        data=page_data.of([shown], Links.none(), (), _series(look)),
+        data=page_data.of([shown], Links.none(), (), series_of(look)),
         marks=words_of([frame]),
         notes=compare.notes(frame),
         report=_beside(path.parent, REPORT_PAGE),
@@ -147,7 +147,7 @@ def render(
         plots=plots,
         has_charts=any(some for name, some in plots.items() if name != STEPS),
         sections=sections,
-        data=page_data.of(on_page, links, calls, _series(look)),
+        data=page_data.of(on_page, links, calls, series_of(look)),
         marks=words_of(tables.values()),
         failures=failed,
         failures_left_out=failed_left_out,
@@ -185,7 +185,8 @@ def page_parts() -> dict[str, Markup]:
     }
 
 
-def _series(look: Look) -> dict[str, int]:
+def series_of(look: Look) -> dict[str, int]:
+    """The number of each framework's colour, for what the browser draws."""
     return {name: colours.number(name) for name in look.frameworks}
 
 

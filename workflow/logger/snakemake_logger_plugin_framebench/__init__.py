@@ -84,7 +84,9 @@ class LogHandler(LogHandlerBase):
             if event in _SILENT:
                 return ""
             if event == "job_info":
-                return str(getattr(record, "rule_msg", None) or f"rule {record.rule_name}")
+                return str(
+                    getattr(record, "rule_msg", None) or f"rule {getattr(record, 'rule_name', '')}"
+                )
             if not event and record.levelno == logging.INFO:
                 said = record.getMessage()
                 return "" if said == "None" or said.startswith(_NOISE) else said
