@@ -130,11 +130,14 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
             strict=True,
         ):
             all_runs += some
+    for number in range(12):
+        base += in_pairs(1.0, model=f"lost {number}")[0]
     found = decided(base, candidate)
     text = words.note(found, decisions.status(found), ASKED)
     assert len(text.splitlines()) <= 10, text
     assert text.startswith("**Framebench gate: regression**: candidate against base, margin 5.0%")
     assert "ratio 0.70" in text.split("- ")[1], "the worst comes first"
+    assert "- and 13 more, see `tables/gate.md`" in text
     assert "<b>" not in text
     open_cases = [one for one in found if one.verdict == "cannot tell"]
     open_note = words.note(open_cases, 3, ASKED)

@@ -280,7 +280,13 @@ def test_the_command_writes_tables_and_a_page(
     assert table["kind"].tolist() == ["jump"]
     assert len(pd.read_csv(out / "tables" / "history.csv")) == SETS
     assert "jump" in (out / "tables" / "changes.md").read_text()
-    for wrong, message in ((tmp_path / "gone", "does not exist"), (out, "holds no results")):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("no set")
+    for wrong, message in (
+        (tmp_path / "gone", "does not exist"),
+        (out, "holds no results"),
+        (notes, "holds no results"),
+    ):
         assert cli.main(["history", "--sets", str(wrong), "--results", str(out)]) == 1
         assert message in capsys.readouterr().err
 

@@ -68,7 +68,8 @@ def find(paths: Sequence[Path]) -> list[Source]:
     Raises RecordsError where there is none."""
     found: dict[Path, None] = {}
     for path in paths:
-        inner = [path] if is_set(path) else sorted(one for one in path.iterdir() if is_set(one))
+        below = path.iterdir() if path.is_dir() else ()
+        inner = [path] if is_set(path) else sorted(one for one in below if is_set(one))
         if not inner:
             raise RecordsError(
                 f"sets: {path} holds no results; allowed: folders of results or of records, CSVs "
