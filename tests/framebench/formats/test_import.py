@@ -314,6 +314,12 @@ def test_a_line_beyond_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
         ("superbench", "83.9", '"83.9"', "line 1: key '.*fp16_train_step_time': found '83.9'"),
         ("superbench", '"sb-02"', '"sb-01"', "line 2: node 'sb-01' stands in line 1 too"),
         ("nvidia-report", "410.5", '"fast"', "metrics.1.192.train.ips: found 'fast'"),
+        (
+            "nvidia-report",
+            '"ngpus": [\n  1',
+            '"ngpus": [\n  "1"',
+            "ngpus: found '1'; allowed: whole",
+        ),
         ("nvidia-report", '"val.ips"', '"val.qps"', "metric_keys: found 'val.qps'"),
         ("dllogger", '"final_loss": 8.7', '"final_loss": NaN', "line 6: final_loss: found nan"),
         ("dllogger", '"step": []', '"step": [2]', "no summary"),
