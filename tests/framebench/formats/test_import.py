@@ -97,6 +97,20 @@ def test_superbench_keeps_ranks_zeros_and_return_codes(tmp_path: Path) -> None:
     assert dict(failed.case.parameters) == {"benchmark": "gpu-burn"}
 
 
+@pytest.mark.parametrize(
+    ("name", "figure"), [("superbench", "gpu-sm-copy-bw/dtoh:0"), ("dllogger", "seed")]
+)
+def test_a_figure_without_a_direction_is_not_taken_and_that_is_said(
+    name: str, figure: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "given"
+    file.write_text(samples.ALL[name]())
+    said = transfer.import_files(name, file, {}, tmp_path / "results")
+    (line,) = (line for line in said if line.startswith("not taken"))
+    assert line.startswith("not taken: 1 figures ")
+    assert line.endswith(f" the first is {figure}")
+
+
 def test_a_bare_nan_of_nvidia_is_a_failed_run(tmp_path: Path) -> None:
     facts = {"model": "resnet50_v1.5", "nodes": 1, "precision": "amp"}
     found = brought("nvidia-report", samples.nvidia_report(), tmp_path, facts)
@@ -318,7 +332,7 @@ def test_a_line_beyond_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
             "nvidia-report",
             '"ngpus": [\n  1',
             '"ngpus": [\n  "1"',
-            "ngpus: found '1'; allowed: whole",
+            "ngpus: found '1'; allowed",
         ),
         ("nvidia-report", '"val.ips"', '"val.qps"', "metric_keys: found 'val.qps'"),
         ("dllogger", '"final_loss": 8.7', '"final_loss": NaN', "line 6: final_loss: found nan"),
@@ -373,7 +387,7 @@ def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> 
     for text in lines_altered(samples.ALL[name]()):
         file.write_text(text)
         try:
-            taken = complete(form.read(source.Source(file, "given")), {}, name)
+            taken = complete(form.read(source.Source(file)), {}, name)
             tidy_csv.text_of(row for run in taken for row in tidy_csv.rows_of(run))
         except RecordsError:
             refused += 1

@@ -124,4 +124,10 @@ def _marks(run: Run) -> list[str]:
 
 
 def _summary(files: Sequence[Source], count: int) -> list[str]:
-    return [f"{count} figures of {len(files)} file{'s' if len(files) > 1 else ''}"]
+    lines = [f"{count} figures of {len(files)} file{'s' if len(files) > 1 else ''}"]
+    if left := [name for one in files for name in one.directionless]:
+        lines.append(
+            f"not taken: {len(left)} figures of which it is not known whether higher or lower is "
+            f"better, the first is {left[0]}"
+        )
+    return lines
