@@ -168,21 +168,8 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
     """Write ``tables/compare.csv`` and ``compare.html`` below ``results`` and print the verdicts.
     Raises :class:`gate.NotPassed` behind all that."""
     from .comparison import compare
-    from .records import parity, proofs
     from .report import html_report
-    from .tables import frames, grouping
-
-    models = catalog.load_catalog(PROJECT).models
-
-    def grouped(source: Source) -> CaseResults:
-        found = record_sets.load(source.path)
-        certificates, problems = parity.load(certificates_of(source.path))
-        for problem in (*found.problems, *problems):
-            print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
-        if not found.runs:
-            raise record_sets.RecordsError(f"{source}: holds no record of a run")
-        runs = record_sets.of_arm(found, source.variant) if source.variant else found.runs
-        return grouping.group(runs, proofs.Marks(certificates, models))
+    from .tables import frames
 
     threshold = fail_on or verdicts.THRESHOLD
     frame = compare.compare(grouped(base), grouped(candidate), threshold)
@@ -197,6 +184,21 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
             f"than {fail_on:.1%} slower"
         )
     gate.check(frame, fail_on)
+
+
+def grouped(source: Source) -> CaseResults:
+    """The cases of a set of records, judged; prints what is ignored."""
+    from .records import parity, proofs
+    from .tables import grouping
+
+    found = record_sets.load(source.path)
+    certificates, problems = parity.load(certificates_of(source.path))
+    for problem in (*found.problems, *problems):
+        print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not found.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    runs = record_sets.of_arm(found, source.variant) if source.variant else found.runs
+    return grouping.group(runs, proofs.Marks(certificates, catalog.load_catalog(PROJECT).models))
 
 
 def make_report(source: Path, results: Path) -> None:
@@ -429,18 +431,8 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
 def make_export(source: Path, name: str, target: Path | None, results: Path) -> None:
     """Write the records at ``source`` in the format ``name`` to ``target`` or below ``results``."""
     from .formats import transfer
-    from .records import parity, proofs
-    from .tables import grouping
 
-    found = record_sets.load(source)
-    certificates, problems = parity.load(certificates_of(source))
-    for problem in (*found.problems, *problems):
-        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    if not found.runs:
-        raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    models = catalog.load_catalog(PROJECT).models
-    cases = grouping.group(found.runs, proofs.Marks(certificates, models))
-    print("\n".join(transfer.export_cases(cases, name, target, results)))
+    print("\n".join(transfer.export_cases(grouped(Source(source, "")), name, target, results)))
 
 
 def make_import(name: str, source: Path, facts: Mapping[str, Any], results: Path) -> None:

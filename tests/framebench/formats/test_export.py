@@ -256,6 +256,13 @@ def test_superbench_tells_failed_cases_apart() -> None:
     assert len(clean) == 1 + 2 * len(CLEAN), "a return code, and two figures of each repeat"
 
 
+def test_superbench_overwrites_no_case_whose_name_it_cannot_hold() -> None:
+    alike = [of_steps(run(10.0, source_variant=words)) for words in ("a b", "a-b")]
+    one = written("superbench", alike)
+    assert len(json.loads(one.content)) == 4, "node, return code and two figures"
+    assert any("another case has the same name there" in said for said in one.left_out)
+
+
 def test_google_benchmark_has_a_row_for_each_repeat() -> None:
     document = json.loads(text("google-benchmark"))
     rows = [row for row in document["benchmarks"] if row["run_name"] == NAME]
@@ -347,6 +354,8 @@ def test_names_are_the_same_from_set_to_set_and_differ_within_one() -> None:
     both = names.names_of(keys)
     assert len({*both.values()}) == 2
     assert all(name.startswith(f"{NAME}/") for name in both.values())
+    units = names.names_of([one.key, run(1.0, unit="samples/s").key])
+    assert len({*units.values()}) == 2, "figures in two units are of two cases"
     assert names.names_of([run(1.0, warmup_steps=7).key]).popitem()[1] == NAME
 
 

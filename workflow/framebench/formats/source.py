@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,10 +26,11 @@ class Refused(RecordsError):
 
 @dataclass(frozen=True)
 class Source:
-    """One file. ``name``: below the folder that was given, or the file's own."""
+    """One file. ``directionless``: names of figures in it of which nothing tells whether higher or
+    lower is better, so that they are not taken; whoever reads the file adds to them."""
 
     path: Path
-    name: str
+    directionless: list[str] = field(default_factory=list)
 
     def refuse(self, message: str, line: int | None = None) -> NoReturn:
         """Raise :class:`Refused`."""
@@ -119,7 +120,7 @@ class Source:
 def sources(path: Path, suffixes: Sequence[str]) -> list[Source]:
     """The file at ``path``, or those below it with one of these ``suffixes``, in a fixed order."""
     if not path.is_dir():
-        return [Source(path, path.name)]
+        return [Source(path)]
     files = sorted(
         file
         for file in path.rglob("*")
@@ -127,7 +128,7 @@ def sources(path: Path, suffixes: Sequence[str]) -> list[Source]:
     )
     if not files:
         raise Refused(f"import: {path}: holds no file that ends with {' or '.join(suffixes)}")
-    return [Source(file, str(file.relative_to(path))) for file in files]
+    return [Source(file) for file in files]
 
 
 def _shown(value: Any) -> str:

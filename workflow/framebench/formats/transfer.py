@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +65,8 @@ def import_files(name: str, path: Path, facts: Mapping[str, Any], results: Path)
     that the files do not. Raises ConfigError for another format, RecordsError for what cannot be
     read as that and for results that hold something else."""
     form = registry.reader(name)
-    assert form.read, "of those that can be read"
     files = sources(path, (form.suffix,))
-    runs: list[Run] = []
-    for one in files:
-        try:
-            runs += form.read(one)
-        except RecordsError as error:
-            raise RecordsError(f"{error}{_of_another(one, form)}") from error
+    runs = _runs_of(files, form)
     if not runs:
         raise RecordsError(f"import: {path}: holds no figure of {form.tool}")
     if len(runs) > MOST_ROWS:
@@ -95,6 +90,25 @@ def import_files(name: str, path: Path, facts: Mapping[str, Any], results: Path)
     return [*_summary(files, len(found)), f"runs: {target}"]
 
 
+def _runs_of(files: Sequence[Source], form: Format) -> list[Run]:
+    """Those of all files. Of several, each has repeats of its own, however it numbers them; the
+    same file twice is refused."""
+    assert form.read, "of those that can be read"
+    runs: list[Run] = []
+    seen: dict[str, Source] = {}
+    for one in files:
+        try:
+            found = list(form.read(one))
+        except RecordsError as error:
+            raise RecordsError(f"{error}{_of_another(one, form)}") from error
+        digest = hashlib.sha256(one.path.read_bytes()).hexdigest()
+        if digest in seen:
+            one.refuse(f"is a copy of {seen[digest].path}; allowed: each once")
+        seen[digest] = one
+        runs += found if len(files) == 1 else (replace(run, repeat=0) for run in found)
+    return runs
+
+
 def _of_another(source: Source, form: Format) -> str:
     """Which formats a file is of instead, for a message; "" where it is of none."""
     others = []
@@ -110,4 +124,10 @@ def _marks(run: Run) -> list[str]:
 
 
 def _summary(files: Sequence[Source], count: int) -> list[str]:
-    return [f"{count} figures of {len(files)} file{'s' if len(files) > 1 else ''}"]
+    lines = [f"{count} figures of {len(files)} file{'s' if len(files) > 1 else ''}"]
+    if left := [name for one in files for name in one.directionless]:
+        lines.append(
+            f"not taken: {len(left)} figures of which it is not known whether higher or lower is "
+            f"better, the first is {left[0]}"
+        )
+    return lines

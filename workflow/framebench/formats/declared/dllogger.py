@@ -46,8 +46,10 @@ def read(source: Source) -> Iterator[Run]:
         source.refuse("has no summary (a line whose step is []): the run did not end")
     for name, (_, value) in summary.items():
         better = _better(name, units.get(name, ""))
-        if better:
-            yield rows.figure("dllogger", "dllogger", name, value, units.get(name, ""), better)
+        if not better:
+            source.directionless.append(name)
+            continue
+        yield rows.figure("dllogger", "dllogger", name, value, units.get(name, ""), better)
 
 
 def _numbers(data: Any) -> Iterator[tuple[str, Any]]:

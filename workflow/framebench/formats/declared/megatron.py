@@ -13,7 +13,7 @@ from ..format import Format
 from ..source import Source
 
 _ITERATION = re.compile(r"\biteration\s+(\d+)/\s*(\d+)\s*\|")
-_FIELD = re.compile(r"([^|:]+):\s*([-+0-9.eEnainf]+)\s*(?=\|)")
+_FIELD = re.compile(r"([^|:]+):\s*([-+.\w]+)\s*(?=\|)")
 _ARGUMENT = re.compile(r"(?:^|\s)([a-z0-9_]+) \.{2,} (\S+)$")
 _LEAVING = re.compile(r"exiting program at iteration")
 #: Of the arguments, what tells one case from another.

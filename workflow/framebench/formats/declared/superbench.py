@@ -137,6 +137,7 @@ def _figure(source: Source, node: str, key: str, value: Any, line: int) -> Itera
         if re.search(pattern, metric):
             yield rows.figure("superbench", "superbench", metric, number, unit, better, **own)
             return
+    source.directionless.append(key)
 
 
 FORMATS = [
