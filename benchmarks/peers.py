@@ -178,8 +178,7 @@ PEERS: dict[tuple[str, str], Callable[[dict[str, Any], dict[str, Any]], Peer]] =
 
 def measure(model: str, mode: str, rounds: int, steps: int) -> None:
     """All in turn; prints by name the seconds of a step in each round, as JSON."""
-    import time
-
+    import in_turn
     from harness.measuring.synthetic import make_batch
     from harness.request.declaration import read_model
 
@@ -193,33 +192,23 @@ def measure(model: str, mode: str, rounds: int, steps: int) -> None:
     for of, peer in PEERS:
         if of == model:
             loops[peer] = theirs(peer, model, mode, batch, facts["hyperparameters"])
-    found: dict[str, list[float]] = {name: [] for name in loops}
-    for step in loops.values():
-        step()
-        step()
-    for number in range(rounds):
-        for name in list(loops)[:: 1 if number % 2 else -1]:
-            start = time.perf_counter()
-            for _ in range(steps):
-                loops[name]()
-            found[name].append((time.perf_counter() - start) / steps)
-    print(json.dumps(found))
+    repeated = {name: in_turn.repeated(step, steps) for name, step in loops.items()}
+    print(json.dumps(in_turn.measure(repeated, rounds, steps)))
 
 
 def report(model: str, mode: str, found: dict[str, list[float]]) -> bool:
     """Prints a line for each peer; whether all goals are met."""
-    from framebench.statistics import descriptive, intervals
+    import in_turn
 
     mine, met = found.pop("ours"), True
     for name, seconds in found.items():
-        ratios = [other / own for other, own in zip(seconds, mine, strict=True)]
-        ratio, goal = descriptive.median(ratios), GOALS.get(name, 1.0)
-        low, high = intervals.median_interval(ratios) or (min(ratios), max(ratios))
+        goal = GOALS.get(name, 1.0)
+        ratio, low, high = in_turn.ratio(mine, seconds)
         # What the interval leaves open is not missed.
         met &= high >= goal
         print(
-            f"{model:10} {mode:9} {name:13} {1000 * descriptive.median(seconds):8.1f} ms, ours "
-            f"{1000 * descriptive.median(mine):8.1f} ms: {ratio:.3f} [{low:.3f}, {high:.3f}] "
+            f"{model:10} {mode:9} {name:13} {in_turn.milliseconds(seconds)}, ours "
+            f"{in_turn.milliseconds(mine)}: {ratio:.3f} [{low:.3f}, {high:.3f}] "
             f"(goal: at least {goal})",
             flush=True,
         )

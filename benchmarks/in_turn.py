@@ -1,0 +1,54 @@
+"""Loops that are timed in turn in one process, so that a drift of the machine hits them alike.
+
+:func:`measure` runs in frameworks' environments: Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def repeated(
+    step: Callable[[], Any], steps: int, wait: Callable[[], Any] = lambda: None
+) -> Callable[[], None]:
+    """A loop over ``steps`` of ``step``, behind which ``wait`` waits for the last."""
+
+    def run() -> None:
+        for _ in range(steps):
+            step()
+        wait()
+
+    return run
+
+
+def measure(loops: Mapping[str, Callable[[], Any]], rounds: int, steps: int) -> dict[str, Any]:
+    """By name the seconds of a step in each round, behind two rounds that are not counted. Each
+    loop runs ``steps`` steps, see :func:`repeated`. Every other round is in the opposite order."""
+    names = list(loops)
+    found: dict[str, Any] = {name: [] for name in names}
+    for number in range(-2, rounds):
+        for name in names if number % 2 else names[::-1]:
+            start = time.perf_counter()
+            loops[name]()
+            if number >= 0:
+                found[name].append((time.perf_counter() - start) / steps)
+    return found
+
+
+def ratio(seconds: list[float], other: list[float]) -> tuple[float, float, float]:
+    """Of ``other`` to ``seconds``: the median over the rounds, and its 95 % interval, of few rounds
+    their range."""
+    from framebench.statistics import descriptive, intervals
+
+    ratios = [theirs / own for theirs, own in zip(other, seconds, strict=True)]
+    low, high = intervals.median_interval(ratios) or (min(ratios), max(ratios))
+    return descriptive.median(ratios), low, high
+
+
+def milliseconds(seconds: list[float]) -> str:
+    """The median."""
+    from framebench.statistics import descriptive
+
+    return f"{1000 * descriptive.median(seconds):8.1f} ms"
