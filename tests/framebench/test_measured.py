@@ -114,6 +114,27 @@ def test_bad_measurements(tmp_path: Path, written: dict[str, Any], expected: str
     assert "suite.yaml: " in str(error.value)
 
 
+def test_the_configuration_names_the_folder_whose_storage_is_measured(tmp_path: Path) -> None:
+    """Where the suite names none."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for own, expected in (({}, tmp_path), ({"folder": str(other)}, other)):
+        (found,) = cases_of(tmp_path, {"measurements": {"storage": own}}, storage=str(tmp_path))
+        assert dict(found.parameters)["folder"] == str(expected)
+    with pytest.raises(ConfigError, match="storage: found '/nowhere'"):
+        cases_of(tmp_path, {"measurements": {"storage": {}}}, storage="/nowhere")
+
+
+def test_the_suite_of_micro_benchmarks_has_one_of_each() -> None:
+    catalog = load_catalog(ROOT)
+    found = matrix.cases(load_settings({"suite": "micro"}, catalog).suite, catalog)
+    modes = {one.mode for one in found}
+    assert modes == {"matmul", "launch", "elementwise", "memory", "collective", "storage"}
+    assert not any(one.model for one in found)
+    for mode in ("matmul", "launch", "elementwise", "collective"):
+        assert {one.framework for one in found if one.mode == mode} == {*catalog.frameworks}
+
+
 def test_a_kind_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "odd.py").write_text("import nothing_of_that_name\n")
     with pytest.raises(ConfigError) as error:

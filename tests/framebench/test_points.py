@@ -78,10 +78,14 @@ def test_a_point_does_not_take_the_place_of_a_parameter() -> None:
 
 
 def test_sets_are_compared_point_by_point() -> None:
-    base = runs(*(1 + 0.001 * number for number in range(8)))
+    base = [
+        replace(one, started=100.0 * one.repeat, wall_seconds=1.0)
+        for one in runs(*(1 + 0.001 * number for number in range(8)))
+    ]
     better = [
         replace(
             one,
+            started=100.0 * one.repeat + 2,
             metrics=tuple(
                 metric._replace(value=(metric.value or 0) * (3 if metric.point else 1))
                 for metric in one.metrics
@@ -90,9 +94,10 @@ def test_sets_are_compared_point_by_point() -> None:
         for one in base
     ]
     table = compare.compare(group(base, None), group(better, None))
+    assert set(table["pairs"]) == {8}
     ratios = {row["parameters"]: row["ratio"] for row in table.to_dict("records")}
     assert ratios == {
-        "operation copy": 1.0,
+        "operation copy": pytest.approx(1.0),
         **{f"operation copy, bytes {size}": pytest.approx(3.0) for size in SIZES},
     }
 

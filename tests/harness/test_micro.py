@@ -18,6 +18,8 @@ from .test_runs import assert_valid
 #: What a kind without a model has none of.
 BARE: dict[str, Any] = {"model": None, "batch_per_device": None, "compiler": None}
 QUICK = {"blocks": 2, "block_seconds": 0.02}
+#: What a device that sleeps through its operations may take longer for each, on a busy machine.
+LATER = 0.7
 MATMUL = {**BARE, "kind": "matmul"}
 COLLECTIVE = {**BARE, "kind": "collective", "precision": None, "devices_per_node": 2}
 
@@ -32,6 +34,11 @@ def collective(toy: Bench, behaviour: str = "", **parameters: object) -> Finishe
     return toy.run(behaviour, **COLLECTIVE, parameters=given)
 
 
+def is_rate(found: float, exact: float) -> bool:
+    """Never above what the device gives, and not far below."""
+    return LATER * exact < found <= 1.001 * exact
+
+
 def values(record: Any, quantity: str) -> dict[Any, float]:
     """By the only coordinate of their points."""
     named = [one for one in record["metrics"].values() if one.get("quantity") == quantity]
@@ -40,12 +47,12 @@ def values(record: Any, quantity: str) -> dict[Any, float]:
 
 def test_the_rate_of_a_product_is_two_operations_for_each_term(toy: Bench) -> None:
     """Of a device that takes a hundredth of a second for each."""
-    record = matmul(toy, "operation=0.01").record
+    record = matmul(toy, "operation=0.01", block_seconds=0.1).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     rates = values(record, "rate")
-    assert rates[1, 64, 32, 16] == pytest.approx(2 * 64 * 32 * 16 / 0.01 * 1e-12, rel=0.15)
-    assert rates[4, 8, 16, 8] == pytest.approx(4 * 2 * 8 * 16 * 8 / 0.01 * 1e-12, rel=0.15)
+    assert is_rate(rates[1, 64, 32, 16], 2 * 64 * 32 * 16 / 0.01 * 1e-12)
+    assert is_rate(rates[4, 8, 16, 8], 4 * 2 * 8 * 16 * 8 / 0.01 * 1e-12)
     assert record["metrics"]["highest_rate"]["value"] == max(rates.values())
     assert record["case"]["model"] is None
     assert record["ranks"][0]["blocks"][0]["at"] == {"batch": 1, "m": 64, "k": 32, "n": 16}
@@ -115,22 +122,22 @@ def test_a_wrong_shape_is_said_before_anything_starts(toy: Bench) -> None:
 
 @pytest.mark.parametrize("elements", [0, 1])
 def test_a_launch_takes_what_a_call_takes(toy: Bench, elements: int) -> None:
-    parameters = {"elements": elements, **QUICK}
+    parameters = {"elements": elements, **QUICK, "block_seconds": 0.1}
     record = toy.run("operation=0.002", **BARE, kind="launch", parameters=parameters).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
-    assert record["metrics"]["time"]["value"] == pytest.approx(2000, rel=0.15)
+    assert 2000 / 1.001 < record["metrics"]["time"]["value"] < 2000 / LATER
     rate = record["metrics"]["operations_per_second"]["value"]
     assert rate == pytest.approx(1e6 / record["metrics"]["time"]["value"])
 
 
 def test_element_by_element_every_array_is_moved_once(toy: Bench) -> None:
-    parameters = {"elements": 1000, **QUICK}
+    parameters = {"elements": 1000, **QUICK, "block_seconds": 0.1}
     options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": parameters}
     record = toy.run("operation=0.01", **options).record
     assert record["status"] == "ok", record["reason"]
-    assert record["metrics"]["add"]["value"] == pytest.approx(3 * 4000 / 0.01 * 1e-9, rel=0.15)
-    assert record["metrics"]["exp"]["value"] == pytest.approx(2 * 4000 / 0.01 * 1e-9, rel=0.15)
+    assert is_rate(record["metrics"]["add"]["value"], 3 * 4000 / 0.01 * 1e-9)
+    assert is_rate(record["metrics"]["exp"]["value"], 2 * 4000 / 0.01 * 1e-9)
 
 
 def test_one_wrong_element_is_found(toy: Bench) -> None:
@@ -165,8 +172,16 @@ def test_each_collective_is_right_and_counted_as_nccl_tests_counts(
         algorithm = values(record, "algorithm_bandwidth")[(size,)]
         assert algorithm == pytest.approx(size / (1000 * microseconds))
         assert bandwidth[(size,)] == pytest.approx(FACTORS[operation] * algorithm)
+    averages = [
+        sum(
+            1e-9 * FACTORS[operation] * size * block["operations"] / np.median(block["seconds"])
+            for (size,), block in zip(slowest, rank["blocks"], strict=True)
+        )
+        / 3
+        for rank in record["ranks"]
+    ]
     average = record["metrics"]["average_bus_bandwidth"]["value"]
-    assert 0 < average <= sum(bandwidth.values()) / 3 * 1.5
+    assert average == pytest.approx(min(averages))
 
 
 @pytest.mark.parametrize(

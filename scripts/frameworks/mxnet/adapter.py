@@ -63,8 +63,8 @@ class MXNetAdapter(
         devices.put_messages_first()
         self._context = devices.take(self.place)
         self._definition: Any = self.definition()
-        models_own = getattr(self._definition, "PRODUCTS", ("FullyConnected", "batch_dot"))
-        self._dtype = devices.set_precision(self.case.precision, self._context, models_own)
+        operators = getattr(self._definition, "PRODUCTS", ("FullyConnected", "batch_dot"))
+        self._dtype = devices.set_precision(self.case.precision, self._context, operators)
         self._hybridize = devices.hybridize(self.case.mode, self._context, self._dtype)
         self._group: Any = parameter_server.Group(self.place, children) if several else None
 
