@@ -122,13 +122,8 @@ MISTAKES = {
         "for rank in range(ranks) for part in parts]",
         "for part in parts for rank in range(ranks)]",
     ),
-    "rows left in their order": ("tensor", "parameter.copy_(parameter[order])", "pass"),
-    "the last layer's output left in parts": (
-        "tensor", "parallelize_module(last, mesh, leaving)", "pass",
-    ),
-    "no layer cut": ("tensor", "parallelize_module(layer, mesh, _plan(layer, definition))", "pass"),
-    "nothing sharded": ("fsdp", "isinstance(module, definition.LAYER)", "False"),
-}  # fmt: skip
+    "only layers sharded": ("fsdp", "fully_shard(model, mesh=self._mesh[FSDP])", "pass"),
+}
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
