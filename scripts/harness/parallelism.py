@@ -65,6 +65,12 @@ def form_of(text: str) -> str:
     return "x".join(name for name in NAMES if name in names)
 
 
+def checked(text: str) -> str:
+    """``text``. Raises ValueError for what is no parallelism."""
+    form_of(text)
+    return text
+
+
 def layout_of(text: str, devices: int) -> Layout:
     """Raises ValueError for what is no parallelism, or one of another number of devices."""
     sizes = {name: size or devices for name, size in _sizes(text).items()}

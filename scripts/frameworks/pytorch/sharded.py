@@ -146,7 +146,10 @@ class Sharding:
     def clip(self, largest: float) -> None:
         """Scale the gradients down to the global norm ``largest``, if theirs is larger."""
         groups = self.groups()
-        norms = [nn.utils.get_total_norm([p.grad for p in group]) for group in groups]
+        norms = [
+            nn.utils.get_total_norm([p.grad for p in group if p.grad is not None])
+            for group in groups
+        ]
         whole = [norm.full_tensor() if isinstance(norm, DTensor) else norm for norm in norms]
         total = torch.linalg.vector_norm(torch.stack(whole))
         for group in groups:

@@ -6,16 +6,17 @@ import argparse
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
-from harness import kinds, precisions
+from harness import kinds, parallelism, precisions
 from harness.kind import AXES, REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.machine import allocator
 from harness.measuring.settling import FEWEST
-from harness.parallelism import ALLOWED, DATA, form_of
 from harness.processes.memory import DEFAULT, Limit, parse_limit
 from harness.request import own_model
 from harness.request.secret import is_secret
+
+_Value = TypeVar("_Value")
 
 #: Options whose value is a path; those of what a run leaves.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix")
@@ -75,7 +76,7 @@ _USUAL: Dict[str, Any] = {
     "precision": precisions.default(),
     "compiler": "none",
     "accumulation": 1,
-    "parallelism": DATA,
+    "parallelism": parallelism.DATA,
 }
 #: What a case need not have, though its kind has it.
 _OPTIONAL = ("sequence_length",)
@@ -100,11 +101,16 @@ def _seconds(text: str) -> float:
     return value
 
 
-def _memory(text: str) -> Limit:
-    try:
-        return parse_limit(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def _saying_why(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """``read`` as argparse takes it: it shows what is wrong of no other error."""
+
+    def typed(text: str) -> _Value:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return typed
 
 
 def _whole(text: str) -> int:
@@ -133,14 +139,6 @@ def _source(text: str) -> str:
     if text.isidentifier():
         return text
     raise argparse.ArgumentTypeError(f"must be the name of a package, not {text!r}")
-
-
-def _parallelism(text: str) -> str:
-    try:
-        form_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
 
 
 def _variable(text: str) -> Tuple[str, str]:
@@ -196,9 +194,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     case.add_argument(
         "--parallelism",
-        type=_parallelism,
+        type=_saying_why(parallelism.checked),
         metavar="NAME",
-        help=f"how devices share a training step ({DATA} if not said): {ALLOWED}",
+        help=f"how devices share a training step ({parallelism.DATA} if not said): "
+        f"{parallelism.ALLOWED}",
     )
     measuring = parser.add_argument_group("measuring")
     measuring.add_argument("--accelerator", required=True, choices=["cpu", "cuda"])
@@ -217,7 +216,7 @@ def _parser() -> argparse.ArgumentParser:
     measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")
     measuring.add_argument(
         "--memory-limit",
-        type=_memory,
+        type=_saying_why(parse_limit),
         default=DEFAULT,
         metavar="LIMIT",
         help="of all ranks on this node together: 16GiB, or a share of the node's memory "
@@ -225,7 +224,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     measuring.add_argument(
         "--node-memory",
-        type=_memory,
+        type=_saying_why(parse_limit),
         metavar="SIZE",
         help="what the scheduler has given of each node's memory (default: all)",
     )
