@@ -66,7 +66,7 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
 
 
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, framework=["pytorch"])
+    plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
     rest = probes.SECONDS + certify.SECONDS * len(certify.comparisons(plan, CATALOG))
     found = left_of(plan)
