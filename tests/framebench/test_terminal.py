@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import pty
+import select
 import struct
 import termios
 import time
@@ -112,6 +113,14 @@ def seen(written: str) -> list[str]:
     return lines
 
 
+def drained(terminal: int) -> str:
+    """What was written to it so far, which comes in as many parts as it likes."""
+    parts = []
+    while select.select([terminal], [], [], 0.3)[0]:
+        parts.append(os.read(terminal, 4096))
+    return b"".join(parts).decode()
+
+
 def test_the_status_line_is_rewritten_in_place_and_leaves_nothing_behind() -> None:
     above, below = pty.openpty()
     fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
@@ -127,14 +136,14 @@ def test_the_status_line_is_rewritten_in_place_and_leaves_nothing_behind() -> No
         screen.say("one")
         screen.show_status(0.0)
         screen.say("two\nthree")
-        middle = os.read(above, 4096).decode()
+        middle = drained(above)
         assert seen(middle)[:-1] == ["one", "two", "three"]
         assert seen(middle)[-1] == "x" * (79 - len(asked)), "something of a longer one was left"
         assert set(asked) == {79}, "a line of the terminal's full width makes some wrap it"
         screen.close()
         screen.say("behind")
         screen.show_status(0.0)
-    end = middle + os.read(above, 4096).decode()
+        end = middle + drained(above)
     assert seen(end) == ["one", "two", "three", "behind", ""]
     os.close(above)
 
