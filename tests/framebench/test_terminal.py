@@ -47,6 +47,8 @@ def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
     assert line(**bad, reason="no room\nat all\x1b[2J") == (
         "12/84 pytorch fp32 oom: no room at all\\x1b[2J 8 s"
     )
+    own = {"bandwidth": {"value": 12.0, "unit": "GB/s"}}
+    assert line(metrics=own) == "12/84 pytorch fp32 bandwidth 12 GB/s 8 s"
     assert line(metrics={}, kind="parity") == "12/84 pytorch fp32 ok 8 s"
 
 
