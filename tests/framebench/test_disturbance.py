@@ -292,7 +292,7 @@ def test_a_disturbed_run_is_measured_again(
     assert recorded(harness) == left
     logs = {path.stem for path in (harness / "out").glob("*.log")}
     assert logs == set(left) | {["r1", "r1-retry1"][len(ends) - 1]} if status else set(left)
-    assert ran.stdout.count("disturbed: the hypervisor took") == len(ends) - 1
+    assert ran.stderr.count("disturbed: the hypervisor took") == len(ends) - 1
 
 
 def test_an_attempt_that_is_there_is_not_overwritten(tmp_path: Path) -> None:

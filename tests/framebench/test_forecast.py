@@ -139,6 +139,25 @@ def test_what_was_measured_before_is_known_better() -> None:
     assert known.high - known.low < (guessed.high - guessed.low) / 3
 
 
+def test_what_is_alike_takes_alike() -> None:
+    """The nearer, the more."""
+
+    def after(case: str, workload: str, framework: str) -> float:
+        levels = ("run", framework, workload, case)
+        forecast = Forecast([*tasks(8), Task("asked", levels, 10.0)])
+        for number in range(8):
+            levels = ("run", "a", "b", "0")
+            forecast.add([Task(f"{number}", levels, 10.0)])
+            forecast.finish(f"{number}", 40.0, 40.0 * (number + 1))
+        return forecast.left(320.0).seconds
+
+    same, workload, framework, other = (
+        after(*one) for one in (("0", "b", "a"), ("1", "b", "a"), ("1", "c", "a"), ("1", "c", "x"))
+    )
+    assert same == pytest.approx(40, rel=0.05)
+    assert other < framework < workload < same
+
+
 def test_several_at_once_take_less() -> None:
     assert Forecast(tasks(8), 4.0).left(0.0).seconds == 20
     forecast = Forecast(tasks(8), 1.0)

@@ -11,7 +11,7 @@ from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import labels
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, at_once, duration, make_plan
+from framebench.plan.planning import Plan, duration, make_plan
 from framebench.runs import certify, probes, total
 
 from .test_config import CATALOG, changed, settings
@@ -66,7 +66,7 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
 
 
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, framework=["pytorch"])
+    plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
     rest = probes.SECONDS + certify.SECONDS * len(certify.comparisons(plan, CATALOG))
     found = left_of(plan)
@@ -103,7 +103,7 @@ def test_on_a_cluster_the_total_is_the_least(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, asked, framework=["pytorch"], nodes=[1, 2])
     alone = sum(run.seconds for run in plan.pending)
     nodes = sum(run.seconds * run.case.nodes for run in plan.pending)
-    assert at_once(plan) == pytest.approx(4 * alone / nodes)
+    assert total.at_once(plan) == pytest.approx(4 * alone / nodes)
     (line,) = total.lines(plan, left_of(plan))
     assert "if 4 nodes are free throughout" in line
     assert f"({nodes / 3600:.1f} node hours of runs" in line

@@ -17,11 +17,11 @@ from framebench.config.validation import ConfigError
 from framebench.machine import local
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, at_once, make_plan, remaining, request
+from framebench.plan.planning import Plan, make_plan, remaining, request
 from framebench.plan.side_by_side import Job, Room, duration, of_first_round
 from framebench.records import record_sets, searches
 from framebench.records.disturbance import disturbed
-from framebench.runs import certify, commands, probes
+from framebench.runs import certify, commands, probes, total
 from harness.devices import devices, lease
 
 from .made_up_runs import build, in_markdown, repeats
@@ -168,7 +168,7 @@ def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
     serial = sum(run.seconds for run in alone.pending)
     assert remaining(alone) == serial
     assert serial / 2 <= remaining(beside) < 0.8 * serial
-    assert (at_once(alone), at_once(beside)) == (1, serial / remaining(beside))
+    assert (total.at_once(alone), total.at_once(beside)) == (1, serial / remaining(beside))
     assert "side by side: up to 2 runs with one device" in describe(beside)
     assert "side by side" not in describe(alone)
     every = made(tmp_path, True, devices_per_node=[2])

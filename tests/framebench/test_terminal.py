@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import pty
+import select
 import struct
 import termios
 import time
@@ -46,6 +47,8 @@ def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
     assert line(**bad, reason="no room\nat all\x1b[2J") == (
         "12/84 pytorch fp32 oom: no room at all\\x1b[2J 8 s"
     )
+    own = {"bandwidth": {"value": 12.0, "unit": "GB/s"}}
+    assert line(metrics=own) == "12/84 pytorch fp32 bandwidth 12 GB/s 8 s"
     assert line(metrics={}, kind="parity") == "12/84 pytorch fp32 ok 8 s"
 
 
@@ -112,6 +115,14 @@ def seen(written: str) -> list[str]:
     return lines
 
 
+def drained(terminal: int) -> str:
+    """What was written to it so far, which comes in as many parts as it likes."""
+    parts = []
+    while select.select([terminal], [], [], 0.3)[0]:
+        parts.append(os.read(terminal, 4096))
+    return b"".join(parts).decode()
+
+
 def test_the_status_line_is_rewritten_in_place_and_leaves_nothing_behind() -> None:
     above, below = pty.openpty()
     fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
@@ -127,14 +138,14 @@ def test_the_status_line_is_rewritten_in_place_and_leaves_nothing_behind() -> No
         screen.say("one")
         screen.show_status(0.0)
         screen.say("two\nthree")
-        middle = os.read(above, 4096).decode()
+        middle = drained(above)
         assert seen(middle)[:-1] == ["one", "two", "three"]
         assert seen(middle)[-1] == "x" * (79 - len(asked)), "something of a longer one was left"
         assert set(asked) == {79}, "a line of the terminal's full width makes some wrap it"
         screen.close()
         screen.say("behind")
         screen.show_status(0.0)
-    end = middle + os.read(above, 4096).decode()
+        end = middle + drained(above)
     assert seen(end) == ["one", "two", "three", "behind", ""]
     os.close(above)
 

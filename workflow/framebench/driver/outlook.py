@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..cases.matrix import Case
-from ..plan import estimates, labels, planning
+from ..plan import estimates, labels
 from ..plan.forecast import Task, time_left
 from ..plan.planning import PlannedRun
 from ..records.parity import FULL
-from ..runs import certify, probes
+from ..runs import certify, probes, total
 from ..terminal import told
 from ..terminal.view import Finished, View
 from ..terminal.waiting import Awaited, name_of
@@ -36,7 +36,7 @@ class Outlook:
     def show(self, jobs: Iterable[Job]) -> None:
         """Send the view of what is to be done."""
         plan = self._work.plan
-        at_once = planning.at_once(plan)
+        at_once = total.at_once(plan)
         awaited = [one for job in jobs if (one := self._awaited(job))]
         note = functools.partial(_note, told.Told(plan.settings.results, at_once))
         may_grow = bool(plan.reserve or self._work.searches)
@@ -76,11 +76,8 @@ class Outlook:
             levels, label = (what, one.framework, one.reference, name), f"certificate of {one}"
         elif what == "probe":
             _, probe = self._work.probe(job.wildcards)
-            seconds, levels, label = (
-                probes.SECONDS,
-                (what, probe.framework, name),
-                f"peak of {probe}",
-            )
+            seconds, label = probes.SECONDS, f"peak of {probe}"
+            levels = (what, probe.framework, name)
         elif wildcards.keys() == {"name", "digest"}:
             what, seconds = "environment", estimates.ENVIRONMENT_SECONDS
             levels, label = (what, name), f"environment {wildcards['name']}"
@@ -88,12 +85,8 @@ class Outlook:
             what, seconds = "reference", REFERENCE_SECONDS
             levels, label = (what, name), f"reference of {wildcards['reference']}"
         elif self._tables in map(str, job.output):
-            what, seconds, levels, label = (
-                "tables",
-                TABLES_SECONDS,
-                ("tables",),
-                "tables and report",
-            )
+            what, seconds, label = "tables", TABLES_SECONDS, "tables and report"
+            levels = (what,)
         else:
             return None
         task = Task(name, levels, seconds, of_short=OF_SHORT if is_start else 0.0)

@@ -91,7 +91,7 @@ class Forecast:
         predicted, is_new = self._seconds(task), self._is_new(task)
         self._squares[is_new] += (seconds / predicted - 1) ** 2
         self._errors[is_new] += 1
-        if is_ok:
+        if is_ok and len(task.levels) > 2:
             bisect.insort(self._good[task.levels[1:2]], seconds)
         for end in range(len(task.levels) + 1):
             self._measured[task.levels[:end]] += seconds

@@ -306,18 +306,6 @@ def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
     return side_by_side.duration(jobs, plan.room.whole)
 
 
-def at_once(plan: Plan) -> float:
-    """Seconds of runs that pass in one, at most: several go side by side here, or on a cluster of
-    which all nodes are free throughout."""
-    alone = sum(run.seconds for run in plan.pending)
-    if not alone:
-        return 1.0
-    cluster = plan.settings.cluster
-    if cluster is None:
-        return alone / remaining(plan)
-    return cluster.nodes * alone / sum(run.seconds * run.case.nodes for run in plan.pending)
-
-
 def duration(seconds: float) -> str:
     """``75`` -> ``1 min 15 s``."""
     whole = round(seconds)

@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -43,9 +44,9 @@ def main(arguments: list[str]) -> int:
         why = _why_again(output)
         if not why or following > given.most:
             return 0
-        print(
-            f"disturbed: {why}; measuring again ({following} of at most {given.most})", flush=True
-        )
+        # What a run itself says on stdout is nobody's to see where each result has a line.
+        again = f"disturbed: {why}; measuring again ({following} of at most {given.most})"
+        print(again, file=sys.stderr, flush=True)
         command = renamed(command, following)
 
 

@@ -40,10 +40,22 @@ class Less(NamedTuple):
     seconds: float
 
 
+def at_once(plan: Plan) -> float:
+    """Seconds of runs that pass in one, at most: several go side by side here, or on a cluster of
+    which all nodes are free throughout."""
+    alone = sum(run.seconds for run in plan.pending)
+    if not alone:
+        return 1.0
+    cluster = plan.settings.cluster
+    if cluster is None:
+        return alone / planning.remaining(plan)
+    return cluster.nodes * alone / sum(run.seconds * run.case.nodes for run in plan.pending)
+
+
 def left(plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]) -> Left:
     """Seconds until all that the plan asks for is done: environments, searches, runs, probes and
     certificates. What a search makes known later is not counted."""
-    return Forecast(_tasks(plan, probes_of, comparisons), planning.at_once(plan)).left(0.0)
+    return Forecast(_tasks(plan, probes_of, comparisons), at_once(plan)).left(0.0)
 
 
 def _tasks(

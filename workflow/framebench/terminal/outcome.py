@@ -14,13 +14,15 @@ _LINES = 20
 
 
 class Outcome(NamedTuple):
-    """``status`` and ``reason`` as the record has them; ``figure`` with its ``unit``, None where it
-    has none; ``wall_seconds`` of the process, None where it does not say."""
+    """``status`` and ``reason`` as the record has them; ``figure`` of the first ``metric`` with its
+    ``unit``, None where it has none; ``wall_seconds`` of the process, None where it does not
+    say."""
 
     status: str
     reason: str = ""
     figure: float | None = None
     unit: str = ""
+    metric: str = ""
     wall_seconds: float | None = None
 
 
@@ -33,14 +35,17 @@ def outcome_of(path: Path) -> Outcome:
         return Outcome("failed", f"{path} cannot be read: {error}")
     record: dict[str, Any] = found if isinstance(found, dict) else {}
     metrics = record.get("metrics")
-    first = next(iter(metrics.values()), None) if isinstance(metrics, dict) else None
+    name, first = (
+        next(iter(metrics.items()), ("", None)) if isinstance(metrics, dict) else ("", None)
+    )
     value = first.get("value") if isinstance(first, dict) else None
     wall = record.get("wall_seconds")
     return Outcome(
         str(record.get("status") or "failed"),
         printable(str(record.get("reason") or "")),
         float(value) if isinstance(value, (int, float)) else None,
-        str(first.get("unit") or "") if isinstance(first, dict) else "",
+        printable(str(first.get("unit") or "")) if isinstance(first, dict) else "",
+        printable(name),
         float(wall) if isinstance(wall, (int, float)) else None,
     )
 

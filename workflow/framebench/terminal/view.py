@@ -22,6 +22,8 @@ from .waiting import NOUNS, Awaited, count_of, name_of
 
 #: What is to be seen one by one; of all else there is a number in the status line.
 _WITH_LINE = ("run", "search")
+#: What takes a minute before there is any result: what Snakemake says of its start is shown.
+_ANNOUNCED = ("environment",)
 
 
 class Finished(NamedTuple):
@@ -131,7 +133,7 @@ class View:
             if self._here:
                 self._forecast.start(awaited.task.name, now - self._start)
         self._show(now)
-        return True
+        return awaited.kind not in _ANNOUNCED
 
     def _ends(self, number: int, now: float) -> bool:
         awaited, started = self._running.get(number, (None, now))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from ..cases.conditions import THROUGHPUT
 from ..plan.forecast import Left, time_left
 from ..plan.planning import duration
 from .outcome import Outcome
@@ -20,7 +21,8 @@ def result(position: str, label: str, outcome: Outcome, seconds: float) -> str:
         else outcome.status
     )
     if outcome.figure is not None:
-        what = f"{figure(outcome.figure)} {outcome.unit}"
+        name = "" if outcome.metric == THROUGHPUT else f"{outcome.metric} "
+        what = f"{name}{figure(outcome.figure)} {outcome.unit}"
     return " ".join(filter(None, [position, label, what, duration(seconds)]))
 
 

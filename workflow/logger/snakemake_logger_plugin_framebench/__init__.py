@@ -87,11 +87,13 @@ class LogHandler(LogHandlerBase):
                 return str(
                     getattr(record, "rule_msg", None) or f"rule {getattr(record, 'rule_name', '')}"
                 )
+                said = vars(record)
+                return str(said.get("rule_msg") or f"rule {said.get('rule_name')}")
             if not event and record.levelno == logging.INFO:
-                said = record.getMessage()
-                return "" if said == "None" or said.startswith(_NOISE) else said
-        said = self.format(record)
-        return "" if said == "None" else said
+                text = record.getMessage()
+                return "" if text == "None" or text.startswith(_NOISE) else text
+        text = self.format(record)
+        return "" if text == "None" else text
 
     def close(self) -> None:
         """Leave nothing behind but what was said."""
