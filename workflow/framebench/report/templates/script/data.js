@@ -26,7 +26,9 @@ const naturally = new Intl.Collator("en", { numeric: true }).compare;
 // What there is to choose from, by axis.
 const choices = new Map();
 for (const axis of AXES) {
-  const sizes = new Map(page.tables.map((table) => [table.axes[axis], table.rows]));
+  // Rows that are of a framework alone may be of all of them together.
+  const cases = page.tables.filter((table) => Object.keys(table.axes).length > 1);
+  const sizes = new Map(cases.map((table) => [table.axes[axis], table.rows]));
   sizes.delete(undefined);
   const found = new Set([...sizes].flatMap(([number, rows]) => [...new Set(valuesOf(number, rows))]));
   found.delete("");

@@ -81,6 +81,7 @@ class Table {
     const down = this.sorted?.column === column ? !this.sorted.down : !isText;
     this.sorted = { column, down };
     this.draw();
+    this.grid.tHead.rows[0].cells[place].firstChild.focus(); // the heads are new
   }
 
   // All rows in their order: sorted anew only where column, direction or baseline is another.
