@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/page_speed.py
 
-Prints the size of the page, the first paint of its loading, and the time from a click in the filter,
-or the choice of a baseline, until all tables and charts are drawn and laid out, the slowest of some
-rounds, each with the ratio to its goal.
+Prints the size of the page, the first paint of its loading, and the time from a click in the
+filter, or the choice of a baseline, until all tables and charts are drawn and laid out, the slowest
+of some rounds, each with the ratio to its goal.
 """
 
 from __future__ import annotations

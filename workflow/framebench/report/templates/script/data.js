@@ -91,20 +91,30 @@ const likenessOf = (table, axis) => {
 // axis. A table with frameworks across has the baseline of a framework in another column.
 const baselinesOf = (table, base) => {
   if (!(base.axis in table.axes)) return null;
+  // Tables of the same cases have the same baselines.
+  const cases = JSON.stringify([table.axes, table.rest, table.ways, base]);
+  if (!matched.has(cases)) matched.set(cases, matchedRows(table, base));
+  return matched.get(cases);
+};
+
+const matched = new Map();
+
+const matchedRows = (table, base) => {
   const of = valuesOf(table.axes[base.axis], table.rows);
   const ways = valuesOf(table.ways, table.rows);
   const compilers = "compiler" in table.axes && valuesOf(table.axes.compiler, table.rows);
-  const likeness = likenessOf(table, base.axis);
+  const alike = likenessOf(table, base.axis);
+  const keys = Array.from({ length: table.rows }, (_, row) => alike(row));
   const candidates = new Map();
   for (let row = 0; row < table.rows; row++) {
     if (of[row] !== base.value) continue;
     if (base.axis === "framework" && ways[row] === "untypical") continue;
-    const key = likeness(row);
+    const key = keys[row];
     if (!candidates.has(key)) candidates.set(key, []);
     candidates.get(key).push(row);
   }
   return Array.from({ length: table.rows }, (_, row) => {
-    const some = candidates.get(likeness(row)) ?? [];
+    const some = candidates.get(keys[row]) ?? [];
     if (some.length === 1) return some[0];
     const same = some.filter((other) => compilers && compilers[other] === compilers[row]);
     if (same.length === 1) return same[0];
