@@ -475,6 +475,21 @@ def test_narrowing_to_nothing_is_refused(tmp_path: Path) -> None:
         plan(tmp_path, frameworks="tensorflow")
 
 
+def test_cases_are_kept_by_the_names_of_the_plan() -> None:
+    def kept(cases: str | list[str]) -> list[str]:
+        settings = load_settings({**CONFIG, "suite": "quick", "cases": cases}, CATALOG)
+        return [str(one) for one in make_plan(settings, CATALOG, Machine(2, 0), None).folders]
+
+    every = kept([])
+    assert len(every) > 10
+    assert kept(every[1]) == [every[1]]
+    assert kept(",".join(every[:2])) == every[:2]
+    with pytest.raises(ConfigError, match=r"cases: found '.* typo' \(did you mean .*\); allowed: "):
+        kept(f"{every[0]} typo")
+    with pytest.raises(ConfigError, match=r"cases: found .*each once"):
+        kept([every[0], every[0]])
+
+
 def test_cuda_without_gpu_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="accelerator: found 'cuda'"):
         plan(tmp_path, accelerator="cuda")

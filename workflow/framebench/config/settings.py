@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from . import values
 from .catalog import Catalog
@@ -135,7 +135,7 @@ class Configuration(Keys):
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
     models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
     cases: Annotated[
-        list[Annotated[str, StringConstraints(min_length=1)]],
+        list[Text],
         AfterValidator(each_once),
         FromList,
         Allowed("a list of cases as the plan names them, each once"),

@@ -26,7 +26,9 @@ const naturally = new Intl.Collator("en", { numeric: true }).compare;
 // What there is to choose from, by axis.
 const choices = new Map();
 for (const axis of AXES) {
-  const sizes = new Map(page.tables.map((table) => [table.axes[axis], table.rows]));
+  // Rows that are of a framework alone may be of all of them together.
+  const cases = page.tables.filter((table) => Object.keys(table.axes).length > 1);
+  const sizes = new Map(cases.map((table) => [table.axes[axis], table.rows]));
   sizes.delete(undefined);
   const found = new Set([...sizes].flatMap(([number, rows]) => [...new Set(valuesOf(number, rows))]));
   found.delete("");
@@ -89,20 +91,30 @@ const likenessOf = (table, axis) => {
 // axis. A table with frameworks across has the baseline of a framework in another column.
 const baselinesOf = (table, base) => {
   if (!(base.axis in table.axes)) return null;
+  // Tables of the same cases have the same baselines.
+  const cases = JSON.stringify([table.axes, table.rest, table.ways, base]);
+  if (!matched.has(cases)) matched.set(cases, matchedRows(table, base));
+  return matched.get(cases);
+};
+
+const matched = new Map();
+
+const matchedRows = (table, base) => {
   const of = valuesOf(table.axes[base.axis], table.rows);
   const ways = valuesOf(table.ways, table.rows);
   const compilers = "compiler" in table.axes && valuesOf(table.axes.compiler, table.rows);
-  const likeness = likenessOf(table, base.axis);
+  const alike = likenessOf(table, base.axis);
+  const keys = Array.from({ length: table.rows }, (_, row) => alike(row));
   const candidates = new Map();
   for (let row = 0; row < table.rows; row++) {
     if (of[row] !== base.value) continue;
     if (base.axis === "framework" && ways[row] === "untypical") continue;
-    const key = likeness(row);
+    const key = keys[row];
     if (!candidates.has(key)) candidates.set(key, []);
     candidates.get(key).push(row);
   }
   return Array.from({ length: table.rows }, (_, row) => {
-    const some = candidates.get(likeness(row)) ?? [];
+    const some = candidates.get(keys[row]) ?? [];
     if (some.length === 1) return some[0];
     const same = some.filter((other) => compilers && compilers[other] === compilers[row]);
     if (same.length === 1) return same[0];

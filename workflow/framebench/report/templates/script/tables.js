@@ -59,15 +59,15 @@ class Table {
     const raw = this.ratios && this.rawOf(column);
     if (!raw || raw[row] === null) return { text, small };
     const found = this.ratios(raw, row);
-    if ("why" in found) return { text: DASH, small: found.why, value: null };
-    return { text: inTimes(found.ratio), small, value: found.ratio };
+    if ("why" in found) return { text: DASH, small: found.why };
+    return { text: inTimes(found.ratio), small };
   }
 
   // Sorts by number or word; what has none is null and comes last either way.
   keyOf(column, row) {
+    const raw = this.rawOf(column);
+    if (raw) return this.ratios && raw[row] !== null ? (this.ratios(raw, row).ratio ?? null) : raw[row];
     const said = this.said(column, row);
-    if ("value" in said) return said.value;
-    if ("raw" in column) return this.rawOf(column)[row];
     if (column.kind !== "number") return said.text && said.text !== DASH ? said.text : null;
     const [nodes, devices] = said.text.match(/^(\d+)n(\d+)g$/)?.slice(1).map(Number) ?? [];
     const number = nodes ? nodes * devices + nodes / 1e4 : parseFloat(said.text);
@@ -81,6 +81,7 @@ class Table {
     const down = this.sorted?.column === column ? !this.sorted.down : !isText;
     this.sorted = { column, down };
     this.draw();
+    this.grid.tHead.rows[0].cells[place].firstChild.focus(); // the heads are new
   }
 
   // All rows in their order: sorted anew only where column, direction or baseline is another.
