@@ -84,9 +84,6 @@ class LogHandler(LogHandlerBase):
             if event in _SILENT:
                 return ""
             if event == "job_info":
-                return str(
-                    getattr(record, "rule_msg", None) or f"rule {getattr(record, 'rule_name', '')}"
-                )
                 said = vars(record)
                 return str(said.get("rule_msg") or f"rule {said.get('rule_name')}")
             if not event and record.levelno == logging.INFO:
