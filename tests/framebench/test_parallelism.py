@@ -44,7 +44,7 @@ def test_one_device_and_inference_have_nothing_to_share(tmp_path: Path) -> None:
     }
     assert len(plan.folders) == len(found)
     text = describe(plan)
-    assert "1n2g batch 4 tensor seq 128" in text
+    assert "; fsdp, tensor; seq 128" in text
     assert "1n2g batch 4 fsdp (total 8)" in text
 
 

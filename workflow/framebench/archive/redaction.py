@@ -32,7 +32,7 @@ _HARNESS = "/scripts/harness"
 _PLACE = re.compile(
     r"""(?P<url>[A-Za-z][A-Za-z0-9+.-]*://[^\s'"<>]+)|(?<![\w.~$*/])(?P<path>/[^\s'"<>|:;,(){}=]+)"""
 )
-_HOME = re.compile(r"(?:/home/|/Users/)(?:[a-z]/)?([^/\s'\":,;]+)")
+_HOME = re.compile(r"/(?:home|Users)/(?:[a-z]/)?([^/\s'\":,;]+)")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _UUID = re.compile(
     r"\b(?:(?:GPU|MIG)-[0-9A-Fa-f-]{4,}"

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from ..cases.matrix import Case
+from ..config.parallelism import DATA
 
 
 def of(cases: Iterable[Case]) -> dict[Case, str]:
@@ -34,6 +35,7 @@ def _further(case: Case) -> dict[str, str]:
     words = {"compiler": case.compiler} if case.compiler else {}
     words |= {"batch": f"b{case.batch_per_device}"} if case.batch_per_device else {}
     words |= {"accumulation": f"a{case.accumulation}"} if case.accumulation > 1 else {}
+    words |= {"parallelism": case.parallelism} if case.parallelism != DATA else {}
     words |= {"sequence_length": f"s{case.sequence_length}"} if case.sequence_length else {}
     words |= {name: f"{name}={value}" for name, value in case.parameters}
     return words | ({"variant": case.variant} if case.variant else {})
