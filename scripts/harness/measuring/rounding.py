@@ -26,11 +26,12 @@ _SCALE = 2.0**20
 def observe(adapter: Adapter) -> Dict[str, int]:
     """The significant bits that a product of two matrices and a convolution keep; {} where the
     case's precision has no products of float32, or the framework does not show them."""
+    if not isinstance(adapter, Rounding):
+        return {}
+    if {FLOAT32, TF32}.isdisjoint(precisions.load(adapter.case.precision).dtypes):
+        return {}
     import numpy as np
 
-    dtypes = precisions.load(adapter.case.precision).dtypes
-    if not isinstance(adapter, Rounding) or {FLOAT32, TF32}.isdisjoint(dtypes):
-        return {}
     exponents = np.arange(_SIZE) % 23 + 1
     row = (_SCALE * (1 + 2.0**-exponents)).astype(np.float32)
     one = np.eye(_SIZE, dtype=np.float32)
