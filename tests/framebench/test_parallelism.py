@@ -13,6 +13,7 @@ from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 from framebench.records import record_sets
+from framebench.report import again
 from framebench.runs import certify, commands
 
 from .made_up_runs import build, run
@@ -45,6 +46,11 @@ def test_one_device_and_inference_have_nothing_to_share(tmp_path: Path) -> None:
     assert len(plan.folders) == len(found)
     text = describe(plan)
     assert "; total 8; fsdp, tensor;" in text
+
+
+def test_a_case_that_is_to_be_run_again_says_how_its_devices_share_it() -> None:
+    shared = run(100.0, model="gpt2_small", devices_per_node=2, parallelism="tensor")
+    assert " tensor" in again.case_of(shared)
 
 
 def test_a_product_is_of_so_many_devices(tmp_path: Path) -> None:

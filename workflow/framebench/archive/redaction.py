@@ -61,7 +61,8 @@ class Redaction:
         the text of one record may name the host of another."""
         for key, text in _texts(value):
             if key in HOSTS:
-                self._hosts.add(text)
+                short = text.partition(".")[0]
+                self._hosts |= {text} if short.isdigit() else {text, short}
             if key == "prefix" or text.endswith(_HARNESS):
                 root = text.removesuffix(_HARNESS)
                 self._roots = sorted({*self._roots, root}, key=_longest)

@@ -36,6 +36,7 @@ def case_of(run: Run) -> str:
             conditions.arm,
             case.parameters,
             conditions.accumulation,
+            conditions.parallelism,
         )
     )
 
