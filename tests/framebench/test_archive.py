@@ -62,7 +62,8 @@ def results(tmp_path: Path) -> Path:
     failed = {
         "status": "failed",
         "reason": f"rank 1 on {HOST} ({ADDRESS}:29500): PermissionError: '/srv/secret-project/x', "
-        "gpu07 says; see https://wiki.example.org/alice; cuda-toolkit==13.0.3.0 and /usr/lib/libc.so are there",
+        "gpu07: see https://wiki.example.org/alice; "
+        "cuda-toolkit==13.0.3.0 and /usr/lib/libc.so are there",
     }
     cases = [CASE, {**CASE, "devices_per_node": 1}, {**CASE, "framework": "jax", "compiler": "jit"}]
     for number, case in enumerate(cases):

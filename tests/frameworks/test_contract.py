@@ -388,6 +388,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls", "sustained"}
     elsewhere |= {"gradient_exchange", "preloaded", "micro_steps", "step_exchanges"}
+    elsewhere |= {"held_parameters", "exchanges"}  # where devices share a step
     elsewhere |= {"blocks", "threads", "last_cache_bytes", "fio"}  # of micro-benchmarks
     elsewhere |= {"split", "significant_bits"} - set(rank)
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
