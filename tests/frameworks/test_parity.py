@@ -123,7 +123,7 @@ RESNET_MISTAKES = {
         ("resnet50_v1_5.py", 'hyper["batch_norm_momentum"]', '1.0 - hyper["batch_norm_momentum"]'),
     ],
     "frozen batch normalisation": [
-        ("adapter.py", ".to(self._device).train(train)", ".to(self._device).eval()"),
+        ("adapter.py", "build(self.facts).train(train)", "build(self.facts).eval()"),
     ],
 }  # fmt: skip
 
