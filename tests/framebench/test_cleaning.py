@@ -66,7 +66,11 @@ def test_one_that_is_being_built_is_left(folder: Path) -> None:
 def test_one_that_a_process_runs_in_is_left(folder: Path) -> None:
     python = folder / "pytorch-0123abcd" / "bin" / "python"
     shutil.copy(sys.executable, python)
-    with subprocess.Popen([python, "-c", "input()"], stdin=subprocess.PIPE) as process:
+    command = [python, "-c", "print(flush=True); input()"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # it runs
         (left,) = cleaning.clean(folder, [])
         assert left.why == f"process {process.pid} runs in it"
         process.communicate(b"\n")

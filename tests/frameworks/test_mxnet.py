@@ -256,7 +256,9 @@ def test_ranks_that_are_killed_take_the_parameter_server_along(run: ForkServer) 
     first, _ = run(
         """
 adapter = started(small_bert())
+adapter.all_reduce(0.0)
 answer(children=[child.pid for child in adapter._group._children])
+time.sleep(2)  # until the other has its sum, which it would wait for without an end
 os.kill(os.getpid(), 9)
 """,
         ranks=2,
