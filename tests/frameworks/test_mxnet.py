@@ -255,6 +255,8 @@ def test_two_ranks_average_their_gradients(run: ForkServer, compiler: str) -> No
 def test_ranks_that_are_killed_take_the_parameter_server_along(run: ForkServer) -> None:
     first, _ = run(
         """
+import time
+
 adapter = started(small_bert())
 adapter.all_reduce(0.0)
 answer(children=[child.pid for child in adapter._group._children])
