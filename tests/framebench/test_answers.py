@@ -305,3 +305,12 @@ def test_where_figures_are_from() -> None:
     assert origin.of([run()]).facts == [
         "suite not recorded", "commit not recorded", "machine not recorded"
     ]  # fmt: skip
+
+
+def test_a_kind_with_many_parameters_leaves_room_for_its_figure() -> None:
+    metric = Metric("triad_bandwidth", 27.6, "GB/s")
+    many = {f"parameter_{number}": number for number in range(9)}
+    _, only, *_ = answers.lines(words([measured("memory", [metric], **many)]), [])
+    assert "triad_bandwidth  " in only
+    assert "27.60 GB/s" in only
+    assert len(only) <= answers.WIDTH

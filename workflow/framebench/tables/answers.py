@@ -26,6 +26,8 @@ from .table import Table
 
 #: Of the terminal: characters of a line, lines, and those of gains; reasons of a status.
 WIDTH, LINES, MOST = 100, 15, 3
+#: Of what a figure is of, so that the figure has room beside it.
+SETTING = 52
 LONGEST_REASON = 120
 SHOWN, NOT_SHOWN = "shown", "not shown"
 
@@ -118,7 +120,7 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     if answers.everywhere:
         behind.append(f"every figure of the fastest is marked: {' '.join(answers.everywhere)}")
     chosen = answers.most_compared(LINES - len(behind) - len(last) - 2)
-    width = max((len(one.setting) for one in chosen), default=0)
+    width = max((len(_shortened(one.setting)) for one in chosen), default=0)
     alike = len({one.verdict or one.why for one in answers.fastest}) == 1  # the heading says it
     shown = [_line(one, width, not alike) for one in chosen]
     if missing := len(answers.fastest) - len(chosen):
@@ -129,13 +131,21 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
 def _line(one: Answer, width: int, verdict: bool) -> str:
     """With the interval of the lead, where there is room for it, and perhaps its ``verdict``."""
     marks = f" [{one.marks}]" if one.marks else ""
-    start = f"{one.setting:<{width}}  {one.fastest} {one.figure}".rstrip()
+    start = f"{_shortened(one.setting):<{width}}  {one.fastest} {one.figure}".rstrip()
     if not one.lead:
         return f"{start}{marks}  {one.why if verdict or not one.fastest else ''}".rstrip()
     interval = f" ({one.interval})" if one.interval else ""
     end = f" {one.next}{f', {one.verdict}' * verdict}{marks}"
     texts = [f"{start}, {one.lead}x{more}{end}" for more in (interval, "")]
     return next((text for text in texts if len(text) <= WIDTH), texts[-1])
+
+
+def _shortened(setting: str) -> str:
+    """Not longer than SETTING, with its last word: of a kind with many parameters, the metric."""
+    if len(setting) <= SETTING:
+        return setting
+    last = setting.rpartition(" ")[2][: SETTING // 2]
+    return f"{setting[: SETTING - len(last) - 3]}.. {last}"
 
 
 def cut(text: str) -> str:
