@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from .. import PROJECT
-from ..cli import certificates_of, share
+from ..cli import grouped, share
 from ..config import catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError
+from ..config.values import Source
 from ..config.yaml_files import read_mapping
 from ..files.whole_files import write_whole
-from ..records import parity, proofs, record_sets
 from ..records.run import RecordsError
-from ..tables import frames, grouping
+from ..tables import frames
 from ..tables.results import CaseResults
 from . import decisions, measuring, sides, words
 from .measuring import BASE, CANDIDATE, AnotherGate, Measuring, MeasuringFailed
@@ -122,37 +122,27 @@ def _settings(given: Sequence[str], known: catalog.Catalog) -> tuple[Settings, d
     file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
     config = {**read_mapping(file), **own}
     settings = load_settings(config, known)
-    return settings, measuring.read_suite(str(config.get("suite", "quick")))[1]
+    return settings, read_mapping(settings.suite.path)
 
 
 def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults, CaseResults]:
     """The cases of both sides, measured where they are not."""
     if isinstance(base, Records) and isinstance(candidate, Records):
         return (
-            _grouped(base.source.path, base.source.variant),
-            _grouped(candidate.source.path, candidate.source.variant),
+            grouped(base.source),
+            grouped(candidate.source),
         )
     if isinstance(base, Variant) and isinstance(candidate, Variant):
         plan.variants(base, candidate)
         runs = measuring.runs_of(plan.folder)
-        return _grouped(runs, BASE), _grouped(runs, CANDIDATE)
+        return grouped(Source(runs, BASE)), grouped(Source(runs, CANDIDATE))
     assert isinstance(base, Model), "both are of one kind"
     assert isinstance(candidate, Model), "both are of one kind"
     plan.models(base, candidate)
     name = Path(candidate.name).stem
-    found = [_grouped(measuring.runs_of(plan.folder / one)) for one in (BASE, CANDIDATE)]
+    runs_of = [measuring.runs_of(plan.folder / one) for one in (BASE, CANDIDATE)]
+    found = [grouped(Source(runs, "")) for runs in runs_of]
     return _called(found[0], name), _called(found[1], name)
-
-
-def _grouped(source: Path, variant: str = "") -> CaseResults:
-    record_set = record_sets.load(source)
-    certificates, problems = parity.load(certificates_of(source))
-    for problem in (*record_set.problems, *problems):
-        print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
-    runs = record_sets.of_arm(record_set, variant) if variant else record_set.runs
-    if not runs:
-        raise RecordsError(f"{source}: holds no record of a run")
-    return grouping.group(runs, proofs.Marks(certificates, catalog.load_catalog(PROJECT).models))
 
 
 def _called(cases: CaseResults, name: str) -> CaseResults:

@@ -117,18 +117,6 @@ class Measuring:
             raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
 
 
-def read_suite(name: str) -> tuple[Path, dict[str, Any]]:
-    """The file of a suite and what stands in it; not yet checked. Raises :class:`ConfigError`."""
-    from ..config.yaml_files import read_mapping
-
-    path = Path(name) if name.endswith((".yaml", ".yml")) else None
-    path = path or PROJECT / "config" / "suites" / f"{name}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(one.stem for one in path.parent.glob("*.yaml")))
-        raise ConfigError(f"suite: found {name!r}; allowed: {known}, or the path of a YAML file")
-    return path, read_mapping(path)
-
-
 def runs_of(folder: Path) -> Path:
     """Where the records of a results folder lie. Raises RecordsError where there are none."""
     if not (folder / "runs").is_dir():
