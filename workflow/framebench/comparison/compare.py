@@ -47,6 +47,17 @@ from ..tables.results import CaseResult, CaseResults, marks_of
 from ..tables.table import Table
 from . import circumstances, pairs
 
+#: Of a case on both sides.
+SIDES = (
+    Column("base_median", NUMBER, "median of the base, in `unit`"),
+    Column("candidate_median", NUMBER, "median of the candidate, in `unit`"),
+    *shared("unit"),
+    Column(
+        "ratio", NUMBER, "candidate over base, or base over candidate where less is better",
+        form=THOUSANDTHS, marked=True,
+    ),
+    *interval("ratio", "the ratio", form=THOUSANDTHS, why=why_no_ratio_interval("ratio")),
+)  # fmt: skip
 TABLE = Table(
     name="compare",
     title="Comparison",
@@ -60,14 +71,7 @@ TABLE = Table(
         *CASE_COLUMNS,
         measured.PARAMETERS,
         measured.METRIC,
-        Column("base_median", NUMBER, "median of the base, in `unit`"),
-        Column("candidate_median", NUMBER, "median of the candidate, in `unit`"),
-        *shared("unit"),
-        Column(
-            "ratio", NUMBER, "candidate over base, or base over candidate where less is better",
-            form=THOUSANDTHS, marked=True,
-        ),
-        *interval("ratio", "the ratio", form=THOUSANDTHS, why=why_no_ratio_interval("ratio")),
+        *SIDES,
         Column("p_adjusted", NUMBER, "p-value, adjusted for the number of cases", form=P_VALUE),
         *shared("verdict"),
         Column("base_repeats", WHOLE, "ok repeats of the base"),

@@ -35,9 +35,7 @@ from ..tables.columns import (
     WHOLE,
     Column,
     Form,
-    interval,
     shared,
-    why_no_ratio_interval,
 )
 from ..tables.results import CaseResult, CaseResults, marks_of
 from ..tables.table import Table
@@ -67,14 +65,7 @@ TABLE = Table(
         *CASE_COLUMNS,
         measured.PARAMETERS,
         measured.METRIC,
-        Column("base_median", NUMBER, "median of the base, in `unit`"),
-        Column("candidate_median", NUMBER, "median of the candidate, in `unit`"),
-        *shared("unit"),
-        Column(
-            "ratio", NUMBER, "candidate over base, or base over candidate where less is better",
-            form=THOUSANDTHS, marked=True,
-        ),
-        *interval("ratio", "the ratio", form=THOUSANDTHS, why=why_no_ratio_interval("ratio")),
+        *compare.SIDES,
         Column("limit", NUMBER, "1 - margin", form=THOUSANDTHS, hoisted=True),
         Column(
             "p_beyond", NUMBER, "one-sided p-value that it is slower by more than the margin, "
