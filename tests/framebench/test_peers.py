@@ -273,10 +273,10 @@ def test_an_unknown_model_is_refused(tmp_path: Path) -> None:
 
 def test_a_precision_that_nothing_measures_is_refused(tmp_path: Path) -> None:
     """SuperBench drops it with exit 0. Asked for by hand it is ``unsupported``."""
-    peers = [name for name in ("fp32", "fp8") if name in ("fp32", "amp")]
+    peers = [name for name in ("fp32", "int8") if name in ("fp32", "amp")]
     assert peers == ["fp32"]
-    with pytest.raises(ConfigError, match=r"precision\[1\]: found 'fp8'.*allowed: fp32, amp"):
-        settings(tmp_path, changed(precision=["fp32", "fp8"]))
+    with pytest.raises(ConfigError, match=r"precision\[1\]: found 'int8'.*allowed: fp32, amp"):
+        settings(tmp_path, changed(precision=["fp32", "int8"]))
 
 
 def test_scaling_is_computed() -> None:

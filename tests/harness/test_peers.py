@@ -230,7 +230,7 @@ def test_a_failure_does_not_make_later_runs_fail(toy: Bench) -> None:
 @pytest.mark.parametrize(
     ("precision", "reason"),
     [
-        ("fp8", "precision 'fp8' cannot be measured yet"),
+        ("int8", "precision 'int8' cannot be measured yet"),
         ("fp16", "toy has no precision fp16 (it has: fp32, amp)"),
     ],
 )

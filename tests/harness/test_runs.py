@@ -172,8 +172,9 @@ def test_what_goes_wrong_is_said(
         ({"compiler": "native"}, "toy has no graph compiler"),
         ({"compiler": "xla"}, "toy has no compiler 'xla' (it has: none, fallback)"),
         (
-            {"precision": "fp8"},
-            "precision 'fp8' cannot be measured yet (known: amp, bf16, fp16, fp32, tf32)",
+            {"precision": "int8"},
+            "precision 'int8' cannot be measured yet (known: amp, bf16, fp16, fp32, fp8, "
+            "fp8_e4m3, tf32)",
         ),
         ({"cores_per_device": 4096}, "1 device(s) of 4096 core(s) need 4096 cores"),
         ({"model": ROOT / "scripts/models/resnet50_v1.5.json"}, "no definition of the model res"),

@@ -59,7 +59,7 @@ class PyTorchAdapter(
     Sharded,
 ):
     MODULE = "torch"
-    PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
+    PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16", "fp8", "fp8_e4m3")
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
 
     def start(self) -> None:
@@ -70,6 +70,7 @@ class PyTorchAdapter(
             collectives,
             compiler,
             devices,
+            float8,
             operations,
             optimizers,
             parallel,
@@ -81,12 +82,16 @@ class PyTorchAdapter(
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
         self._products, self._steps, self._optimizers = products, steps, optimizers
         self._operations, self._collectives = operations, collectives
+        self._float8 = float8
 
         torch.set_num_threads(self.place.threads)
         torch.set_num_interop_threads(1)
         self._device = devices.take(self.place)
         self._cuda = self._device.type == "cuda"
-        self._amp = self.case.precision == "amp"
+        self._in_float8 = self.case.precision in float8.RECIPES
+        if self._in_float8:
+            float8.require(self.case.precision, self._device)
+        self._amp = self._in_float8 or self.case.precision == "amp"
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
             compiler.require(self.case.compiler, self._device, self.case.mode == "train")
@@ -105,6 +110,8 @@ class PyTorchAdapter(
         name = self.case.parallelism
         if self.case.compiler != "none":
             raise Unsupported(f"with {name} a step runs without a compiler here")
+        if self._in_float8:
+            raise Unsupported(f"with {name} no layer multiplies in float8 here")
         if self._amp and self._dtype == self._torch.float16:
             raise Unsupported(f"with {name} the loss is not scaled, which float16 needs")
         self._sharded = sharded
@@ -119,6 +126,8 @@ class PyTorchAdapter(
         self._model = definition.build(self.facts).train(train)
         if not self._amp and self._dtype != torch.float32:
             self._devices.narrow(self._model, self._dtype)
+        if self._in_float8:
+            self._float8.convert(self._model, self.case.precision, self._dtype)
         if self._sharding:  # on the host, where it fits: no device need hold all of it
             self._sharding.apply(self._model, definition, self.case.sequence_length)
         self._model.to(self._device)
@@ -306,7 +315,8 @@ class PyTorchAdapter(
         alone = copy.copy(self)
         alone.case = replace(self.case, precision=FLOAT64, compiler="none")
         alone.place = replace(self.place, rank=0, addresses=self.place.addresses[:1])
-        alone._amp, alone._dtype, alone._process_group = False, self._torch.float64, None
+        alone._amp, alone._in_float8, alone._process_group = False, False, None
+        alone._dtype = self._torch.float64
         alone._definition = alone.definition()
         yield alone
 
@@ -387,6 +397,7 @@ class PyTorchAdapter(
         return self._generator.logits
 
     def matmul(self, left: Any, right: Any) -> MatrixProduct:
+        self._refuse_float8()
         a, b = (self._torch.from_numpy(x).to(self._device, self._dtype) for x in (left, right))
 
         def multiply() -> None:
@@ -402,8 +413,14 @@ class PyTorchAdapter(
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
+        self._refuse_float8()
         operations, device = self._operations, self._device
         return operations.operation(name, arrays, transposed, device, self._dtype)
+
+    def _refuse_float8(self) -> None:
+        """What is no layer has no scales for its operands."""
+        if self._in_float8:
+            raise Unsupported("PyTorch multiplies in float8 in the linear layers of a model alone")
 
     def reset_peak_device_memory(self) -> None:
         if self._cuda:

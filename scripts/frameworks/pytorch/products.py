@@ -18,7 +18,10 @@ from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 ONE_PRODUCT = {
     *("mm", "addmm", "bmm", "baddbmm", "linear", "_addmm_activation"),
     *("convolution", "cudnn_convolution", "mkldnn_convolution", "mkldnn_linear"),
+    "_scaled_mm",  # of float8
 }
+# tensors that hold others: what is done with them comes back as what is done with those
+WRAPPERS = {"DTensor", "Float8TrainingTensor"}
 # fused attention in all its variants: queries by keys, probabilities by values; recurrent layers:
 # inputs by their weights, the outputs of the step before by theirs
 TWO_PRODUCTS = ("_scaled_dot_product_", "mkldnn_rnn_layer", "_cudnn_rnn")
@@ -70,8 +73,8 @@ class ProductWatch(TorchDispatchMode):
         args: Tuple[Any, ...] = (),
         kwargs: Dict[str, Any] | None = None,
     ) -> Any:
-        if any(kind.__name__ == "DTensor" for kind in types):
-            return NotImplemented  # it comes back as what this rank computes of it
+        if any(kind.__name__ in WRAPPERS for kind in types):
+            return NotImplemented
         result = func(*args, **(kwargs or {}))
         kernel = func.overloadpacket
         name = kernel.__name__

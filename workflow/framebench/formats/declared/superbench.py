@@ -19,7 +19,8 @@ NODE = "framebench"
 #: {precision}_{action}_{what}, as it is since version 0.3, and {what}_{action}_{precision} before.
 _NEW = re.compile(r"(?P<precision>[a-z0-9_]+?)_(?P<mode>train|inference)_(?P<what>.+)")
 _OLD = re.compile(r"(?P<what>steptime|throughput)_(?P<mode>train|inference)_(?P<precision>\w+)")
-_PRECISIONS = {"float32": "fp32", "float16": "fp16", "float64": "fp64", "bfloat16": "bf16"}
+_PRECISIONS = {"float32": "fp32", "float16": "fp16", "float64": "fp64", "bfloat16": "bf16",
+               "fp8_hybrid": "fp8"}  # fmt: skip
 #: Of a model benchmark: unit, and which direction is better.
 _MEANINGS = {
     "step_time": ("ms", "lower"),

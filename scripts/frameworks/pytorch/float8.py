@@ -1,0 +1,64 @@
+"""Linear layers whose products take float8, by torchao; the rest of a model runs as under ``amp``.
+
+Operands are scaled to float8's range and rounded each time; what is multiplied is float8
+(``torch._scaled_mm``), what is added up is not. Weights, gradients and optimizer stay as they are.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import torch
+from harness.adapter import Unsupported
+from torch import nn
+
+#: torchao's recipe of each precision. ``tensorwise``: a scale for each tensor, E4M3 in the forward
+#: pass and E5M2 for the gradients that come back, which others call hybrid. ``rowwise``: a scale
+#: for each row, E4M3 in both.
+RECIPES = {"fp8": "tensorwise", "fp8_e4m3": "rowwise"}
+#: The kernels want matrices whose sides are multiples of this.
+MULTIPLE = 16
+#: The first compute capability whose matrix units take float8.
+CAPABILITY = (8, 9)
+
+
+def require(precision: str, device: torch.device) -> None:
+    """Raises :class:`Unsupported` where the ``device`` has no products of float8."""
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < CAPABILITY:
+        needed = ".".join(map(str, CAPABILITY))
+        raise Unsupported(
+            f"{precision} needs NVIDIA's GPUs of compute capability {needed} and later; the device "
+            f"is {torch.cuda.get_device_name(device)}"
+        )
+
+
+def convert(model: nn.Module, precision: str, dtype: torch.dtype) -> None:
+    """Have the linear layers of ``model`` multiply in float8 where both of their sides are
+    multiples of 16. ``dtype``: of what goes in. Raises :class:`Unsupported` where none can, or
+    where most of the model could not."""
+    if any(isinstance(module, nn.modules.conv._ConvNd) for module in model.modules()):
+        raise Unsupported("PyTorch has no convolutions in float8")
+    logging.disable(logging.WARNING)  # CUDA extensions that a build for CPUs cannot load
+    try:
+        from torchao.float8 import Float8LinearConfig, convert_to_float8_training
+        from torchao.float8.float8_linear import Float8Linear
+    finally:
+        logging.disable(logging.NOTSET)
+    recipe = Float8LinearConfig.from_recipe_name(RECIPES[precision])
+    # a layer's gradient is a product along the rows of a batch, as many as there are
+    config = replace(recipe, pad_inner_dim=True)
+    convert_to_float8_training(model, config=config, module_filter_fn=_fits)
+    converted = [module for module in model.modules() if isinstance(module, Float8Linear)]
+    if not converted:
+        raise Unsupported(
+            f"the model has no linear layer whose sides are multiples of {MULTIPLE}, which float8 "
+            "takes"
+        )
+    for layer in converted:  # torchao asks for the dtype of autocast on GPUs alone
+        layer.register_forward_pre_hook(lambda _, inputs: tuple(one.to(dtype) for one in inputs))
+
+
+def _fits(module: nn.Module, name: str) -> bool:
+    linear = isinstance(module, nn.Linear)
+    return linear and all(side % MULTIPLE == 0 for side in module.weight.shape)

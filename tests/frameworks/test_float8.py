@@ -1,0 +1,87 @@
+"""Linear layers whose products take float8."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from framebench.config import precisions
+
+from .comparing import BEFORE, beyond, compared
+from .fork_server import ForkServer, served
+from .models import BERT
+
+#: The dtypes of the gradients that come back into a layer.
+BACKWARD = {"fp8": "float8_e5m2", "fp8_e4m3": "float8_e4m3fn"}
+
+run = served("pytorch")
+
+
+def test_they_compute_what_the_reference_does(
+    run: ForkServer, references: dict[str, Path], decoder_references: Path
+) -> None:
+    folders = [references[BERT], decoder_references / "llama_8b"]
+    errors = compared(run, folders, list(BACKWARD))
+    assert not beyond(errors)
+    for _, measured in errors.values():
+        for one in measured:
+            if one["quantity"] in ("outputs", "gradients, total"):
+                assert one["error"] > 0.01, "float8 has errors that no other precision has"
+
+
+@pytest.mark.parametrize("precision", BACKWARD)
+def test_products_of_layers_are_seen_in_float8_in_both_passes(
+    run: ForkServer, precision: str
+) -> None:
+    (found,) = run(f"""
+from collections import Counter
+facts = small_bert()
+adapter = built(facts, precision={precision!r})
+adapter.step()
+both = Counter(one.dtype for one in adapter.step_products())
+layers = facts["hyperparameters"]["layers"]
+answer(forward=adapter.product_dtypes(), both=both, layers=layers,
+       outputs=sorted(str(one.dtype) for one in adapter.logits()))
+""")
+    linear = 6 * found["layers"] + 2  # pooler and transform: the heads have other sizes
+    assert found["forward"]["float8_e4m3fn"] == linear
+    assert found["forward"] == {"float8_e4m3fn": linear, "bfloat16": 2 * found["layers"] + 2}
+    backward = found["both"][BACKWARD[precision]] - (precision == "fp8_e4m3") * linear
+    assert backward >= linear, "a gradient of each, in its own format"
+    assert set(found["both"]) <= precisions.known()[precision].dtypes | {"bfloat16"}
+    assert found["outputs"] == ["torch.bfloat16"] * 2
+
+
+def test_layers_that_were_not_converted_are_a_mismatch(run: ForkServer) -> None:
+    (found,) = run("""
+from harness.measuring.checks import check_products
+adapter = started(small_bert(), precision="fp8")
+adapter._float8.convert = lambda model, precision, dtype: None
+adapter.build(batch_of(small_bert()))
+answer(reason=raised(Mismatch, lambda: check_products("fp8", adapter.product_dtypes())))
+""")
+    assert "products ran in bfloat16" in found["reason"]
+
+
+def test_what_cannot_multiply_in_float8_is_unsupported(run: ForkServer) -> None:
+    (found,) = run(
+        BEFORE["pytorch"]
+        + """
+import numpy
+facts = facts_of("vgg11")
+facts["inputs"][0]["shape"] = ["batch", 32, 32, 3]
+small = small_bert()
+for name in ("hidden", "intermediate"):
+    small["hyperparameters"][name] = 24
+adapter = started(small_bert(), precision="fp8")
+array = numpy.ones((16, 16), numpy.float32)
+answer(
+    convolutions=raised(Unsupported, lambda: built(facts, precision="fp8")),
+    sides=raised(Unsupported, lambda: built(small, precision="fp8")),
+    product=raised(Unsupported, lambda: adapter.matmul(array, array)),
+)
+"""
+    )
+    assert "no convolutions in float8" in found["convolutions"]
+    assert "multiples of 16" in found["sides"]
+    assert "linear layers of a model alone" in found["product"]
