@@ -189,6 +189,15 @@ def test_a_framework_is_not_a_host_of_its_name() -> None:
     }
 
 
+def test_a_job_of_a_cluster_tells_neither_nodes_nor_whose_it_is() -> None:
+    job = {"name": "slurm", "job": "7", "partition": "main", "qos": "high", "exclusive": True}
+    named = {"nodelist": "n[1-2]", "account": "vision-lab", "reservation": "gpu-June"}
+    redaction = Redaction()
+    redaction.learn({"scheduler": {**job, **named}})
+    stand_ins = {"nodelist": "host-1", "account": "account-1", "reservation": "reservation-1"}
+    assert redaction.record({"scheduler": {**job, **named}}) == {"scheduler": {**job, **stand_ins}}
+
+
 def test_results_of_another_suite_are_refused(results: Path) -> None:
     with pytest.raises(ConfigError, match=r"suite: found quick .* measured by mine; allowed"):
         contents.check(contents.Source(results, Path("quick.yaml"), []))

@@ -6,21 +6,38 @@ import itertools
 import shlex
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from framebench.cases.matrix import Case
 from framebench.config import cluster
 from framebench.config.cluster import Cluster
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import estimates
+from framebench.plan import estimates, plan_text, side_by_side
 from framebench.plan.planning import PlannedRun, make_plan
 from framebench.runs import allocations, certify, commands, probes, slurm
+from snakemake_executor_plugin_slurm import utils as plugin_utils
+from snakemake_executor_plugin_slurm import validation as plugin
 
-from .test_config import CATALOG, changed, settings
+from .test_config import CATALOG, ROOT, changed, settings
 
 GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
+
+
+#: Keys that reach sbatch as its options of the same names; some values look like other options.
+HANDED_ON: dict[str, Any] = {
+    "reservation": "gpu-June,b",
+    "licenses": "matlab@lm-Nord:2,toy",
+    "nodelist": "rack-A[1-4],n7",
+    "exclude": "n-c1",
+    "hint": "nomultithread",
+    "switches": 2,
+    "mail_user": "me -J <a@b>",
+    "mail_type": ["FAIL", "TIME_LIMIT_80"],
+}
 
 
 def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> dict[str, Any]:
@@ -60,18 +77,151 @@ def test_what_the_user_says_is_passed_on() -> None:
     assert found["qos"] == "high"
 
 
+def job(**resources: Any) -> Any:
+    """As Snakemake's plugin knows one."""
+    return SimpleNamespace(resources=SimpleNamespace(**resources, get=resources.get))
+
+
+@pytest.mark.parametrize("key", HANDED_ON)
+def test_a_key_of_sbatch_is_handed_on_as_one_word(key: str, tmp_path: Path) -> None:
+    given = {"mail_type": ["ALL"]} if key == "mail_user" else {}
+    described = settings(tmp_path, cluster={**GIVEN, **given, key: HANDED_ON[key]}).cluster
+    text = described.resources(1, 8, 120.0, True)["slurm_extra"]
+    plugin.validate_slurm_extra(
+        job(slurm_extra=text)
+    )  # looks for options of its own in values, too
+    value = HANDED_ON[key]
+    value = ",".join(value) if isinstance(value, list) else value
+    word = f"--{key.replace('_', '-')}={value}"
+    assert word in shlex.split(text)
+    assert word in described.options(1, 8, 120.0, True), (
+        "SLURM is not asked about what is submitted"
+    )
+    for extra in (word, [word]):
+        with pytest.raises(ConfigError, match=f"cluster.extra: .* is cluster.{key}"):
+            settings(tmp_path, cluster={**GIVEN, "extra": extra})
+
+
+@pytest.mark.parametrize(
+    ("gres", "asked_for"),
+    [
+        ("gpu:h100:8", "gpu:h100:2"),
+        ("gpu:a100.80", "gpu:a100.80:2"),
+        ("gpu:8", "gpu:2"),
+        ("gpu", "gpu:2"),
+    ],
+)
+def test_a_run_asks_for_as_many_gpus_of_a_type_as_it_has_devices(gres: str, asked_for: str) -> None:
+    found = asked(devices=2, gres=gres)["gres"]
+    assert found == asked_for
+    assert plugin_utils.set_gres_string(job(gres=found)) == f" --gres={asked_for}"
+    assert "gres" not in asked(devices=2, gres=gres, cuda=False)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("gres", "gpu:h100:4", "as many as gpus_per_node says \\(8\\)"),
+        ("gres", "gpu:sxm2-16", "letters, digits, _ and ."),
+        ("gres", "nvme:1", "gpu, gpu:TYPE or"),
+        ("reservation", "a b", "without blanks"),
+        ("licenses", "two of them", "NAME:COUNT"),
+        ("nodelist", "n1 n2", "as SLURM writes them"),
+        ("exclude", ["n1"], "as SLURM writes them"),
+        ("hint", "nomultithreads", "did you mean nomultithread"),
+        ("switches", "1@", "a number of switches"),
+        ("switches", 0, "a number of switches"),
+        ("switches", True, "a number of switches"),
+        ("mail_user", "me", "beside mail_type"),
+        ("mail_type", "fail", "BEGIN"),
+        ("mail_type", ["FAIL", "FAIL"], "each once"),
+        ("whole_rounds", "yes", "true or false"),
+    ],
+)
+def test_a_key_of_sbatch_says_what_is_allowed(
+    key: str, value: Any, allowed: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster.{key}.*: found .*{allowed}"):
+        settings(tmp_path, cluster={**GIVEN, key: value})
+
+
+def test_gpus_of_a_type_are_those_of_nodes_with_gpus(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cluster.gres: .*gpus_per_node: 0"):
+        settings(tmp_path, cluster={**GIVEN, "gpus_per_node": 0, "gres": "gpu:h100"})
+
+
+KINDS = {"h100": {"gres": "gpu:h100", "partition": "new"}, "cpu": {"gpus_per_node": 0, "nodes": 9}}
+
+
+def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
+    def described(**kind: Any) -> Cluster:
+        given = {**GIVEN, "extra": "--nice=5", "mail_type": ["ALL"], "node_kinds": KINDS, **kind}
+        found = settings(tmp_path, cluster=given).cluster
+        assert found
+        return found
+
+    usual, new, cpu = described(), described(node_kind="h100"), described(node_kind="cpu")
+    assert (usual.partition, usual.gpus_per_node, usual.nodes) == (None, 8, 4)
+    assert new.resources(1, 2, 120.0, True)["gres"] == "gpu:h100:2"
+    assert (new.partition, new.cores_per_node, new.machine.gpus) == ("new", 64, 8)
+    assert (cpu.machine.gpus, cpu.machine.nodes) == (0, 9)
+    assert usual.extra == new.extra == cpu.extra == ("--nice=5",)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"node_kind": "h10"}, "node_kind: found 'h10' .did you mean h100..; allowed: h100, cpu"),
+        ({"node_kinds": {}, "node_kind": "h100"}, "node_kind: .* there are no node_kinds"),
+        ({"node_kinds": {"a": {"gres": "nvme"}}}, "node_kinds.a: gres: found 'nvme'; allowed: gpu"),
+        ({"node_kinds": {"a": {"gpus": 3}}}, "node_kinds.a: unknown key gpus"),
+        ({"node_kinds": {"a": {"node_kinds": {}}}}, "node_kinds.a: .*keys of cluster but these"),
+        ({"node_kinds": {"a": 3}}, "node_kinds.*: found 3; allowed: "),
+        ({"node_kinds": ["a"]}, "node_kinds: found .*; allowed: a mapping"),
+    ],
+)
+def test_a_kind_of_nodes_says_what_is_allowed(given: Any, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster\.{told}"):
+        settings(tmp_path, cluster={**GIVEN, "node_kinds": KINDS, **given})
+
+
+def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path: Path) -> None:
+    """Also where the kinds are alike in all that a plan knows of nodes."""
+    suite = changed(batch_per_device=[2, "max"])
+    alike = {name: {"partition": name} for name in ("a", "b")}
+
+    def names(**kind: str) -> set[str]:
+        described = {**GIVEN, "gpus_per_node": 0, "node_kinds": alike, **kind}
+        plan = make_plan(
+            settings(tmp_path, suite, cluster=described), CATALOG, Machine(64, 0), None
+        )
+        compared = certify.names(plan, CATALOG, certify.comparisons(plan, CATALOG))
+        searches = [one.name for one in plan.unsearched]
+        if kind:
+            assert f", nodes of kind {kind['node_kind']}\n" in plan_text.describe(plan)
+        found = plan.folders.values(), compared, searches, probes.names(plan)
+        assert all(found)
+        return {name for group in found for name in group}
+
+    usual, one, other = names(), names(node_kind="a"), names(node_kind="b")
+    assert not usual & one | usual & other | one & other
+    assert one == names(node_kind="a")
+
+
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
         ("", []),
-        ("--nice=5 --mail-user='a b'", ["--nice=5", "--mail-user=a b"]),
-        (["--nice=5", "--mail-user=a b"], ["--nice=5", "--mail-user=a b"]),
+        ("--nice=-5 --network='a -J b'", ["--nice=-5", "--network=a -J b"]),
+        (["--nice=-5", "--network=a -J b"], ["--nice=-5", "--network=a -J b"]),
+        (["--network", "a -J b"], ["--network", "a -J b"]),
     ],
 )
 def test_further_options_reach_sbatch_word_by_word(extra: Any, words: list[str]) -> None:
     for exclusive in (True, False):
         # The plugin puts this text into a command of the shell's.
         text = asked(extra=extra, exclusive=exclusive).get("slurm_extra", "")
+        plugin.validate_slurm_extra(job(slurm_extra=text))
         assert shlex.split(text) == ["--exclusive"] * exclusive + words
 
 
@@ -82,7 +232,9 @@ def test_further_options_reach_sbatch_word_by_word(extra: Any, words: list[str])
         ("--nice -p gpu", "-p is cluster.partition"),
         ("-pgpu", "-p is cluster.partition"),
         (["--comment=x"], "--comment is Snakemake's"),
-        ("--mail-user='x", "No closing quotation"),
+        ("--network='x", "No closing quotation"),
+        ("--mail-user=x", "--mail-user is cluster.mail_user"),
+        ("-w n1", "-w is cluster.nodelist"),
     ],
 )
 def test_options_that_are_said_elsewhere_are_refused(extra: Any, told: str, tmp_path: Path) -> None:
@@ -159,6 +311,12 @@ def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> No
         assert len({one.nodes for one in shared}) == 1
         assert len(set(shared)) == 3, "a case stands twice in an allocation"
 
+    apart = allocations.allocations(Plan, 2, apart=True)  # type: ignore[arg-type]
+    for name in set(apart.values()):
+        rounds = {run.repeat for run in runs if apart[run.name] == name}
+        assert len(rounds) == 1, "runs of two rounds share an allocation"
+    assert sorted(Counter(apart.values()).values()) == [1] * 4 + [2] * 4
+
 
 def test_jobs_of_a_call_are_known_by_the_name_in_its_log(tmp_path: Path) -> None:
     slurm.note("Using shell: /usr/bin/bash\nSLURM run ID: 57-cd\nProvided\n", tmp_path)
@@ -220,3 +378,29 @@ def test_a_job_allows_a_run_what_was_asked_for_it(tmp_path: Path) -> None:
     told = estimates.told(tmp_path)
     in_the_job = make_plan(described, CATALOG, here, None, told)
     assert [run.seconds for run in in_the_job.runs] == [10 * run.seconds for run in plan.runs]
+
+
+def test_no_round_begins_before_the_one_before_has_ended() -> None:
+    def round_of(job: str) -> int | None:
+        return int(job) if job.isdigit() else None
+
+    waiting = ["2", "2", "probe"]
+    assert side_by_side.behind(waiting, ["1", "probe"], round_of) == ["probe"]
+    assert side_by_side.behind(waiting, ["2", "3", "probe"], round_of) == waiting
+    assert side_by_side.behind(waiting, [], round_of) == waiting
+
+
+def test_what_the_profile_must_say() -> None:
+    """Each of these lines was missing once: a plan took 40 s, or took the logs of jobs that waited
+    with it, or a cancelled job was waited for for ever."""
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
+    assert profile["slurm-init-seconds-before-status-checks"] <= 5
+    assert profile["slurm-delete-logfiles-older-than"] == 0
+    assert profile["slurm-status-command"] == "squeue"
+
+
+def test_the_description_that_ships_has_every_key(tmp_path: Path) -> None:
+    text = (ROOT / "profiles" / "slurm" / "cluster.yaml").read_text()
+    shipped = yaml.safe_load(text)["cluster"]
+    assert [*shipped] == Cluster.key_names(), "what a user edits names every key, in this order"
+    settings(tmp_path, cluster=shipped)

@@ -446,6 +446,7 @@ def test_whatever_stands_there_the_message_is_ours(tmp_path: Path) -> None:
     parts = {"description": "", "steps": steps, "repeats": {**bounds, "width": 0.1}, "axes": axes}
     more = {"variants": sides, "largest_batch": {"at_most": 9}, "include": [axes]}
     cluster = {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "time_limit": 5, "extra": ["x"]}
+    cluster |= {"node_kinds": {"a": {"gres": "gpu"}}, "mail_type": ["FAIL"], "switches": 1}
     images = {"pytorch": {"image": "x", "python": "p"}}
     modules = {"pytorch": {"load": ["x"], "python": "p"}}
     given = {"cluster": cluster, "images": images, "modules": modules, "records": "", "base": ""}
@@ -606,6 +607,21 @@ FROM_COMMAND_LINE = {
     f"cluster={{{CLUSTER}, exclusive: false, runs_per_allocation: 3, partition: null}}": (
         "cluster",
         Cluster(**NODES, time_limit=60, exclusive=False, runs_per_allocation=3),
+    ),
+    f"cluster={{{CLUSTER}, gres: gpu:v100, switches: 1, mail_user: 7, mail_type: [END, FAIL]}}": (
+        "cluster",
+        Cluster(
+            **NODES,
+            time_limit=60,
+            gres="gpu:v100",
+            switches="1",
+            mail_user="7",
+            mail_type=["END", "FAIL"],
+        ),
+    ),
+    f"cluster={{{CLUSTER}, hint: null, exclude: n4, whole_rounds: true}}": (
+        "cluster",
+        Cluster(**NODES, time_limit=60, exclude="n4", whole_rounds=True),
     ),
     f"cluster={{{CLUSTER}, account: me, constraint: v100}}": (
         "cluster",

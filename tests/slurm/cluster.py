@@ -9,6 +9,7 @@ elsewhere the nodes differ by port, and :attr:`Cluster.shared` says why.
 from __future__ import annotations
 
 import contextlib
+import getpass
 import os
 import re
 import shutil
@@ -75,6 +76,7 @@ class Cluster:
         self.place = Place(0)
         self._lock: int | None = None
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self._reserved: list[str] = []
 
     def __enter__(self) -> Cluster:
         self.start()
@@ -157,6 +159,13 @@ class Cluster:
     def up(self, name: str) -> None:
         self._told("scontrol", "update", f"NodeName={name}", "State=RESUME")
 
+    def reserve(self, name: str) -> None:
+        """All nodes for whoever started the cluster, until :meth:`reset`."""
+        who = f"Users={getpass.getuser()}"
+        when = ("StartTime=now", "Duration=60", "Nodes=ALL", "Flags=IGNORE_JOBS")
+        self._told("scontrol", "create", "reservation", f"ReservationName={name}", who, *when)
+        self._reserved.append(name)
+
     def kill_node(self, name: str) -> None:
         """End all of a node at once, jobs too, as if its power was cut. The controller has to
         notice by itself."""
@@ -210,6 +219,8 @@ class Cluster:
             if name not in self._daemons:
                 self.start_node(name)
         self.cancel_all()
+        while self._reserved:
+            self._told("scontrol", "delete", f"ReservationName={self._reserved.pop()}")
         for name, state in self.nodes().items():
             if state.startswith(("down", "drain")):
                 self.up(name)

@@ -40,6 +40,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU={memory_per_core}
 GresTypes=gpu
+Licenses=toy-L:8
 # A host may have another layout of cores than is said here.
 SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=0,bf_interval=2,sched_interval=2
@@ -59,7 +60,7 @@ PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP
 
 NODE = (
     "NodeName={name} NodeAddr={address} NodeHostname={host} Port={port} State=UNKNOWN "
-    "Sockets=1 CoresPerSocket={cores} ThreadsPerCore=1 RealMemory={memory} Gres=gpu:{gpus} "
+    "Sockets=1 CoresPerSocket={cores} ThreadsPerCore=1 RealMemory={memory} Gres=gpu:h100:{gpus} "
     "Feature=rack1"
 )
 
@@ -88,7 +89,9 @@ def write(place: Place) -> None:
         for number in range(GPUS):
             # SLURM takes a character device for a GPU, and nothing else.
             (folder / "gpu" / name / f"gpu{number}").symlink_to("/dev/null")
-        gpus.append(f"NodeName={name} Name=gpu File={folder}/gpu/{name}/gpu[0-{GPUS - 1}]\n")
+        gpus.append(
+            f"NodeName={name} Name=gpu Type=h100 File={folder}/gpu/{name}/gpu[0-{GPUS - 1}]\n"
+        )
     (folder / "etc" / "gres.conf").write_text("".join(gpus))
     place.configuration.write_text(slurm_conf(place))
     for name in CLIENTS:

@@ -74,11 +74,12 @@ def test_a_cancelled_job_that_several_runs_share(slurm_project: OnCluster) -> No
     output = ended(workflow)
     before = slurm_project.project.records()
     assert 2 <= len(before) < 4, f"the other runs did not go on: {output}"
+    assert "A job failed: tables and report hold what there is. The same call again runs" in output
     told = interruptions(slurm_project)
     assert len(told) == 4 - len(before), told
     assert {(one["job"], one["status"]) for one in told} == {(number, "CANCELLED")}
     report = slurm_project.folder / "results" / "report.html"
-    for text in ("Interrupted", "CANCELLED", *(one["run"] for one in told)):
+    for text in ("Interrupted", "CANCELLED", "Job of one run", *(one["run"] for one in told)):
         assert text in report.read_text(), "a report of what there is was not made"
     assert_continues(slurm_project, before, runs=4, words=("all",))
     assert set(slurm_project.table("summary")["repeats"]) == {2}
@@ -98,7 +99,8 @@ def test_a_node_that_fails(slurm_project: OnCluster) -> None:
         failed = next(r for r in slurm_project.records() if r["status"] == "failed")
         assert f"n{node}" in failed["reason"]
     else:
-        assert interruptions(slurm_project)
+        told = interruptions(slurm_project)
+        assert {(one["job"], one["status"]) for one in told} == {(str(number), "NODE_FAIL")}
     assert_continues(slurm_project, before)
 
 

@@ -12,11 +12,17 @@ from ..conftest import build_environment
 from ..frameworks.models import BERT, small
 from ..processes import PATIENCE, wait_for
 from ..workflow.conftest import ROOT
-from .project import OnCluster, hosts, overlap
+from .project import OnCluster, hosts, overlap, span
 
 
 def throughput_of(record: dict[str, Any]) -> float:
     return float(record["metrics"]["throughput"]["value"])
+
+
+def expanded(names: str) -> set[str]:
+    """``n[1,3-4]`` -> n1, n3, n4."""
+    parts = [[*map(int, part.split("-"))] for part in names.strip("n[]").split(",")]
+    return {f"n{number}" for part in parts for number in range(part[0], part[-1] + 1)}
 
 
 def waiting(project: OnCluster) -> int:
@@ -62,7 +68,7 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
 
 
 def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:
-    slurm_project.describe(runs_per_allocation=3)
+    slurm_project.describe(runs_per_allocation=3, whole_rounds=True)
     slurm_project.suite(2, nodes=[1, 2], batch_per_device=[1, 2, 3])
     ran = slurm_project.run("--until", "benchmark")
     assert ran.returncode == 0, ran.stdout
@@ -79,13 +85,36 @@ def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:
         )
         for one, other in combinations(shared, 2):
             assert not overlap(one, other)
+    for record in records:
+        told = record["environment"]["scheduler"]
+        assert told["partition"] == "main", "of several nodes, too"
+        assert told["exclusive"] is True
+        assert expanded(told["nodelist"]) == hosts(record)
+    rounds = {number: [span(r) for r in records if r["repeat"] == number] for number in (1, 2)}
+    assert max(end for _, end in rounds[1]) <= min(start for start, _ in rounds[2]), (
+        "nodes were free, and a run of the second round began before the first had ended"
+    )
 
 
 def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
-    extra = "--nice=7 --mail-type=FAIL '--mail-user=a b'"
-    slurm_project.describe(nodes=2, gpus_per_node=2, exclusive=False, extra=extra)
+    slurm_project.cluster.reserve("gpu-June")
+    # On the command line, because the jobs of a call are told it again.
+    gpus = {
+        "gpus_per_node": 2,
+        "exclusive": False,
+        "reservation": "gpu-June",
+        "gres": "gpu:h100:2",
+        "licenses": "toy-L:2",
+        "exclude": "n4",
+        "hint": "nomultithread",
+        "switches": 1,
+        "mail_user": "a b",
+        "mail_type": ["FAIL"],
+        "extra": "--nice=7 --network='c d'",
+    }
+    slurm_project.describe(nodes=2, node_kinds={"gpu": gpus})
     slurm_project.suite(2, devices_per_node=[1, 2], batch_per_device=[1, 2])
-    given = "--config", "accelerator=cuda"
+    given = "--config", "accelerator=cuda", "cluster={node_kind: gpu}"
     refused = slurm_project.run("all", "--slurm-array-jobs=all", *given)
     assert refused.returncode != 0
     assert "--slurm-array-jobs: found 'all'; allowed: nothing" in refused.stdout, refused.stdout
@@ -98,8 +127,20 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     assert [record["status"] for record in records] == ["ok"] * 8
     jobs = {int(record["environment"]["scheduler"]["job"]): record for record in records}
     shown = slurm_project.cluster.command("scontrol", "show", "job", str(min(jobs))).stdout
-    for words in ("Nice=7", "MailUser=a b", "Features=rack1"):
+    for words in (
+        *("Nice=7", "MailUser=a b MailType=FAIL", "Features=rack1", "Network=c d"),
+        *("Reservation=gpu-June", "ExcNodeList=n4", "Licenses=toy-L:2", "Switches=1"),
+        *("TresPerNode=gres:gpu:h100:", "ReqB:S:C:T=0:0:*:1"),  # one thread a core
+    ):
         assert words in shown, shown
+    for record in records:
+        told = record["environment"]["scheduler"]
+        assert told["features"] == "rack1"
+        assert told["reservation"] == "gpu-June"
+        assert told["licenses"] == "toy-L:2"
+        assert told["gres"] == f"gpu:h100:{record['case']['devices_per_node']}"
+        assert told["exclusive"] is False
+        assert hosts(record) == {told["nodelist"]} <= {"n1", "n2", "n3"}
     repeats = [jobs[number]["repeat"] for number in sorted(jobs)]
     assert repeats == [1] * 4 + [2] * 4, "repeats were not submitted round by round"
     ids = {

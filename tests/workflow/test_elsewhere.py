@@ -104,8 +104,17 @@ def test_files_fetched_one_by_one_say_what_to_do(project: Project, elsewhere: Pr
     assert "Traceback" not in refused.stdout
 
 
-def test_containerize_says_what_to_do(project: Project) -> None:
-    refused = project.run("--containerize")
+@pytest.mark.parametrize(
+    ("option", "allowed"),
+    [
+        ("--containerize", "an image of your own"),
+        ("--conda-cleanup-envs", "removing .snakemake/conda by hand"),
+    ],
+)
+def test_an_option_that_cannot_work_says_what_to_do(
+    project: Project, option: str, allowed: str
+) -> None:
+    refused = project.run(option)
     assert refused.returncode == 1
     last = refused.stdout.splitlines()[-1]
-    assert last.startswith("framebench: --containerize: found; allowed: an image of your own"), last
+    assert last.startswith(f"framebench: {option}: found; allowed: {allowed}"), last

@@ -31,9 +31,11 @@ def file_entry(path: str, key: str) -> Optional[str]:
 
 
 def command_output(
-    command: List[str], environment: Optional[Mapping[str, str]] = None
+    command: List[str],
+    environment: Optional[Mapping[str, str]] = None,
+    seconds: float = 30.0,
 ) -> Optional[str]:
-    """What a command prints; None where it fails, is not there, or takes over 30 s."""
+    """What a command prints; None where it fails, is not there, or takes over so many seconds."""
     try:
         finished = subprocess.run(
             command,
@@ -41,8 +43,9 @@ def command_output(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=30,
+            timeout=seconds,
             universal_newlines=True,
+            errors="replace",
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -7,12 +7,13 @@ import platform
 import re
 import socket
 import sys
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Sequence
 
 from harness.machine.control_groups import cpu_limit, memory_limit
 from harness.machine.hardware import hardware
 from harness.machine.sources import file_line, file_text
 from harness.provenance.code import code
+from harness.provenance.scheduler import scheduler
 from harness.request.secret import is_secret
 
 _RELEVANT = re.compile(
@@ -43,18 +44,6 @@ def variables(environment: Mapping[str, str]) -> Dict[str, str]:
         for name, value in sorted(environment.items())
         if _RELEVANT.search(name) and not is_secret(name)
     }
-
-
-def scheduler(variables: Mapping[str, str]) -> Optional[Dict[str, str]]:
-    """The job of the scheduler that this process belongs to, as that names it; None without."""
-    if "SLURM_JOB_ID" not in variables:
-        return None
-    told = {"name": "slurm"}
-    for key in ("job_id", "job_partition", "job_nodelist", "cluster_name"):
-        value = variables.get(f"SLURM_{key.upper()}")
-        if value:
-            told[key.replace("job_id", "job").replace("job_", "")] = value
-    return told
 
 
 def capture(

@@ -22,6 +22,8 @@ KEPT = frozenset(
 )
 #: What holds the name of a host, of several or of a cluster.
 HOSTS = frozenset({"host", "node", "nodelist", "cluster_name"})
+#: Names that a cluster has for who computes there and with what right, by what stands for them.
+PROJECTS = {"account": "account", "reservation": "reservation"}
 #: Folders that every system has.
 SYSTEM = frozenset({"usr", "lib", "lib64", "bin", "sbin", "proc", "sys", "dev", "etc"})
 #: Users that are nobody's name.
@@ -76,7 +78,8 @@ class Redaction:
             return [self.record(one, key) for one in value]
         if not isinstance(value, str):
             return value
-        return self._stand_in("host", value) if key in HOSTS else self.text(value)
+        kind = "host" if key in HOSTS else PROJECTS.get(key)
+        return self._stand_in(kind, value) if kind else self.text(value)
 
     def _field(self, value: Any, name: str) -> Any:
         return _with_texts(value, self._identifiers) if name in KEPT else self.record(value, name)

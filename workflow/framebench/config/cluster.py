@@ -5,24 +5,35 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Collection
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import (
+    AfterValidator,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from ..machine.local import Machine
 from .fields import (
     MILLION,
     Allowed,
+    Count,
+    FromList,
     FromText,
     Keys,
+    OneOf,
     OptionalText,
+    OrNull,
     ReadAs,
     Switch,
     Text,
     Whole,
     default,
+    each_once,
 )
-from .validation import NotAllowed, show
+from .validation import InPart, NotAllowed, did_you_mean, explain, show
 
 #: How much longer than expected a run may take before it is ended, and seconds on top for starting
 #: the job, half of which are kept for ending in order.
@@ -35,6 +46,19 @@ START_NODES = (
     " --kill-on-bad-exit=0"
 )
 
+#: Keys whose values ``sbatch`` takes as they are, by its option. Snakemake's plugin has no resource
+#: for them.
+_HANDED_ON = {
+    "reservation": "--reservation",
+    "licenses": "--licenses",
+    "nodelist": "--nodelist",
+    "exclude": "--exclude",
+    "hint": "--hint",
+    "switches": "--switches",
+    "mail_user": "--mail-user",
+    "mail_type": "--mail-type",
+}
+
 #: Options of ``sbatch`` that are none of ``extra``, and whose they are.
 _OWNED = {
     **dict.fromkeys(("--account", "-A"), "cluster.account"),
@@ -44,14 +68,66 @@ _OWNED = {
     **dict.fromkeys(("--time", "-t"), "cluster.time_limit"),
     **dict.fromkeys(("--mem", "--mem-per-cpu"), "cluster.memory_gib"),
     **dict.fromkeys(("--cpus-per-task", "-c", "--cpus-per-gpu"), "cluster.cores_per_node"),
-    **dict.fromkeys(("--gres", "--gpus", "-G"), "cluster.gpus_per_node and the suite"),
+    **dict.fromkeys(
+        ("--gres", "--gpus", "-G"), "cluster.gpus_per_node, cluster.gres and the suite"
+    ),
     **dict.fromkeys(("--nodes", "-N", "--ntasks", "-n", "--ntasks-per-gpu"), "the suite's"),
     **dict.fromkeys(
         ("--job-name", "-J", "--output", "-o", "--error", "-e", "--comment", "--export")
         + ("--chdir", "-D", "--workdir", "--parsable", "--clusters", "-M", "--array", "-a"),
         "Snakemake's",
     ),
+    **{option: f"cluster.{key}" for key, option in _HANDED_ON.items()},
+    **{"-L": "cluster.licenses", "-w": "cluster.nodelist", "-x": "cluster.exclude"},
 }
+
+_LICENCE = r"[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?(:[0-9]+)?"
+_Reservation = Annotated[
+    str,
+    StringConstraints(pattern=r"^[^\s-]\S*$"),
+    Allowed("the name of a reservation, or several with commas, without blanks"),
+]
+_Gres = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^gpu(:[A-Za-z0-9_.]*[A-Za-z_.][A-Za-z0-9_.]*)?(:[1-9][0-9]{0,5})?$"
+    ),
+    Allowed("gpu, gpu:TYPE or gpu:TYPE:COUNT; TYPE: letters, digits, _ and ."),
+]
+_Licences = Annotated[
+    str,
+    StringConstraints(pattern=rf"^{_LICENCE}([,|]{_LICENCE})*$"),
+    Allowed("licences as NAME, NAME:COUNT or NAME@SERVER:COUNT, several with commas"),
+]
+_Nodes = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,\[\]-]*$"),
+    Allowed("names of nodes as SLURM writes them: n1,n[3-8]"),
+]
+_Switches = Annotated[
+    str,
+    ReadAs(
+        Annotated[
+            Count | Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(@[0-9][0-9:-]*)?$")],
+            Allowed("a number of switches, or COUNT@TIME with the longest wait for them"),
+        ],
+        str,
+    ),
+]
+_Hint = Annotated[Literal["compute_bound", "memory_bound", "multithread", "nomultithread"], OneOf()]
+_MailType = Annotated[
+    Literal[
+        "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT",
+        "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
+    ],
+    OneOf(),
+]  # fmt: skip
+_MailTypes = Annotated[
+    list[_MailType],
+    AfterValidator(each_once),
+    FromList,
+    Allowed("a list of BEGIN, END, FAIL and the other words of sbatch, each once"),
+]
 
 
 def _options(written: str | list[str]) -> tuple[str, ...]:
@@ -71,8 +147,18 @@ def _options(written: str | list[str]) -> tuple[str, ...]:
     return words
 
 
+def _for_shell(word: str) -> str:
+    """One word as a shell takes it. Snakemake's plugin looks for options of its own in this text,
+    also within values: it would take ``--reservation=gpu-June`` for a ``-J``. So a pair of quotes,
+    which the shell removes, stands behind each hyphen of a value."""
+    if word.startswith("-") and "=" not in word:
+        return shlex.quote(word)
+    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    return option + equals + "-''".join(map(shlex.quote, value.split("-")))
+
+
 class Cluster(Keys):
-    """Nodes that are alike. ``extra``: word by word."""
+    """Nodes that are alike, but for those of ``node_kinds``. ``extra``: word by word."""
 
     nodes: Annotated[int, Whole(1, MILLION), FromText]
     gpus_per_node: Annotated[int, Whole(0, MILLION), FromText] = 0
@@ -84,6 +170,15 @@ class Cluster(Keys):
     account: OptionalText = None
     constraint: OptionalText = None
     qos: OptionalText = None
+    reservation: Annotated[_Reservation | None, OrNull] = None
+    gres: Annotated[_Gres | None, OrNull] = None
+    licenses: Annotated[_Licences | None, OrNull] = None
+    nodelist: Annotated[_Nodes | None, OrNull] = None
+    exclude: Annotated[_Nodes | None, OrNull] = None
+    hint: Annotated[_Hint | None, OrNull] = None
+    switches: Annotated[_Switches | None, OrNull] = None
+    mail_user: OptionalText = None
+    mail_type: _MailTypes = default([])
     time_limit: Annotated[
         Annotated[int, Field(ge=1, le=525600)] | None,
         FromText,
@@ -91,6 +186,7 @@ class Cluster(Keys):
     ] = None
     exclusive: Switch = True
     runs_per_allocation: Annotated[int, Whole(1, MILLION), FromText] = 1
+    whole_rounds: Switch = False
     extra: Annotated[
         tuple[str, ...],
         ReadAs(
@@ -98,6 +194,51 @@ class Cluster(Keys):
             _options,
         ),
     ] = default("")
+    node_kinds: Annotated[
+        dict[Text, Annotated[dict[Text, Any], Allowed("a mapping from keys of cluster to values")]],
+        Allowed("a mapping from the name of a kind of nodes to the keys that differ there"),
+    ] = default({})
+    node_kind: OptionalText = None
+
+    @model_validator(mode="after")
+    def _agreeing(self) -> Cluster:
+        if self.mail_user and not self.mail_type:
+            raise NotAllowed("beside mail_type, or nothing", show(self.mail_user), "mail_user")
+        count = (self.gres or "").rpartition(":")[2]
+        if self.gres and not self.gpus_per_node:
+            raise NotAllowed("with gpus_per_node: 0, no gres", show(self.gres), "gres")
+        if count.isdigit() and int(count) != self.gpus_per_node:
+            raise NotAllowed(
+                f"as many as gpus_per_node says ({self.gpus_per_node}), or no number",
+                show(self.gres),
+                "gres",
+            )
+        for name in self.node_kinds:
+            self._of(name)
+        if self.node_kind is not None and self.node_kind not in self.node_kinds:
+            hint = did_you_mean(self.node_kind, self.node_kinds)
+            allowed = ", ".join(self.node_kinds) or "none, because there are no node_kinds"
+            raise NotAllowed(allowed, show(self.node_kind) + hint, "node_kind")
+        return self
+
+    def chosen(self) -> Cluster:
+        """The nodes that a call measures on: of the kind that it names, else the usual ones."""
+        if self.node_kind is None:
+            return self
+        return self._of(self.node_kind).model_copy(update={"node_kind": self.node_kind})
+
+    def _of(self, kind: str) -> Cluster:
+        """Nodes of a kind. Raises NotAllowed where what it changes makes no cluster."""
+        key, changes = f"node_kinds.{kind}", self.node_kinds[kind]
+        if both := sorted({"node_kinds", "node_kind"} & {*changes}):
+            raise NotAllowed("keys of cluster but these", " and ".join(both), key)
+        usual = {name: getattr(self, name) for name in self.key_names()}
+        usual |= {"extra": [*self.extra], "node_kinds": {}, "node_kind": None}
+        data = {**usual, **changes}
+        try:
+            return Cluster.model_validate(data)
+        except ValidationError as error:
+            raise InPart(explain(error.errors(include_url=False), data, key, {})) from None
 
     @property
     def machine(self) -> Machine:
@@ -109,13 +250,13 @@ class Cluster(Keys):
     def resources(self, nodes: int, devices: int, seconds: float, cuda: bool) -> dict[str, Any]:
         """Of a job of Snakemake's executor for SLURM, RESOURCES: ``nodes`` with ``devices`` each,
         for a run that is expected to take ``seconds``. None for what is not asked."""
-        extra = [*["--exclusive"] * self.exclusive, *self.extra]
+        extra = [*["--exclusive"] * self.exclusive, *self._handed_on(), *self.extra]
         values = (
             nodes,
             nodes,
             # The harness starts its own on the other nodes.
             "srun" if nodes > 1 else None,
-            f"gpu:{devices}" if cuda else None,
+            f"{self._kind_of_gpu}:{devices}" if cuda else None,
             # Else SLURM counts tasks by GPUs.
             0 if cuda else None,
             self.memory_mib,
@@ -124,9 +265,22 @@ class Cluster(Keys):
             self.account,
             self.constraint,
             self.qos,
-            shlex.join(extra) or None,
+            " ".join(map(_for_shell, extra)) or None,
         )
         return dict(zip(RESOURCES, values, strict=True))
+
+    def _handed_on(self) -> list[str]:
+        """What keys say that are options of ``sbatch`` and nothing else, each one word."""
+        values = {option: getattr(self, key) for key, option in _HANDED_ON.items()}
+        values["--mail-type"] = ",".join(self.mail_type)
+        return [f"{option}={value}" for option, value in values.items() if value]
+
+    @property
+    def _kind_of_gpu(self) -> str:
+        """As ``--gres`` has it, without a number."""
+        name, _, rest = (self.gres or "gpu").partition(":")
+        kind = rest.partition(":")[0]
+        return name if not kind or kind.isdigit() else f"{name}:{kind}"
 
     def options(self, nodes: int, devices: int, seconds: float, cuda: bool) -> list[str]:
         """Those of ``sbatch`` by which Snakemake's plugin asks for :meth:`resources`."""

@@ -261,7 +261,9 @@ FromText = BeforeValidator(_from_text)
 FromList = BeforeValidator(_split)
 
 Text = Annotated[str, StringConstraints(min_length=1), Allowed("a text that is not empty")]
-OptionalText = Annotated[Text | None, BeforeValidator(_null)]
+#: A value that may be null, which arrives as text on the command line.
+OrNull = BeforeValidator(_null)
+OptionalText = Annotated[Text | None, OrNull]
 Switch = Annotated[bool, FromText, Allowed("true or false")]
 Count = Annotated[int, Whole(1, MILLION)]
 

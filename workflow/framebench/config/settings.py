@@ -161,7 +161,7 @@ class Configuration(Keys):
     interpreters: Annotated[
         dict[FrameworkName, Interpreter], Allowed("a mapping from framework to path")
     ] = default({})
-    cluster: Cluster | None = None
+    cluster: Annotated[Cluster, AfterValidator(Cluster.chosen)] | None = None
     images: Annotated[
         dict[FrameworkName, ImageEntry], Allowed("a mapping from framework to image")
     ] = default({})

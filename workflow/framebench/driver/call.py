@@ -65,6 +65,12 @@ class Call:
                 "(--sdm apptainer, images in config/README.md), or --sdm conda: which environment "
                 "a run needs is decided run by run, and no single image has them all"
             )
+        if "--conda-cleanup-envs" in words:
+            refuse(
+                "--conda-cleanup-envs: found; allowed: removing .snakemake/conda by hand while "
+                "nothing runs: environments are chosen run by run, and Snakemake would take those "
+                "in use for left over"
+            )
         named = words & MEASURE_NOTHING
         visible = snakemake.is_main_process and not words & START_NOTHING
         starts = visible and not snakemake.is_dry_run

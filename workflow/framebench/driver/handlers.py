@@ -55,7 +55,7 @@ class Handlers:
         self._outlook.show(jobs)
         self._snakemake.rest_between_jobs()
         if plan.room or plan.settings.cluster:
-            self._snakemake.select_among(self._of_first_round)
+            self._snakemake.select_among(self._startable)
 
     def success(self) -> None:
         """Show the answers, where they are new, and end with the status of ``compare``."""
@@ -103,8 +103,14 @@ class Handlers:
         slurm.note(_text_of(log), results)
         estimates.tell(results, self._work.plan.expected)
 
-    def _of_first_round(self, waiting: Collection[Job]) -> list[Job]:
-        return side_by_side.of_first_round(waiting, self._round)
+    def _startable(self, waiting: Collection[Job]) -> list[Job]:
+        """Of a round, none before those of an earlier one have been started; on a cluster, where
+        that means handed to its queue, none before they have ended, if that is asked for."""
+        startable = side_by_side.of_first_round(waiting, self._round)
+        cluster = self._work.plan.settings.cluster
+        if cluster and cluster.whole_rounds:
+            return side_by_side.behind(startable, self._snakemake.running_jobs(), self._round)
+        return startable
 
     def _round(self, job: Job) -> int | None:
         """The repeat that a run's job is for, the first of several that share one; None of other

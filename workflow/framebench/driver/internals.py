@@ -54,6 +54,7 @@ USED = {
     # What came of it. Handlers are given the path of a log.
     "dag.needrun_jobs": "which rules were to run, and which of them a failed job kept from it",
     "scheduler.failed": "see needrun_jobs",
+    "scheduler.running": "on a cluster a round may wait for the one before",
 }
 
 
@@ -234,6 +235,11 @@ class Snakemake:
         """Those of groups one by one."""
         failed: Iterable[Job] = self._workflow.scheduler.failed
         return [one for job in failed for one in (job if job.is_group() else [job])]
+
+    def running_jobs(self) -> list[Job]:
+        """Those that were handed to the executor and have not ended: on a cluster they wait in its
+        queue, too."""
+        return list(self._workflow.scheduler.running)
 
     def rest_between_jobs(self) -> None:
         """By default Snakemake looks at every waiting job again once a second, in case its limit of

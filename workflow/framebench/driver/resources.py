@@ -35,7 +35,9 @@ class Resources:
             snakemake.limit_cores(described.cores_per_node)
             self.asked = {name: _Asked(self, name).of for name in described.asked(self._cuda)}
         if described and described.runs_per_allocation > 1:
-            self._allocations = allocations.allocations(work.plan, described.runs_per_allocation)
+            self._allocations = allocations.allocations(
+                work.plan, described.runs_per_allocation, described.whole_rounds
+            )
             snakemake.join_groups(self._allocations.values(), "allocation")
         self.allocation = self._allocation if self._allocations else None
 

@@ -15,6 +15,8 @@ def describe(plan: Plan, description: str = "") -> str:
     suite, place = plan.settings.suite, plan.place
     cases = list(plan.folders)
     cores = f" of {place.cores_per_device} core(s)" if place.cores_per_device else ""
+    cluster = plan.settings.cluster
+    kind = f", nodes of kind {cluster.node_kind}" if cluster and cluster.node_kind else ""
     limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
     warmup = f"{suite.warmup_steps}{limit}"
     width = suite.repeats.width
@@ -25,7 +27,7 @@ def describe(plan: Plan, description: str = "") -> str:
     lines = [
         f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
         f"  {len(cases)} cases x {suite.repeats} repeats{until} = {len(plan.runs)} runs{steps}",
-        f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}",
+        f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}{kind}",
         *_side_by_side(plan),
         *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
         *_provided(plan),

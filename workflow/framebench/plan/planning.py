@@ -260,6 +260,9 @@ def request(
     """Everything besides the case that decides what is measured in the software ``name``, one of
     those ``known``."""
     environment = known[name].identity
+    if settings.cluster and settings.cluster.node_kind:
+        # Of all that is named by this, nodes of another kind have their own.
+        environment = {"node_kind": settings.cluster.node_kind, "software": environment}
     return {**_measuring(settings, place), "seed": settings.seed, "environment": environment}
 
 

@@ -113,6 +113,21 @@ def of_first_round(
     ]
 
 
+def behind(
+    startable: Collection[Waiting],
+    running: Iterable[Waiting],
+    round_of: Callable[[Waiting], int | None],
+) -> list[Waiting]:
+    """Those of the ``startable`` before which no run of an earlier round is still running."""
+    rounds = [number for job in running if (number := round_of(job)) is not None]
+    first = min(rounds, default=None)
+    return [
+        job
+        for job in startable
+        if first is None or (number := round_of(job)) is None or number <= first
+    ]
+
+
 def lease_name(settings: Settings) -> str | None:
     """Of the locks on the devices: the same for all workflows of the machine, whoever's and
     wherever, that have one temporary folder. None where runs follow each other."""

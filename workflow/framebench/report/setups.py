@@ -93,6 +93,7 @@ def _facts(record: Mapping[str, Any]) -> tuple[str, Pairs, list[tuple[str, Pairs
     facts = [*_flat(environment["hardware"]), *_flat(environment["system"])]
     details: list[tuple[str, Pairs]] = [
         ("Command of one run", [("", shlex.join(record["command"]))]),
+        ("Job of one run", _flat(environment.get("scheduler"))),
         ("While it was timed", _flat(_watched(record))),
         ("Settings", [*_flat(record["settings"]), *_rank_settings(record)]),
         (

@@ -26,13 +26,14 @@ def refused(plan: Plan, refusal: Callable[[Sequence[str]], str]) -> list[str]:
     return lines
 
 
-def allocations(plan: Plan, size: int) -> dict[str, str]:
+def allocations(plan: Plan, size: int, apart: bool = False) -> dict[str, str]:
     """The name of each run's allocation, where ``size`` runs of one shape share one: those that
-    follow each other in the plan, so that the repeats of a case stay apart."""
+    follow each other in the plan, so that the repeats of a case stay apart. ``apart``: so do runs
+    of different rounds."""
     seen: Counter[str] = Counter()
     found = {}
     for run in [*plan.pending, *plan.reserve]:
-        shape = run.case.topology
+        shape = f"{run.case.topology}-r{run.repeat}" if apart else run.case.topology
         found[run.name] = f"{shape}-{seen[shape] // size}"
         seen[shape] += 1
     return found

@@ -1,0 +1,123 @@
+"""What a record says of the job that a run is: SLURM's variables and what ``scontrol`` prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.provenance import scheduler as module
+from harness.provenance.scheduler import scheduler
+from harness.record import schema
+
+#: As SLURM 22.05 prints it, with texts of a user that look like facts.
+SHOWN = """\
+JobId=7 JobName=wrap
+   UserId=me(1000) GroupId=me(1000) MCS_label=N/A
+   Priority=4294901752 Nice=7 Account=me QOS=(null)
+   JobState=RUNNING Reason=None Dependency=(null)
+   Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0
+   RunTime=00:00:00 TimeLimit=365-00:00:00 TimeMin=N/A
+   SubmitTime=2026-11-24T06:11:50 EligibleTime=2026-11-24T06:11:50
+   AccrueTime=2026-11-24T06:11:50
+   StartTime=2026-11-24T06:11:52 EndTime=2027-11-24T06:11:52 Deadline=N/A
+   SuspendTime=None SecsPreSuspend=0 LastSchedEval=2026-11-24T06:11:52 Scheduler=Backfill
+   Partition=main AllocNode:Sid=localhost:4688
+   ReqNodeList=(null) ExcNodeList=n4
+   NodeList=n[1-2]
+   BatchHost=n1
+   NumNodes=2 NumCPUs=4 NumTasks=2 CPUs/Task=1 ReqB:S:C:T=0:0:*:1
+   TRES=cpu=4,mem=9640M,node=2,billing=4
+   Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*
+   MinCPUsNode=1 MinMemoryCPU=2410M MinTmpDiskNode=0
+   Features=rack1 DelayBoot=00:00:00
+   Reservation=gpu-June
+   OverSubscribe=NO Contiguous=0 Licenses=toy-L:2 Network=c d
+   Command=(null)
+   WorkDir=/home/me/a QOS=evil
+   Comment=x Account=evil QOS=evil
+   StdErr=/tmp/1.out
+   StdIn=/dev/null
+   StdOut=/tmp/1.out
+   Switches=1@00:05:00
+   Power=
+   TresPerNode=gres:gpu:h100:2
+   MailUser=a QOS=evil MailType=FAIL
+"""
+#: Lines that newer versions print otherwise.
+NEWER = {
+    "   TresPerNode=gres:gpu:h100:2\n": "   TresPerNode=gres/gpu:h100:2\n",
+    "   Command=": "   SubmitLine=sbatch --comment QOS=evil --wrap true\n   Command=",
+}
+JOB = {"SLURM_JOB_ID": "7", "SLURM_CLUSTER_NAME": "big"}
+#: What the step of a job with one node has.
+STEP = {
+    **JOB,
+    "SLURM_JOB_PARTITION": "main",
+    "SLURM_JOB_NODELIST": "n1",
+    "SLURM_JOB_ACCOUNT": "me",
+    "SLURM_JOB_QOS": "high",
+}
+FACTS = {
+    "name": "slurm",
+    "job": "7",
+    "cluster_name": "big",
+    "partition": "main",
+    "nodelist": "n[1-2]",
+    "account": "me",
+    "reservation": "gpu-June",
+    "features": "rack1",
+    "licenses": "toy-L:2",
+    "gres": "gpu:h100:2",
+    "exclusive": True,
+}
+
+
+def recorded(variables: dict[str, str], printed: str | None) -> Any:
+    found = scheduler(variables, lambda command: printed)
+    whole = schema.record_schema()["properties"]["environment"]["properties"]["scheduler"]
+    assert schema.errors(found, whole) == []
+    return found
+
+
+@pytest.mark.parametrize("newer", [False, True])
+def test_a_job_is_recorded_as_slurm_shows_it(newer: bool) -> None:
+    shown = SHOWN
+    for line, other in NEWER.items() if newer else ():
+        assert line in shown
+        shown = shown.replace(line, other)
+    assert recorded(JOB, shown) == FACTS
+
+
+@pytest.mark.parametrize(
+    ("printed", "exclusive"), [("NO", True), ("OK", False), ("YES", False), ("USER", False)]
+)
+def test_a_job_whose_nodes_others_may_share_is_not_exclusive(printed: str, exclusive: bool) -> None:
+    shown = SHOWN.replace("OverSubscribe=NO", f"OverSubscribe={printed}")
+    assert recorded(JOB, shown)["exclusive"] is exclusive
+
+
+@pytest.mark.parametrize("printed", [None, "", "slurm_load_jobs error: Invalid job id\n"])
+def test_where_slurm_does_not_answer_its_variables_say_what_they_can(printed: str | None) -> None:
+    expected = {"partition": "main", "nodelist": "n1", "account": "me", "qos": "high"}
+    assert recorded(STEP, printed) == {
+        **{k: FACTS[k] for k in ("name", "job", "cluster_name")},
+        **expected,
+    }
+    assert recorded({}, SHOWN) is None
+
+
+@pytest.mark.parametrize(
+    "script", ["exec sleep 60", r"printf '   QOS=high\n   Comment=\351\n'", "exit 3"]
+)
+def test_no_answer_fails_a_run(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "scontrol"
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setattr(module, "_SECONDS", 0.5)
+    found = scheduler(JOB)
+    assert found
+    assert found.get("qos") == ("high" if "QOS" in script else None)
