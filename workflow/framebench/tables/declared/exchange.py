@@ -4,12 +4,14 @@ by it, in milliseconds."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...config.parallelism import DATA
 from ...statistics import descriptive
 from .. import losses
 from ..columns import (
+    COLUMNS,
     COUNT,
     NUMBER,
     RESULT_COLUMNS,
@@ -28,6 +30,9 @@ from .scaling import WEAK
 
 if TYPE_CHECKING:  # numpy takes its time, and a plan only asks for names
     from ...statistics.intervals import Interval
+
+#: Marks are those of other figures too.
+THROUGHPUT = replace(COLUMNS["throughput_median"], marked=False)
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
@@ -181,7 +186,8 @@ EXCHANGE = Table(
     "devices wait for each other.",
     columns=(
         *RESULT_COLUMNS,
-        *shared("throughput_median", "unit", "devices"),
+        THROUGHPUT,
+        *shared("unit", "devices"),
         _milliseconds("step_time", "samples of a step over the throughput", "step"),
         WEAK.by_name["gradient_messages"],
         Column(
@@ -218,6 +224,7 @@ EXCHANGE = Table(
     ),
     rows=rows,
     group="Scaling",
+    heading="Expected exchange",
     sectioned=True,
     answers=("expected_exchange_ms", "exchange_alone_ms", "lost_to_exchange_ms"),
     order="exchange_alone_ms",

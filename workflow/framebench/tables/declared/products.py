@@ -11,7 +11,7 @@ from ..expectation.alone import Alone, Operations
 from ..results import CaseResult, marks_of
 from ..table import Inputs, Table
 from .efficiency import operations_per_sample
-from .exchange import EXCHANGE
+from .exchange import EXCHANGE, THROUGHPUT
 
 #: The part of a step's operations that must have been measured, for a figure.
 LEAST_COVERED = 0.9
@@ -92,7 +92,8 @@ PRODUCTS = Table(
     "from a cache. A compiler may join operations, so that the rest may be less than nothing.",
     columns=(
         *RESULT_COLUMNS,
-        *shared("throughput_median", "unit"),
+        THROUGHPUT,
+        *shared("unit"),
         EXCHANGE.by_name["step_time_ms"],
         Column(
             "covered", NUMBER, "part of a step's operations that was measured alone",
@@ -112,8 +113,9 @@ PRODUCTS = Table(
     ),
     rows=rows,
     group="Where the time goes",
+    heading="Operations alone",
     sectioned=True,
-    answers=("products_share", "products_alone_ms", "rest_ms"),
+    answers=("products_share", "products_alone_ms", "rest_ms", "covered"),
     order="products_share",
 )  # fmt: skip
 TABLES = (PRODUCTS,)

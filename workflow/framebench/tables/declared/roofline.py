@@ -9,9 +9,20 @@ the intensity is an upper one, and so is what the roofs allow.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TEXT, THREE_DIGITS, Column, Form, shared
+from ..columns import (
+    COLUMNS,
+    NUMBER,
+    PERCENT,
+    RESULT_COLUMNS,
+    TEXT,
+    THREE_DIGITS,
+    Column,
+    Form,
+    shared,
+)
 from ..expectation import roofs, traffic
 from ..expectation.roofs import Roof, Roofs
 from ..results import CaseResult, marks_of
@@ -21,6 +32,8 @@ from .efficiency import DOUBTED, EFFICIENCY, HIGHEST_MFU, operations_per_sample,
 COMPUTE, MEMORY = "compute", "memory"
 #: The mark of a memory's roof that need not hold.
 LOW = "roof"
+#: Marks are those of the roofs too.
+_THROUGHPUT = replace(COLUMNS["throughput_median"], marked=False)
 _GIGABYTES = Form(1e-9, ".3g")
 #: What measures the memory, by accelerator.
 _MEASURE = {
@@ -144,7 +157,8 @@ ROOFLINE = Table(
     "docs/roofline.md.",
     columns=(
         *RESULT_COLUMNS,
-        *shared("throughput_median", "unit"),
+        _THROUGHPUT,
+        *shared("unit"),
         Column(
             "bytes_moved", NUMBER,
             "that a step of a device has to move to and from its memory, at least", "bytes",
@@ -171,7 +185,6 @@ ROOFLINE = Table(
         ),
         Column(
             "memory_roof_by", TEXT, "which figure that is", title="memory by", hoisted=True,
-            follows="devices_per_node",
         ),
         Column(
             "ridge", NUMBER, "intensity from which on the peak is the lower roof", "FLOP/byte",
