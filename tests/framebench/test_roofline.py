@@ -11,7 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench import cli
+from framebench.cases import matrix
 from framebench.config import catalog, precisions
+from framebench.config.settings import load_settings
 from framebench.records import record_files
 from framebench.records.peaks import Peak, Peaks
 from framebench.records.run import Metric, Run
@@ -206,7 +208,7 @@ def test_several_devices_are_held_against_what_as_many_reach_together() -> None:
     assert pd.isna(found["compute_roof_tflops"])
     assert pd.isna(found["memory_roof_gbytes_per_second"])
     assert found["reason"] == (
-        "no bandwidth of the memory of 2 devices of 1 cores: kind memory, devices_per_node 2"
+        "no bandwidth of the memory of 2 devices of 1 core: kind memory, devices_per_node 2"
     )
     found = only(table(two, *alone, memory(12.0, 2), matmul(0.15, 2)))
     assert found["memory_roof_gbytes_per_second"] == 6.0
@@ -230,7 +232,7 @@ def test_a_roof_of_another_device_is_none(elsewhere: dict[str, Any]) -> None:
     assert pd.isna(found["reached"])
     found = only(table(one, memory(10.0), matmul(0.1, **elsewhere)))
     assert (
-        found["reason"] == "no peak of 1 device of 1 cores in fp32: kind peak or matmul on as many"
+        found["reason"] == "no peak of 1 device of 1 core in fp32: kind peak or matmul on as many"
     )
 
 
@@ -321,7 +323,7 @@ def test_columns_and_types_hold_without_rows() -> None:
 def test_markdown_says_of_what_is_missing_why() -> None:
     runs = (run(2.0, **CPU), run(2.0, precision="amp", **CPU))
     text = in_markdown("roofline", table(*runs, memory(0.4), peaks=(peak(0.2),)))
-    assert "no peak of 1 device of 1 cores in amp" in text
+    assert "no peak of 1 device of 1 core in amp" in text
     assert "| limited by |" in text
 
 
@@ -404,6 +406,17 @@ def test_the_worked_example_is_what_the_table_has() -> None:
     for text, what in written.items():
         assert re.search(rf"(?<![\d.]){re.escape(text)}", example), (what, text)
     assert f"limited by `{found['limit']}`" in example
+
+
+def test_the_suite_measures_the_roofs_of_what_it_runs() -> None:
+    known = catalog.load_catalog(ROOT)
+    found = matrix.cases(load_settings({"suite": "roofline"}, known).suite, known)
+    steps = [one for one in found if one.is_step]
+    measured = {one.devices_per_node for one in found if one.mode == "memory"}
+    assert {one.devices_per_node for one in steps} == measured
+    assert {(one.model, one.mode) for one in steps} == {
+        (model, mode) for model in ("resnet50_v1.5", "bert_base") for mode in ("train", "inference")
+    }
 
 
 # ---- from records to files ----------------------------------------------------------------------

@@ -132,7 +132,8 @@ def _reason(
     if compute and memory:
         return ""
     case, where = result.case, result.conditions
-    cores = f" of {where.cores_per_device} cores" if where.cores_per_device else ""
+    own = where.cores_per_device
+    cores = f" of {own} core{'s' * (own > 1)}" if own else ""
     count = case.devices_per_node
     devices = f"{count} device{'s' * (count > 1)}{cores}"
     if memory is None:
