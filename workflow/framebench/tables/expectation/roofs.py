@@ -32,7 +32,7 @@ class Source(NamedTuple):
 #: Highest products a second, each the slowest device's.
 COMPUTE = (Source(PEAK, "peak"), Source("matmul", "highest_rate"))
 #: Bandwidth of all devices together, by accelerator: of a processor STREAM's triad, of a GPU the
-#: sum of two arrays, each of 256 MiB or more, which no cache holds.
+#: sum of two arrays, of 2^26 elements or more, which no cache holds.
 MEMORY = {
     "cpu": Source("memory", "triad"),
     "cuda": Source("elementwise", "add", "elements", 2**26),
