@@ -183,7 +183,7 @@ EXCHANGE = Table(
     "than one of as many devices that train at the same time and exchange nothing. Alone above "
     "expected: the exchange costs more than its collectives. Lost below alone: the rest is hidden "
     "behind the backward pass. Lost above alone: the exchange slows down what it runs beside, or "
-    "devices wait for each other.",
+    "devices wait for each other. Below zero: less than can be told.",
     columns=(
         *RESULT_COLUMNS,
         THROUGHPUT,
