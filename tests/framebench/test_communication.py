@@ -92,7 +92,7 @@ def exchanged(*seconds: float, reason: str = "") -> Any:
 
 def test_a_round_of_the_gradients_takes_as_long_as_the_slowest_rank() -> None:
     ranks = [exchanged(0.1, 0.5, 0.1), exchanged(0.2, 0.2, 0.3)]
-    assert gradient_exchange_of(ranks) == GradientExchange((0.2, 0.5, 0.3), 2)
+    assert gradient_exchange_of(ranks) == GradientExchange((0.2, 0.5, 0.3), 2, (4000, 16))
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,4 @@ def test_a_record_tells_of_its_gradients_and_an_older_one_does_not(tmp_path: Pat
     for one in made["ranks"]:
         one |= exchanged(0.25)
     save(tmp_path, "c/r1.json", made)
-    assert record_sets.load(tmp_path).runs[0].exchange == GradientExchange((0.25,), 2)
+    assert record_sets.load(tmp_path).runs[0].exchange == GradientExchange((0.25,), 2, (4000, 16))

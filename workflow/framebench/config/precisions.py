@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[3] / "scripts" / "precisions"
+#: Bytes of a value, by dtype; TF32 is how float32 operands are rounded.
+BYTES = {"float32": 4, "tf32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class Precision:
     its speed-up is against, None for one that is itself a baseline. ``bounds``: the largest
     relative error that counts as the same computation, by quantity of the comparison.
     ``variables``: of the environment, which make libraries compute in another precision, each with
-    the values at which they do not."""
+    the values at which they do not. ``storage``: the dtype that parameters are kept in, "" where
+    the file does not say."""
 
     name: str
     title: str
@@ -28,6 +31,7 @@ class Precision:
     share: float
     bounds: Mapping[str, float]
     variables: Mapping[str, list[str]]
+    storage: str = ""
 
 
 @cache
@@ -59,4 +63,5 @@ def _precision(declared: Mapping[str, Any]) -> Precision:
         share=products["share"],
         bounds=declared["parity"]["bounds"],
         variables=declared["variables"],
+        storage=declared.get("storage", ""),
     )

@@ -26,10 +26,12 @@ class AllReduce(NamedTuple):
 
 
 class GradientExchange(NamedTuple):
-    """``seconds`` of each round of all ``messages``, of the rank that took longest."""
+    """``seconds`` of each round of all ``messages``, of the rank that took longest; ``sizes``:
+    bytes of each message, () where they are not known."""
 
     seconds: tuple[float, ...]
     messages: int
+    sizes: tuple[int, ...] = ()
 
 
 def gradient_exchange_of(ranks: Sequence[Mapping[str, Any]]) -> GradientExchange | None:
@@ -38,7 +40,8 @@ def gradient_exchange_of(ranks: Sequence[Mapping[str, Any]]) -> GradientExchange
     if not found or not all(one and one["seconds"] for one in found):
         return None
     rounds = zip(*(one["seconds"] for one in found if one), strict=False)
-    return GradientExchange(tuple(map(max, rounds)), len(ranks[0]["gradient_exchange"]["bytes"]))
+    sizes = tuple(map(int, ranks[0]["gradient_exchange"]["bytes"]))
+    return GradientExchange(tuple(map(max, rounds)), len(sizes), sizes)
 
 
 def all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> AllReduce | None:

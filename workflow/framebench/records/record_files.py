@@ -233,6 +233,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         variables=variables_of(record),
         computation=computation_of(record),
         commit=commit_of(record),
+        last_cache=_most(record["ranks"], "last_cache_bytes") or None,
     )
 
 

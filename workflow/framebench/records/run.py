@@ -60,7 +60,8 @@ class Run:
     all its samples, and `energy_sources` says of what; `split` is that of the slowest rank, None
     where none was asked for; `all_reduce` and `exchange`, that of the gradients alone, are
     None where none was timed.
-    `phases`: where its wall time went, None where its record does not tell.
+    `phases`: where its wall time went, None where its record does not tell. `last_cache`: bytes of
+    all caches of the last level, where the run asked for it.
     `machine`: what tells the machine from others, of several nodes the first.
     `product_dtypes`: of the matrix products that were observed, the commonest first.
     `variables` are those that an A/B test gives the ranks and those that change a framework's
@@ -102,6 +103,7 @@ class Run:
     variables: tuple[tuple[str, str], ...] = ()
     computation: str = ""
     commit: str = ""
+    last_cache: int | None = None
 
     @property
     def keys(self) -> tuple[Key, ...]:

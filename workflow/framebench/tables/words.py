@@ -25,6 +25,8 @@ MARKS = {
     "count as two, and slow each other down",
     "peak": "the figure comes to more than 95 % of the peak: no model does, so that the peak was "
     "measured too low, and the utilization is too high",
+    "roof": "of a roofline: the memory is the lower roof, but need not be a bound: all that a step "
+    "has to move fits into the last cache, or the figure lies above it",
     doubts.OWN: "the model is a user's own, for one framework (docs/own-model.md): there is no "
     "other framework to compare the figure with, and its certificates are against its own run in "
     "float64",

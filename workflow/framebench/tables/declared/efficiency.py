@@ -47,6 +47,15 @@ def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> 
     return 2.0 * passes * forward_multiply_adds(dict(facts), length, run.case.mode == "train")
 
 
+def tflops_per_device(result: CaseResult, models: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """Operations of the model that each device computes in a second, 10^12 of them; None without a
+    throughput, and where :func:`operations_per_sample` is."""
+    operations = operations_per_sample(result.runs[0], models)
+    if result.throughput is None or operations is None:
+        return None
+    return result.throughput * operations / result.case.devices / 1e12
+
+
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
     """A row for every case.
 
@@ -66,11 +75,8 @@ def _row(
     datasheets: Sequence[Datasheet],
 ) -> list[Any]:
     run = result.runs[0]  # all are of one model, precision and kind of device
-    operations = operations_per_sample(run, models)
+    achieved = tflops_per_device(result, models)
     peak = peaks.of(run)
-    achieved = None
-    if result.throughput is not None and operations is not None:
-        achieved = result.throughput * operations / run.case.devices / 1e12
     mfu = achieved / peak.tflops if achieved is not None and peak and peak.tflops else None
     energies = [r.joules_per_sample for r in result.ok if r.joules_per_sample is not None]
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
@@ -88,7 +94,7 @@ def _row(
         result.peak_device_memory,
         result.peak_host_memory,
         _marks(result, mfu),
-        _reason(result, operations is not None, peak is not None),
+        _reason(result, operations_per_sample(run, models) is not None, peak is not None),
     ]
 
 

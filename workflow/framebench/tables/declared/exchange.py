@@ -1,0 +1,232 @@
+"""What the exchange of a step's gradients should take, what it takes alone, and what the step loses
+by it, in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ...config.parallelism import DATA
+from ...statistics import descriptive
+from .. import losses
+from ..columns import (
+    COLUMNS,
+    COUNT,
+    NUMBER,
+    RESULT_COLUMNS,
+    THREE_DIGITS,
+    Column,
+    Row,
+    interval,
+    shared,
+    why_no_ratio_interval,
+)
+from ..expectation import collectives
+from ..expectation.collectives import Collectives
+from ..results import CaseResult, marks_of
+from ..table import Inputs, Table
+from .scaling import WEAK
+
+if TYPE_CHECKING:  # numpy takes its time, and a plan only asks for names
+    from ...statistics.intervals import Interval
+
+#: Marks are those of other figures too.
+THROUGHPUT = replace(COLUMNS["throughput_median"], marked=False)
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for every training case whose devices exchange their gradients, where any all-reduce
+    was measured as a collective of its own.
+
+    1. expected: the sum, over the messages in which the gradients of its runs went, of what an
+       all-reduce of that size takes alone (see :mod:`..expectation.collectives`). The median over
+       the repeats of the collective.
+    2. alone: the exchange of these messages, all enqueued before the last is waited for, behind
+       the window: the median round of a repeat, and of these the median.
+    3. lost: total batch x (1 / throughput - 1 / throughput of the control), whose devices train
+       at the same time and exchange nothing.
+    """
+    found = Collectives(inputs.others)
+    for result in inputs.cases.values() if found else ():
+        case, where = result.case, result.conditions
+        if case.mode == "train" and case.devices > 1 and where.parallelism == DATA:
+            yield _row(result, found, losses.control_of(result, inputs.others))
+
+
+def _row(result: CaseResult, found: Collectives, control: CaseResult | None) -> list[Any]:
+    run = (result.ok or result.runs)[0]
+    measured = found.of(run)
+    sizes = run.exchange.sizes if run.exchange else ()
+    alone = [1000 * descriptive.median(one.exchange.seconds) for one in result.ok if one.exchange]
+    wanted = _expected(measured, sizes)
+    ratio = descriptive.median(alone) / descriptive.median(wanted) if alone and wanted else None
+    used = [measured] if measured and wanted else []
+    lost, least, most = _lost(result, control)
+    return [
+        *result.cells,
+        result.throughput,
+        result.unit,
+        result.case.devices,
+        1000 * result.key.total_batch / result.throughput if result.throughput else None,
+        len(sizes) or None,
+        sum(sizes) or None,
+        max(sizes, default=None),
+        *_with_interval(wanted),
+        *_with_interval(alone),
+        ratio,
+        *(_ratio_interval(wanted, alone) or (None, None)),
+        lost,
+        least,
+        most,
+        marks_of(result, *used, *([control] if control and lost is not None else [])),
+        _reason(result, measured, sizes),
+    ]
+
+
+def _expected(measured: CaseResult | None, sizes: Sequence[int]) -> list[float]:
+    """Milliseconds, of each repeat of the collective; [] where that does not reach as far."""
+    runs = measured.ok if measured else ()
+    seconds = [collectives.expected(collectives.times_of(one), sizes) for one in runs]
+    known = [1000 * one for one in seconds if one is not None]
+    return known if len(known) == len(seconds) else []
+
+
+def _with_interval(values: Sequence[float]) -> list[float | None]:
+    from ...statistics import intervals  # numpy takes its time, and a plan makes no rows
+
+    if not values:
+        return [None, None, None]
+    low, high = intervals.median_interval(values) or (None, None)
+    return [descriptive.median(values), low, high]
+
+
+def _ratio_interval(base: Sequence[float], values: Sequence[float]) -> Interval | None:
+    from ...statistics import intervals  # as above
+
+    return intervals.ratio_interval(base, values) if base and values else None
+
+
+def _lost(
+    result: CaseResult, control: CaseResult | None
+) -> tuple[float | None, float | None, float | None]:
+    """Milliseconds of a step, and the ends of its interval: the extremes while both throughputs lie
+    in intervals that hold together as often as one of 95 % (see :mod:`..losses`)."""
+    from ...statistics import intervals  # as above
+
+    if not (result.throughput and control and control.throughput):
+        return None, None, None
+    samples = 1000 * result.key.total_batch
+    lost = samples / result.throughput - samples / control.throughput
+    own = intervals.median_interval(result.values, losses.BOTH)
+    other = intervals.median_interval(control.values, losses.BOTH)
+    if own is None or other is None:
+        return lost, None, None
+    (low, high), (least, most) = own, other
+    return lost, samples / high - samples / least, samples / low - samples / most
+
+
+def _reason(result: CaseResult, measured: CaseResult | None, sizes: Sequence[int]) -> str:
+    """Why there is no expectation; empty where there is one."""
+    case = result.case
+    if result.throughput is None:
+        return f"{result.status}: {result.reason}"
+    if not sizes:
+        return "its records do not say in which messages the gradients went"
+    reach = collectives.largest(measured) if measured else 0
+    if reach >= max(sizes):
+        return ""
+    run = result.ok[0]
+    needed = f"dtype {collectives.dtype_of(run)}, largest_bytes {max(sizes)} or more"
+    if measured:
+        return f"all-reduces were measured up to {reach} bytes: {needed}"
+    on = f"nodes {case.nodes}, devices_per_node {case.devices_per_node}"
+    return f"no all-reduce of {case.framework} measured there: kind collective, {on}, {needed}"
+
+
+def _why_no_interval(figure: str, confidence: float | None = None) -> Any:
+    """Of the median in the column ``figure``: where that is missing too, its own cell says it."""
+
+    def why(row: Row) -> str:
+        from ...statistics import intervals  # as above
+
+        given = () if confidence is None else (confidence,)
+        needs = f"needs {intervals.repeats_for_interval(*given)} repeats"
+        return "" if row[figure] is None else needs
+
+    return why
+
+
+def _milliseconds(name: str, meaning: str, title: str, **shown: Any) -> Column:
+    return Column(
+        f"{name}_ms", NUMBER, meaning, "ms", title=f"{title} ms", form=THREE_DIGITS, **shown
+    )
+
+
+def _interval(name: str, of: str, **shown: Any) -> list[Column]:
+    given = {"why": _why_no_interval(f"{name}_ms"), "title": "interval ms", **shown}
+    return interval(f"{name}_ms", of, "ms", form=THREE_DIGITS, **given)
+
+
+def _why_not_lost(row: Row) -> str:
+    return "" if row["throughput_median"] is None else "no control (kind independent)"
+
+
+EXCHANGE = Table(
+    name="exchange",
+    title="Exchange of the gradients: expected and measured",
+    explanation="Milliseconds of a training step. Expected is what the all-reduces of a step take "
+    "by the kind collective: the sum over the messages in which the gradients of these runs went, "
+    "each as long as an all-reduce of its size took alone in the same framework between as many "
+    "devices, interpolated between the sizes that were measured. Alone is what exchanging these "
+    "very messages took behind the window, all under way at once. Lost is what a step takes longer "
+    "than one of as many devices that train at the same time and exchange nothing. Alone above "
+    "expected: the exchange costs more than its collectives. Lost below alone: the rest is hidden "
+    "behind the backward pass. Lost above alone: the exchange slows down what it runs beside, or "
+    "devices wait for each other. Below zero: less than can be told.",
+    columns=(
+        *RESULT_COLUMNS,
+        THROUGHPUT,
+        *shared("unit", "devices"),
+        _milliseconds("step_time", "samples of a step over the throughput", "step"),
+        WEAK.by_name["gradient_messages"],
+        Column(
+            "gradient_bytes", COUNT, "of all of them", "bytes", title="bytes",
+        ),
+        Column(
+            "largest_message_bytes", COUNT, "of the largest of them", "bytes",
+            title="largest message, bytes",
+        ),
+        _milliseconds(
+            "expected_exchange", "sum of the all-reduces of these sizes, each measured alone",
+            "expected",
+        ),
+        *_interval("expected_exchange", "that"),
+        _milliseconds(
+            "exchange_alone", "exchange of the gradients with nothing beside it", "alone",
+            marked=True, figure=True,
+        ),
+        *_interval("exchange_alone", "that"),
+        Column(
+            "alone_over_expected", NUMBER, "the one over the other", title="alone / expected",
+        ),
+        *interval(
+            "alone_over_expected", "that", title="interval",
+            why=why_no_ratio_interval("alone_over_expected"),
+        ),
+        _milliseconds(
+            "lost_to_exchange", "what a step takes longer than one of the control", "lost",
+            why=_why_not_lost,
+        ),
+        *_interval("lost_to_exchange", "that",
+                   why=_why_no_interval("lost_to_exchange_ms", losses.BOTH)),
+        *shared("marks", "reason"),
+    ),
+    rows=rows,
+    group="Scaling",
+    heading="Expected exchange",
+    sectioned=True,
+    answers=("expected_exchange_ms", "exchange_alone_ms", "lost_to_exchange_ms"),
+    order="exchange_alone_ms",
+)  # fmt: skip
+TABLES = (EXCHANGE,)

@@ -1,0 +1,121 @@
+"""What the products and convolutions of a step take alone, beside the step: where a framework loses
+the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, THREE_DIGITS, Column, shared
+from ..expectation.alone import Alone, Operations
+from ..results import CaseResult, marks_of
+from ..table import Inputs, Table
+from .efficiency import operations_per_sample
+from .exchange import EXCHANGE, THROUGHPUT
+
+#: The part of a step's operations that must have been measured, for a figure.
+LEAST_COVERED = 0.9
+#: From here on more was measured than a step has.
+_TOO_MUCH = 1.001
+#: Shapes that are named.
+_NAMED = 12
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for every case of steps of which any product or convolution was measured, or could be.
+
+    1. covered: the operations that were measured (see :mod:`..expectation.alone`) over the model
+       FLOPs of a step on a device.
+    2. alone: the time that they take, from LEAST_COVERED on.
+    3. rest: the step without it.
+    """
+    found = Operations(inputs.others)
+    for result in inputs.cases.values() if found else ():
+        run = (result.ok or result.runs)[0]
+        per_sample = operations_per_sample(run, inputs.models)
+        if per_sample:
+            alone = found.of_step(run, inputs.models[run.case.model])
+            samples = run.case.batch_per_device * run.conditions.accumulation
+            if alone.results or alone.missing:
+                yield _row(result, alone, alone.operations / (per_sample * samples))
+
+
+def _row(result: CaseResult, alone: Alone, covered: float) -> list[Any]:
+    step = 1000 * result.key.total_batch / result.throughput if result.throughput else None
+    taken = None
+    if step is not None and LEAST_COVERED <= covered <= _TOO_MUCH:
+        taken = 1000 * alone.seconds
+    return [
+        *result.cells,
+        result.throughput,
+        result.unit,
+        step,
+        covered,
+        taken,
+        taken / step if taken is not None and step else None,
+        step - taken if taken is not None and step else None,
+        marks_of(result, *(alone.results if taken is not None else [])),
+        _reason(result, alone, covered),
+    ]
+
+
+def _reason(result: CaseResult, alone: Alone, covered: float) -> str:
+    """Why there is no figure, and what to measure for one; empty where there is one."""
+    case = result.case
+    if result.throughput is None:
+        return f"{result.status}: {result.reason}"
+    if covered > _TOO_MUCH:
+        return f"{covered:.0%} of its operations were measured: more than the step has"
+    if covered >= LEAST_COVERED:
+        return ""
+    words = f"{covered:.0%} of its operations were measured, {LEAST_COVERED:.0%} are needed"
+    if not alone.missing:
+        return f"{words}: its products are not known by shape"
+    more = len(alone.missing) - _NAMED
+    return (
+        f"{words}: kind matmul of {case.framework} in {case.precision}, devices_per_node "
+        f"{case.devices_per_node}, shapes: {' '.join(map(str, alone.missing[:_NAMED]))}"
+        + (f" and {more} more" if more > 0 else "")
+    )
+
+
+PRODUCTS = Table(
+    name="products",
+    title="Products and convolutions of a step, alone",
+    explanation="What the products and convolutions of a step take one after the other, each as "
+    "long as a micro-benchmark measured it in the same framework and precision on as many devices "
+    "at once, beside the step itself: matrix products by the kind matmul at their shapes, what a "
+    "model has besides by kinds that measure a model's own operations. Covered is the part of the "
+    f"step's operations that was measured; below {LEAST_COVERED:.0%} there is no figure, and the "
+    "row says which shapes are missing. The rest of a step is all that is no such operation, what "
+    "is not covered, and what operations lose in company: their operands come from memory and not "
+    "from a cache. A compiler may join operations, so that the rest may be less than nothing.",
+    columns=(
+        *RESULT_COLUMNS,
+        THROUGHPUT,
+        *shared("unit"),
+        EXCHANGE.by_name["step_time_ms"],
+        Column(
+            "covered", NUMBER, "part of a step's operations that was measured alone",
+            title="covered %", form=PERCENT,
+        ),
+        Column(
+            "products_alone_ms", NUMBER, "sum of what those that were measured take alone", "ms",
+            title="alone ms", form=THREE_DIGITS, marked=True, figure=True,
+        ),
+        Column(
+            "products_share", NUMBER, "that over the step", title="of the step %", form=PERCENT,
+        ),
+        Column(
+            "rest_ms", NUMBER, "the step without that", "ms", title="rest ms", form=THREE_DIGITS,
+        ),
+        *shared("marks", "reason"),
+    ),
+    rows=rows,
+    group="Where the time goes",
+    heading="Operations alone",
+    sectioned=True,
+    answers=("products_share", "products_alone_ms", "rest_ms", "covered"),
+    order="products_share",
+)  # fmt: skip
+TABLES = (PRODUCTS,)

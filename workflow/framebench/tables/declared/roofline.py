@@ -1,0 +1,215 @@
+"""Each case under the roofs of its device: how many operations a second its peak allows, how many
+its memory does, and which part of the lower one it reaches.
+
+The roofline of Williams, Waterman & Patterson (*Communications of the ACM* 52(4), 2009), with roofs
+that were measured. The bytes are a lower bound of what is moved (see ``expectation/traffic.py``):
+the intensity is an upper one, and so is what the roofs allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..columns import (
+    COLUMNS,
+    NUMBER,
+    PERCENT,
+    RESULT_COLUMNS,
+    TEXT,
+    THREE_DIGITS,
+    Column,
+    Form,
+    shared,
+)
+from ..expectation import roofs, traffic
+from ..expectation.roofs import Roof, Roofs
+from ..results import CaseResult, marks_of
+from ..table import Drawing, Inputs, Table
+from .efficiency import DOUBTED, EFFICIENCY, HIGHEST_MFU, operations_per_sample, tflops_per_device
+
+COMPUTE, MEMORY = "compute", "memory"
+#: The mark of a memory's roof that need not hold.
+LOW = "roof"
+#: Marks are those of the roofs too.
+_THROUGHPUT = replace(COLUMNS["throughput_median"], marked=False)
+_GIGABYTES = Form(1e-9, ".3g")
+#: What measures the memory, by accelerator.
+_MEASURE = {
+    "cpu": "kind memory",
+    "cuda": f"kind elementwise with elements {roofs.MEMORY['cuda'].least}",
+}
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for every case of steps, where the bandwidth of any memory was measured.
+
+    1. intensity: model FLOPs of a step on a device / bytes that it has to move at least.
+    2. bound: the lower of the peak, and the bandwidth times the intensity.
+    3. reached: model FLOPs per second of a device / bound.
+    """
+    found = Roofs(inputs.peaks, inputs.others)
+    if found.has_memory:
+        for result in inputs.cases.values():
+            yield _row(result, inputs, found)
+
+
+def _row(result: CaseResult, inputs: Inputs, found: Roofs) -> list[Any]:
+    run = (result.ok or result.runs)[0]  # all are of one model, precision and kind of device
+    moved = traffic.of_step(run, inputs.models)
+    operations = operations_per_sample(run, inputs.models)
+    attained = tflops_per_device(result, inputs.models)
+    compute, memory = found.compute(run), found.memory(run)
+    intensity = None
+    if operations is not None and moved.moved:
+        samples = run.case.batch_per_device * run.conditions.accumulation
+        intensity = operations * samples / moved.moved
+    bound, limit = None, ""
+    if intensity is not None and compute and memory:
+        under_memory = intensity * memory.value / 1000
+        bound = min(compute.value, under_memory)
+        limit = COMPUTE if compute.value <= under_memory else MEMORY
+    reached = attained / bound if attained is not None and bound else None
+    return [
+        *result.cells,
+        result.throughput,
+        result.unit,
+        moved.moved,
+        intensity,
+        attained,
+        compute and compute.value,
+        compute.by if compute else "",
+        memory and memory.value,
+        memory.by if memory else "",
+        1000 * compute.value / memory.value if compute and memory else None,
+        bound,
+        limit,
+        reached,
+        _marks(result, attained, reached, limit, moved, compute, memory),
+        _reason(result, operations, moved, compute, memory),
+    ]
+
+
+def _marks(
+    result: CaseResult,
+    attained: float | None,
+    reached: float | None,
+    limit: str,
+    moved: traffic.Traffic,
+    compute: Roof | None,
+    memory: Roof | None,
+) -> str:
+    """Those of the case and, where there is a bound, of the figures that it is made of; one for a
+    peak, and one for a bandwidth, that need not be a bound."""
+    if reached is None:
+        return marks_of(result)
+    sides = [roof.result for roof in (compute, memory) if roof]
+    marks = {*marks_of(result, *sides).split()}
+    if compute and attained and attained > HIGHEST_MFU * compute.value:
+        marks.add(DOUBTED)
+    cache = memory.last_cache if memory else None
+    stays = cache is not None and moved.held is not None and moved.held <= cache
+    if limit == MEMORY and (stays or reached > 1):
+        marks.add(LOW)
+    return " ".join(sorted(marks))
+
+
+def _reason(
+    result: CaseResult,
+    operations: float | None,
+    moved: traffic.Traffic,
+    compute: Roof | None,
+    memory: Roof | None,
+) -> str:
+    """Why a figure is missing; empty where none is."""
+    if result.throughput is None:
+        return f"{result.status}: {result.reason}"
+    if operations is None:
+        return "the operations of this model, or of this sequence length, are not known"
+    if moved.moved is None:
+        return moved.reason
+    if compute and memory:
+        return ""
+    case, where = result.case, result.conditions
+    own = where.cores_per_device
+    cores = f" of {own} core{'s' * (own > 1)}" if own else ""
+    count = case.devices_per_node
+    devices = f"{count} device{'s' * (count > 1)}{cores}"
+    if memory is None:
+        how = _MEASURE.get(where.accelerator, "nothing measures it")
+        return f"no bandwidth of the memory of {devices}: {how}, devices_per_node {count}"
+    return f"no peak of {devices} in {case.precision}: kind peak or matmul on as many"
+
+
+_SHARED = EFFICIENCY.by_name
+ROOFLINE = Table(
+    name="roofline",
+    title="Roofline",
+    explanation="Each case under the roofs of its device: figures of one device. The roofs were "
+    "measured on this machine on as many devices at once, with as many cores each: the fastest "
+    "products of matrices in this precision that any framework reached (kinds peak, matmul), and "
+    "the bandwidth of the memory (kind memory, STREAM's triad; of a GPU kind elementwise). "
+    "Intensity is the operations of the model for each byte that a step has to move at least: in "
+    "training each parameter and each value of the optimizer's state read and written once, each "
+    "gradient written and read once; in inference each parameter read once. What is moved is more, "
+    "activations above all, so that the intensity is an upper bound, and so is what the roofs "
+    "allow: the lower of the peak, and of intensity times bandwidth. How to read it: "
+    "docs/roofline.md.",
+    columns=(
+        *RESULT_COLUMNS,
+        _THROUGHPUT,
+        *shared("unit"),
+        Column(
+            "bytes_moved", NUMBER,
+            "that a step of a device has to move to and from its memory, at least", "bytes",
+            title="moved GB, at least", form=_GIGABYTES,
+        ),
+        Column(
+            "intensity", NUMBER, "operations of the model for each of these bytes, at most",
+            "FLOP/byte", title="FLOP per byte, at most", form=THREE_DIGITS,
+        ),
+        _SHARED["tflops_per_device"],
+        Column(
+            "compute_roof_tflops", NUMBER,
+            "fastest products on as many devices at once, of one of them", "TFLOP/s",
+            title="peak TFLOP/s", form=THREE_DIGITS,
+        ),
+        Column(
+            "compute_roof_by", TEXT, "whose products these are", title="peak by", hoisted=True,
+            follows="precision",
+        ),
+        Column(
+            "memory_roof_gbytes_per_second", NUMBER,
+            "bandwidth of the memory on as many devices at once, for one of them", "GB/s",
+            title="memory GB/s", form=THREE_DIGITS,
+        ),
+        Column(
+            "memory_roof_by", TEXT, "which figure that is", title="memory by", hoisted=True,
+        ),
+        Column(
+            "ridge", NUMBER, "intensity from which on the peak is the lower roof", "FLOP/byte",
+            title="ridge FLOP per byte", form=THREE_DIGITS,
+        ),
+        Column(
+            "bound_tflops", NUMBER, "what the lower roof allows at this intensity", "TFLOP/s",
+            title="bound TFLOP/s", form=THREE_DIGITS,
+        ),
+        Column("limit", TEXT, "the lower roof: `compute` or `memory`", title="limited by"),
+        Column(
+            "reached", NUMBER, "TFLOP/s per device over the bound", title="of the bound %",
+            form=PERCENT, marked=True,
+        ),
+        *shared("marks", "reason"),
+    ),
+    rows=rows,
+    group="Where the time goes",
+    absent="Not measured: a roofline needs the peak and the bandwidth of the memory on as many "
+    "devices as a case has. The suite roofline measures them with two models; in a suite of your "
+    "own: measurements: {memory: {devices_per_node: [1]}}.",
+    sectioned=True,
+    drawings=(Drawing("roofline"),),
+    answers=("reached", "tflops_per_device", "bound_tflops"),
+    order="reached",
+)  # fmt: skip
+TABLES = (ROOFLINE,)

@@ -1,0 +1,1 @@
+"""What a step should take by what the micro-benchmarks measured on the same machine."""

@@ -1,0 +1,133 @@
+"""What the products and convolutions of a step take alone, one after the other, as they were
+measured in the same framework and precision, on as many devices of the same machine at once.
+
+Two sorts of micro-benchmarks tell it:
+
+1. Kinds that measure the operations of a model (``convolution``, ``attention``): at each point a
+   ``forward_time`` (us), a ``forward_rate`` (TFLOP/s), the same of the backward pass, and how many
+   ``times`` the model has it. Their product is the work that they cover.
+2. The kind ``matmul``: a ``rate`` (TFLOP/s) of each shape, of those that :mod:`.products` says.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...machine.identities import same
+from ...records.run import Run
+from ..results import CaseResult, CaseResults
+from . import products
+from .products import Shape
+
+#: The kind in whose place :mod:`.products` has two products of each head.
+ATTENTION = "attention"
+_RATE, _TIMES = "rate", "times"
+_PASSES = ("forward", "backward")
+
+
+@dataclass
+class Alone:
+    """Of one step on a device. ``operations`` that were measured, and the ``seconds`` that they
+    take; ``results``: whose figures these are; ``missing``: shapes of products, those with most
+    work first."""
+
+    operations: float = 0.0
+    seconds: float = 0.0
+    results: list[CaseResult] = field(default_factory=list)
+    missing: list[Shape] = field(default_factory=list)
+
+    def add(self, operations: float, seconds: float, result: CaseResult) -> None:
+        self.operations += operations
+        self.seconds += seconds
+        self.results.append(result)
+
+
+class Operations:
+    """The micro-benchmarks of a set of records, by what a run tells of itself."""
+
+    def __init__(self, others: CaseResults) -> None:
+        """``others``: cases of other kinds than steps."""
+        self._shapes: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
+        self._models: dict[tuple[Any, ...], dict[str, list[CaseResult]]] = defaultdict(dict)
+        for result in others.values():
+            if not result.throughput or result.case.nodes != 1:
+                continue
+            run, mode = result.ok[0], result.case.mode
+            if (mode, result.key.metric) == (products.KIND, _RATE):
+                self._shapes[_place(run)].append(result)
+            elif _TIMES in dict(result.key.point) and result.case.model:
+                self._models[_of_model(run)].setdefault(mode, []).append(result)
+
+    def __bool__(self) -> bool:
+        return bool(self._shapes or self._models)
+
+    def of_step(self, run: Run, facts: Mapping[str, Any]) -> Alone:
+        """Nothing where the devices of ``run`` share a model."""
+        found = Alone()
+        if run.key.replicas < run.case.devices or not run.hardware:
+            return found
+        trains = run.case.mode == "train"
+        passes = _PASSES if trains else _PASSES[:1]
+        kinds = set()
+        for kind, points in self._of_the_model(run):
+            kinds.add(kind)
+            _add_points(found, points, passes)
+        step = products.of_step(
+            facts, run.case.batch_per_device, run.conditions.sequence_length, trains,
+            attention=ATTENTION not in kinds,
+        )  # fmt: skip
+        rates = self._rates(run)
+        for shape, count in step.items():
+            if shape in rates:
+                work = 2.0 * shape.multiply_adds * count
+                found.add(work, work / (1e12 * (rates[shape].throughput or 0.0)), rates[shape])
+            else:
+                found.missing.append(shape)
+        found.missing.sort(key=lambda shape: (-step[shape] * shape.multiply_adds, shape))
+        found.operations *= run.conditions.accumulation
+        found.seconds *= run.conditions.accumulation
+        return found
+
+    def _of_the_model(self, run: Run) -> Iterator[tuple[str, list[CaseResult]]]:
+        for kind, points in self._models.get(_of_model(run), {}).items():
+            length = points[0].conditions.sequence_length
+            is_same = length in (None, run.conditions.sequence_length)
+            if is_same and same(points[0].ok[0].machine, run.machine):
+                yield kind, points
+
+    def _rates(self, run: Run) -> Mapping[Shape, CaseResult]:
+        """Of each shape the fastest, whichever operand lay transposed."""
+        fastest: dict[Shape, CaseResult] = {}
+        for one in self._shapes.get(_place(run), ()):
+            point = dict(one.key.point)
+            if {*point} == {*Shape._fields} and same(one.ok[0].machine, run.machine):
+                shape = Shape(**point)
+                before = fastest.get(shape, one)
+                fastest[shape] = max(before, one, key=lambda each: each.throughput or 0.0)
+        return fastest
+
+
+def _add_points(found: Alone, points: list[CaseResult], passes: tuple[str, ...]) -> None:
+    """Each operation of a model, in each pass, as often as the model has it."""
+    figures = {(one.key.metric, one.key.point): one for one in points}
+    for (metric, point), taken in figures.items():
+        name, _, what = metric.rpartition("_")
+        rate = figures.get((f"{name}_rate", point))
+        if what == "time" and name in passes and rate:
+            seconds = 1e-6 * (taken.throughput or 0.0) * float(dict(point)[_TIMES])
+            found.add(1e12 * (rate.throughput or 0.0) * seconds, seconds, taken)
+
+
+def _place(run: Run) -> tuple[Any, ...]:
+    case, where = run.case, run.conditions
+    return (
+        case.framework, case.framework_version, case.precision, case.devices_per_node,
+        run.hardware, where.accelerator, where.cores_per_device,
+    )  # fmt: skip
+
+
+def _of_model(run: Run) -> tuple[Any, ...]:
+    return (*_place(run), run.case.model, run.case.batch_per_device)

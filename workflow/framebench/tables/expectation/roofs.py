@@ -1,0 +1,124 @@
+"""What a device of a machine can do, as it was measured there: products a second, and bytes a
+second of its memory.
+
+Devices share memory, power and clock. A case is therefore held against what as many devices reached
+together, with as many cores each, on the same machine.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ...machine.identities import same
+from ...records.peaks import KIND as PEAK
+from ...records.peaks import Peaks
+from ...records.run import Run
+from ..results import CaseResult, CaseResults
+
+
+class Source(NamedTuple):
+    """A figure that is a roof: of which kind and metric. ``parameter``: what must be at least
+    ``least`` for it, "" where nothing must."""
+
+    kind: str
+    metric: str
+    parameter: str = ""
+    least: int = 0
+
+
+#: Highest products a second, each the slowest device's.
+COMPUTE = (Source(PEAK, "peak"), Source("matmul", "highest_rate"))
+#: Bandwidth of all devices together, by accelerator: of a processor STREAM's triad, of a GPU the
+#: sum of two arrays, of 2^26 elements or more, which no cache holds.
+MEMORY = {
+    "cpu": Source("memory", "triad"),
+    "cuda": Source("elementwise", "add", "elements", 2**26),
+}
+
+
+@dataclass(frozen=True)
+class Roof:
+    """``value``: of one device, TFLOP/s or GB/s; ``by``: whose figure that is; ``last_cache``:
+    bytes of the machine's, where the run told them."""
+
+    value: float
+    by: str
+    result: CaseResult | None = None
+    last_cache: int | None = None
+
+
+class Roofs:
+    """The roofs of devices, by what a run tells of its device."""
+
+    def __init__(self, peaks: Peaks, others: CaseResults) -> None:
+        """``others``: cases of other kinds than steps."""
+        self._peaks = peaks
+        self._compute: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
+        self._memory: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
+        for result in others.values():
+            if result.throughput is None or result.case.nodes != 1:
+                continue
+            run = result.ok[0]
+            if any(_is_of(result, source) for source in COMPUTE):
+                self._compute[(*_place(run), run.case.precision)].append(result)
+            memory = MEMORY.get(run.conditions.accelerator)
+            if memory and _is_of(result, memory):
+                self._memory[_place(run)].append(result)
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether there is a bandwidth of any machine."""
+        return bool(self._memory)
+
+    def compute(self, run: Run) -> Roof | None:
+        """The highest TFLOP/s in this precision, whichever framework's."""
+        return max(self._reached(run), key=lambda roof: roof.value, default=None)
+
+    def memory(self, run: Run) -> Roof | None:
+        """The highest GB/s of a device."""
+        here = _on_the_same_machine(run, self._memory.get(_place(run), ()))
+        roofs = (
+            Roof(
+                (one.throughput or 0.0) / one.case.devices,
+                _words(one),
+                one,
+                max((r.last_cache for r in one.ok if r.last_cache), default=None),
+            )
+            for one in here
+        )
+        return max(roofs, key=lambda roof: roof.value, default=None)
+
+    def _reached(self, run: Run) -> Iterator[Roof]:
+        probed = self._peaks.of(run)
+        if probed and probed.tflops and probed.devices == run.case.devices_per_node:
+            yield Roof(probed.tflops, probed.by)
+        key = (*_place(run), run.case.precision)
+        for one in _on_the_same_machine(run, self._compute.get(key, ())):
+            yield Roof(one.throughput or 0.0, _words(one), one)
+
+
+def _place(run: Run) -> tuple[Any, ...]:
+    where = run.conditions
+    return run.hardware, where.accelerator, where.cores_per_device, run.case.devices_per_node
+
+
+def _is_of(result: CaseResult, source: Source) -> bool:
+    given = dict(result.case.parameters).get(source.parameter, 0)
+    is_large = not source.parameter or (isinstance(given, int) and given >= source.least)
+    return (result.case.mode, result.key.metric) == source[:2] and is_large
+
+
+def _on_the_same_machine(run: Run, found: Iterable[CaseResult]) -> Iterator[CaseResult]:
+    if run.case.source == "framebench" and run.hardware:
+        yield from (one for one in found if same(one.ok[0].machine, run.machine))
+
+
+def _words(result: CaseResult) -> str:
+    """Framework and version, where it has one, kind and metric, and how many devices at once."""
+    case = result.case
+    whose = f"{case.framework} {case.framework_version} " if case.framework else ""
+    together = f" on {case.devices} devices at once" if case.devices > 1 else ""
+    return f"{whose}{case.mode} {result.key.metric}{together}"
