@@ -34,5 +34,3 @@ def test_the_same_records_end_with_the_same_status(project: Project, tmp_path: P
     assert again.returncode == 5, again.stdout
     assert again.stdout.splitlines()[-1] == "nodes: cannot tell (5)"
     assert table.read_text() == text
-    without = project.all(f"kinds={kinds}")
-    assert without.returncode == 0, without.stdout

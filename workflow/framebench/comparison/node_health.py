@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ..files.whole_files import write_whole
 from ..records import node_health, record_sets
-from ..statistics.verdicts import CANNOT_TELL, SLOWER
+from ..statistics.verdicts import BASELINE as BASELINE_SIDE
+from ..statistics.verdicts import CANNOT_TELL, OTHERS, SLOWER
 from ..tables import frames, grouping
 from ..tables.declared.nodes import TABLES
 from ..tables.nodes import figures, judging
@@ -54,7 +55,8 @@ def _figure(node: Node) -> str:
     if one.reference is None or figure.middle is None:
         return f": {figure.name}" + (f": {one.reason}" if one.reason else f", rule {one.rule}")
     of = f"{figure.middle:.4g} against {one.reference:.4g} {figure.unit}".rstrip()
-    return f": {figure.name}: {of} of the {one.side}, rule {one.rule}"
+    side = OTHERS if one.side == OTHERS else BASELINE_SIDE
+    return f": {figure.name}: {of} of the {side}, rule {one.rule}"
 
 
 def check(nodes: Sequence[Node], fail_on: float | None) -> None:
