@@ -130,6 +130,7 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
     wrong = wrong or software.missing(task.request, setup.common)
     wrong = wrong or allocator.missing(task.request.preload)
+    wrong = wrong or node.elsewhere(task.request.node)
     if task.request.precision:
         wrong = wrong or precisions.contradicted(task.request.precision, setup.common)
     if wrong:

@@ -64,7 +64,7 @@ SPLIT = {
     "accelerator", "cores_per_device", "side_by_side", "sequence_length", "warmup_steps",
     "warmup_limit", "timed_steps", "arm", "input", "source_variant", "machine", "environment",
     "variables", "input_pipeline", "preload", "huge_pages", "model_source", "accumulation",
-    "parallelism",
+    "parallelism", "node",
 }  # fmt: skip
 
 PERCENTILES = ("p50", "p90", "p95", "p99")

@@ -20,8 +20,8 @@ MEASURES = "a target that measures"
 @pytest.mark.parametrize(
     ("key", "target", "allowed"),
     [
-        ("records", MEASURES, "report or lint or export"),
-        ("records", "compare", "report or lint or export"),
+        ("records", MEASURES, "report or lint or export or nodes"),
+        ("records", "compare", "report or lint or export or nodes"),
         ("base", MEASURES, "compare"),
         ("candidate", "report", "compare"),
         ("sets", MEASURES, "history"),

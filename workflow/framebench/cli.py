@@ -23,6 +23,7 @@ from .config.values import Source
 from .files import json_files
 from .files.whole_files import write_whole
 from .records import assumptions, calls, interruptions, record_sets, searches
+from .records import node_health as kept_health
 from .records.assumptions import Assumptions
 from .records.run import Run, cause
 from .statistics import verdicts
@@ -42,6 +43,8 @@ ARCHIVED = "report.html"
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be compared."
+FAIL_ON_NODES = "5%%, or 0.05: what a node may be worse."
+NODE_STATUSES = "Ends with 3 for a slow node, 4 for a failed one, 5 if of none it can be told."
 SETS = "folders of results, CSVs of runs, archives, or a folder of these"
 ORDERS = ("date", "commit", "version", "name")
 SOURCES = "folders of records or of published tables, or CSVs of runs"
@@ -84,6 +87,13 @@ def main(arguments: list[str] | None = None) -> int:
         command=lambda given: make_archive(
             contents.Source(given.results, given.suite, given.environments), given.redact
         )
+    )
+    nursing = commands.add_parser("nodes", help="nodes against each other and a kept baseline")
+    nursing.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
+    nursing.add_argument("--results", type=Path, required=True, help="folder to write to")
+    nursing.add_argument("--fail-on", type=share, help=f"{FAIL_ON_NODES} {NODE_STATUSES}")
+    nursing.set_defaults(
+        command=lambda given: make_nodes(given.records, given.results, given.fail_on)
     )
     trending = commands.add_parser("history", help="any number of result sets in their order")
     trending.add_argument("--sets", type=Path, nargs="+", required=True, help=SETS)
@@ -206,6 +216,7 @@ def make_report(source: Path, results: Path) -> None:
     print the summary. The fingerprint is written last: it vouches for all the rest."""
     # pandas and Matplotlib take their time; other commands need neither.
     from .audit import published
+    from .comparison import node_health
     from .records import parity, peaks
     from .report import html_report, record_links
     from .tables import answers, frames, origin
@@ -227,7 +238,7 @@ def make_report(source: Path, results: Path) -> None:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    inputs, tables = tabulated(found, certificates, searched, reached, assumed)
+    inputs, tables, baseline = tabulated(found, certificates, searched, reached, assumed, results)
     reference = (source if source.is_dir() else source.parent) / "published.csv"
     compared = None
     if reference.is_file():
@@ -241,12 +252,16 @@ def make_report(source: Path, results: Path) -> None:
         replace(found, problems=problems), inputs, tables, page.parent, "Framebench report",
         compared, interrupted, provenance, called,
     )  # fmt: skip
+    if baseline:
+        files[folder / node_health.BASELINE] = baseline
     files[folder / ARCHIVED] = record_links.named(files[page])
     vouching = folder / FINGERPRINT
     vouching.unlink(missing_ok=True)
     for path, text in files.items():
         write_whole(path, text)
     write_whole(vouching, fingerprint(found, source, results) + "\n")
+    if inputs.nodes:
+        print("\n".join(node_health.lines(inputs.nodes)))
     print("\n".join(answers.lines(answers.of(tables), _last(found.runs, tables, provenance, page))))
 
 
@@ -267,15 +282,19 @@ def tabulated(
     certificates: Sequence[parity.Certificate],
     searched: Sequence[searches.Result],
     reached: Sequence[peaks.Peak],
-    assumed: Assumptions = assumptions.NONE,
-) -> tuple[Inputs, dict[Table, pd.DataFrame]]:
-    """The cases of a set of records, judged once for all that is made of them, and all tables."""
+    assumed: Assumptions,
+    results: Path,
+) -> tuple[Inputs, dict[Table, pd.DataFrame], str]:
+    """The cases of a set of records, judged once for all that is made of them, all tables, and a
+    baseline of the nodes, "" without any. ``results``: where the rules of nodes are kept."""
+    from .comparison import node_health
     from .records import peaks, proofs
     from .tables import datasheets, frames, grouping
     from .tables.table import Inputs
 
     models = catalog.load_catalog(PROJECT).models
     cases = grouping.group(record_set.runs, proofs.Marks(certificates, models))
+    nodes, baseline = node_health.judged(cases, results)
     inputs = Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
         certificates=certificates,
@@ -285,8 +304,9 @@ def tabulated(
         datasheets=datasheets.load_datasheets(),
         assumptions=assumed,
         others={key: result for key, result in cases.items() if not key.case.is_step},
+        nodes=nodes,
     )
-    return inputs, frames.build(inputs)
+    return inputs, frames.build(inputs), baseline
 
 
 def unproved_text(summary: pd.DataFrame) -> str:
@@ -315,7 +335,7 @@ def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> st
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
     noted = [source.parent / name for name in (interruptions.FILE, calls.FILE)]
-    noted.append(results / assumptions.FILE)
+    noted += [results / name for name in (assumptions.FILE, kept_health.FILE)]
     for path in [*files, *filter(Path.is_file, noted)]:
         try:
             digest.update(json_files.content_of(path))
@@ -380,6 +400,13 @@ def make_history(sets: Sequence[Path], by: str, results: Path) -> None:
     command.make(sets, by, results)
 
 
+def make_nodes(source: Path, results: Path, fail_on: float | None) -> None:
+    """See :func:`comparison.node_health.make`."""
+    from .comparison import node_health  # pandas takes its time
+
+    node_health.make(source, results, fail_on)
+
+
 def make_lint(sources: Sequence[Path], results: Path) -> None:
     """Write ``tables/lint.csv`` below ``results`` and print what was found. Raises :class:`Faulty`
     behind all that where results of our own have a finding; errors of others are theirs."""
@@ -424,7 +451,7 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     reached, _ = peaks.load(probes_of(source))
     folder = folders[0] if stale else current[0]
     assumed, _ = assumptions.load(folder.parent)
-    _, tables = tabulated(found, certificates, searched, reached, assumed)
+    _, tables, _ = tabulated(found, certificates, searched, reached, assumed, folder.parent)
     return lint_results.check_results(found, tables, str(source), folder, stale)
 
 

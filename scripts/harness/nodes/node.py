@@ -43,6 +43,14 @@ def name() -> str:
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
+def elsewhere(asked: Optional[str]) -> str:
+    """What is wrong where a run is to be on one node and finds itself on another; "" where not."""
+    here = name()
+    if asked in (None, here):
+        return ""
+    return f"is on node {here}, not on {asked}, which was asked for"
+
+
 def common_environment(request: Request) -> Dict[str, str]:
     """The variables that all ranks of this node share."""
     common = launch.common_environment(

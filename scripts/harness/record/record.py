@@ -65,6 +65,7 @@ def _settings(task: Task) -> Dict[str, Any]:
         "time_limit": request.time_limit,
         "seed": request.seed,
         "variant": request.variant,
+        **({"node": request.node} if request.node else {}),
         "source": request.source,
         "side_by_side": request.lease is not None,
         "variables": dict(request.variables),

@@ -55,6 +55,7 @@ class Request:
     spare_memory: bool
     seed: int
     repeat: int
+    node: Optional[str]
     variant: Optional[str]
     variables: Tuple[Tuple[str, str], ...]
     preload: Optional[str]
@@ -237,6 +238,11 @@ def _parser() -> argparse.ArgumentParser:
     measuring.add_argument("--repeat", type=_count, default=1)
     measuring.add_argument("--variant", metavar="NAME", help="name of this side of an A/B test")
     measuring.add_argument(
+        "--node",
+        metavar="NAME",
+        help="the node that is measured: a run that finds itself on another one has failed",
+    )
+    measuring.add_argument(
         "--variable",
         dest="variables",
         action="append",
@@ -331,6 +337,8 @@ def parse(arguments: Sequence[str]) -> Request:
         parsed["cores_per_device"] = 1
     if parsed["nodes"] > 1 and parsed["start_nodes"] is None:
         parser.error(f"--nodes {parsed['nodes']} needs --start-nodes")
+    if parsed["nodes"] > 1 and parsed["node"] is not None:
+        parser.error("--node is of runs on one node")
     if parsed["nodes"] > 1 and parsed["lease"] is not None:
         parser.error("--lease is for runs on one node; the devices of several are the scheduler's")
     parsed["output"] = parsed["output"] or _new_output(parsed)

@@ -63,16 +63,16 @@ def test_superbench_of_both_namings_is_per_device_and_no_throughput_of_ours(tmp_
     found = brought("superbench", samples.superbench(), tmp_path)
     taken = [
         (run.case.mode, run.case.model, run.case.precision, run.metrics[0].name,
-         run.conditions.source_variant, run.repeat, run.figure)
+         run.conditions.node, run.repeat, run.figure)
         for run in found.runs
         if run.case.mode == "superbench_train"
     ]  # fmt: skip
     assert sorted(taken) == [
-        ("superbench_train", "bert-base", "fp16", "step_time", "node=sb-01", 1, 83.9),
-        ("superbench_train", "bert-base", "fp16", "step_time", "node=sb-01", 2, 84.1),
-        ("superbench_train", "bert-base", "fp16", "step_time", "node=sb-02", 1, 90.5),
-        ("superbench_train", "bert-base", "fp16", "throughput_per_device", "node=sb-01", 1, 381.4),
-        ("superbench_train", "bert-base", "fp16", "throughput_per_device", "node=sb-02", 1, 353.5),
+        ("superbench_train", "bert-base", "fp16", "step_time", "sb-01", 1, 83.9),
+        ("superbench_train", "bert-base", "fp16", "step_time", "sb-01", 2, 84.1),
+        ("superbench_train", "bert-base", "fp16", "step_time", "sb-02", 1, 90.5),
+        ("superbench_train", "bert-base", "fp16", "throughput_per_device", "sb-01", 1, 381.4),
+        ("superbench_train", "bert-base", "fp16", "throughput_per_device", "sb-02", 1, 353.5),
     ]
     assert not any(run.case.is_step for run in found.runs)
     assert {run.case.batch_per_device for run in found.runs} == {0}, "it does not say"

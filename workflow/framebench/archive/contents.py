@@ -17,12 +17,12 @@ from ..config.validation import ConfigError
 from ..files import json_files
 from ..files.problem import Problem, cause
 from ..files.whole_files import write_whole_bytes
-from ..records import assumptions, calls, interruptions, searches
+from ..records import assumptions, calls, interruptions, node_health, searches
 from .redaction import Redaction
 
 #: Folders of records and what is read with them; files that rows are noted in.
 RECORDS = ("runs", "parity", "probes", searches.FOLDER)
-NOTED = (calls.FILE, interruptions.FILE, assumptions.FILE)
+NOTED = (calls.FILE, interruptions.FILE, assumptions.FILE, node_health.FILE)
 CHECKSUMS = "manifest-sha256.txt"
 SUITE = "suite.yaml"
 README = "README.md"

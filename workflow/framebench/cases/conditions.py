@@ -71,6 +71,7 @@ class Conditions:
     preload: str = ""  # the allocator that ranks load before all else
     huge_pages: bool = False  # glibc's allocator asks for them
     model_source: str = ""  # whose code the model is, where not ours
+    node: str = ""  # that was asked for, of a suite that measures each node
     input: str = NATIVE  # the pipeline that the samples come through
     source_variant: str = ""  # what an imported set says besides, in its own words
     # Labels of what tells runs apart that would otherwise share a row; see records.
@@ -207,4 +208,5 @@ def of_settings(
         preload=settings.get("preload") or "",
         huge_pages=bool(settings.get("huge_pages")),
         model_source=settings.get("source") or "",
+        node=settings.get("node") or "",
     )

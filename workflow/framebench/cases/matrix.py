@@ -7,8 +7,8 @@ import itertools
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..config.catalog import Catalog
@@ -34,7 +34,7 @@ class Case(NamedTuple):
     sequences; ``variant``: of an A/B test, "" where there is none; ``parameters``: of the kind, in
     the order of their names, () for steps; ``accumulation``: micro-steps of a step, each with the
     batch, 1 of what does not train; ``parallelism``: how the devices share a step, DATA of a single
-    device and of what does not train."""
+    device and of what does not train; ``node``: the one that is measured, "" for any."""
 
     framework: str
     model: str
@@ -49,6 +49,7 @@ class Case(NamedTuple):
     parameters: Parameters = ()
     accumulation: int = 1
     parallelism: str = DATA
+    node: str = ""
 
     @property
     def is_step(self) -> bool:
@@ -96,6 +97,7 @@ class Case(NamedTuple):
         words += [f"(total {self.batch_total})"] if self.parts > 1 and self.batch_total else []
         words += [f"seq {self.sequence_length}"] if self.sequence_length else []
         words += [f"variant {self.variant}"] if self.variant else []
+        words += [f"node {self.node}"] if self.node else []
         return " ".join(words)
 
 
@@ -116,12 +118,14 @@ class RunKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the place where runs execute offers. ``cores_per_device`` is None on GPUs."""
+    """What the place where runs execute offers. ``cores_per_device`` is None on GPUs.
+    ``unusable``: nodes that cannot be measured, and why."""
 
     accelerator: str
     devices_per_node: int
     nodes: int
     cores_per_device: int | None
+    unusable: Mapping[str, str] = field(default_factory=dict)
 
 
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:
@@ -137,7 +141,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
                 "config: accelerator: found 'cuda', but this machine shows no NVIDIA GPU; "
                 "allowed here: auto, cpu"
             )
-        return Capacity("cuda", machine.gpus, machine.nodes, None)
+        return Capacity("cuda", machine.gpus, machine.nodes, None, machine.named)
     if settings.cores_per_device == "auto":
         possible = [c for c in cases if c.divides and c.devices_per_node <= machine.cores]
         most = max((c.devices_per_node for c in possible), default=1)
@@ -150,7 +154,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
                 f"config: cores_per_device: found {cores}; allowed on this machine: auto, or at "
                 f"most {machine.cores}"
             )
-    return Capacity("cpu", machine.cores // cores, machine.nodes, cores)
+    return Capacity("cpu", machine.cores // cores, machine.nodes, cores, machine.named)
 
 
 def cases(suite: Suite, catalog: Catalog) -> list[Case]:
@@ -241,10 +245,11 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
     everything that decides what is measured (steps, accelerator, cores, seed, environment), so
     that a changed setting is another folder and no earlier result is taken for it."""
     # Without a variant, parameters, micro-steps and parallelism as before there were any.
-    *others, parameters, accumulation, parallelism = case
+    *others, parameters, accumulation, parallelism, node = case
     deciding = [*others, parameters] if parameters else others if case.variant else others[:-1]
     deciding += [{"accumulation": accumulation}] if accumulation > 1 else []
     deciding += [{"parallelism": parallelism}] if parallelism != DATA else []
+    deciding += [{"node": node}] if node else []
     text = json.dumps([deciding, request], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     if not case.is_step:
@@ -337,7 +342,7 @@ def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
     axes = {
         axis: one.axes.get(axis, [without.get(axis, "")])
         for axis in Case._fields
-        if axis not in ("variant", "parameters")
+        if axis not in ("variant", "parameters", "node")
     }
     parameters = {name: one.parameters[name] for name in sorted(one.parameters)}
     for values in itertools.product(*axes.values()):
@@ -402,6 +407,8 @@ def _misfit(case: Case, place: Capacity) -> str:
         steps = f" with {case.accumulation} micro-steps" if case.accumulation > 1 else ""
         devices = f"{case.replicas} devices{steps}"
         return f"a total batch of {case.batch_total} is no multiple of {devices}"
+    if why := place.unusable.get(case.node):
+        return f"node {case.node} cannot be measured: {why}"
     if case.nodes > place.nodes:
         return f"needs {case.nodes} nodes, here is {place.nodes}"
     if case.devices_per_node > place.devices_per_node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..statistics import verdicts
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 REGRESSION, LOST, NOTHING = 3, 4, 5
 NAMES = {REGRESSION: "regression", LOST: "lost case", NOTHING: "nothing comparable"}
+#: The same where nodes are judged.
+NODE_NAMES = {REGRESSION: "slow node", LOST: "failed node", NOTHING: "cannot tell"}
 #: Names the file that gets the status instead, where somebody reads it: Snakemake ends with 1 and
 #: with a report of its own for every job that fails.
 STATUS_FILE = "FRAMEBENCH_STATUS_FILE"
@@ -20,10 +23,11 @@ _ALONE = ("not in base", "not in candidate")
 
 
 class NotPassed(Exception):
-    """Why a comparison does not pass, with the exit status for it."""
+    """Why a comparison does not pass, with the exit status for it; ``names``: what each status is
+    called."""
 
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(f"{NAMES[status]}: {message}")
+    def __init__(self, status: int, message: str, names: Mapping[int, str] = NAMES) -> None:
+        super().__init__(f"{names[status]}: {message}")
         self.status = status
 
 

@@ -247,10 +247,14 @@ class Cluster(Keys):
         memory = f"{self.memory_gib:g} GiB{kind}"
         return Machine(self.cores_per_node, self.gpus_per_node, memory, self.nodes)
 
-    def resources(self, nodes: int, devices: int, seconds: float, cuda: bool) -> dict[str, Any]:
+    def resources(
+        self, nodes: int, devices: int, seconds: float, cuda: bool, node: str = ""
+    ) -> dict[str, Any]:
         """Of a job of Snakemake's executor for SLURM, RESOURCES: ``nodes`` with ``devices`` each,
-        for a run that is expected to take ``seconds``. None for what is not asked."""
-        extra = [*["--exclusive"] * self.exclusive, *self._handed_on(), *self.extra]
+        for a run that is expected to take ``seconds``, on this ``node`` or, for "", on any. None for
+        what is not asked."""
+        named = [f"--nodelist={node}"] if node else []  # the last one counts
+        extra = [*["--exclusive"] * self.exclusive, *self._handed_on(), *named, *self.extra]
         values = (
             nodes,
             nodes,
@@ -282,18 +286,20 @@ class Cluster(Keys):
         kind = rest.partition(":")[0]
         return name if not kind or kind.isdigit() else f"{name}:{kind}"
 
-    def options(self, nodes: int, devices: int, seconds: float, cuda: bool) -> list[str]:
+    def options(
+        self, nodes: int, devices: int, seconds: float, cuda: bool, node: str = ""
+    ) -> list[str]:
         """Those of ``sbatch`` by which Snakemake's plugin asks for :meth:`resources`."""
-        resources = self.resources(nodes, devices, seconds, cuda)
+        resources = self.resources(nodes, devices, seconds, cuda, node)
         values = {option: resources[name] for name, option in _OPTIONS.items()}
         words = [f"--{option}={value}" for option, value in values.items() if value is not None]
         extra = shlex.split(resources["slurm_extra"] or "")
         return [*words, f"--cpus-per-task={self.cores_per_node}", *extra]
 
-    def asked(self, cuda: bool) -> list[str]:
+    def asked(self, cuda: bool, each_node: bool = False) -> list[str]:
         """Those of RESOURCES that some job asks for. The others are left to Snakemake's
         ``--default-resources``: a rule that names a resource has it, even as None."""
-        resources = self.resources(2, 1, 0.0, cuda)
+        resources = self.resources(2, 1, 0.0, cuda, "named" if each_node else "")
         return [name for name, value in resources.items() if value is not None]
 
     @property

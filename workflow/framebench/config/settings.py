@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from . import values
 from .catalog import Catalog
 from .cluster import Cluster
+from .each_node import NodesNamed
 from .fields import (
     COUNTS,
     MILLION,
@@ -44,6 +45,8 @@ from .fields import (
     text,
     validated,
 )
+from .node_rules import health
+from .node_rules.health import Written
 from .own_model import OwnModel, own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry
 from .suite import Suite, load_suite
@@ -63,6 +66,14 @@ def _suite(name: str, info: ValidationInfo[Context]) -> Suite:
 
 def _own_model(source: str, info: ValidationInfo[Context]) -> OwnModel:
     return own_model(source, info.context.catalog)
+
+
+def _node_rules(text: str) -> Written:
+    return health.read_rules(values.existing_file(text))
+
+
+def _node_baseline(text: str) -> Written:
+    return health.read_baseline(values.existing_file(text))
 
 
 def _results(folder: Path) -> Path:
@@ -108,6 +119,9 @@ class Configuration(Keys):
     base: Side | None = None
     candidate: Side | None = None
     fail_on: Share | None = None
+    nodes_named: NodesNamed | None = None
+    node_rules: Annotated[Written, ReadAs(Text, _node_rules)] | None = None
+    node_baseline: Annotated[Written, ReadAs(Text, _node_baseline)] | None = None
     redact: Switch | None = None
     price_per_hour: Annotated[values.Price, ReadAs(_PRICE, values.price)] | None = None
     grid_intensity: (
@@ -181,6 +195,13 @@ class Configuration(Keys):
 
     @model_validator(mode="after")
     def _agreeing(self) -> Configuration:
+        if self.nodes_named and not self.suite.nodes_named:
+            raise NotAllowed(
+                f"nothing for suite {self.suite.name}; with one that measures each node, such as "
+                "node_health",
+                show(self.nodes_named),
+                "nodes_named",
+            )
         if self.side_by_side and self.cluster:
             raise NotAllowed(
                 "false, because the scheduler shares devices out",
@@ -204,6 +225,12 @@ class Settings(Configuration):
     node; ``require_hashes``: only from files whose hashes stand beside the environment file."""
 
     deployment: str
+
+    @property
+    def each_node(self) -> str | list[str] | None:
+        """The nodes that are measured one by one: ``all``, names, or None for a suite that says
+        nothing of nodes."""
+        return self.nodes_named or self.suite.nodes_named
 
     def written(self, key: str) -> Any:
         """The value of a key by the name that it has in the configuration."""

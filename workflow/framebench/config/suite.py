@@ -17,6 +17,7 @@ from pydantic import (
 from . import kinds, parallelism, precisions, values
 from .allocators import Allocator
 from .catalog import Catalog
+from .each_node import NodesNamed
 from .fields import (
     MILLION,
     Allowed,
@@ -340,6 +341,7 @@ class SuiteFile(Keys):
     measurements: Annotated[
         dict[str, Measurement], ReadAs(dict[str, _MeasurementKeys], _measurements)
     ] = default({})
+    nodes_named: NodesNamed | None = None
 
     @model_validator(mode="after")
     def _something(self) -> SuiteFile:
@@ -347,6 +349,14 @@ class SuiteFile(Keys):
             raise MissingKey("axes", "measurements")
         if self.axes is None and self.include:
             raise MissingKey("axes", "no include")
+        return self
+
+    @model_validator(mode="after")
+    def _one_node_a_run(self) -> SuiteFile:
+        blocks = [self.axes or {}, *self.include, *(one.axes for one in self.measurements.values())]
+        most = max((count for block in blocks for count in block.get("nodes", ())), default=1)
+        if self.nodes_named and most > 1:
+            raise NotAllowed("1 beside nodes_named: each run is of one node", str(most), "nodes")
         return self
 
     @model_validator(mode="after")

@@ -108,6 +108,14 @@ def existing(text: str) -> Path:
     return named
 
 
+def existing_file(text: str) -> Path:
+    """The path of a file. Raises :class:`NotAllowed` for what is none."""
+    named = path(text)
+    if not named.is_file():
+        raise NotAllowed("the path of a file that exists")
+    return named
+
+
 def environment_file(text: str) -> Path:
     """The path of a file. Raises :class:`NotAllowed` for what is none."""
     named = path(text)

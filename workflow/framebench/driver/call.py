@@ -23,6 +23,7 @@ MEASURE_NOTHING = frozenset(
         "plan",
         "report",
         "compare",
+        "nodes",
         "lint",
         "archive",
         "clean_environments",
@@ -32,7 +33,7 @@ MEASURE_NOTHING = frozenset(
     }
 )
 #: Of these, those for which it does not matter what there is to do.
-WITHOUT_PLAN = frozenset({"report", "compare", "history", "export", "import"})
+WITHOUT_PLAN = frozenset({"report", "compare", "nodes", "history", "export", "import"})
 START_NOTHING = frozenset(
     {
         *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..comparison import gate
 from ..plan import estimates, plan_text, side_by_side
 from ..records import calls, interruptions
-from ..runs import partial, slurm
+from ..runs import partial, slurm, slurm_nodes
 from .call import refuse, warn
 from .internals import Job, Snakemake
 from .outlook import Outlook
@@ -58,14 +58,19 @@ class Handlers:
             self._snakemake.select_among(self._startable)
 
     def success(self) -> None:
-        """Show the answers, where they are new, and end with the status of ``compare``."""
+        """Show the answers, where they are new, and end with the status of ``compare`` or
+        ``nodes``."""
         self._outlook.end()
+        target, status = self._tables.status()
+        if status:
+            names = gate.NODE_NAMES if target == "nodes" else gate.NAMES
+            # What is registered first comes last.
+            atexit.register(warn, f"{target}: {names[status]} ({status})")
         for summary in map(Path, (self._tables.summary, self._tables.reported)):
             if summary.exists() and summary.stat().st_mtime >= self._started:
                 # Below what Snakemake itself says when all is done.
                 atexit.register(print, f"\n{summary.read_text()}", end="", file=sys.stderr)
-        if status := self._tables.status():
-            warn(f"compare: {gate.NAMES[status]} ({status})")
+        if status:
             raise SystemExit(status)
 
     def error(self, log: Sequence[str], made_by: Mapping[str, str]) -> None:
@@ -101,6 +106,8 @@ class Handlers:
             )
         self._resources.warn_of_those_without_effect()
         slurm.note(_text_of(log), results)
+        if self._work.plan.settings.each_node:
+            slurm_nodes.note(results, self._work.plan.place.unusable)
         estimates.tell(results, self._work.plan.expected)
 
     def _startable(self, waiting: Collection[Job]) -> list[Job]:

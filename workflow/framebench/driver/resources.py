@@ -33,7 +33,9 @@ class Resources:
         if described:
             # Of several that share one, the runs follow each other.
             snakemake.limit_cores(described.cores_per_node)
-            self.asked = {name: _Asked(self, name).of for name in described.asked(self._cuda)}
+            each = bool(work.plan.settings.each_node)
+            asked = described.asked(self._cuda, each)
+            self.asked = {name: _Asked(self, name).of for name in asked}
         if described and described.runs_per_allocation > 1:
             self._allocations = allocations.allocations(
                 work.plan, described.runs_per_allocation, described.whole_rounds
@@ -58,10 +60,10 @@ class Resources:
         """What a job that measures asks of the cluster."""
         settings = self._work.plan.settings
         assert settings.cluster is not None, "only of a cluster is something asked"
-        nodes, devices, seconds = self._work.shape(wildcards)
+        nodes, devices, seconds, node = self._work.shape(wildcards)
         # The first job on each node builds the environment there.
         seconds += estimates.ENVIRONMENT_SECONDS * settings.node_local
-        return settings.cluster.resources(nodes, devices, seconds, self._cuda)[name]
+        return settings.cluster.resources(nodes, devices, seconds, self._cuda, node)[name]
 
     def warn_of_those_without_effect(self) -> None:
         for name in cluster.without_effect(self._snakemake.default_resources, [*self.asked]):

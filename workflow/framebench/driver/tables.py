@@ -11,9 +11,10 @@ from .. import PROJECT
 from ..archive import contents
 from ..cli import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
+from ..config.validation import ConfigError
 from ..plan import plan_text, targets
 from ..plan.forecast import DAY
-from ..records import assumptions, interruptions, searches
+from ..records import assumptions, interruptions, node_health, searches
 from ..records.assumptions import Assumptions
 from ..runs import allocations, certify, probes, slurm
 from ..runs.total import lines
@@ -45,11 +46,13 @@ class Tables:
         self.fingerprint = f"{work.results}/tables/{FINGERPRINT}"
         self.summary = f"{work.results}/logs/tables.log"
         self.reported = f"{work.results}/logs/report.log"
-        self._verdict: IO[str] | None = None
+        self.node_verdict = f"{work.results}/logs/node_verdict"
+        self._verdicts: dict[str, IO[str]] = {}
         self._call = call
         if call.measures:
-            self._assume()
+            self._keep_given()
             self._drop_stale_fingerprint()
+            self._drop_node_verdict()
 
     @for_rules
     def results(self, wildcards: Wildcards) -> str:
@@ -67,7 +70,7 @@ class Tables:
         """The records that ``report`` is for."""
         settings = self._work.plan.settings
         checked(targets.check_keys, settings, "report")
-        self._assume()
+        self._keep_given()
         return str(settings.records or self.records)
 
     @for_rules
@@ -95,13 +98,36 @@ class Tables:
         """The file in which the job of ``compare`` leaves its exit status: as a job that fails it
         would be buried under Snakemake's own report, and Snakemake would end with 1 whatever it
         is."""
-        if self._verdict is None:
-            self._verdict = NamedTemporaryFile("r", prefix="framebench-")  # noqa: SIM115
-        return self._verdict.name
+        return self._verdict_file("compare")
 
-    def status(self) -> int:
-        """The exit status of ``compare``; 0 where it has passed or was not run."""
-        return int(self._verdict.read() or 0) if self._verdict else 0
+    @for_rules
+    def verdict_of_nodes(self, wildcards: Wildcards) -> str:
+        """The same of ``nodes``."""
+        return self._verdict_file("nodes")
+
+    def status(self) -> tuple[str, int]:
+        """The target whose exit status is not 0, and that; "" and 0 where there is none."""
+        found = ((target, int(file.read() or 0)) for target, file in self._verdicts.items())
+        return next((one for one in found if one[1]), ("", 0))
+
+    @for_rules
+    def judged(self, wildcards: Wildcards) -> list[str]:
+        """What the target ``nodes`` judges, and when it fails."""
+        settings = self._work.plan.settings
+        checked(targets.check_keys, settings, "nodes")
+        self._keep_given()
+        return self._judged(str(settings.records or self.records))
+
+    @for_rules
+    def judged_here(self, wildcards: Wildcards) -> list[str]:
+        """The same of what this call measures."""
+        return self._judged(self.records)
+
+    @for_rules
+    def node_verdicts(self, wildcards: Wildcards) -> list[str]:
+        """What a call waits for whose exit status says whether a node is named."""
+        settings = self._work.plan.settings
+        return [self.node_verdict] if settings.each_node and settings.fail_on else []
 
     @for_rules
     def linted(self, wildcards: Wildcards) -> list[str]:
@@ -147,8 +173,20 @@ class Tables:
         last = [*(self._work.advice() if total.seconds > DAY else ()), *lines(plan, total)]
         return "\n".join([plan_text.describe(plan) + further + refused, *last])
 
-    def _assume(self) -> None:
-        """Keep what is assumed with the results, where a job will make tables with it."""
+    def _verdict_file(self, target: str) -> str:
+        if target not in self._verdicts:
+            file = NamedTemporaryFile("r", prefix="framebench-")  # noqa: SIM115
+            self._verdicts[target] = file
+        return self._verdicts[target].name
+
+    def _judged(self, records: str) -> list[str]:
+        words = ["--records", records, "--results", self._work.results]
+        fail_on = self._work.plan.settings.fail_on
+        return words if fail_on is None else [*words, "--fail-on", str(fail_on)]
+
+    def _keep_given(self) -> None:
+        """Keep what is assumed, and what nodes are judged by, with the results, where a job will
+        make tables with it."""
         settings = self._work.plan.settings
         price = settings.price_per_hour
         given = Assumptions(
@@ -157,7 +195,18 @@ class Tables:
         )  # fmt: skip
         try:
             if self._call.starts:
-                assumptions.keep(Path(self._work.results), given)
+                results = Path(self._work.results)
+                assumptions.keep(results, given)
+                node_health.keep(results, settings.node_rules, settings.node_baseline)
+        except ConfigError as error:
+            refuse(error)
+        except OSError as error:
+            refuse(f"{error.filename}: {error.strerror}")
+
+    def _drop_node_verdict(self) -> None:
+        """So that the nodes are judged in this call, too."""
+        try:
+            Path(self.node_verdict).unlink(missing_ok=True)
         except OSError as error:
             refuse(f"{error.filename}: {error.strerror}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..config.catalog import Catalog
@@ -19,7 +20,7 @@ from ..plan.forecast import Left
 from ..plan.planning import PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
-from ..runs import certify, probes, slurm, total
+from ..runs import certify, probes, slurm, slurm_nodes, total
 from ..runs.certify import Comparison
 from ..runs.probes import Probe
 from .call import Call, refuse, warn
@@ -31,11 +32,13 @@ _KINDS = ("run", "search", "comparison", "probe")
 
 
 class Shape(NamedTuple):
-    """Nodes and devices per node of what a job measures, and for about how many seconds."""
+    """Nodes and devices per node of what a job measures, for about how many seconds, and on which
+    node, "" for any."""
 
     nodes: int
     devices: int
     seconds: float
+    node: str = ""
 
 
 class Work:
@@ -56,7 +59,7 @@ class Work:
             elif call.plans:
                 writes = self._lock.held is not None
                 self.cached = record_sets.load_results(settings.results, writes)
-            machine = _machine(settings)
+            machine = self._machine = _machine(settings, call, snakemake)
             self.plan = planning.make_plan(settings, catalog, machine, self.cached, expected)
             # On a cluster they may be on its nodes alone.
             if call.looks and not settings.cluster:
@@ -119,10 +122,10 @@ class Work:
         what = kind(wildcards)
         if what == "run":
             run = self.run(wildcards)
-            return Shape(run.case.nodes, run.case.devices_per_node, run.seconds)
+            return Shape(run.case.nodes, run.case.devices_per_node, run.seconds, run.case.node)
         if what == "search":
             case = self.search(wildcards).case
-            return Shape(case.nodes, case.devices_per_node, limit)
+            return Shape(case.nodes, case.devices_per_node, limit, case.node)
         if what == "comparison":
             return Shape(1, self.comparison(wildcards)[1].devices, limit)
         return Shape(1, self.probe(wildcards)[1].devices, probes.SECONDS)
@@ -134,7 +137,7 @@ class Work:
 
     def advice(self) -> list[str]:
         """What takes so long, and what would take less."""
-        machine = _machine(self.plan.settings)
+        machine = self._machine
         return total.advice(self.plan, self.total, self.catalog, machine, self.cached)
 
     def check_total(self) -> None:
@@ -153,7 +156,7 @@ class Work:
     def add_runs_with_largest_batch(self) -> list[PlannedRun]:
         """Those of the cases whose batch was not known before; the plan has them from now on."""
         before = {run.name for run in [*self.plan.runs, *self.plan.reserve]}
-        machine = _machine(self.plan.settings)
+        machine = self._machine
         self.plan = planning.with_found(self.plan, self.catalog, machine)
         runs = [run for run in self.plan.pending if run.name not in before]
         reserve = [run for run in self.plan.reserve if run.name not in before]
@@ -197,6 +200,14 @@ class _Lock:
             refuse(f"SLURM does not answer: {error}")
 
 
-def _machine(settings: Settings) -> Machine:
-    """What runs are measured on: a node of the cluster, or this machine."""
-    return settings.cluster.machine if settings.cluster else local.detect()
+def _machine(settings: Settings, call: Call, snakemake: Snakemake) -> Machine:
+    """What runs are measured on: a node of the cluster, or this machine. Raises ConfigError where
+    each node is to be measured and SLURM does not say which there are."""
+    cluster = settings.cluster
+    if cluster is None:
+        return local.detect()
+    if settings.each_node is None or not (call.plans or snakemake.is_cluster_job):
+        return cluster.machine
+    job = snakemake.is_cluster_job
+    known = slurm_nodes.noted(settings.results) if job else slurm_nodes.nodes(cluster)
+    return replace(cluster.machine, named=known)

@@ -13,7 +13,7 @@ from ..tables import condition_words
 #: suite: with them a name would be another one after each small change.
 _ASKED = (
     "side_by_side", "sequence_length", "accumulation", "arm", "preload", "huge_pages",
-    "model_source", "input", "source_variant",
+    "model_source", "node", "input", "source_variant",
 )  # fmt: skip
 
 

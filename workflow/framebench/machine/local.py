@@ -9,8 +9,8 @@ import shutil
 import socket
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import identities
@@ -24,7 +24,8 @@ class Machine:
     nodes, and how many ``nodes`` a run may take. ``threads_per_core``: the most of the ``cores``
     that are threads of one physical core; ``physical_cores``: how many of these there are, None
     where there are as many as ``cores``. ``identity``: by which its records are known; of a
-    cluster nothing, because any of its nodes may have left them."""
+    cluster nothing, because any of its nodes may have left them. ``named``: its nodes that may be
+    measured one by one, and why one cannot be now, "" where it can."""
 
     cores: int
     gpus: int
@@ -33,6 +34,7 @@ class Machine:
     threads_per_core: int = 1
     physical_cores: int | None = None
     identity: Identity = UNKNOWN
+    named: Mapping[str, str] = field(default_factory=dict)
 
 
 def detect() -> Machine:
@@ -46,7 +48,7 @@ def detect() -> Machine:
     threads = _threads(cores)
     return Machine(
         len(cores), gpus, memory, threads_per_core=max(threads), physical_cores=len(threads),
-        identity=_identity(kinds),
+        identity=_identity(kinds), named={_node(): ""},
     )  # fmt: skip
 
 
@@ -58,6 +60,11 @@ def _identity(kinds: list[str]) -> Identity:
     # In an allocation the scheduler chose the node, as the records say too.
     host = "" if "SLURM_JOB_ID" in os.environ else socket.gethostname()
     return Identity(", ".join([*kinds, cpu]), "", identities.memory(int(size) * 1024), host)
+
+
+def _node() -> str:
+    """As the harness calls it."""
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def _entry(path: str, key: str) -> str:

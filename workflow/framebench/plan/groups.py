@@ -80,6 +80,7 @@ def axes(cases: Sequence[Case]) -> str:
         lambda case: f"seq {case.sequence_length}" if case.sequence_length else "",
         lambda case: " ".join(f"{name} {value}" for name, value in case.parameters),
         lambda case: f"variant {case.variant}" if case.variant else "",
+        lambda case: f"node {case.node}" if case.node else "",
     ]
     values = [list(dict.fromkeys(filter(None, map(value_of, cases)))) for value_of in columns]
     return "; ".join(_listed(sorted(one, key=_number)) for one in values if one)

@@ -38,4 +38,5 @@ def _further(case: Case) -> dict[str, str]:
     words |= {"parallelism": case.parallelism} if case.parallelism != DATA else {}
     words |= {"sequence_length": f"s{case.sequence_length}"} if case.sequence_length else {}
     words |= {name: f"{name}={value}" for name, value in case.parameters}
+    words |= {"node": case.node} if case.node else {}
     return words | ({"variant": case.variant} if case.variant else {})

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..cases import conditions, matrix
+from ..cases.each_node import on_each_node
 from ..cases.matrix import Capacity, Case, LeftOut
 from ..config import tuned, values
 from ..config.catalog import Catalog
@@ -29,7 +30,7 @@ from .batch_searches import Search
 from .side_by_side import Room
 
 # What a run's case has of one of the matrix. The others are, with the settings, conditions of it.
-_CONDITIONS = ("sequence_length", "variant", "accumulation", "parallelism")
+_CONDITIONS = ("sequence_length", "variant", "accumulation", "parallelism", "node")
 _asked = attrgetter(*(key for key in Case._fields if key not in _CONDITIONS))
 
 
@@ -124,7 +125,7 @@ def make_plan(
     So is one whose status is in ``retry``, and a disturbed one of fewer retries than
     ``rerun_disturbed``.
     """
-    everything = matrix.cases(settings.suite, catalog)
+    everything = on_each_node(matrix.cases(settings.suite, catalog), settings, machine)
     wanted = matrix.narrow(everything, settings)
     place = matrix.capacity(settings, machine, everything)
     cases, left_out = matrix.fit(wanted, place)
@@ -336,6 +337,7 @@ def _as_asked(
                     **_steps(case, settings.suite),
                     **arm_settings(case, settings.suite),
                     "variant": case.variant,
+                    "node": case.node,
                 },
                 case.sequence_length,
                 case.accumulation,

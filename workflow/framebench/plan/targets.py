@@ -13,7 +13,7 @@ from .planning import Plan, arm_settings, software, variables
 
 #: The targets for which a key says what to read.
 USED_BY = {
-    "records": ("report", "lint", "export"),
+    "records": ("report", "lint", "export", "nodes"),
     "base": ("compare",),
     "candidate": ("compare",),
     "redact": ("archive",),

@@ -37,6 +37,7 @@ def case_of(run: Run) -> str:
             case.parameters,
             conditions.accumulation,
             conditions.parallelism,
+            conditions.node,
         )
     )
 

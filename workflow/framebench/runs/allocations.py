@@ -21,19 +21,22 @@ def refused(plan: Plan, refusal: Callable[[Sequence[str]], str]) -> list[str]:
     for topology, runs in shapes.items():
         case, seconds = runs[0].case, max(run.seconds for run in runs)
         cuda = plan.place.accelerator == "cuda"
-        if why := refusal(described.options(case.nodes, case.devices_per_node, seconds, cuda)):
+        if why := refusal(
+            described.options(case.nodes, case.devices_per_node, seconds, cuda, case.node)
+        ):
             lines.append(f"SLURM would not take the {len(runs)} run(s) of {topology}: {why}")
     return lines
 
 
 def allocations(plan: Plan, size: int, apart: bool = False) -> dict[str, str]:
-    """The name of each run's allocation, where ``size`` runs of one shape share one: those that
-    follow each other in the plan, so that the repeats of a case stay apart. ``apart``: so do runs
-    of different rounds."""
+    """The name of each run's allocation, where ``size`` runs of one shape, and of one node where it
+    is named, share one: those that follow each other in the plan, so that the repeats of a case
+    stay apart. ``apart``: so do runs of different rounds."""
     seen: Counter[str] = Counter()
     found = {}
     for run in [*plan.pending, *plan.reserve]:
-        shape = f"{run.case.topology}-r{run.repeat}" if apart else run.case.topology
+        round_of = f"r{run.repeat}" if apart else ""
+        shape = "-".join(filter(None, (run.case.topology, run.case.node, round_of)))
         found[run.name] = f"{shape}-{seen[shape] // size}"
         seen[shape] += 1
     return found

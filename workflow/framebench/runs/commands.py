@@ -176,6 +176,7 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
         "parallelism": case.parallelism if case.parallelism != DATA else None,
         "start-nodes": START_NODES if case.nodes > 1 else None,
         "variant": case.variant or None,
+        "node": case.node or None,
     }
 
 

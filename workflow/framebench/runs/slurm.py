@@ -48,7 +48,7 @@ def jobs(results: Path) -> list[Job]:
         return []
     if not names:
         return []
-    listed = _told("squeue", "--me", "--noheader", "--format=%i|%T", f"--name={','.join(names)}")
+    listed = told("squeue", "--me", "--noheader", "--format=%i|%T", f"--name={','.join(names)}")
     return [Job(*line.split("|", 1)) for line in listed.splitlines() if "|" in line]
 
 
@@ -56,7 +56,7 @@ def states(numbers: Iterable[str]) -> dict[str, str]:
     """Of those jobs that SLURM still knows (by default for five minutes after their end)."""
     wanted = f"--jobs={','.join(numbers)}"
     try:
-        listed = _told("squeue", "--states=all", "--noheader", "--format=%i|%T", wanted)
+        listed = told("squeue", "--states=all", "--noheader", "--format=%i|%T", wanted)
     except SlurmError:
         return {}
     return dict(line.split("|", 1) for line in listed.splitlines() if "|" in line)
@@ -68,7 +68,7 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
     found = jobs(results)
     waiting = [job.id for job in found if job.state in _WAITING]
     if waiting:
-        _told("scancel", *waiting)
+        told("scancel", *waiting)
         say(f"An earlier call was killed: {len(waiting)} of its jobs that waited are cancelled.")
     running = [job.id for job in found if job.state not in _WAITING]
     if running:
@@ -86,13 +86,14 @@ def refusal(options: Sequence[str]) -> str:
     """Why SLURM takes no job with these options of ``sbatch``, in its own words, or why it cannot
     be asked; "" where it would take one. Nothing is submitted."""
     try:
-        _told("sbatch", "--test-only", *options, "--wrap=true")
+        told("sbatch", "--test-only", *options, "--wrap=true")
     except SlurmError as error:
         return " ".join(error.words.replace("sbatch: error: ", "").split())
     return ""
 
 
-def _told(*command: str) -> str:
+def told(*command: str) -> str:
+    """What a command of SLURM's prints. Raises SlurmError."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, check=False

@@ -12,6 +12,11 @@ LEVEL = 0.05  # of all differences called in a family, this part is false on ave
 THRESHOLD = 0.05  # a difference that must be excluded before none is said to be shown
 FASTER, SLOWER = "faster", "slower"
 NO_DIFFERENCE, CANNOT_TELL = "no difference shown", "cannot tell"
+#: What a figure of a node is held against.
+OTHERS, BASELINE = "others", "baseline"
+SIDES = (OTHERS, BASELINE)
+#: The chance that of a set of nodes, all of which are healthy, one is called slower.
+FALSE_ALARMS = 0.05
 
 
 def verdict(

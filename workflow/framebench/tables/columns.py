@@ -54,6 +54,7 @@ VERDICT = Form(
         "slower": "failed",
         "no difference shown": "unsupported",
         "cannot tell": "unsupported",
+        "defective": "failed",
     }
 )
 AGREES = Form(looks={"no": "failed"})
@@ -213,6 +214,9 @@ _DECLARED = [
     Column(
         "model_source", TEXT, "whose code the model is, where not ours", title="code by",
         follows="model",
+    ),
+    Column(
+        "node", TEXT, "the node that was asked for, where a suite measures each", follows="model",
     ),
     Column("input", TEXT, "the pipeline that the samples come through", follows="model"),
     Column(

@@ -24,6 +24,7 @@ _SHORT: dict[str, Callable[[Any], str]] = {
     "warmup_limit": lambda count: f"warm-up to {count}",
     "timed_steps": lambda count: f"{count} steps",
     "huge_pages": lambda _: "huge pages",
+    "node": lambda name: f"node {name}",
     "machine": lambda label: f"machine {label}",
     "on_machine": lambda label: f"machine {label}",
     "environment": lambda label: f"environment {label}",

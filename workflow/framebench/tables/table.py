@@ -18,6 +18,7 @@ from ..records.searches import Result
 from .cells import Cell
 from .columns import Column, Row
 from .datasheets import Datasheet
+from .nodes.judging import Node
 from .results import CaseResults
 
 #: Some fields of a case, and what they are at another one.
@@ -27,7 +28,7 @@ Fields = Mapping[str, Any]
 @dataclass(frozen=True)
 class Inputs:
     """All that tables are made of. ``cases``: of steps; ``others``: of other kinds of measurement.
-    ``models``: facts by name."""
+    ``models``: facts by name; ``nodes``: those that runs were asked for by name, judged."""
 
     cases: CaseResults
     certificates: Sequence[Certificate] = ()
@@ -37,6 +38,7 @@ class Inputs:
     datasheets: Sequence[Datasheet] = ()
     others: CaseResults = field(default_factory=dict)
     assumptions: Assumptions = NONE
+    nodes: Sequence[Node] = ()
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _figure(source: Source, node: str, key: str, value: Any, line: int) -> Itera
     parameters = {"benchmark": benchmark, **({"rank": rank} if rank else {})}
     framework, _, model = names[-1].partition("-") if names else ("", "", "")
     own: dict[str, Any] = {
-        "variant": f"node={node}",
+        "node": node,
         "parameters": parameters,
         "repeat": max(runs, default=0) + 1,
         "framework": framework if model else "",

@@ -1,0 +1,124 @@
+"""Four nodes on one host, measured in turn, the core of one shared with a busy loop: whether that
+one is named and no other. Real runs through the harness, which takes SLURM's word for the node's
+name; raised above what else the host does, where that is allowed. With ``--record`` it measures an
+idle and a shared core instead and writes the figures that the tests draw from.
+
+    .venv/bin/python benchmarks/slow_node.py [REPEATS]
+    .venv/bin/python benchmarks/slow_node.py --record [REPEATS]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "workflow"), str(ROOT)]
+
+from framebench.comparison import gate, node_health  # noqa: E402
+
+from tests.hog import hog  # noqa: E402
+
+NODES, SLOW = ("n1", "n2", "n3", "n4"), "n3"
+CORE = max(os.sched_getaffinity(0))
+#: Longer than a turn of the scheduler, so that a block has its part of the busy loop.
+SHORT = ["--parameter", "blocks=3", "--parameter", "block_seconds=0.2"]
+PYTORCH = ["--framework", str(ROOT / "scripts/frameworks/pytorch")]
+#: By the kind: its Python, and words of the harness.
+KINDS: dict[str, tuple[str, list[str]]] = {
+    "memory": (sys.executable, ["--parameter", "rounds=5", "--parameter", "array_bytes=16000000"]),
+    "launch": ("pytorch", [*PYTORCH, *SHORT]),
+    "matmul": (
+        "pytorch", [*PYTORCH, *SHORT, "--precision", "fp32", "--parameter", "shapes=256x256x256"]
+    ),
+}  # fmt: skip
+#: Of each kind those that are recorded.
+RECORDED = {"memory": ["triad"], "launch": ["time"], "matmul": ["highest_rate"]}
+FILE = ROOT / "tests" / "framebench" / "health" / "recorded.json"
+
+
+def python_of(name: str) -> str:
+    """An interpreter, or that of a framework's environment."""
+    if "/" in name:
+        return name
+    found = sorted((ROOT / ".venvs").glob(f"{name}-*/bin/python"))
+    if not found:
+        raise SystemExit(f"{name}: its environment is missing: build it with ./bootstrap")
+    return str(found[-1])
+
+
+def run(kind: str, node: str, repeat: int, output: Path, shared: bool) -> dict[str, Any]:
+    """The record of one run on one core, which a busy loop shares or not."""
+    python, words = KINDS[kind]
+    command = [python_of(python), str(ROOT / "scripts" / "harness"), "--kind", kind, *words]
+    command += ["--accelerator", "cpu", "--cores-per-device", "1", "--devices-per-node", "1"]
+    command += ["--node", node, "--repeat", str(repeat), "--output", str(output)]
+    with ExitStack() as stack:
+        if shared:
+            stack.enter_context(hog(CORE))
+        subprocess.run(
+            command, env={**os.environ, "SLURMD_NODENAME": node}, check=True, capture_output=True
+        )
+    found: dict[str, Any] = json.loads(output.read_text())
+    if found["status"] != "ok":
+        raise SystemExit(f"{kind}: {found['status']}: {found['reason']}")
+    return found
+
+
+def record(repeats: int, folder: Path) -> None:
+    """Idle and shared runs of each kind in turn."""
+    figures: dict[str, dict[str, Any]] = defaultdict(lambda: {"idle": [], "shared": []})
+    for repeat in range(1, 3 * repeats + 1):
+        for state in ("idle", "shared") if repeat % 3 == 0 else ("idle",):
+            for kind, names in RECORDED.items():
+                output = folder / f"{kind}-{state}-{repeat}.json"
+                metrics = run(kind, "n1", repeat, output, state == "shared")["metrics"]
+                for name in names:
+                    one = figures[f"{kind}/{name}"]
+                    one["better"] = metrics[name]["better"]
+                    one[state].append(float(f"{metrics[name]['value']:.6g}"))
+        print(f"{repeat} of {3 * repeats}", flush=True)
+    made = {"made_by": "benchmarks/slow_node.py --record", "figures": figures}
+    FILE.write_text(json.dumps(made, indent=1) + "\n")
+
+
+def prove(repeats: int, folder: Path) -> int:
+    """Repeats of all nodes in turn; then the nodes, as the target ``nodes`` judges them."""
+    for repeat in range(1, repeats + 1):
+        for node in NODES:
+            for kind in KINDS:
+                output = folder / "runs" / node / kind / f"r{repeat}.json"
+                output.parent.mkdir(parents=True, exist_ok=True)
+                run(kind, node, repeat, output, node == SLOW)
+    try:
+        node_health.make(folder / "runs", folder, 0.05)
+    except gate.NotPassed as error:
+        print(error)
+        named = str(error).endswith(f"defective: {SLOW}")
+        return int(not (error.status == gate.REGRESSION and named))
+    return 1
+
+
+def main() -> int:
+    words = [word for word in sys.argv[1:] if word != "--record"]
+    repeats = int(words[0]) if words else 5
+    os.sched_setaffinity(0, [CORE])
+    with suppress(PermissionError):
+        # Children have it too; a busy loop of the same rank takes turns with a run.
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    with tempfile.TemporaryDirectory() as name:
+        if "--record" in sys.argv:
+            record(repeats, Path(name))
+            return 0
+        return prove(repeats, Path(name))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Sets of nodes: of made-up noise, and of figures that were recorded on one host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from framebench.records.run import Metric, Run
+from framebench.statistics.nodes import Figure, judge
+from framebench.statistics.verdicts import SLOWER
+
+from ..distributions import Sampler
+from ..made_up_runs import changed, measured
+
+#: Repeats of each figure on an idle core and on one that a busy loop shared: see the file's
+#: ``made_by``.
+RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text())
+NODES = ("n1", "n2", "n3", "n4")
+MARGIN = 0.05
+
+
+def runs_of(
+    figures: Mapping[str, Mapping[str, Sequence[float | None]]], **other: object
+) -> list[Run]:
+    """Runs of a kind ``kind/metric`` by node; None for one that has failed. ``other``: of the
+    runs."""
+    found = []
+    for name, by_node in figures.items():
+        kind, _, metric = name.partition("/")
+        better = RECORDED["figures"].get(name, {}).get("better", "higher")
+        for node, values in by_node.items():
+            for repeat, value in enumerate(values, 1):
+                one = measured(kind, [Metric(metric, value, "GB/s", better)])
+                status = {} if value is not None else {"status": "failed", "reason": "broke"}
+                found.append(changed(one, node=node, repeat=repeat, **status, **other))
+    return found
+
+
+def drawn(seed: int, shared: bool = True) -> tuple[dict[str, dict[str, list[float]]], str]:
+    """Five recorded repeats of each figure for four nodes, no repeat twice, and the one whose core
+    was ``shared``, if one was."""
+    random = np.random.default_rng(seed)
+    slow = NODES[int(random.integers(len(NODES)))]
+    figures = {}
+    for name, recorded in RECORDED["figures"].items():
+        idle = random.permutation(recorded["idle"])[:20].reshape(4, 5)
+        figures[name] = {node: idle[number].tolist() for number, node in enumerate(NODES)}
+        if shared:
+            figures[name][slow] = random.permutation(recorded["shared"])[:5].tolist()
+    return figures, slow
+
+
+def called(
+    random: np.random.Generator,
+    sampler: Sampler,
+    factors: Sequence[float],
+    figures: int,
+    repeats: int,
+    margin: float = MARGIN,
+) -> set[int]:
+    """Which nodes are called slower; ``factors``: of each node, in all figures."""
+    drawn_values = sampler(random, (figures, len(factors), repeats))
+    made = [
+        Figure(
+            str(number),
+            {str(node): (one[node] * factor).tolist() for node, factor in enumerate(factors)},
+            margin,
+        )
+        for number, one in enumerate(drawn_values)
+    ]
+    return {int(claim.node) for claim in judge(made) if claim.verdict == SLOWER}

@@ -1,0 +1,70 @@
+"""How often a healthy node is called slower, by simulation, and how often a bad one is found."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from framebench.statistics.nodes import repeats_needed
+from framebench.statistics.verdicts import FALSE_ALARMS
+
+from ..distributions import SAMPLERS
+from .sets import MARGIN, called
+
+SETS = 500
+#: What so many sets may have of false alarms: three standard errors above the promise.
+MOST = SETS * FALSE_ALARMS + 3 * math.sqrt(SETS * FALSE_ALARMS * (1 - FALSE_ALARMS))
+LIMIT = 1 - MARGIN
+
+
+def false_alarms(
+    sampler: str, factors: list[float], bad: set[int], figures: int = 2, margin: float = MARGIN
+) -> int:
+    random = np.random.default_rng(0)
+    sets = (called(random, SAMPLERS[sampler], factors, figures, 5, margin) for _ in range(SETS))
+    return sum(bool(found - bad) for found in sets)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "factors", "bad"),
+    [
+        # Of four nodes one lies exactly at the limit, the worst that still counts as healthy.
+        ("normal", [1, 1, 1, LIMIT], set()),
+        ("skewed", [1, 1, 1, LIMIT], set()),
+        ("bimodal", [1, 1, 1, 1], set()),
+        # Nodes that differ for good: the limit is that of their median.
+        ("normal", [1.03, 1, 0.97, LIMIT], set()),
+        # Beside two that are bad, which are taken out of the others.
+        ("normal", [1, 1, 1, 1, LIMIT, 0.7, 0.7], {5, 6}),
+    ],
+)  # fmt: skip
+def test_a_healthy_node_is_called_slower_as_seldom_as_is_promised(
+    sampler: str, factors: list[float], bad: set[int]
+) -> None:
+    assert false_alarms(sampler, factors, bad) <= MOST
+
+
+@pytest.mark.parametrize("nodes", [3, 8])
+def test_the_p_values_are_adjusted_for_all_figures_of_all_nodes(nodes: int) -> None:
+    """Without a margin nothing else keeps nodes that are alike apart from a call."""
+    assert false_alarms("normal", [1] * nodes, set(), figures=4, margin=1e-9) <= MOST
+
+
+def test_the_simulation_would_show_a_node_beyond_the_limit() -> None:
+    """Were the margin not held, or the p-values not adjusted, alarms would be this frequent."""
+    assert false_alarms("normal", [1, 1, 1, 0.98 * LIMIT], set()) > MOST
+
+
+def test_bad_nodes_do_not_hide_each_other() -> None:
+    random = np.random.default_rng(0)
+    found = [called(random, SAMPLERS["normal"], [1, 1, 1, 1, 1, 0.8, 0.8], 2, 5) for _ in range(50)]
+    assert found == [{5, 6}] * 50
+
+
+def test_as_many_repeats_as_are_said_to_be_needed_can_tell() -> None:
+    random = np.random.default_rng(0)
+    needed = repeats_needed(nodes=4, tests=12)
+    for repeats, expected in ((needed, {3}), (needed - 1, set())):
+        found = called(random, SAMPLERS["normal"], [1, 1, 1, 0.5], figures=3, repeats=repeats)
+        assert found == expected, repeats

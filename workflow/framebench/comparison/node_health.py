@@ -1,0 +1,114 @@
+"""What is said of nodes in a terminal, what is kept of the healthy ones, and the exit status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ..files.whole_files import write_whole
+from ..records import node_health, record_sets
+from ..statistics.verdicts import BASELINE as BASELINE_SIDE
+from ..statistics.verdicts import CANNOT_TELL, OTHERS, SLOWER
+from ..tables import frames, grouping
+from ..tables.declared.nodes import TABLES
+from ..tables.nodes import figures, judging
+from ..tables.nodes.judging import DEFECTIVE, FAILED, NAMED, Node
+from ..tables.results import CaseResults
+from ..tables.table import Inputs
+from . import gate
+
+#: In ``tables``: the repeats of the nodes of which nothing bad is said.
+BASELINE = "node_baseline.json"
+
+
+def judged(cases: CaseResults, results: Path) -> tuple[list[Node], str]:
+    """The nodes of these cases by the rules and the baseline that are kept in ``results``, and the
+    baseline that the healthy ones make; "" where no run was asked for a node. Prints what of the
+    kept file cannot be read."""
+    found = figures.measured(cases)
+    if not found:
+        return [], ""
+    health, problems = node_health.load(results)
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    nodes = judging.judge(found, health)
+    return nodes, judging.baseline_text(nodes, found)
+
+
+def lines(nodes: Sequence[Node]) -> Iterator[str]:
+    """Of each node that is named the figure that told, and how many others there are."""
+    named = [node for node in nodes if node.verdict in NAMED]
+    for node in named:
+        yield f"node {node.name}: {node.verdict}{_figure(node)}"
+    open_ones = sum(node.verdict == CANNOT_TELL for node in nodes)
+    cannot = f", of {open_ones} it cannot be told" if open_ones else ""
+    if nodes:
+        yield f"{len(named)} of {len(nodes)} nodes named{cannot}"
+
+
+def _figure(node: Node) -> str:
+    one = node.telling
+    if one is None:
+        return f": {node.reason}"
+    figure = one.figure
+    if one.reference is None or figure.middle is None:
+        return f": {figure.name}" + (f": {one.reason}" if one.reason else f", rule {one.rule}")
+    of = f"{figure.middle:.4g} against {one.reference:.4g} {figure.unit}".rstrip()
+    side = OTHERS if one.side == OTHERS else BASELINE_SIDE
+    return f": {figure.name}: {of} of the {side}, rule {one.rule}"
+
+
+def check(nodes: Sequence[Node], fail_on: float | None) -> None:
+    """Raise :class:`gate.NotPassed` where there is no node; with ``fail_on``, a part, also for one
+    that is shown to be worse by more than that or breaks a rule of SuperBench's, else for one that
+    has failed, else where it can be told of none."""
+    if not nodes:
+        raise gate.NotPassed(
+            gate.NOTHING, "no run was asked for a node by its name", gate.NODE_NAMES
+        )
+    if fail_on is None:
+        return
+    slow = [node.name for node in nodes if _is_slow(node, fail_on)]
+    if slow:
+        raise gate.NotPassed(
+            gate.REGRESSION, _of(slow, nodes, "are slower or defective"), gate.NODE_NAMES
+        )
+    failed = [node.name for node in nodes if node.verdict == FAILED]
+    if failed:
+        raise gate.NotPassed(gate.LOST, _of(failed, nodes, "have failed"), gate.NODE_NAMES)
+    if all(node.verdict == CANNOT_TELL for node in nodes):
+        raise gate.NotPassed(
+            gate.NOTHING, f"of none of {len(nodes)} nodes it can be told", gate.NODE_NAMES
+        )
+
+
+def _is_slow(node: Node, fail_on: float) -> bool:
+    """A figure that is called slower counts where all of its interval lies beyond."""
+    return node.verdict == DEFECTIVE or any(
+        one.verdict == SLOWER and one.interval is not None and one.interval[1] < 1 - fail_on
+        for one in node.judged
+    )
+
+
+def _of(names: Sequence[str], nodes: Sequence[Node], what: str) -> str:
+    return f"{len(names)} of {len(nodes)} nodes {what}: {', '.join(names)}"
+
+
+def make(source: Path, results: Path, fail_on: float | None) -> None:
+    """Write ``tables/nodes.csv`` and its neighbours below ``results`` from the records at
+    ``source``, and print which nodes are named. Raises :class:`gate.NotPassed` behind all that."""
+    found = record_sets.load(source)
+    for problem in found.problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not found.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    nodes, baseline = judged(grouping.group(found.runs, None), results)
+    folder = results / "tables"
+    inputs = Inputs({}, nodes=nodes)
+    frames.write({one: frames.frame(one, one.rows(inputs)) for one in TABLES}, folder)
+    if baseline:
+        write_whole(folder / BASELINE, baseline)
+    print("\n".join(lines(nodes)))
+    print(f"table: {folder / 'nodes.csv'}\nbaseline of the healthy nodes: {folder / BASELINE}")
+    check(nodes, fail_on)

@@ -1,0 +1,24 @@
+"""Nodes that are measured one by one, each by its name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+
+from .fields import Allowed, each_once
+
+ALL = "all"
+_WORDS = "all, or a list of at least 1 name of a node, each name once"
+
+
+def _listed(value: Any) -> Any:
+    """From the command line ``a,b`` is the list [a, b]."""
+    if not isinstance(value, str) or value == ALL:
+        return value
+    return [part.strip() for part in value.split(",")]
+
+
+_Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$")]
+_Names = Annotated[list[_Name], Field(min_length=1), AfterValidator(each_once)]
+NodesNamed = Annotated[Literal["all"] | _Names, BeforeValidator(_listed), Allowed(_WORDS)]

@@ -1,0 +1,1 @@
+"""Rules and baselines by which nodes are judged: ours, and SuperBench's."""

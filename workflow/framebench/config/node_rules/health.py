@@ -1,0 +1,124 @@
+"""What nodes are judged by: rules and a baseline, ours or SuperBench's, as a file has them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...files import json_files
+from ..validation import ConfigError, show
+from ..yaml_files import read_mapping
+from . import own, superbench
+from .own import OwnRules
+from .superbench import TheirRules
+
+#: Of a baseline of ours.
+FORMAT = "framebench-node-baseline-1"
+_BASELINES = "a baseline of ours (tables/node_baseline.json), or SuperBench's: metrics and numbers"
+
+
+class Written(NamedTuple):
+    """The content of a file, and what messages call it."""
+
+    source: str
+    content: Mapping[str, Any]
+
+
+class Kept(NamedTuple):
+    """Of a figure in a baseline: repeats of healthy nodes, in their unit. SuperBench's has one
+    number of no unit."""
+
+    values: Sequence[float]
+    unit: str
+
+
+@dataclass(frozen=True)
+class Health:
+    """``baseline``: by the name of a figure; ``rules_file``, ``baseline_file``: what they were read
+    from, to be kept with the results; None where the shipped rules count, and no baseline."""
+
+    rules: OwnRules | TheirRules
+    baseline: Mapping[str, Kept] = field(default_factory=dict)
+    rules_file: Written | None = None
+    baseline_file: Written | None = None
+
+
+def read_rules(path: Path) -> Written:
+    """Raises ConfigError for what is no file of rules."""
+    written = Written(str(path), read_mapping(path))
+    rules_of(written)
+    return written
+
+
+def read_baseline(path: Path) -> Written:
+    """Raises ConfigError for what is no baseline."""
+    try:
+        content = json_files.decode(json_files.content_of(path))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read as JSON: {error}") from None
+    written = Written(str(path), content)
+    baseline_of(written)
+    return written
+
+
+def rules_of(written: Written) -> OwnRules | TheirRules:
+    """Raises ConfigError."""
+    theirs = superbench.is_theirs(written.content)
+    return (superbench.rules_of if theirs else own.rules_of)(written.content, written.source)
+
+
+def baseline_of(written: Written) -> dict[str, Kept]:
+    """Raises ConfigError."""
+    source, content = written
+    if not isinstance(content, Mapping) or not content:
+        raise ConfigError(f"{source}: found {show(content)}; allowed: {_BASELINES}")
+    if "format" not in content:
+        return {name: Kept([_number(value, name, source)], "") for name, value in content.items()}
+    figures = content.get("figures")
+    if content["format"] != FORMAT or not isinstance(figures, Mapping):
+        raise ConfigError(f"{source}: format: found {show(content['format'])}; allowed: {FORMAT}")
+    found = {}
+    for name, one in figures.items():
+        values = one.get("values") if isinstance(one, Mapping) else None
+        if not isinstance(values, list) or not values or not isinstance(one.get("unit"), str):
+            raise ConfigError(
+                f"{source}: figures.{name}: found {show(one)}; allowed: unit and values"
+            )
+        found[str(name)] = Kept([_number(value, name, source) for value in values], one["unit"])
+    return found
+
+
+def health_of(rules: Written | None, baseline: Written | None, shipped: Path) -> Health:
+    """``shipped``: the file of rules that counts where none is given. Raises ConfigError."""
+    known = rules_of(rules or read_rules(shipped))
+    is_bare = baseline is not None and "format" not in baseline.content
+    if baseline is not None and is_bare and isinstance(known, OwnRules):
+        raise ConfigError(
+            f"config: node_baseline: found {baseline.source}, numbers without repeats, for rules "
+            "that test repeats; allowed: a baseline of ours (tables/node_baseline.json), or "
+            "node_rules=FILE with rules of SuperBench's"
+        )
+    if isinstance(known, TheirRules) and baseline is None and known.needs_baseline:
+        source = rules.source if rules else ""
+        raise ConfigError(
+            f"config: node_rules: found {source}, which has rules of function variance; allowed: "
+            "with node_baseline=FILE"
+        )
+    return Health(known, baseline_of(baseline) if baseline else {}, rules, baseline)
+
+
+def baseline_text(figures: Mapping[str, Kept]) -> str:
+    """A baseline of ours as a file has it."""
+    rows = {name: {"unit": one.unit, "values": [*one.values]} for name, one in figures.items()}
+    return json.dumps({"format": FORMAT, "figures": rows}, indent=1) + "\n"
+
+
+def _number(value: Any, name: str, source: str) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value):
+        raise ConfigError(f"{source}: {name}: found {show(value)}; allowed: a number")
+    return float(value)
