@@ -251,8 +251,8 @@ class Cluster(Keys):
         self, nodes: int, devices: int, seconds: float, cuda: bool, node: str = ""
     ) -> dict[str, Any]:
         """Of a job of Snakemake's executor for SLURM, RESOURCES: ``nodes`` with ``devices`` each,
-        for a run that is expected to take ``seconds``, on this ``node`` or, for "", on any. None for
-        what is not asked."""
+        for a run that is expected to take ``seconds``, on this ``node`` or, for "", on any. None
+        for what is not asked."""
         named = [f"--nodelist={node}"] if node else []  # the last one counts
         extra = [*["--exclusive"] * self.exclusive, *self._handed_on(), *named, *self.extra]
         values = (
