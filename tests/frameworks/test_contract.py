@@ -146,7 +146,7 @@ def beside():
     return of_one.Operation(run, result, made.dtype), wanted, 1
 note("overlapped", beside)
 def each_product():
-    """Processor seconds of 16 products over those of one: a graph may have the same once."""
+    # processor seconds of 16 products over those of one: a graph may have the same once
     seconds = {}
     side = random.standard_normal((256, 256)).astype(np.float32)
     for count in (1, 16):
