@@ -46,7 +46,8 @@ def overlapped(
     ) -> Tuple[jax.Array, jax.Array]:
         return multiplied(a, b, before), summed(value)
 
-    computing, communicating, all_of_it = map(ranks.program, (multiplied, summed, together))
+    computing, communicating = ranks.program(multiplied), ranks.program(summed)
+    all_of_it = ranks.program(together)
 
     def compute() -> None:
         nonlocal product

@@ -113,7 +113,8 @@ class _Trial:
     def __init__(self, context: Context) -> None:
         import numpy as np
 
-        self.adapter, parameters = context.adapter, context.subject.parameters
+        self.adapter: Overlapping = context.adapter
+        parameters = context.subject.parameters
         place = context.place
         self._random = np.random.RandomState(place.seed)
         self._shape: Shape = shape(parameters["shape"])
