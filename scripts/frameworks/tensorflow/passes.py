@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 import tensorflow as tf
+from harness.adapter import Unsupported
 from harness.operations import Attention, Convolution, Layer, Operation, Passes
 
 from .steps import traced
@@ -50,7 +51,12 @@ def _passes(function: Callable[..., tf.Tensor], arrays: Sequence[Any], dtype: st
         tape.watch(operands)
         kept = program(*operands)
     program = program.get_concrete_function(*operands)
-    held, found = program(*operands), tape.gradient(kept, operands, gradient)
+    try:
+        held, found = program(*operands), tape.gradient(kept, operands, gradient)
+    except tf.errors.OpError as error:
+        if "not supported" not in error.message:
+            raise
+        raise Unsupported(f"TensorFlow: {error.message.strip().splitlines()[0]}") from error
 
     def forward() -> None:
         nonlocal held
