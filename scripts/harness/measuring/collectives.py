@@ -135,7 +135,7 @@ def check_result(found: Any, wanted: Optional[Any], what: str) -> None:
 
     if wanted is None:
         return
-    found = np.asarray(found).reshape(-1)
+    found = np.array(found).reshape(-1)  # a copy: it may be of what is still being written
     if found.shape != wanted.shape:
         raise Mismatch(f"{what} gave {found.size} elements, not {wanted.size}")
     wrong = np.flatnonzero(found != wanted)
