@@ -25,14 +25,7 @@ from harness.adapter import (
     zeros,
 )
 from harness.communication import Collective
-from harness.operations import (
-    NEITHER,
-    Layer,
-    LayerOperations,
-    Operation,
-    Passes,
-    Transposed,
-)
+from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, nested
 

@@ -28,14 +28,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.communication import Collective
-from harness.operations import (
-    NEITHER,
-    Layer,
-    LayerOperations,
-    Operation,
-    Passes,
-    Transposed,
-)
+from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, cut
 
