@@ -23,6 +23,7 @@ from framebench.report import html_report
 from framebench.tables import frames, markdown, measured, registry
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs, Table
+from harness.communication import OPERATIONS
 
 from ..conftest import ROOT
 from .made_up_runs import measured as of_kind
@@ -125,14 +126,43 @@ def test_the_configuration_names_the_folder_whose_storage_is_measured(tmp_path: 
         cases_of(tmp_path, {"measurements": {"storage": {}}}, storage="/nowhere")
 
 
-def test_the_suite_of_micro_benchmarks_has_one_of_each() -> None:
+def cases_in(suite: str) -> list[Case]:
     catalog = load_catalog(ROOT)
-    found = matrix.cases(load_settings({"suite": "micro"}, catalog).suite, catalog)
+    return matrix.cases(load_settings({"suite": suite}, catalog).suite, catalog)
+
+
+def test_the_suite_of_micro_benchmarks_has_one_of_each() -> None:
+    found = cases_in("micro")
+    of_frameworks = {"matmul", "launch", "elementwise", "collective", "overlap"}
+    of_models = {"convolution", "attention"}
+    of_some = {*of_models, "transfer"}
     modes = {one.mode for one in found}
-    assert modes == {"matmul", "launch", "elementwise", "memory", "collective", "storage"}
-    assert not any(one.model for one in found)
-    for mode in ("matmul", "launch", "elementwise", "collective"):
-        assert {one.framework for one in found if one.mode == mode} == {*catalog.frameworks}
+    of_machines = {"memory", "memory_latency", "network", "storage"}
+    assert modes == of_frameworks | of_some | of_machines
+    assert {one.mode for one in found if one.model} == of_models
+    for mode in of_frameworks:
+        named = {one.framework for one in found if one.mode == mode}
+        assert named == {*load_catalog(ROOT).frameworks}
+
+
+def test_the_suite_of_collectives_has_each_up_to_a_gibibyte() -> None:
+    found = [dict(one.parameters) for one in cases_in("collectives")]
+    assert {one["operation"] for one in found} == {*OPERATIONS}
+    assert max(one["largest_bytes"] for one in found) == 2**30
+
+
+def test_superbench_s_micro_benchmarks_have_its_sizes() -> None:
+    """Of superbench/benchmarks/micro_benchmarks at commit 700d6501, and what the page says."""
+    cases = cases_in("superbench_micro")
+    found = {one.mode: dict(one.parameters) for one in cases}
+    assert found["overlap"]["shape"] == "640x1024x1880"
+    assert found["overlap"]["message_bytes"] == 5000 * 1400 * 4
+    assert 30 in {dict(one.parameters).get("products") for one in cases}
+    cubes = {f"{size}x{size}x{size}" for size in (2048, 4096, 8192, 16384)}
+    assert {*found["matmul"]["shapes"].split()} == {*cubes, "16000x12288x12288"}
+    page = (ROOT / "docs/micro-benchmarks.md").read_text()
+    table = page.partition("## SuperBench")[2]
+    assert set(found) - {"elementwise"} <= {*re.findall(r"`(\w+)`", table)}, "not in the table"
 
 
 def test_a_kind_that_cannot_be_read_is_named(tmp_path: Path) -> None:

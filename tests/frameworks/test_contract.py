@@ -80,9 +80,11 @@ adapter.stop()
 #: Single operations and collectives of tiny arrays, run twice, against what numpy makes of them;
 #: why there is none where the framework says so.
 OPERATIONS = """
+import time
 import numpy as np
 from harness import communication, operations as of_one
 from harness.measuring import collectives
+from harness.measuring.micro import attentions, convolutions
 random, operations = np.random.RandomState(5), {}
 first, second = (random.standard_normal((2, 8, 8)).astype(np.float32) for _ in range(2))
 def swapped(array):
@@ -113,6 +115,52 @@ def exchanged(operation):
     made.reset()
     wanted = collectives.expected(operation, arrays, RANK)
     return made, wanted, WORLD if operation == communication.ALL_REDUCE else 1
+def layered(module, shape):
+    if not isinstance(adapter, of_one.LayerOperations):
+        raise Unsupported(f"{FRAMEWORK} {of_one.LayerOperations.LACKING}")
+    arrays = module.operands(shape, random)
+    made = adapter.passes(shape, arrays)
+    made.forward.run()
+    made.backward.run()
+    adapter.synchronize()
+    found = [made.forward.result(), *made.backward.result()]
+    module.check(shape, arrays, found, "float32", random)
+    return made.forward, found[0], 1
+strided = of_one.Convolution(2, 6, 5, 4, 8, (3, 3), 2, (1, 1), 1)
+shared = of_one.Attention(2, 4, 2, 6, 8, True)
+note("convolution", lambda: layered(convolutions, strided))
+note("grouped convolution", lambda: layered(convolutions, strided._replace(groups=2)))
+note("attention", lambda: layered(attentions, shared))
+note("encoder attention", lambda: layered(attentions, shared._replace(causal=False)))
+def beside():
+    arrays = [collectives.array_of(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
+    made = adapter.overlapped(first[0], second[0], 3, arrays[RANK])
+    def run():
+        made.reset()
+        made.both()
+        adapter.synchronize()
+    def result():
+        return np.concatenate([made.reduced(), made.product().reshape(-1)])
+    total = collectives.expected(communication.ALL_REDUCE, arrays, RANK)
+    wanted = np.concatenate([total, (first[0] @ second[0]).reshape(-1)])
+    return of_one.Operation(run, result, made.dtype), wanted, 1
+note("overlapped", beside)
+def each_product():
+    # processor seconds of 8 products over those of one: a graph may have the same once
+    seconds = {}
+    side = random.standard_normal((512, 512)).astype(np.float32)
+    for count in (1, 8):
+        made = adapter.overlapped(side, side, count, np.zeros(4, np.float32))
+        taken = []
+        for _ in range(3):
+            adapter.synchronize()
+            start = time.process_time()
+            made.compute()
+            adapter.synchronize()
+            taken.append(time.process_time() - start)
+        seconds[count] = min(taken[1:])
+    return seconds[8] / seconds[1]
+operations["each product"] = each_product() > 3
 for operation in communication.OPERATIONS:
     if operation != communication.REDUCE:
         note(operation, lambda: exchanged(operation))
@@ -149,6 +197,7 @@ WAITED = ["synchronize", *4 * ["step", "synchronize"], "synchronize"]
 HALVES = {"bfloat16", "float16"}
 #: But for the reduce, of which only the root has something to show.
 OPERATIONS_OF_RANKS = {*COLLECTIVES} - {REDUCE}
+LAYERS = {"convolution", "grouped convolution", "attention", "encoder attention"}
 LOOPBACK = "127.0.0.1"
 
 
@@ -625,12 +674,15 @@ def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
     """In the processes that run the parts of a step. What there is none of has a reason."""
     for rank in runs.pair():
         found = rank["operations"]
-        assert set(found) == {"batched", "matmul", "add", "exp", *OPERATIONS_OF_RANKS}
+        own = {"batched", "matmul", "add", "exp", "overlapped", "each product"}
+        assert set(found) == {*own, *LAYERS, *OPERATIONS_OF_RANKS}
         refused = {name: why for name, why in found.items() if isinstance(why, str)}
         assert all(len(why.split()) >= 5 for why in refused.values()), refused
         wrong = [name for name, good in found.items() if name not in refused and not good]
         assert not wrong
-        assert not refused.keys() & {"batched", "matmul", "add", "exp", "all_reduce"}, refused
+        assert not refused.keys() & {*own, "all_reduce"}, refused
+        runs_layers = LAYERS - refused.keys()
+        assert runs_layers in (set(), LAYERS) or runs_layers == LAYERS - {"grouped convolution"}
 
 
 def test_memory_that_runs_out_is_no_failure(runs: Runs) -> None:

@@ -21,7 +21,9 @@ ORDER = [
     "adapter",
     "operations",
     "communication",
+    "overlapping",
     "sharded",
+    "transfers",
     "precisions",
     # the machine, and what the processes of a run need
     "machine",
@@ -51,7 +53,8 @@ ORDER = [
 
 #: What an adapter may import of the harness.
 OF_ADAPTERS = {
-    *("adapter", "operations", "communication", "sharded", "parallelism", "parts"),
+    *("adapter", "operations", "communication", "overlapping", "sharded", "transfers"),
+    *("parallelism", "parts"),
     *("machine.interfaces", "processes.parent_death"),
 }
 

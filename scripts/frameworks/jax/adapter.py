@@ -24,8 +24,9 @@ from harness.adapter import (
     micro_batches,
     zeros,
 )
-from harness.communication import Collective, Communication
-from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.communication import Collective
+from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
+from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, nested
 
 
@@ -36,8 +37,8 @@ class JaxAdapter(
     OwnModels,
     Matmul,
     StepBreakdown,
-    SingleOperations,
-    Communication,
+    Overlapping,
+    LayerOperations,
 ):
     MODULE = "jax"
     PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
@@ -54,7 +55,9 @@ class JaxAdapter(
             generation,
             operations,
             optimizers,
+            overlap,
             parallel,
+            passes,
             programs,
             steps,
         )
@@ -63,6 +66,7 @@ class JaxAdapter(
         self._devices, self._optimizers, self._parallel = devices, optimizers, parallel
         self._generation, self._programs, self._steps = generation, programs, steps
         self._operations, self._collectives = operations, collectives
+        self._overlap, self._passes = overlap, passes
 
         devices.configure(self.place, self.case.precision)
         several = self.place.world_size > 1
@@ -339,23 +343,29 @@ class JaxAdapter(
         return MatrixProduct(multiply, str(b.dtype))
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
-        def note(result: Any) -> None:
-            self._latest = result
-
         if not self._collectives.has(operation):
             raise self.no_collective(operation, self._collectives.LACKING)
         return self._collectives.collective(
-            operation, array, dtype, self._device, self._ranks, note
+            operation, array, dtype, self._device, self._ranks, self._note
+        )
+
+    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+        return self._overlap.overlapped(
+            left, right, products, message, self._dtype, self._device, self._ranks, self._note
         )
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
-        def note(result: Any) -> None:
-            self._latest = result
-
         operations, device = self._operations, self._device
-        return operations.operation(name, arrays, transposed, device, self._dtype, note)
+        return operations.operation(name, arrays, transposed, device, self._dtype, self._note)
+
+    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+        return self._passes.passes(of, arrays, self._device, self._dtype, self._note)
+
+    def _note(self, result: Any) -> None:
+        """It is to be waited for."""
+        self._latest = result
 
     # JAX cannot forget a peak: the one it reports is that since the process started.
     def peak_device_memory(self) -> Optional[int]:

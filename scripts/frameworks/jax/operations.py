@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Callable, Dict, NamedTuple, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,41 @@ import numpy as np
 from harness.operations import ADD, EXP, MATMUL, Operation, Transposed
 
 FUNCTIONS: Dict[str, Callable[..., Any]] = {MATMUL: jnp.matmul, ADD: jnp.add, EXP: jnp.exp}
+
+
+class Chained(NamedTuple):
+    """``run`` enqueues a program behind the one before it; ``held``: what the last gave."""
+
+    run: Callable[[], None]
+    held: Callable[[], Any]
+
+
+def chained(
+    compute: Callable[..., Any],
+    operands: Sequence[Any],
+    device: jax.Device,
+    note: Callable[[Any], None],
+) -> Chained:
+    """``compute(*operands)`` compiled. The result before is given to the program, which needs it
+    for nothing but its memory: JAX would begin programs that do not depend on each other at once.
+    ``note`` is told each result."""
+
+    def behind(before: Any, *given: Any) -> Any:
+        return compute(*given)
+
+    shapes = jax.eval_shape(behind, None, *operands)
+    held = jax.tree.map(
+        lambda shape: jax.device_put(np.zeros(shape.shape, shape.dtype), device), shapes
+    )
+    jitted = jax.jit(behind, donate_argnums=(0,), keep_unused=True)
+    program = jitted.trace(held, *operands).lower().compile()
+
+    def run() -> None:
+        nonlocal held
+        held = program(held, *operands)
+        note(held)
+
+    return Chained(run, lambda: held)
 
 
 def operation(
@@ -20,25 +55,16 @@ def operation(
     dtype: Any,
     note: Callable[[Any], None],
 ) -> Operation:
-    """See :class:`harness.operations.SingleOperations`. ``note`` is told each result. The
-    one before is given to the program, which needs it for nothing but its memory: JAX would begin
-    programs that do not depend on each other at once."""
+    """See :class:`harness.operations.SingleOperations`. ``note`` is told each result."""
     tensors = [jax.device_put(array.astype(dtype), device) for array in arrays]
 
-    def compute(before: Any, *operands: Any) -> Any:
+    def compute(*operands: Any) -> Any:
         if name == MATMUL:
             swapped = zip(operands, transposed, strict=True)
             operands = tuple(one.swapaxes(-1, -2) if swap else one for one, swap in swapped)
         return FUNCTIONS[name](*operands)
 
-    shape = jax.eval_shape(compute, None, *tensors)
-    held = jax.device_put(np.zeros(shape.shape, shape.dtype), device)
-    jitted = jax.jit(compute, donate_argnums=(0,), keep_unused=True)
-    program = jitted.trace(held, *tensors).lower().compile()
-
-    def run() -> None:
-        nonlocal held
-        held = program(held, *tensors)
-        note(held)
-
-    return Operation(run, lambda: np.array(held).astype(np.float32), str(held.dtype))
+    made = chained(compute, tensors, device, note)
+    return Operation(
+        made.run, lambda: np.array(made.held()).astype(np.float32), str(made.held().dtype)
+    )

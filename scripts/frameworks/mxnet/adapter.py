@@ -23,8 +23,9 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
-from harness.communication import ALL_REDUCE, Collective, Communication
-from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.communication import ALL_REDUCE, Collective
+from harness.operations import NEITHER, Operation, Transposed
+from harness.overlapping import Overlapping
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the share
 RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
-class MXNetAdapter(
-    Accumulation, Rounding, Numerics, Matmul, StepBreakdown, SingleOperations, Communication
-):
+class MXNetAdapter(Accumulation, Rounding, Numerics, Matmul, StepBreakdown, Overlapping):
     MODULE = "mxnet"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)

@@ -18,12 +18,13 @@ from harness.adapter import (
     Variable,
     state_of_modules,
 )
-from harness.communication import Collective, Communication
-from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.communication import Collective
+from harness.operations import NEITHER, Operation, Transposed
+from harness.overlapping import Overlapping
 from harness.parts import Part, cut, nested
 
 
-class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, SingleOperations, Communication):
+class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping):
     MODULE = "oneflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process

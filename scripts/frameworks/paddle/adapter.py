@@ -27,8 +27,9 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
-from harness.communication import Collective, Communication
-from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.communication import Collective
+from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
+from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, cut
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class PaddleAdapter(
     Numerics,
     Matmul,
     StepBreakdown,
-    SingleOperations,
-    Communication,
+    Overlapping,
+    LayerOperations,
 ):
     MODULE = "paddle"
     PRECISIONS = ("fp32", "tf32", "amp")
@@ -68,7 +69,9 @@ class PaddleAdapter(
             devices,
             operations,
             optimizers,
+            overlap,
             parallel,
+            passes,
             products,
             steps,
         )
@@ -77,6 +80,7 @@ class PaddleAdapter(
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
         self._products, self._steps, self._optimizers = products, steps, optimizers
         self._operations, self._collectives = operations, collectives
+        self._overlap, self._passes = overlap, passes
 
         self._gpu = devices.take(self.place)
         self._amp = self.case.precision == "amp"
@@ -294,10 +298,16 @@ class PaddleAdapter(
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         return self._collectives.collective(operation, array, dtype, self.place)
 
+    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+        return self._overlap.overlapped(left, right, products, message, self._dtype)
+
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
         return self._operations.operation(name, arrays, transposed, self._dtype)
+
+    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+        return self._passes.passes(of, arrays, self._dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

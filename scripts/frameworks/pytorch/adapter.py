@@ -37,11 +37,13 @@ from harness.adapter import (
     state_of_modules,
     zeros,
 )
-from harness.communication import Collective, Communication
-from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.communication import Collective
+from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
+from harness.overlapping import Overlapped, Overlapping
 from harness.parallelism import DATA
 from harness.parts import Part, cut
 from harness.sharded import Sharded
+from harness.transfers import Transfers
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -54,9 +56,10 @@ class PyTorchAdapter(
     OwnModels,
     Matmul,
     StepBreakdown,
-    SingleOperations,
-    Communication,
+    Overlapping,
+    LayerOperations,
     Sharded,
+    Transfers,
 ):
     MODULE = "torch"
     PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16", "fp8", "fp8_e4m3")
@@ -73,9 +76,12 @@ class PyTorchAdapter(
             float8,
             operations,
             optimizers,
+            overlap,
             parallel,
+            passes,
             products,
             steps,
+            transfers,
         )
 
         self._torch: Any = torch
@@ -83,6 +89,8 @@ class PyTorchAdapter(
         self._products, self._steps, self._optimizers = products, steps, optimizers
         self._operations, self._collectives = operations, collectives
         self._float8 = float8
+        self._overlap, self._passes = overlap, passes
+        self._transfers = transfers
 
         torch.set_num_threads(self.place.threads)
         torch.set_num_interop_threads(1)
@@ -410,12 +418,24 @@ class PyTorchAdapter(
         collectives, device = self._collectives, self._device
         return collectives.collective(operation, array, dtype, device, self.place)
 
+    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+        overlap, device = self._overlap, self._device
+        return overlap.overlapped(left, right, products, message, device, self._dtype)
+
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
         self._refuse_float8()
         operations, device = self._operations, self._device
         return operations.operation(name, arrays, transposed, device, self._dtype)
+
+    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+        self._refuse_float8()
+        memory_format = self._definition.MEMORY_FORMAT
+        return self._passes.passes(of, arrays, self._device, self._dtype, memory_format)
+
+    def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
+        return self._transfers.transfer(direction, array, pinned, self._device)
 
     def _refuse_float8(self) -> None:
         """What is no layer has no scales for its operands."""

@@ -30,8 +30,9 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
-from harness.communication import Collective, Communication
-from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.communication import Collective
+from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
+from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, nested
 
 # The end of the path that Keras gives a weight, ``blocks.0.conv1/kernel`` say, in the shared names;
@@ -64,8 +65,8 @@ class TensorFlowAdapter(
     OwnModels,
     Matmul,
     StepBreakdown,
-    SingleOperations,
-    Communication,
+    Overlapping,
+    LayerOperations,
 ):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "tf32", "amp")
@@ -83,12 +84,23 @@ class TensorFlowAdapter(
         import tensorflow as tf
 
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import collectives, devices, generation, graphs, operations, optimizers, steps
+        from . import (
+            collectives,
+            devices,
+            generation,
+            graphs,
+            operations,
+            optimizers,
+            overlap,
+            passes,
+            steps,
+        )  # fmt: skip
 
         self._tf: Any = tf
         self._devices, self._graphs, self._optimizers = devices, graphs, optimizers
         self._generation, self._steps = generation, steps
         self._operations, self._collectives = operations, collectives
+        self._overlap, self._passes = overlap, passes
         tf.get_logger().setLevel("ERROR")
         tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
@@ -348,12 +360,23 @@ class TensorFlowAdapter(
             raise self.no_collective(operation, self._collectives.LACKING)
         return self._collectives.collective(operation, array, dtype, self._strategy)
 
+    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+        dtype = self._product_dtype()
+        return self._overlap.overlapped(left, right, products, message, dtype, self._strategy)
+
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
-        dtype = self._tf.keras.mixed_precision.global_policy().compute_dtype
-        self._device_name = self._tf.constant(0.0).device
+        dtype = self._product_dtype()
         return self._operations.operation(name, arrays, transposed, dtype)
+
+    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+        return self._passes.passes(of, arrays, self._product_dtype())
+
+    def _product_dtype(self) -> str:
+        """Of operations that run alone, whose device is now that to be waited for."""
+        self._device_name = self._tf.constant(0.0).device
+        return str(self._tf.keras.mixed_precision.global_policy().compute_dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

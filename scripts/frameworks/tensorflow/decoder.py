@@ -13,7 +13,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from .transformers import MASKED_SCORE, initializer, tied_logits
+from .transformers import MASKED_SCORE, attended, initializer, tied_logits
 
 #: Puts keys and values in a cache, and gives those that are seen.
 Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]
@@ -148,8 +148,8 @@ class Attention(layers.Layer):
 
     def __init__(self, hyper: Dict[str, Any], name: str) -> None:
         super().__init__(name=name, autocast=False)  # the angles stay in float32
-        hidden, heads, self.groups = (hyper[k] for k in ("hidden", "heads", "key_value_heads"))
-        self.parts = [heads, self.groups, self.groups]
+        hidden, heads, groups = (hyper[k] for k in ("hidden", "heads", "key_value_heads"))
+        self.parts = [heads, groups, groups]
         self.size = hidden // heads
         columns = sum(self.parts) * self.size
         self.query_key_value = _dense(columns, hyper, "query_key_value")
@@ -168,16 +168,7 @@ class Attention(layers.Layer):
             query, key = rotate(query, *angles), rotate(key, *angles)
         if extend is not None:
             key, value = extend(key, value)
-        # The heads of queries that share one of keys stand one below the other, as more rows of the
-        # same product, so that nothing is copied for them.
-        rows = (-1, self.groups, self.parts[0] // self.groups * length, self.size)
-        query = tf.reshape(query * self.size**-0.5, rows)
-        scores = tf.matmul(query, key, transpose_b=True)
-        scores_of_head = (-1, self.parts[0], length, tf.shape(key)[2])
-        weights = tf.nn.softmax(tf.reshape(scores, scores_of_head) + later)
-        weights = self.dropout(weights, training=training)
-        context = tf.matmul(tf.reshape(weights, tf.shape(scores)), value)
-        context = tf.reshape(context, (-1, self.parts[0], length, self.size))
+        context = attended(query, key, value, later, partial(self.dropout, training=training))
         return self.output_dense(tf.reshape(tf.transpose(context, (0, 2, 1, 3)), tf.shape(x)))
 
 

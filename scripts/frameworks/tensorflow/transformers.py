@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Callable, Optional
 
 import keras
 import tensorflow as tf
@@ -24,3 +24,25 @@ def tied_logits(
     if bias is not None:  # next to the product, with which TensorFlow fuses it
         logits += tf.cast(bias, x.dtype)
     return tf.reshape(logits, (-1, tf.shape(x)[1], logits.shape[-1]))
+
+
+def attended(
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    added: Optional[tf.Tensor],
+    dropped: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
+) -> tf.Tensor:
+    """(batch, heads, sequence, size) kept. ``added`` to the scores: what keeps a token from others;
+    ``dropped``: dropout of the probabilities.
+
+    The heads of queries that share one of keys stand one below the other, as more rows of the same
+    product, so that nothing is copied for them."""
+    heads, groups, size = query.shape[1], key.shape[1], query.shape[3]
+    length = tf.shape(query)[2]
+    rows = tf.reshape(query * size**-0.5, (-1, groups, heads // groups * length, size))
+    scores = tf.matmul(rows, key, transpose_b=True)
+    apart = tf.reshape(scores, (-1, heads, length, tf.shape(key)[2]))
+    weights = dropped(tf.nn.softmax(apart if added is None else apart + added))
+    context = tf.matmul(tf.reshape(weights, tf.shape(scores)), value)
+    return tf.reshape(context, (-1, heads, length, size))

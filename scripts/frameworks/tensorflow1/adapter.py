@@ -20,14 +20,13 @@ from harness.adapter import (
     in_shared_layout,
     zeros,
 )
-from harness.communication import ALL_REDUCE, Collective, Communication
-from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.communication import ALL_REDUCE, Collective
+from harness.operations import NEITHER, Operation, Transposed
+from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, nested
 
 
-class TensorFlow1Adapter(
-    Operators, Numerics, Matmul, StepBreakdown, SingleOperations, Communication
-):
+class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
@@ -49,6 +48,7 @@ class TensorFlow1Adapter(
             mixed_precision,
             operations,
             optimizers,
+            overlap,
             steps,
             variables,
         )
@@ -58,6 +58,7 @@ class TensorFlow1Adapter(
         self._mixed_precision, self._optimizers = mixed_precision, optimizers
         self._steps, self._variables = steps, variables
         self._operations, self._collectives = operations, collectives
+        self._overlap = overlap
 
         self._config = tf.ConfigProto()
         devices.take(self.place, self._config)
@@ -273,6 +274,12 @@ class TensorFlow1Adapter(
             words = "its strategies average gradients, and tf.distribute offers no more"
             raise self.no_collective(operation, words)
         return self._collectives.all_reduce(array, dtype, self.place, self._session)
+
+    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+        if self.case.precision == "amp":
+            self._require_amp()
+            left, right = left.astype("float16"), right.astype("float16")
+        return self._overlap.overlapped(left, right, products, message, self.place, self._session)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER

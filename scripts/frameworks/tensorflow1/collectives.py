@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple, Tuple
 
 import tensorflow as tf
 from harness.adapter import Place
@@ -16,21 +16,45 @@ from . import devices
 _NUMBERS = itertools.count()
 
 
+class Reduction(NamedTuple):
+    """Operations of a graph: ``update`` makes the variable the sum of those of all ranks, ``reset``
+    what this rank brought; ``value``: its own, in float32."""
+
+    given: tf.Tensor
+    initializers: Tuple[Any, Any]
+    reset: tf.Operation
+    update: tf.Operation
+    value: tf.Tensor
+
+    def start(self, session: tf.Session, array: Any) -> None:
+        """What this rank brings is ``array``."""
+        session.run(self.initializers, {self.given: array})
+
+
+def reduction(shape: Any, dtype: str, place: Place) -> Reduction:
+    """In the graph and on the device that are the default."""
+    number = next(_NUMBERS)
+    given = tf.placeholder(tf.float32, shape)
+    own = tf.get_local_variable(f"brought_{number}", initializer=tf.cast(given, dtype))
+    held = tf.get_local_variable(f"reduced_{number}", initializer=tf.zeros(shape, dtype))
+    reset = tf.assign(held, own).op
+    total = devices.all_reduce(held, place, devices.ALONE_KEY + number, mean=False)
+    update = tf.assign(held, total).op
+    value = tf.cast(held.value(), tf.float32)
+    return Reduction(given, (own.initializer, held.initializer), reset, update, value)
+
+
 def all_reduce(
     array: Any, dtype: str, place: Place, session_of: Callable[[tf.Graph], tf.Session]
 ) -> Collective:
     """See :class:`harness.communication.Communication`."""
-    number, graph = next(_NUMBERS), tf.Graph()
+    graph = tf.Graph()
     with graph.as_default(), tf.device(devices.device_name(place)):
-        given = tf.placeholder(tf.float32, array.shape)
-        own = tf.get_local_variable(f"brought_{number}", initializer=tf.cast(given, dtype))
-        held = tf.get_local_variable(f"reduced_{number}", initializer=tf.zeros(array.shape, dtype))
-        reset = tf.assign(held, own).op
-        total = devices.all_reduce(held, place, devices.ALONE_KEY + number, mean=False)
-        update = tf.assign(held, total).op
-        value = tf.cast(held.value(), tf.float32)
+        made = reduction(array.shape, dtype, place)
     session = session_of(graph)
-    session.run([own.initializer, held.initializer], {given: array})
+    made.start(session, array)
     return Collective(
-        session.make_callable(reset), session.make_callable(update), session.make_callable(value)
+        session.make_callable(made.reset),
+        session.make_callable(made.update),
+        session.make_callable(made.value),
     )

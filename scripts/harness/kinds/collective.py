@@ -9,12 +9,11 @@ overflows. Standard library and numpy.
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any, Dict, List, Mapping, Optional
 
 from harness import communication
-from harness.adapter import Mismatch, Unsupported
+from harness.adapter import Case, Mismatch, Unsupported
 from harness.communication import Collective as Operation
 from harness.communication import Communication
 from harness.kind import (
@@ -30,8 +29,12 @@ from harness.kind import (
 )
 from harness.measuring import blocks, collectives, libraries
 from harness.measuring.checks import check_cores
+from harness.processes.memory import available_bytes
 
 _MOST_IN_A_BLOCK = 10000
+#: Of an array, that a rank holds besides those of all ranks: its own, what is received, the result
+#: on the host and what it is compared with, and as much again of a runtime that copies.
+COPIES = 6
 
 
 class Collective(Kind):
@@ -80,9 +83,14 @@ class Collective(Kind):
         if context.place.world_size == 1:
             raise Unsupported("one device has nobody to exchange anything with")
         fields = context.fields
+        sizes, parameters = _sizes(context.subject), context.subject.parameters
+        check_room(
+            context.subject.case, parameters["operation"], parameters["dtype"], sizes[-1],
+            available_bytes(),
+        )  # fmt: skip
         fields["blocks"] = []
         start = time.perf_counter()
-        for size in _sizes(context.subject):
+        for size in sizes:
             context.report.enter(f"{size} bytes")
             fields["blocks"].append(_measured(context, size))
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
@@ -121,52 +129,31 @@ def _measured(context: Context, size: int) -> Dict[str, Any]:
     del arrays
     most = collectives.most_in_a_row(operation, dtype, place.world_size) or _MOST_IN_A_BLOCK
     seconds = parameters["block_seconds"]
-    runs = min(most, _runs(adapter, made, most, seconds))
-    taken = [_block(adapter, made, runs) for _ in range(parameters["blocks"])]
+    runs = collectives.runs_of_block(adapter, made, most, seconds)
+    taken = [collectives.timed_block(adapter, made, runs) for _ in range(parameters["blocks"])]
     late = blocks.seconds_of(made.result)
     blocks.check_complete(late, taken[-1], made.result)
     check_once(made, wanted, f"after {what}")
     return {"at": {"bytes": size}, "operations": runs, "seconds": taken}
 
 
-def _block(adapter: Communication, made: Operation, runs: int) -> float:
-    """Seconds of so many runs, one behind the other, that all ranks begin together."""
-    made.reset()
-    adapter.synchronize()
-    adapter.all_reduce(0.0)
-    return blocks.time_together(adapter, made.run, runs)
-
-
-def _runs(adapter: Communication, made: Operation, most: int, seconds: float) -> int:
-    """How many take so many seconds; all ranks come to the same number."""
-    ranks, count = adapter.place.world_size, 1
-    while True:
-        taken = adapter.all_reduce(_block(adapter, made, count)) / ranks
-        wanted = math.ceil(count * seconds / max(taken, 1e-9))
-        if taken >= 0.5 * seconds or count >= min(most, _MOST_IN_A_BLOCK):
-            return max(1, min(wanted, most, _MOST_IN_A_BLOCK))
-        count = min(wanted, 10 * count, most, _MOST_IN_A_BLOCK)
+def check_room(case: Case, operation: str, dtype: str, size: int, available: Optional[int]) -> None:
+    """Raises Unsupported where the ranks of a node have no room for what each holds of a ``size``
+    in bytes: the arrays of all ranks, by which it is checked, and copies of its own.
+    ``available``: bytes of memory, None where the kernel does not tell."""
+    arrays = case.devices * 4 * collectives.elements(operation, dtype, case.devices, size)
+    copies = COPIES * size * 4 // collectives.ITEM[dtype]
+    needed = case.devices_per_node * (arrays + copies)
+    if available is not None and needed > available:
+        raise Unsupported(
+            f"{operation} of {size} bytes, with the copies by which it is checked, takes "
+            f"{needed / 2**30:.3g} GiB on a node; {available / 2**30:.3g} GiB are available: say a "
+            "smaller largest_bytes"
+        )
 
 
 def check_once(made: Operation, wanted: Optional[Any], what: str) -> None:
     """Run it once, on what the rank brought. Raises Mismatch where its result is wrong."""
     made.reset()
     made.run()
-    check_result(made.result(), wanted, what)
-
-
-def check_result(found: Any, wanted: Optional[Any], what: str) -> None:
-    """Raises Mismatch where a result differs anywhere from what is ``wanted``; None: anything."""
-    import numpy as np
-
-    if wanted is None:
-        return
-    found = np.asarray(found).reshape(-1)
-    if found.shape != wanted.shape:
-        raise Mismatch(f"{what} gave {found.size} elements, not {wanted.size}")
-    wrong = np.flatnonzero(found != wanted)
-    if wrong.size:
-        raise Mismatch(
-            f"{what} is wrong in {wrong.size} of {wanted.size} elements, first in number "
-            f"{wrong[0]}: {found[wrong[0]]:g}, not {wanted[wrong[0]]:g}"
-        )
+    collectives.check_result(made.result(), wanted, what)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any, Dict, List, Optional
 
-from harness.adapter import Unsupported
+from harness.adapter import Mismatch, Unsupported
 from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -20,7 +20,10 @@ from harness.communication import (
     REDUCE,
     REDUCE_SCATTER,
     SEND_RECEIVE,
+    Collective,
+    Communication,
 )
+from harness.measuring import blocks
 
 #: Bytes of an element.
 ITEM = {"float32": 4, "float16": 2, "bfloat16": 2}
@@ -105,3 +108,39 @@ def expected(operation: str, arrays: List[Any], rank: int) -> Any:
         return np.concatenate([array[part] for array in arrays])
     sender: Dict[str, int] = {BROADCAST: 0, SEND_RECEIVE: (rank - 1) % ranks}
     return arrays[sender[operation]]
+
+
+def timed_block(adapter: Communication, made: Collective, runs: int) -> float:
+    """Seconds of so many runs, one behind the other, that all ranks begin together."""
+    made.reset()
+    adapter.synchronize()
+    adapter.all_reduce(0.0)
+    return blocks.time_together(adapter, made.run, runs)
+
+
+def runs_of_block(adapter: Communication, made: Collective, most: int, seconds: float) -> int:
+    """How many take so many seconds, at ``most`` as many; all ranks come to the same number."""
+    ranks, count = adapter.place.world_size, 1
+    while True:
+        taken = adapter.all_reduce(timed_block(adapter, made, count)) / ranks
+        wanted = math.ceil(count * seconds / max(taken, 1e-9))
+        if taken >= 0.5 * seconds or count >= most:
+            return max(1, min(wanted, most))
+        count = min(wanted, 10 * count, most)
+
+
+def check_result(found: Any, wanted: Optional[Any], what: str) -> None:
+    """Raises Mismatch where a result differs anywhere from what is ``wanted``; None: anything."""
+    import numpy as np
+
+    if wanted is None:
+        return
+    found = np.array(found).reshape(-1)  # a copy: it may be of what is still being written
+    if found.shape != wanted.shape:
+        raise Mismatch(f"{what} gave {found.size} elements, not {wanted.size}")
+    wrong = np.flatnonzero(found != wanted)
+    if wrong.size:
+        raise Mismatch(
+            f"{what} is wrong in {wrong.size} of {wanted.size} elements, first in number "
+            f"{wrong[0]}: {found[wrong[0]]:g}, not {wanted[wrong[0]]:g}"
+        )

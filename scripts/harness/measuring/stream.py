@@ -11,47 +11,26 @@ from __future__ import annotations
 import ctypes
 import glob
 import os
-import shutil
-import subprocess
-import tempfile
 import threading
 from typing import Any, Dict, List
 
-from harness.adapter import Unsupported
+from harness.measuring.micro.compiled import library
 
 #: Arrays that each kernel moves.
 MOVED = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
 #: With it the kernels, one after the other, leave the arrays as they were: with STREAM's own 3 they
 #: grow by 15 each time, until they overflow.
 SCALAR = 2**0.5 - 1
-OPTIONS = ("-O3", "-march=native", "-fPIC", "-shared")
 _SOURCE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "stream.c")
 _CACHES = "/sys/devices/system/cpu/cpu*/cache/index*"
-_LINE = 64  # bytes of a cache line, which no two threads share
+LINE = 64  # bytes of a cache line, which no two threads share
 _ITEM = 8  # bytes of a double
 
 
 def compiled() -> ctypes.CDLL:
     """The kernels, as a library. Raises Unsupported where there is no C compiler, or where it
     fails."""
-    compiler = os.environ.get("CC") or "cc"
-    if shutil.which(compiler) is None:
-        raise Unsupported(
-            f"no C compiler {compiler!r} for the kernels of STREAM: install one (Debian: apt-get "
-            "install gcc libc6-dev), or name one in CC"
-        )
-    with tempfile.TemporaryDirectory(prefix="framebench-stream-") as folder:
-        library = os.path.join(folder, "stream.so")
-        made = subprocess.run(
-            [compiler, *OPTIONS, "-o", library, _SOURCE],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            universal_newlines=True,
-        )
-        if made.returncode:
-            why = (made.stderr.strip().splitlines() or [f"exit status {made.returncode}"])[0]
-            raise Unsupported(f"the C compiler {compiler!r} does not compile STREAM: {why}")
-        kernels = ctypes.CDLL(library)
+    kernels = library(_SOURCE, "STREAM")
     for name in MOVED:
         function = getattr(kernels, name)
         function.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_double, ctypes.c_long]
@@ -67,9 +46,9 @@ class Stream:
         import numpy as np
 
         self._kernels = kernels
-        self.a, self.b, self.c = (_array(elements) for _ in range(3))
+        self.a, self.b, self.c = (aligned(elements) for _ in range(3))
         random = np.random.RandomState(seed)
-        per_line = _LINE // _ITEM
+        per_line = LINE // _ITEM
         ends = [elements * number // threads // per_line * per_line for number in range(threads)]
         self._parts = list(zip(ends, [*ends[1:], elements]))
         self._random = random.uniform(1, 2, min(elements, 65536))
@@ -102,17 +81,17 @@ class Stream:
             other.join()
 
 
-def _array(elements: int) -> Any:
+def aligned(elements: int) -> Any:
     """Uninitialised, at the beginning of a cache line, for as long as the process lives. Raises
     MemoryError."""
     import numpy as np
 
     allocate = ctypes.CDLL(None).malloc
     allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-    place = allocate(_ITEM * elements + _LINE)
+    place = allocate(_ITEM * elements + LINE)
     if not place:
         raise MemoryError(f"no {_ITEM * elements} bytes for an array")
-    content: Any = (ctypes.c_double * elements).from_address(-(-place // _LINE) * _LINE)
+    content: Any = (ctypes.c_double * elements).from_address(-(-place // LINE) * LINE)
     return np.frombuffer(content)
 
 

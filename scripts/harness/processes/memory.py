@@ -79,7 +79,7 @@ def allowed(limit: Limit, spare: bool, part: float = 1.0, given: Optional[Limit]
     if not spare:
         return Allowed(most, reserve)
     most = int(most * (1 - _SPARE))
-    available = _available("/proc")
+    available = available_bytes("/proc")
     if available is not None:
         most = min(most, available - 2 * reserve)
     return Allowed(max(most, 1), reserve)
@@ -124,7 +124,7 @@ class Memory:
         if held > self.may.limit:
             held = sum(_held_alone(self._proc, process) for process in processes)
         self.peak = max(self.peak, held)
-        available = _available(self._proc)
+        available = available_bytes(self._proc)
         room = self.may.limit - held
         if available is not None:
             room = min(room, available - self.may.reserve)
@@ -168,7 +168,8 @@ def _held_alone(proc: str, process: int) -> int:
     return _sum(path, ["Pss_Anon", "Pss_Shmem"]) or _sum(path, ["Pss"]) or _held(proc, process)
 
 
-def _available(proc: str) -> Optional[int]:
+def available_bytes(proc: str = "/proc") -> Optional[int]:
+    """Of memory, that the kernel tells could be taken; None where it does not tell."""
     return _sum(f"{proc}/meminfo", ["MemAvailable"]) or None
 
 

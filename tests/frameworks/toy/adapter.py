@@ -18,7 +18,8 @@ from typing import Any
 
 from harness.adapter import Exchange, MatrixProduct, Mismatch, Product, Unsupported
 from harness.communication import Collective
-from harness.operations import NEITHER, Operation, Transposed
+from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
+from harness.overlapping import Overlapped
 from harness.parts import Part
 
 from . import plain
@@ -211,6 +212,37 @@ class ToyAdapter(plain.PlainToy):
             raise NotImplementedError("the toy box has no such thing")
         made = super().collective(operation, array, dtype)
         return made._replace(result=lambda: self._spoilt(made.result()))
+
+    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+        made = super().overlapped(left, right, products, message)
+
+        def both() -> None:
+            if "one_at_a_time" in self.does:
+                made.communicate()
+                made.compute()
+            elif "forgetful" in self.does:
+                made.communicate()
+            else:
+                made.both()
+            self.occupy(self.does.get("hindered", 0.0))
+
+        return made._replace(both=both)
+
+    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+        forward, backward = super().passes(of, arrays)
+        spoilt = self.does.get("spoil_result", 0.0)  # 0: the result; from 1 on: a gradient
+
+        def result() -> Any:
+            return self._spoilt(forward.result()) if spoilt == 0 else forward.result()
+
+        def gradients() -> list[Any]:
+            found = backward.result()
+            return [
+                self._spoilt(one) if number == spoilt else one
+                for number, one in enumerate(found, 1)
+            ]
+
+        return Passes(forward._replace(result=result), backward._replace(result=gradients))
 
     def _spoilt(self, result: Any) -> Any:
         """One more at the end, nothing computed, or too large: in all ranks, or in one."""

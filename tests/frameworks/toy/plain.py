@@ -27,10 +27,22 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
-    Communication,
 )
-from harness.operations import ADD, EXP, MATMUL, NEITHER, Operation, SingleOperations, Transposed
+from harness.operations import (
+    ADD,
+    EXP,
+    MATMUL,
+    NEITHER,
+    Convolution,
+    Layer,
+    LayerOperations,
+    Operation,
+    Passes,
+    Transposed,
+)
+from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, cut
+from harness.transfers import Transfers
 
 from . import toy
 from .ring import Ring
@@ -39,7 +51,9 @@ PEAK = 1e11  # floating-point operations per second of its products
 NAMES = ("slope", "offset")
 
 
-class PlainToy(Accumulation, Numerics, Matmul, StepBreakdown, SingleOperations, Communication):
+class PlainToy(
+    Accumulation, Numerics, Matmul, StepBreakdown, Overlapping, LayerOperations, Transfers
+):
     """A step is complete :meth:`seconds` after the one before it."""
 
     PRECISIONS = ("fp32", "amp")
@@ -258,6 +272,40 @@ class PlainToy(Accumulation, Numerics, Matmul, StepBreakdown, SingleOperations, 
             return latest[0]
 
         return Collective(reset, run, result)
+
+    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+        """What exchanges is not what multiplies."""
+        made = super().overlapped(left, right, products, message)
+
+        def both() -> None:
+            begin = self.done_at
+            made.communicate()
+            exchanged, self.done_at = self.done_at, begin
+            made.compute()
+            self.done_at = max(self.done_at, exchanged)
+
+        return made._replace(both=both)
+
+    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+        from . import layers
+
+        compute: Any = layers.convolution if isinstance(of, Convolution) else layers.attention
+        result, *gradients = compute(of, *arrays)
+
+        def read(computed: Any) -> Any:
+            self._wait_until(self.done_at)
+            return computed
+
+        def run(times: int) -> None:
+            self.occupy(times * self.operation_seconds())
+
+        return Passes(
+            Operation(lambda: run(1), lambda: read(result), "float32"),
+            Operation(lambda: run(3), lambda: read(gradients), "float32"),
+        )
+
+    def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
+        return Operation(lambda: None, lambda: array, "float32")
 
     def stop(self) -> None:
         if self.ring:

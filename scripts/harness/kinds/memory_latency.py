@@ -1,0 +1,95 @@
+"""How long a load from memory takes, by how much memory is in use: a chain of pointers through
+working sets from 4 KiB to four times the last cache, so that each cache shows as a step.
+
+One core of each device follows its own chain; several devices begin together. No framework.
+Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from typing import Any, Dict, List, Mapping
+
+from harness.adapter import Mismatch
+from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least, point
+from harness.measuring import blocks, stream
+from harness.measuring.checks import check_cores
+from harness.measuring.micro import chase
+
+#: How many times the last cache the largest working set has, where nothing else is asked for.
+TIMES_CACHE = 4
+#: Steps that bring a working set into the caches, as far as it fits, and the fewest of a block.
+_WARM, _FEWEST = 2**23, 1000
+
+
+class MemoryLatency(Kind):
+    """Nanoseconds of a load, at each size. The slowest device's count."""
+
+    needs = None
+    independent_ranks = True
+    parameters = (
+        Parameter(
+            "largest_bytes", at_least(0), "bytes",
+            f"of the largest working set; 0: {TIMES_CACHE} times the last cache", 0,
+        ),
+        Parameter("blocks", at_least(1), "", "how often a size is timed", blocks.BLOCKS),
+        Parameter("block_seconds", above_zero, "s", "how long each of them takes about", 0.02),
+    )  # fmt: skip
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        sizes = _sizes(subject)
+
+        def latency(size: int) -> Metric:
+            return Metric("ns", "lower", "max", lambda rank: _nanoseconds(rank, size))
+
+        return {
+            "memory_latency": latency(sizes[-1]),  # of the largest: what no cache hides
+            **dict(point("latency", {"bytes": size}, latency(size)) for size in sizes),
+        }
+
+    def measure(self, context: Context) -> None:
+        fields, parameters = context.fields, context.subject.parameters
+        cache = fields["last_cache_bytes"] = stream.largest_cache()
+        if not (cache or parameters["largest_bytes"]):
+            raise Mismatch("the kernel does not tell the size of the caches: say largest_bytes")
+        sizes = _sizes(context.subject)
+        kernels = context.phase("compile", chase.kernels)
+        room = stream.aligned(sizes[-1] // 8)
+        found: List[Dict[str, Any]] = []
+        fields["blocks"] = found
+        start = time.perf_counter()
+        for size in sizes:
+            context.report.enter(f"{size} bytes")
+            chain = chase.Chain(kernels, room, size, context.place.seed)
+            steps = _steps(chain, parameters["block_seconds"])
+            context.barrier()
+            work = functools.partial(chain.run, steps)
+            taken = [blocks.seconds_of(work) for _ in range(parameters["blocks"])]
+            chain.check()
+            found.append({"at": {"bytes": size}, "operations": steps, "seconds": taken})
+        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
+        fields["cores"] = check_cores(context.cores)
+
+
+def _sizes(subject: Subject) -> List[int]:
+    largest = subject.parameters["largest_bytes"] or TIMES_CACHE * stream.largest_cache()
+    return chase.sizes(largest)
+
+
+def _steps(chain: chase.Chain, seconds: float) -> int:
+    """How many take so many seconds, by a pass that is not counted."""
+    count = max(_FEWEST, min(chain.lines, _WARM))
+    taken = blocks.seconds_of(lambda: chain.run(count))
+    if count == _FEWEST:  # a pass of so few lines tells little
+        taken = blocks.seconds_of(lambda: chain.run(count))
+    return max(_FEWEST, math.ceil(count * seconds / max(taken, 1e-9)))
+
+
+def _nanoseconds(rank: Mapping[str, Any], size: int) -> float:
+    """Of a step of the median block."""
+    found = blocks.seconds_of_one(rank, {"bytes": size})
+    if found is None:
+        raise KeyError(f"no blocks of {size} bytes")
+    return 1e9 * found

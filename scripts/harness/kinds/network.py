@@ -1,0 +1,80 @@
+"""What the network carries between two nodes, below any framework: how long a TCP connection takes
+to begin, how long a byte takes there and back, and how much iperf3 gets through, each way.
+
+Rank 0 measures, rank 1 answers; each listens and connects at its own address alone. iperf3 is a
+program of its own (Debian: apt-get install iperf3). Standard library.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any, Callable, Dict, Mapping
+
+from harness.adapter import Unsupported
+from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least, one_of
+from harness.measuring.checks import check_cores
+from harness.measuring.micro import wire_tests
+
+
+class Network(Kind):
+    """GB/s each way, and microseconds of a connection and of a round trip: medians."""
+
+    needs = None
+    parameters = (
+        Parameter("seconds", above_zero, "s", "how long iperf3 sends in each direction", 5.0),
+        Parameter("streams", at_least(1), "", "connections of iperf3 at once", 1),
+        Parameter("connections", at_least(1), "", "that are made and closed", 10),
+        Parameter("round_trips", at_least(1), "", "of a byte", 1000),
+        Parameter(
+            "loopback", one_of("no", "yes"), "",
+            "whether two devices of one node will do: then it is no network", "no",
+        ),
+    )  # fmt: skip
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        def bandwidth(direction: str) -> Metric:
+            return Metric("GB/s", "higher", "first", lambda rank: _bandwidth(rank, direction))
+
+        def microseconds(name: str) -> Metric:
+            return Metric("us", "lower", "first", _median(name))
+
+        return {
+            "bandwidth": bandwidth("forward"),
+            "reverse_bandwidth": bandwidth("reverse"),
+            "connect_time": microseconds("connect_seconds"),
+            "round_trip_time": microseconds("round_trip_seconds"),
+        }
+
+    def measure(self, context: Context) -> None:
+        fields, place, case = context.fields, context.place, context.subject.case
+        check_ranks(case.nodes, case.devices_per_node, context.subject.parameters["loopback"])
+        wire_tests.check_program()
+        context.report.enter("timed window")
+        start = time.perf_counter()
+        if place.rank == 0:
+            found = wire_tests.ask(place.addresses, context.subject.parameters)
+        else:
+            found = wire_tests.answer(place.addresses)
+        fields["network"] = found
+        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
+        fields["cores"] = check_cores(context.cores)
+
+
+def check_ranks(nodes: int, devices_per_node: int, loopback: str) -> None:
+    """Raises Unsupported where there are no two ranks that a network lies between."""
+    if nodes * devices_per_node != 2:
+        raise Unsupported("it is measured between two ranks: say nodes: 2, devices_per_node: 1")
+    if nodes == 1 and loopback == "no":
+        raise Unsupported(
+            "one node has no network between its devices; loopback: yes measures what its kernel "
+            "does instead"
+        )
+
+
+def _bandwidth(rank: Mapping[str, Any], direction: str) -> float:
+    return float(1e-9 * rank["network"][direction]["bytes_per_second"])
+
+
+def _median(name: str) -> Callable[[Mapping[str, Any]], float]:
+    return lambda rank: 1e6 * float(statistics.median(rank["network"][name]))

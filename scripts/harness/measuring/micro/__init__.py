@@ -1,0 +1,1 @@
+"""What the micro-benchmarks compute, and how it is checked."""

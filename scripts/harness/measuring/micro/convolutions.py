@@ -1,0 +1,155 @@
+"""The convolutions of a model, and whether what a framework made of one is right.
+
+Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, List, Mapping, Sequence
+
+import networks
+
+from harness.measuring.micro import samples
+from harness.operations import Convolution
+
+
+def of_model(facts: Mapping[str, Any], batch: int) -> Dict[Convolution, int]:
+    """The distinct ones of a training step, in their order, and how often each occurs; none where
+    the model has no description as a network."""
+    found: Dict[Convolution, int] = Counter()
+    for layer in _layers(facts):
+        if layer.op == "convolution":
+            given = layer.attributes
+            shape = Convolution(
+                batch, *layer.in_shape, given["channels"], tuple(given["kernel"]), given["stride"],
+                tuple(given["padding"]), given["groups"],
+            )  # fmt: skip
+            found[shape] += 1
+    return dict(found)
+
+
+def _layers(facts: Mapping[str, Any]) -> Sequence[networks.Layer]:
+    hyper = facts.get("hyperparameters", {})
+    if "family" in hyper:
+        return networks.describe(facts).layers
+    if "stages" not in hyper:
+        return ()
+    # ResNet-50 v1.5, whose definition is older than the family: width and depth of each stage.
+    widths, depths = zip(*hyper["stages"])
+    if any(width != widths[0] * 2**stage for stage, width in enumerate(widths)):
+        return ()
+    described = {
+        "family": "resnet", "block": "bottleneck", "blocks": depths, "width": widths[0],
+        "groups": 1, "width_per_group": 64,
+    }  # fmt: skip
+    return networks.describe({**facts, "hyperparameters": {**hyper, **described}}).layers
+
+
+def operations(shape: Convolution) -> int:
+    """Floating-point operations of the forward pass: a multiplication and an addition for each
+    product, those with the padding too. Backward there are twice as many."""
+    rows, columns, channels, filters = shape.kernel_shape
+    batch, height, width, _ = shape.result_shape
+    return 2 * batch * height * width * filters * rows * columns * channels
+
+
+def operands(shape: Convolution, random: Any) -> List[Any]:
+    """Images, kernel and gradient of the result, float32: random numbers around 0, small enough for
+    sums to fit float16."""
+    import numpy as np
+
+    rows, columns, channels, _ = shape.kernel_shape
+    scale = (rows * columns * channels) ** -0.5
+    shapes = (shape.images_shape, shape.kernel_shape, shape.result_shape)
+    images, kernel, gradient = (random.standard_normal(one).astype(np.float32) for one in shapes)
+    return [images, np.float32(scale) * kernel, np.float32(scale) * gradient]
+
+
+class Exact:
+    """What ``arrays``, as :func:`operands` makes them, come to in float64."""
+
+    def __init__(self, shape: Convolution, arrays: Sequence[Any]) -> None:
+        import numpy as np
+
+        self._shape = shape
+        self._images, self._kernel, self._gradient = arrays
+        rows, columns = shape.padding
+        self._padded = np.pad(self._images, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
+        self._in = shape.channels // shape.groups
+        self._out = shape.filters // shape.groups
+
+    def result(self, n: int, y: int, x: int, filter_: int) -> float:
+        """An element of the result."""
+        shape, (rows, columns) = self._shape, self._shape.kernel
+        top, left, first = y * shape.stride, x * shape.stride, filter_ // self._out * self._in
+        seen = self._padded[n, top : top + rows, left : left + columns, first : first + self._in]
+        return _dot(seen, self._kernel[..., filter_])
+
+    def images_gradient(self, n: int, y: int, x: int, channel: int) -> float:
+        """An element of the gradient of the images."""
+        shape, total = self._shape, 0.0
+        group, own = divmod(channel, self._in)
+        filters = slice(group * self._out, (group + 1) * self._out)
+        _, height, width, _ = shape.result_shape
+        for row in range(shape.kernel[0]):
+            for column in range(shape.kernel[1]):
+                down, beyond = divmod(y + shape.padding[0] - row, shape.stride)
+                across, past = divmod(x + shape.padding[1] - column, shape.stride)
+                if not (beyond or past) and 0 <= down < height and 0 <= across < width:
+                    gradient = self._gradient[n, down, across, filters]
+                    total += _dot(gradient, self._kernel[row, column, own, filters])
+        return total
+
+    def kernel_gradient(self, row: int, column: int, own: int, filter_: int) -> float:
+        """An element of the gradient of the kernel."""
+        stride, (_, height, width, _) = self._shape.stride, self._shape.result_shape
+        channel = filter_ // self._out * self._in + own
+        down = slice(row, row + stride * height, stride)
+        across = slice(column, column + stride * width, stride)
+        seen = self._padded[:, down, across, channel]
+        return _dot(seen[:, :height, :width], self._gradient[..., filter_])
+
+
+def _dot(first: Any, second: Any) -> float:
+    import numpy as np
+
+    return float(np.sum(first.astype(np.float64) * second.astype(np.float64)))
+
+
+def check(
+    shape: Convolution, arrays: Sequence[Any], found: Sequence[Any], dtype: str, random: Any
+) -> float:
+    """How far a sample of what was ``found``, the result and the gradients of images and kernel, is
+    from float64, at most. Raises Mismatch where that is more than rounding."""
+    import numpy as np
+
+    exact = Exact(shape, arrays)
+    errors = []
+    for what, array, extents, one in (
+        ("the result", found[0], shape.result_shape, exact.result),
+        ("the images' gradient", found[1], shape.images_shape, exact.images_gradient),
+        ("the kernel's gradient", found[2], shape.kernel_shape, exact.kernel_gradient),
+    ):
+        samples.check_shape(array, extents, f"{what} of a convolution")
+        places = [random.randint(0, extent, samples.SAMPLE) for extent in extents]
+        wanted = np.array([one(*map(int, place)) for place in zip(*places)])
+        of = f"{what} of a convolution of {_text(shape.images_shape)}"
+        errors.append(samples.check(array[tuple(places)], wanted, dtype, of))
+    return max(errors)
+
+
+def at(shape: Convolution, times: int) -> Dict[str, Any]:
+    """The point of a run that it is."""
+    return {
+        "images": _text(shape.images_shape),
+        "kernel": _text((*shape.kernel, shape.filters)),
+        "stride": shape.stride,
+        "padding": _text(shape.padding),
+        "groups": shape.groups,
+        "times": times,
+    }
+
+
+def _text(extents: Sequence[int]) -> str:
+    return "x".join(map(str, extents))

@@ -1,0 +1,120 @@
+"""Forward and backward passes of a model's operations, timed shape by shape.
+
+Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence
+
+from harness.kind import Context, Metric, Parameter, above_zero, at_least, point
+from harness.measuring import blocks, libraries
+from harness.measuring.checks import check_cores, check_products
+from harness.operations import Passes
+
+FORWARD, BACKWARD = "forward", "backward"
+#: Operations of a pass, over those of the forward pass.
+COST = {FORWARD: 1, BACKWARD: 2}
+PARAMETERS = (
+    Parameter("blocks", at_least(1), "", "how often a pass of a shape is timed", blocks.BLOCKS),
+    Parameter(
+        "block_seconds", above_zero, "s", "how long each of them takes at least",
+        blocks.BLOCK_SECONDS,
+    ),
+)  # fmt: skip
+
+
+class Shaped(NamedTuple):
+    """One shape of an operation. ``at``: the point of a run that it is; ``times``: how often the
+    model has it; ``operations``: floating-point operations of a forward pass."""
+
+    at: Mapping[str, Any]
+    times: int
+    operations: int
+
+
+def metrics(shapes: Sequence[Shaped]) -> Dict[str, Metric]:
+    """Of all shapes, each as often as the model has it, and of each alone. Of several devices the
+    slowest counts."""
+
+    def milliseconds(direction: str) -> Callable[[Mapping[str, Any]], float]:
+        return lambda rank: 1e3 * _of_model(rank, shapes, direction)
+
+    total = sum(3 * one.times * one.operations for one in shapes)
+    found = {
+        "model_rate": Metric(
+            "TFLOP/s", "higher", "min",
+            lambda rank: 1e-12 * total / sum(_of_model(rank, shapes, one) for one in COST),
+        ),
+        **{
+            f"model_{direction}_time": Metric("ms", "lower", "max", milliseconds(direction))
+            for direction in COST
+        },
+    }  # fmt: skip
+    for shape in shapes:
+        for direction in COST:
+            found.update(_of_shape(shape, direction))
+    return found
+
+
+def _of_shape(shape: Shaped, direction: str) -> Dict[str, Metric]:
+    work = COST[direction] * shape.operations
+
+    def rate(rank: Mapping[str, Any]) -> float:
+        return 1e-12 * work / _seconds(rank, shape, direction)
+
+    def microseconds(rank: Mapping[str, Any]) -> float:
+        return 1e6 * _seconds(rank, shape, direction)
+
+    return dict(
+        [
+            point(f"{direction}_rate", shape.at, Metric("TFLOP/s", "higher", "min", rate)),
+            point(f"{direction}_time", shape.at, Metric("us", "lower", "max", microseconds)),
+        ]
+    )
+
+
+def _seconds(rank: Mapping[str, Any], shape: Shaped, direction: str) -> float:
+    """Of one pass in the median block."""
+    found = blocks.seconds_of_one(rank, {**shape.at, "pass": direction})
+    if found is None:
+        raise KeyError(f"no blocks of {direction} at {shape.at}")
+    return found
+
+
+def _of_model(rank: Mapping[str, Any], shapes: Sequence[Shaped], direction: str) -> float:
+    return sum(one.times * _seconds(rank, one, direction) for one in shapes)
+
+
+def measure(
+    context: Context,
+    shapes: Sequence[Shaped],
+    make: Callable[[int], Passes],
+    check: Callable[[int, List[Any], str], float],
+) -> None:
+    """Leaves the blocks of all ``shapes``. ``make``: the passes of one, by its number; ``check``:
+    of its result and gradients, for numpy, and the dtype of the result; raises Mismatch."""
+    fields, parameters = context.fields, context.subject.parameters
+    found: List[Dict[str, Any]] = []
+    fields["blocks"] = found
+    dtypes: Dict[str, int] = {}
+    start = time.perf_counter()
+    for number, shape in enumerate(shapes):
+        context.report.enter(f"shape {number + 1} of {len(shapes)}")
+        made = make(number)
+        dtypes[made.forward.dtype] = dtypes.get(made.forward.dtype, 0) + 1
+        for direction, ran in zip(COST, made):
+            taken = blocks.measure(
+                context.adapter, ran.run, ran.result, parameters["blocks"],
+                parameters["block_seconds"], context.barrier,
+            )  # fmt: skip
+            found.append({"at": {**shape.at, "pass": direction}, **taken})
+        results = [made.forward.result(), *made.backward.result()]
+        error = check(number, results, made.forward.dtype)
+        for block in found[-len(COST) :]:
+            block["error"] = error
+    fields["products"] = check_products(context.subject.case.precision, dtypes)
+    fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
+    fields["cores"] = check_cores(context.cores)
+    fields["libraries"] = libraries.in_use()
