@@ -22,6 +22,7 @@ ORDER = [
     "operations",
     "communication",
     "sharded",
+    "feeding",
     "precisions",
     # the machine, and what the processes of a run need
     "machine",
@@ -33,6 +34,7 @@ ORDER = [
     # one rank
     "kind",
     "measuring",
+    "learning",
     "kinds",
     "rank",
     "start_rank",
@@ -51,7 +53,7 @@ ORDER = [
 
 #: What an adapter may import of the harness.
 OF_ADAPTERS = {
-    *("adapter", "operations", "communication", "sharded", "parallelism", "parts"),
+    *("adapter", "operations", "communication", "sharded", "feeding", "parallelism", "parts"),
     *("machine.interfaces", "processes.parent_death"),
 }
 
