@@ -121,7 +121,7 @@ _COMPARED = ({"framework"}, {"framework", "compiler"}, {"precision"}, {"compiler
 
 
 def _without_target(result: CaseResult) -> bool:
-    return dict(result.case.parameters).get("target", NO_TARGET) == NO_TARGET
+    return bool(dict(result.case.parameters).get("target", NO_TARGET) == NO_TARGET)
 
 
 def _comparable(first: CaseResult, second: CaseResult) -> bool:
