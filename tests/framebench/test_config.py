@@ -50,7 +50,10 @@ def changed(**axes: object) -> dict[str, object]:
 NAN, INF = float("nan"), float("inf")
 BAD_CONFIG = {
     "unknown key": ({"suit": "quick"}, ["suit", "did you mean suite", "allowed:"]),
-    "unknown suite": ({"suite": "fast"}, ["suite: found 'fast'", "careful, collectives, dlperf, generate"]),
+    "unknown suite": (
+        {"suite": "fast"},
+        ["suite: found 'fast'", "careful, collectives, converge_small, dlperf"],
+    ),
     "suite is no text": ({"suite": 3}, ["suite: found 3", "a text"]),
     "suite file missing": ({"suite": "none.yaml"}, ["suite: found 'none.yaml'", "quick"]),
     "unknown framework": (
@@ -165,7 +168,10 @@ BAD_CONFIG = {
         {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "extra": "--qos=high"}},
         ["profiles/slurm/cluster.yaml", "cluster.extra: found '--qos=high'", "cluster.qos"],
     ),
-    "retry all": ({"retry": "all"}, ["retry[0]: found 'all'", "oom, unsupported, timeout, failed"]),
+    "retry all": (
+        {"retry": "all"},
+        ["retry[0]: found 'all'", "oom, unsupported, timeout, failed, not_converged"],
+    ),
     "seed as a broken number": ({"seed": 1.0}, ["seed: found 1.0", "a whole number"]),
     "results with a line break": ({"results": "a\n"}, ["results: found 'a\\n'", "line breaks"]),
     "results with NUL": ({"results": "a\0b"}, ["results: found 'a\\x00b'", "control characters"]),

@@ -24,6 +24,7 @@ ORDER = [
     "overlapping",
     "sharded",
     "transfers",
+    "feeding",
     "precisions",
     # the machine, and what the processes of a run need
     "machine",
@@ -35,6 +36,7 @@ ORDER = [
     # one rank
     "kind",
     "measuring",
+    "learning",
     "kinds",
     "rank",
     "start_rank",
@@ -54,7 +56,7 @@ ORDER = [
 #: What an adapter may import of the harness.
 OF_ADAPTERS = {
     *("adapter", "operations", "communication", "overlapping", "sharded", "transfers"),
-    *("parallelism", "parts"),
+    *("feeding", "parallelism", "parts"),
     *("machine.interfaces", "processes.parent_death"),
 }
 

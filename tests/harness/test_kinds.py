@@ -139,9 +139,10 @@ def test_how_the_ranks_of_a_run_make_its_metric() -> None:
 
 def test_all_kinds_of_the_project_are_there() -> None:
     assert kinds.names() == [
-        *("attention", "collective", "convolution", "elementwise", "generate", "independent"),
-        *("inference", "largest_batch", "launch", "matmul", "memory", "memory_latency", "network"),
-        *("overlap", "parity", "peak", "storage", "train", "transfer"),
+        *("attention", "collective", "converge", "convolution", "elementwise", "generate"),
+        *("independent", "inference", "largest_batch", "launch", "matmul", "memory"),
+        *("memory_latency", "network", "overlap", "parity", "peak", "storage", "train"),
+        *("transfer",),
     ]
     assert "memory_copy" in kinds.names(str(ROOT / "tests/kinds"))
     for name in kinds.names():

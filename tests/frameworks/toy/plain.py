@@ -28,6 +28,7 @@ from harness.communication import (
     SEND_RECEIVE,
     Collective,
 )
+from harness.feeding import Scheduling
 from harness.operations import (
     ADD,
     EXP,
@@ -52,9 +53,17 @@ NAMES = ("slope", "offset")
 
 
 class PlainToy(
-    Accumulation, Numerics, Matmul, StepBreakdown, Overlapping, LayerOperations, Transfers
+    Accumulation,
+    Numerics,
+    Matmul,
+    StepBreakdown,
+    Overlapping,
+    LayerOperations,
+    Transfers,
+    Scheduling,
 ):
-    """A step is complete :meth:`seconds` after the one before it."""
+    """A step is complete :meth:`seconds` after the one before it. The points of a batch are its `x`
+    and `y`; without these the toy draws its own."""
 
     PRECISIONS = ("fp32", "amp")
 
@@ -69,6 +78,16 @@ class PlainToy(
         seed = self.place.seed * 1000 + self.place.rank + 100 * self.place.local_rank + 1000 * node
         self.line = toy.Line(self.case.batch_per_device * self.case.accumulation, seed)
         self.micro_steps = self.exchanges = 0
+        self.rate = self.facts["hyperparameters"]["learning_rate"]
+        self.note_form(batch)
+        self.put(batch)
+
+    def put(self, batch: dict[str, Any]) -> None:
+        if batch:
+            self.line.points = list(zip(*(batch[name].tolist() for name in "xy"), strict=True))
+
+    def set_learning_rate(self, rate: float) -> None:
+        self.rate = rate
 
     def seconds(self) -> float:
         """Of a step."""
@@ -85,8 +104,7 @@ class PlainToy(
     def _train(self) -> float:
         loss, _ = self.loss_and_gradients()
         gradients = self.averaged_gradients()
-        rate = self.facts["hyperparameters"]["learning_rate"]
-        self.line.weights = [w - rate * gradients[i] for i, w in enumerate(self.line.weights)]
+        self.line.weights = [w - self.rate * gradients[i] for i, w in enumerate(self.line.weights)]
         return loss
 
     def loss_and_gradients(self) -> tuple[float, list[float]]:

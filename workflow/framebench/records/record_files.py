@@ -25,6 +25,7 @@ from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
 from . import converters, doubts, energy
 from .communication import all_reduce_of, gradient_exchange_of
+from .curves import curve_of
 from .index import Index
 from .phases import phases_of
 from .run import NO_REASON, WAITED_APART, WAITED_IN_WINDOW, Metric, Problem, Run, cause
@@ -234,6 +235,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         computation=computation_of(record),
         commit=commit_of(record),
         last_cache=_most(record["ranks"], "last_cache_bytes") or None,
+        curve=curve_of(record),
     )
 
 
