@@ -54,7 +54,9 @@ class Disagreement(Exception):
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit status is 1 with one clear message on stderr if it cannot."""
     parser = argparse.ArgumentParser(
-        prog="framebench", description=__doc__, epilog="And gate: see framebench gate --help."
+        prog="framebench",
+        description=__doc__,
+        epilog="And gate and bisect: see framebench gate --help.",
     )
     commands = parser.add_subparsers(required=True)
     making = commands.add_parser("report", help="tables and report from records")
@@ -481,11 +483,12 @@ def print_formats() -> None:
 def print_columns() -> None:
     """Print the page docs/columns.md."""
     from .audit import findings, published
+    from .bisect import words
     from .comparison import compare
     from .gate import decisions
     from .history import trends
     from .tables import columns_page, registry
 
-    made = (compare.TABLE, decisions.TABLE, trends.POINTS, trends.CHANGES)
+    made = (compare.TABLE, decisions.TABLE, words.TABLE, trends.POINTS, trends.CHANGES)
     others = (*made, published.TABLE, findings.TABLE)
     print(columns_page.text([*registry.known().values(), *others]), end="")

@@ -15,7 +15,7 @@ from .table import Inputs, Table
 #: Those of a group follow each other, in the order of their modules; other groups come behind.
 GROUPS = ("Answers", "Results", "Scaling", "Speed-ups", "Where the time goes", "Memory", "Parity")
 #: Tables of the same folder that are not made of records alone.
-ELSEWHERE = ("compare", "gate", "history", "changes", "lint", "published")
+ELSEWHERE = ("compare", "gate", "bisect", "history", "changes", "lint", "published")
 
 
 @cache
