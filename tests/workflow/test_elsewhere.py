@@ -109,3 +109,4 @@ def test_containerize_says_what_to_do(project: Project) -> None:
     assert refused.returncode == 1
     last = refused.stdout.splitlines()[-1]
     assert last.startswith("framebench: --containerize: found; allowed: an image of your own"), last
+    assert "`framebench recipe`" in last

@@ -115,6 +115,10 @@ def main(arguments: list[str] | None = None) -> int:
     locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
     locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
     locking.set_defaults(command=lambda given: make_hashes(given.names))
+    containing = commands.add_parser("recipe", help="write Containerfiles from envs/NAME.yaml")
+    containing.add_argument("names", nargs="*", help="NAME (default: all in envs/)")
+    containing.add_argument("--to", type=Path, default=Path("recipes"), help="folder to write to")
+    containing.set_defaults(command=lambda given: write_recipes(given.names, given.to))
     cleaning = commands.add_parser("clean-environments", help="remove what no file makes any more")
     cleaning.add_argument("--environments", type=Path, required=True, help="the folder of all")
     cleaning.add_argument("--keep", nargs="*", default=[], help="names of those in use")
@@ -456,6 +460,13 @@ def make_hashes(names: Sequence[str]) -> None:
             print(f"{file.name} is exempt: {reason}")
         else:
             print(locking.lock(file), flush=True)
+
+
+def write_recipes(names: Sequence[str], folder: Path) -> None:
+    """Write the recipes of images, and print where they are."""
+    from .environments import recipe
+
+    print("\n".join(recipe.told(recipe.write(PROJECT / "envs", names, folder))))
 
 
 def clean(environments: Path, wanted: Sequence[str]) -> None:
