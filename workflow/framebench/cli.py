@@ -20,7 +20,7 @@ from .comparison import gate
 from .config import catalog, values
 from .config.validation import ConfigError
 from .config.values import Source
-from .files import json_files
+from .files import json_files, marked_block
 from .files.whole_files import write_whole
 from .records import assumptions, calls, interruptions, record_sets, searches
 from .records.assumptions import Assumptions
@@ -92,6 +92,10 @@ def main(arguments: list[str] | None = None) -> int:
     trending.add_argument("--by", choices=ORDERS, default=ORDERS[0], help="what orders them")
     trending.add_argument("--results", type=Path, required=True, help="folder to write to")
     trending.set_defaults(command=lambda given: make_history(given.sets, given.by, given.results))
+    showing = commands.add_parser("overview", help="all frameworks side by side, in Markdown")
+    showing.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
+    showing.add_argument("--into", type=Path, help="file with <!-- overview --> and its end")
+    showing.set_defaults(command=lambda given: write_overview(given.records, given.into))
     linting = commands.add_parser("lint", help="check results, ours or published, for errors")
     linting.add_argument("--sources", type=Path, nargs="+", required=True, help=SOURCES)
     linting.add_argument("--results", type=Path, required=True, help="folder to write to")
@@ -254,6 +258,29 @@ def make_report(source: Path, results: Path) -> None:
         write_whole(path, text)
     write_whole(vouching, fingerprint(found, source, results) + "\n")
     print("\n".join(answers.lines(answers.of(tables), _last(found.runs, tables, provenance, page))))
+
+
+def write_overview(source: Path, into: Path | None) -> None:
+    """Print all frameworks side by side, or write them between the comments of a file. Raises
+    RecordsError where there is nothing to show, or no place for it."""
+    from .records import parity
+    from .tables import markdown, origin, registry
+
+    found = record_sets.load(source)
+    if not found.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    _, tables = tabulated(found, parity.load(certificates_of(source))[0], (), ())
+    table = registry.known()["overview"]
+    of = origin.of(found.runs, calls.load(source.parent)[0])
+    text = markdown.crosstabs(table, tables[table], of.caption)
+    if into is None:
+        print(text, end="")
+        return
+    try:
+        page = marked_block.replaced(into.read_text(encoding="utf-8"), table.name, text)
+    except ValueError as error:
+        raise record_sets.RecordsError(f"--into: {into}: {error}") from None
+    write_whole(into, page)
 
 
 def _last(
