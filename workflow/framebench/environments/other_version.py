@@ -27,10 +27,12 @@ def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> En
     heads = [entry.partition("==")[0] for entry in own.packages]
     asked = [f"{head}=={version}" if _bare(head) == _bare(name) else head for head in heads]
     with tempfile.TemporaryDirectory(prefix="framebench-") as folder:
-        # uv takes what stands in its output file already wherever that fits.
+        # uv takes what stands in its output file already wherever that fits: of these versions the
+        # builds that the file itself would lead to, for CPUs for instance.
         file = Path(folder, "pins.txt")
-        file.write_text("\n".join(own.packages) + "\n")
-        locking.compiled(own, asked, (*_COMPILE, "--output-file", str(file)), f"{name}=={version}")
+        words = (*_COMPILE, "--output-file", str(file))
+        locking.compiled(own, own.packages, words, own.path.name)
+        locking.compiled(own, asked, words, f"{name}=={version}")
         found = re.findall(r"^([^\s#]+==[^\s;+]+)", file.read_text(), re.MULTILINE)
     content = read_mapping(own.path)
     dependencies = []
