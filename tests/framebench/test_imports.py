@@ -33,6 +33,7 @@ ORDER = (
     "report",
     "archive",
     "gate",
+    "bisect",
     "history",
     "formats",
     "terminal",

@@ -459,3 +459,24 @@ def test_on_paper_nothing_is_cut(browser: Browser, quick: Path) -> None:
         assert browser.evaluate(visible, "#table-summary td")
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+# ---- the picture of it --------------------------------------------------------------------------
+
+
+def test_the_picture_of_the_page_has_the_numbers_of_its_list(browser: Browser, quick: Path) -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        import picture
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+    text = (ROOT / "docs" / "reading-a-report.md").read_text()
+    assert "](report.png)" in text
+    numbers = [int(number) for number in re.findall(r"^(\d)\. \*\*", text, re.MULTILINE)]
+    assert numbers == sorted(picture.MARKED), "the list and the picture have other numbers"
+    browser.open(quick)
+    for number, selector in picture.MARKED.items():
+        assert browser.driver.find_elements(By.CSS_SELECTOR, selector), f"{number}: {selector}"
+    content = picture.TARGET.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert len(content) < 200_000

@@ -26,6 +26,10 @@ def main(arguments: list[str]) -> int:
         from framebench.gate import command
 
         return command.main(arguments[1:])
+    if arguments[:1] == ["bisect"]:
+        from framebench.bisect import command as bisect
+
+        return bisect.main(arguments[1:])
     from framebench import cli
 
     return cli.main(arguments)

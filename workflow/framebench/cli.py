@@ -20,7 +20,7 @@ from .comparison import gate
 from .config import catalog, values
 from .config.validation import ConfigError
 from .config.values import Source
-from .files import json_files
+from .files import json_files, marked_block
 from .files.whole_files import write_whole
 from .records import assumptions, calls, interruptions, record_sets, searches
 from .records import node_health as kept_health
@@ -57,7 +57,9 @@ class Disagreement(Exception):
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit status is 1 with one clear message on stderr if it cannot."""
     parser = argparse.ArgumentParser(
-        prog="framebench", description=__doc__, epilog="And gate: see framebench gate --help."
+        prog="framebench",
+        description=__doc__,
+        epilog="And gate and bisect: see framebench gate --help.",
     )
     commands = parser.add_subparsers(required=True)
     making = commands.add_parser("report", help="tables and report from records")
@@ -100,6 +102,10 @@ def main(arguments: list[str] | None = None) -> int:
     trending.add_argument("--by", choices=ORDERS, default=ORDERS[0], help="what orders them")
     trending.add_argument("--results", type=Path, required=True, help="folder to write to")
     trending.set_defaults(command=lambda given: make_history(given.sets, given.by, given.results))
+    showing = commands.add_parser("overview", help="all frameworks side by side, in Markdown")
+    showing.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
+    showing.add_argument("--into", type=Path, help="file with <!-- overview --> and its end")
+    showing.set_defaults(command=lambda given: write_overview(given.records, given.into))
     linting = commands.add_parser("lint", help="check results, ours or published, for errors")
     linting.add_argument("--sources", type=Path, nargs="+", required=True, help=SOURCES)
     linting.add_argument("--results", type=Path, required=True, help="folder to write to")
@@ -123,6 +129,10 @@ def main(arguments: list[str] | None = None) -> int:
     locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
     locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
     locking.set_defaults(command=lambda given: make_hashes(given.names))
+    containing = commands.add_parser("recipe", help="write Containerfiles from envs/NAME.yaml")
+    containing.add_argument("names", nargs="*", help="NAME (default: all in envs/)")
+    containing.add_argument("--to", type=Path, default=Path("recipes"), help="folder to write to")
+    containing.set_defaults(command=lambda given: write_recipes(given.names, given.to))
     cleaning = commands.add_parser("clean-environments", help="remove what no file makes any more")
     cleaning.add_argument("--environments", type=Path, required=True, help="the folder of all")
     cleaning.add_argument("--keep", nargs="*", default=[], help="names of those in use")
@@ -263,6 +273,29 @@ def make_report(source: Path, results: Path) -> None:
     if inputs.nodes:
         print("\n".join(node_health.lines(inputs.nodes)))
     print("\n".join(answers.lines(answers.of(tables), _last(found.runs, tables, provenance, page))))
+
+
+def write_overview(source: Path, into: Path | None) -> None:
+    """Print all frameworks side by side, or write them between the comments of a file. Raises
+    RecordsError where there is nothing to show, or no place for it."""
+    from .records import parity
+    from .tables import markdown, origin, registry
+
+    found = record_sets.load(source)
+    if not found.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    _, tables = tabulated(found, parity.load(certificates_of(source))[0], (), ())
+    table = registry.known()["overview"]
+    of = origin.of(found.runs, calls.load(source.parent)[0])
+    text = markdown.crosstabs(table, tables[table], of.caption)
+    if into is None:
+        print(text, end="")
+        return
+    try:
+        page = marked_block.replaced(into.read_text(encoding="utf-8"), table.name, text)
+    except ValueError as error:
+        raise record_sets.RecordsError(f"--into: {into}: {error}") from None
+    write_whole(into, page)
 
 
 def _last(
@@ -483,6 +516,13 @@ def make_hashes(names: Sequence[str]) -> None:
             print(locking.lock(file), flush=True)
 
 
+def write_recipes(names: Sequence[str], folder: Path) -> None:
+    """Write the recipes of images, and print where they are."""
+    from .environments import recipe
+
+    print("\n".join(recipe.told(recipe.write(PROJECT / "envs", names, folder))))
+
+
 def clean(environments: Path, wanted: Sequence[str]) -> None:
     """Remove the environments that are not ``wanted``, and print what that frees."""
     from .environments import cleaning
@@ -508,11 +548,12 @@ def print_formats() -> None:
 def print_columns() -> None:
     """Print the page docs/columns.md."""
     from .audit import findings, published
+    from .bisect import words
     from .comparison import compare
     from .gate import decisions
     from .history import trends
     from .tables import columns_page, registry
 
-    made = (compare.TABLE, decisions.TABLE, trends.POINTS, trends.CHANGES)
+    made = (compare.TABLE, decisions.TABLE, words.TABLE, trends.POINTS, trends.CHANGES)
     others = (*made, published.TABLE, findings.TABLE)
     print(columns_page.text([*registry.known().values(), *others]), end="")

@@ -74,6 +74,11 @@ def _files(environment: Path) -> tuple[Path, ...]:
     return (*map(Path, local), *([plain] if plain.is_file() else []))
 
 
+def are_there(environment: Path) -> bool:
+    """Whether there are some beside an environment file."""
+    return bool(_files(environment))
+
+
 def is_absent(message: str) -> bool:
     """Whether uv says that no index has a version that is asked for."""
     return "there is no version of" in message and not _REFUSED.search(message)

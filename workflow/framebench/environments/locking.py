@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..config.validation import ConfigError
@@ -26,21 +27,31 @@ def lock(environment: Path) -> Path:
     Raises :class:`ConfigError` with uv's words where it finds no such builds.
     """
     wanted = read_environment_file(environment, hashed=False)
+    failed = f"{environment}: cannot be locked"
+    text = compiled(wanted, wanted.packages, (*_COMPILE, "--quiet"), failed)
+    target = environment.with_name(environment.stem + _local(text) + hashes.SUFFIX)
+    write_whole(target, _header(wanted) + text)
+    return target
+
+
+def compiled(
+    wanted: EnvironmentFile, packages: Sequence[str], words: Sequence[str], what: str
+) -> str:
+    """What uv prints for these ``words`` and ``packages``, for the Python and from the indexes of
+    an environment. Raises :class:`ConfigError` with uv's words behind ``what``."""
     settings = uv.pip_settings()
-    compiled = subprocess.run(
-        [uv.executable(), *_COMPILE, "--quiet", "--python-version", wanted.python]
+    ended = subprocess.run(
+        [uv.executable(), *words, "--python-version", wanted.python]
         + [*uv.arguments(settings), "-"],
-        input="\n".join((*wanted.packages, *(f"--no-binary {name}" for name in wanted.sources))),
+        input="\n".join((*packages, *(f"--no-binary {name}" for name in wanted.sources))),
         env={**os.environ, **uv.variables(settings, wanted.indexes)},
         capture_output=True,
         text=True,
         check=False,
     )
-    if compiled.returncode:
-        raise ConfigError(f"{environment}: cannot be locked: {compiled.stderr.strip()}")
-    target = environment.with_name(environment.stem + _local(compiled.stdout) + hashes.SUFFIX)
-    write_whole(target, _header(wanted) + compiled.stdout)
-    return target
+    if ended.returncode:
+        raise ConfigError(f"{what}: {ended.stderr.strip()}")
+    return ended.stdout
 
 
 def _local(text: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,12 @@ STATUSES = (
     "Exit status: 0 passed; 1 a regression is shown; 3 cannot tell yet, or nothing to compare; 4 "
     "broken. Words behind -- are given to Snakemake."
 )
+#: Keys of the configuration that the command gives, and how they are asked for.
+RESERVED = {"results": "--results", "model": "--base and --candidate"}
 CONFIG_FILE = Path("config", "config.yaml")
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Whose own status for a wrong command line is that of what is broken."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
@@ -44,11 +46,11 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Of the command line."""
-    made = _Parser(prog="framebench gate", description=__doc__, epilog=STATUSES)
+    made = Parser(prog="framebench gate", description=__doc__, epilog=STATUSES)
     made.add_argument("--base", required=True, help=sides.ALLOWED)
     made.add_argument("--candidate", required=True, help="likewise, of the same kind")
     made.add_argument("--fail-on", type=share, default=0.05, help="the margin (default: 5%%)")
-    made.add_argument("--pairs", type=_count, default=12, help="of runs of each case (default: 12)")
+    made.add_argument("--pairs", type=count, default=12, help="of runs of each case (default: 12)")
     made.add_argument("--results", type=Path, default=Path("results", "gate"))
     made.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's")
     made.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
@@ -74,15 +76,15 @@ def main(arguments: Sequence[str]) -> int:
     except Exception as error:
         log = given.results / ERRORS
         message = f"{type(error).__name__}: {error} (an error of Framebench's own, see {log})"
-        _keep(log, traceback.format_exc())
+        keep(log, traceback.format_exc())
     print(f"framebench: broken: {message}", file=sys.stderr)
-    _keep(given.results / NOTE, words.broken_note(message, asked))
-    _keep(given.results / JUNIT, words.broken_junit(message))
+    keep(given.results / NOTE, words.broken_note(message, asked))
+    keep(given.results / JUNIT, words.broken_junit(message))
     return decisions.FAULTY
 
 
-def _keep(path: Path, text: str) -> None:
-    """As far as it can be: the exit status says it, too."""
+def keep(path: Path, text: str) -> None:
+    """Write it, as far as it can be: the exit status says it, too."""
     try:
         write_whole(path, text)
     except OSError as error:
@@ -91,7 +93,7 @@ def _keep(path: Path, text: str) -> None:
 
 def _gate(given: argparse.Namespace, asked: words.Asked) -> int:
     known = catalog.load_catalog(PROJECT)
-    settings, suite = _settings(given.config, known)
+    settings, suite = settings_of(given.config, known, RESERVED)
     base, candidate = sides.both(
         given.base, given.candidate, suite.get("variants") or {}, settings.frameworks, known
     )
@@ -109,14 +111,17 @@ def _gate(given: argparse.Namespace, asked: words.Asked) -> int:
     return status
 
 
-def _settings(given: Sequence[str], known: catalog.Catalog) -> tuple[Settings, dict[str, Any]]:
-    """The configuration as Snakemake will read it, and its suite as it is written. Raises
-    :class:`ConfigError` for what is wrong with either, before anything is measured."""
+def settings_of(
+    given: Sequence[str], known: catalog.Catalog, reserved: Mapping[str, str]
+) -> tuple[Settings, dict[str, Any]]:
+    """The configuration as Snakemake will read it, and its suite as it is written. ``reserved``:
+    keys that it may not have, and what stands in their place. Raises :class:`ConfigError` for what
+    is wrong with either, before anything is measured."""
     pairs = [word.partition("=") for word in given]
     if wrong := [word for word, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
         raise ConfigError(f"--config: found {wrong[0]!r}; allowed: KEY=VALUE")
     own = {key: value for key, _, value in pairs}
-    for key, instead in (("results", "--results"), ("model", "--base and --candidate")):
+    for key, instead in reserved.items():
         if key in own:
             raise ConfigError(f"--config: {key}: found {own[key]!r}; allowed: {instead}")
     file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
@@ -152,10 +157,11 @@ def _called(cases: CaseResults, name: str) -> CaseResults:
     return {key: replace(result, key=key) for key, result in renamed.items()}
 
 
-def _count(text: str) -> int:
-    count = int(text) if text.isdigit() else 0
-    if not 1 <= count <= 1000:
+def count(text: str) -> int:
+    """Of pairs, on the command line."""
+    number = int(text) if text.isdigit() else 0
+    if not 1 <= number <= 1000:
         raise argparse.ArgumentTypeError(
             f"found {text!r}; allowed: a whole number of at least 1 and at most 1000"
         )
-    return count
+    return number

@@ -16,7 +16,7 @@ from ..files.whole_files import write_whole
 from ..report import html_report, html_tables, page_data, trend_lines
 from ..report.plots import Look, Plot
 from ..report.record_links import Links
-from ..report.selection import left_out
+from ..report.selection import axes_of, left_out
 from ..report.trend_lines import Level, Trend
 from ..statistics.change_points import DRIFT
 from ..tables import condition_words, measured
@@ -70,6 +70,7 @@ def plots(every: Sequence[Series]) -> list[Plot]:
             caption="A dot is the median of a set, the bar its 95 % interval. "
             + "The broken line is where a new level begins, grey is the level. " * bool(one.changes)
             + left_out(len(chosen), len(drawn), "series with two figures"),
+            axes=axes_of(one.key.row),
         )
         for one in chosen
     ]

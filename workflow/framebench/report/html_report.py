@@ -36,6 +36,7 @@ from . import colours, drawings, failures, html_tables, page_data, panels, setup
 from .html_tables import Section
 from .plots import Look, Plot
 from .record_links import Link, Links, to_record
+from .selection import axis_of
 
 PROJECT = Path(__file__).parents[3]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -196,7 +197,7 @@ def _with_axes(
     """The answers of the first screen, each with what a filter may ask of it."""
     rows = view.records(tables[FASTEST])
     of_answer = {
-        id(one): {axis: str(page_data.axis_of(row, axis)) for axis in FASTEST.axes}
+        id(one): {axis: str(axis_of(row, axis)) for axis in FASTEST.axes}
         for one, row in zip(found.fastest, rows, strict=True)
     }
     return [(one, of_answer[id(one)]) for one in found.most_compared(MAX_ANSWERS)]

@@ -12,7 +12,7 @@ import pandas as pd
 from ..cases.names import topology_of
 from . import stacked_bars
 from .plots import Plot
-from .selection import is_known, labels, left_out, rows_of, spread, training_first
+from .selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
 from .stacked_bars import Bar
 
 MAX_ROWS = 40
@@ -32,7 +32,12 @@ def of_weak_scaling(table: pd.DataFrame) -> list[Plot]:
         bars.append(Bar(", ".join(group)))
         label = labels([row._asdict() for row in rows], "batch_per_device")
         bars += [
-            Bar(f"{label(row._asdict())}, {topology_of(row)}", _parts(row), _lost(row))
+            Bar(
+                f"{label(row._asdict())}, {topology_of(row)}",
+                _parts(row),
+                _lost(row),
+                axes_of(row._asdict()),
+            )
             for row in rows
         ]
     shown = sum(map(len, groups.values()))

@@ -11,7 +11,7 @@ from ..tables import measured
 from ..tables.results import CaseResult, CaseResults
 from . import plots, series_curves
 from .plots import Look, Plot, Row
-from .selection import left_out
+from .selection import axes_of, left_out
 
 MAX_ROWS = 30
 #: Of metrics that a run has at several points.
@@ -63,6 +63,7 @@ def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
             result.values,
             "" if result.values else result.status,
             result.interval,
+            axes_of(result.key.row),
         )
         for result in shown
     ]

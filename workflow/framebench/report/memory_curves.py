@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -15,8 +15,10 @@ from matplotlib.ticker import MaxNLocator
 from ..cases.names import topology
 from ..records.searches import DECIDING, SUBJECT
 from ..tables import condition_words
-from .plots import DASHES, ROW, WIDTH, Look, Plot
-from .svg import MUTED, svg
+from .parts import Parts
+from .plots import DASHES, ROW, WIDTH, Look, Plot, number
+from .selection import axes_of
+from .svg import MUTED, legend_of, svg
 
 MAX_PANELS = 6
 MAX_LINES = 10
@@ -38,6 +40,7 @@ class Curve:
     label: str
     framework: str
     points: Sequence[Point]
+    axes: Mapping[str, str] = field(default_factory=dict)
 
 
 def panels(attempts: pd.DataFrame, look: Look) -> list[Plot]:
@@ -95,7 +98,8 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> Curve:
         )
         for row in rows
     ]
-    return Curve(" ".join(words), first["framework"], sorted(points, key=lambda one: one.batch))
+    rising = sorted(points, key=lambda one: one.batch)
+    return Curve(" ".join(words), first["framework"], rising, axes_of(first))
 
 
 def draw(curves: Sequence[Curve], look: Look, limits: Sequence[float]) -> Markup:
@@ -103,6 +107,7 @@ def draw(curves: Sequence[Curve], look: Look, limits: Sequence[float]) -> Markup
     memory that others take does."""
     legend = ROW * ((len(curves) + 1) // 2)
     height = 300 + legend
+    parts = Parts()
 
     def drawing(figure: Figure) -> None:
         axes = figure.add_axes(
@@ -115,7 +120,7 @@ def draw(curves: Sequence[Curve], look: Look, limits: Sequence[float]) -> Markup
         for curve in curves:
             dash = DASHES[seen.setdefault(curve.framework, 0) % len(DASHES)]
             seen[curve.framework] += 1
-            colour = look.colour(curve.framework)
+            colour, name = look.colour(curve.framework), parts.add(curve.axes)
             fits = [
                 (one.batch, one.gib) for one in curve.points if one.fits and one.gib is not None
             ]
@@ -124,21 +129,31 @@ def draw(curves: Sequence[Curve], look: Look, limits: Sequence[float]) -> Markup
             handles += axes.plot(
                 [batch for batch, _ in fits], [gib for _, gib in fits], label=curve.label,
                 color=colour, linestyle=dash, marker=look.marker(curve.framework), markersize=6,
-                markeredgewidth=0,
+                markeredgewidth=0, gid=name,
             )  # fmt: skip
-            cross: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 7,
-                                     "markeredgewidth": 1.8, "color": colour}  # fmt: skip
+            cross: dict[str, Any] = {
+                "linestyle": "none", "marker": "x", "markersize": 7, "markeredgewidth": 1.8,
+                "color": colour, "gid": name,
+            }  # fmt: skip
             axes.plot([batch for batch, _ in over], [gib for _, gib in over], **cross)
             axes.plot(unknown, [1.0] * len(unknown), transform=axes.get_xaxis_transform(),
                       clip_on=False, **cross)  # fmt: skip
+            for one in curve.points:
+                held = "not known" if one.gib is None else f"{number(one.gib)} GiB"
+                held += "" if one.fits else ", does not fit"
+                said = f"{curve.label}, batch {one.batch}: {held}"
+                # Without a figure the cross is at the upper edge.
+                edge = axes.get_xaxis_transform() if one.gib is None else None
+                place = (one.batch, 1.0 if one.gib is None else one.gib)
+                parts.point(name, axes, place, said, edge)
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.set_ylim(bottom=0)
         axes.set_xlabel("batch per device")
         axes.set_ylabel("GiB")
-        figure.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=2,
+        legend_of(figure, handles=handles, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=2,
                       fontsize="small", handlelength=2.6, columnspacing=2,
                       labelspacing=0.45)  # fmt: skip
 
-    return svg(drawing, WIDTH, height)
+    return svg(drawing, WIDTH, height, parts)

@@ -16,7 +16,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ..cases.names import topology
 from ..records.calls import Call
 from ..records.run import Run
 from ..tables.cells import Cell
@@ -27,6 +26,7 @@ from ..tables.view import Field
 from . import again
 from .html_tables import PageTable
 from .record_links import Links
+from .selection import axis_of
 
 #: A word of a path or of the name of a case, with what ends it.
 _WORDS = re.compile(r"[^-/ ]*[-/ ]|[^-/ ]+")
@@ -236,15 +236,6 @@ def axes_of(one: PageTable) -> list[str]:
     return [
         axis for axis in one.arrangement.table.axes if rows and axis_of(rows[0], axis) is not None
     ]
-
-
-def axis_of(row: Row, axis: str) -> str | None:
-    """None where the row has no such axis."""
-    if axis == "devices" and "devices_per_node" in row:
-        return topology(row.get("nodes", 1), row["devices_per_node"])
-    if axis == "devices" and "devices" in row:
-        return topology(1, row["devices"])
-    return str(row[axis]) if axis in row else None
 
 
 def _way(row: Row) -> str:

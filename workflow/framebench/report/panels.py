@@ -20,6 +20,7 @@ from ..tables.results import CaseResult, CaseResults
 from . import plots
 from .plots import Look, Plot, Row
 from .selection import (
+    axes_of,
     is_known,
     labels,
     left_out,
@@ -145,7 +146,8 @@ def _ratios(
             low, high = (float(getattr(row, f"{column}_ci_{end}")) for end in ("low", "high"))
             interval = (low, high) if is_known(low) else None
             value = float(getattr(row, column))
-            drawn.append(Row(name_of_row, row.framework, [value], interval=interval))
+            axes = axes_of(row._asdict())
+            drawn.append(Row(name_of_row, row.framework, [value], interval=interval, axes=axes))
     shown = sum(map(len, groups.values()))
     return [
         Plot(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ from ..cases.names import topology_of
 from ..tables.declared.run_phases import WORDS
 from . import stacked_bars
 from .plots import Plot
-from .selection import is_known, labels, left_out, rows_of, spread, training_first
+from .selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
 from .stacked_bars import Bar
 
 MAX_ROWS = 40
@@ -43,7 +44,8 @@ def of_cases(table: pd.DataFrame) -> list[Plot]:
     for (model, mode), rows in sorted(groups.items(), key=lambda one: training_first(one[0])):
         bars.append(Bar(f"{model}, {mode}"))
         name = _names(rows)
-        bars += sorted((Bar(name(row), _seconds(row)) for row in rows), key=lambda bar: bar.label)
+        some = (Bar(name(row), _seconds(row), axes=axes_of(row._asdict())) for row in rows)
+        bars += sorted(some, key=lambda bar: bar.label)
     shown = sum(map(len, groups.values()))
     return [_plot("Time of a run of each case", bars, left_out(shown, len(every), "cases"))]
 
@@ -71,7 +73,11 @@ def _plot(title: str, bars: Sequence[Bar], words: str) -> Plot:
     """Of bars of seconds, in minutes or hours where they are many."""
     unit, scale = _unit(max((sum(bar.values) for bar in bars), default=0.0))
     scaled = [
-        Bar(bar.label, [one / scale for one in bar.values], f"{sum(bar.values) / scale:.1f}")
+        replace(
+            bar,
+            values=[one / scale for one in bar.values],
+            end=f"{sum(bar.values) / scale:.1f}",
+        )
         for bar in bars
     ]
     parts = list(PARTS.values())

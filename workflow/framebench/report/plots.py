@@ -15,11 +15,13 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from ..statistics import descriptive
 from . import colours
+from .parts import Parts
 from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, VARIABLES, svg
 
 WIDTH = 760  # drawing units of a wide plot: CSS pixels at its natural size
 NARROW = 344  # of its twin for a phone
 ROW = 22
+TOP = 6  # of what is drawn in rows
 #: A step this many times as long as the median step of its window is called slow.
 SLOW = 1.5
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")
@@ -44,13 +46,27 @@ class Plot:
 @dataclass(frozen=True)
 class Row:
     """One line of a strip plot. Without ``values`` it is a gap, and ``note`` says why in words;
-    without a framework it is a heading. ``interval`` is drawn as a bar behind the dots."""
+    without a framework it is a heading. ``interval`` is drawn as a bar behind the dots. ``axes``:
+    what a reader of the page may ask of it, where the drawing is not drawn anew for that."""
 
     label: str
     framework: str = ""
     values: Sequence[float] = ()
     note: str = ""
     interval: tuple[float, float] | None = None
+    axes: Mapping[str, str] | None = None
+
+    @property
+    def said(self) -> str:
+        """What the pointer is told."""
+        if not self.values:
+            return f"{self.label}: {self.note}"
+        words = [number(descriptive.median(self.values))]
+        if self.interval:
+            words.append("95 % interval {} to {}".format(*map(number, self.interval)))
+        if len(self.values) > 1:
+            words.append(f"repeats {', '.join(map(number, self.values))}")
+        return f"{self.label}: {'; '.join(words)}"
 
 
 @dataclass(frozen=True)
@@ -103,6 +119,8 @@ def strips(
     right = 12 if narrow else 84
     places, total = _places(rows, narrow)
     height = ROW * total + 46
+    parts = Parts()
+    names = [None if row.axes is None else parts.add(row.axes) for row in rows]
 
     def draw(figure: Figure) -> None:
         axes = figure.add_axes(
@@ -123,20 +141,26 @@ def strips(
                 textcoords="offset points", xytext=(offset, 0), **style,
             )  # fmt: skip
 
-        with_values = [(at, row) for row, (_, at) in zip(rows, places, strict=True) if row.values]
-        _dots(axes, with_values, look, reference)
-        for row, (label, dots) in zip(rows, places, strict=True):
+        for name in dict.fromkeys(names):
+            some = [(at, row) for row, (_, at), own in zip(rows, places, names, strict=True)
+                    if row.values and own == name]  # fmt: skip
+            _dots(axes, some, look, reference, name)
+        for row, (label, dots), name in zip(rows, places, names, strict=True):
             if not row.framework:
-                write(row.label, 0, label, 8 - left, color=MUTED, fontweight="bold")
+                write(row.label, 0, label, 8 - left, color=MUTED, fontweight="bold", gid=name)
                 continue
-            write(row.label, 0, label, -6 if narrow else -10, ha="left" if narrow else "right")
+            side: dict[str, Any] = {"ha": "left" if narrow else "right", "gid": name}
+            write(row.label, 0, label, -6 if narrow else -10, **side)
             if row.values:
                 middle = f"{descriptive.median(row.values):.{digits}f}"
-                write(middle, 1, label, 6 if narrow else 74, ha="right")
+                write(middle, 1, label, 6 if narrow else 74, ha="right", gid=name)
             elif row.note:
-                write(row.note, 0, dots, 8, color=MUTED, fontstyle="italic")
+                write(row.note, 0, dots, 8, color=MUTED, fontstyle="italic", gid=name)
+            if name:
+                top, rows_high = TOP + ROW * (label - 0.5), dots - label + 1
+                parts.row(name, top, width, ROW * rows_high, row.said)
 
-    return svg(draw, width, height)
+    return svg(draw, width, height, parts)
 
 
 def _places(rows: Sequence[Row], narrow: bool) -> tuple[list[tuple[float, float]], float]:
@@ -151,10 +175,14 @@ def _places(rows: Sequence[Row], narrow: bool) -> tuple[list[tuple[float, float]
 
 
 def _dots(
-    axes: Axes, rows: Sequence[tuple[float, Row]], look: Look, reference: float | None
+    axes: Axes,
+    rows: Sequence[tuple[float, Row]],
+    look: Look,
+    reference: float | None,
+    name: str | None,
 ) -> None:
-    """The rows that have values, each at its place. What looks alike is one artist, because each
-    takes Matplotlib its time."""
+    """The rows that have values, each at its place; ``name``: of their part. What looks alike is
+    one artist, because each takes Matplotlib its time."""
     if not rows:
         return
     _lines(
@@ -166,15 +194,16 @@ def _dots(
         look,
         linewidth=1.6,
         alpha=0.55,
+        gid=name,
     )
     bars = [(place, *row.interval, row) for place, row in rows if row.interval]
-    _lines(axes, bars, look, linewidth=7, alpha=0.3)
+    _lines(axes, bars, look, linewidth=7, alpha=0.3, gid=name)
     alike: dict[tuple[str, bool], list[tuple[float, Row]]] = defaultdict(list)
     for place, row in rows:
         alike[row.framework, len(row.values) > 1].append((place, row))
     for (framework, several), some in alike.items():
         style: dict[str, Any] = {
-            "linestyle": "none", "color": look.colour(framework), "clip_on": False,
+            "linestyle": "none", "color": look.colour(framework), "clip_on": False, "gid": name,
         }  # fmt: skip
         dots = [(value, place) for place, row in some for value in row.values]
         axes.plot(
@@ -234,6 +263,8 @@ def steps(warmup: Sequence[float], window: Sequence[float], colour: str) -> Mark
     high = max(1.1 * middle, 1.05 * min(max(window), 3 * middle))
     series = [(index - len(warmup) + 1, value) for index, value in enumerate((*warmup, *window))]
     marker = 4.5 if len(series) <= 300 else 2.5
+    ends = 0.5 - len(warmup) - 0.01 * len(series), len(window) + 0.5
+    parts = Parts()
 
     def dots(axes: Axes, part: Iterable[tuple[int, float]], colour: str, size: float) -> None:
         inside = [(at, value * scale) for at, value in part if low <= value <= high]
@@ -261,11 +292,14 @@ def steps(warmup: Sequence[float], window: Sequence[float], colour: str) -> Mark
                           xytext=(8 if right else -8, 0), textcoords="offset points",
                           va="center", ha="left" if right else "right", color=MUTED,
                           fontsize=FONT - 1)  # fmt: skip
-        axes.set_xlim(0.5 - len(warmup) - 0.01 * len(series), len(window) + 0.5)
+        axes.set_xlim(*ends)
         axes.set_ylim(low * scale, high * scale)
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("step of the timed window")
         axes.set_ylabel(unit)
 
-    return svg(draw, 380, 200)
+    share = len(series) / (ends[1] - ends[0])
+    box = (54 + 314 * (1 - share), 16, 314 * share, 144)
+    parts.steps(box, 1 - len(warmup), [number(value * scale) for _, value in series], unit)
+    return svg(draw, 380, 200, parts)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -16,9 +16,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from ..cases.conditions import CONDITIONS
+from ..cases.names import topology
 from ..tables.declared.scaling import Kind
-from .plots import DASHES, ROW, WIDTH, Look, Plot
+from .parts import Parts
+from .plots import DASHES, ROW, WIDTH, Look, Plot, number
 from .selection import (
+    axes_of,
     is_known,
     labels,
     left_out,
@@ -28,7 +31,7 @@ from .selection import (
     training_first,
     without_ratio,
 )
-from .svg import FONT, INK, MUTED, svg
+from .svg import FONT, INK, MUTED, legend_of, svg
 
 MAX_PANELS = 6
 MAX_LINES = 10
@@ -51,6 +54,7 @@ class Line:
     label: str
     framework: str
     points: Sequence[Point]
+    axes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def on_fewest_nodes(self) -> list[Point]:
@@ -88,7 +92,12 @@ def panels(table: pd.DataFrame, look: Look, kind: Kind) -> list[Plot]:
         label = labels([rows[0]._asdict() for rows in lines.values()], kind.batch)
         chosen = spread(sorted(lines), lambda key: key[0], MAX_LINES)
         made = [
-            Line(label(lines[key][0]._asdict()), key[0], _points(lines[key]))
+            Line(
+                label(lines[key][0]._asdict()),
+                key[0],
+                _points(lines[key]),
+                axes_of(lines[key][0]._asdict(), without=["devices"]),
+            )
             for key in sorted(chosen)
         ]
         drawn.append(
@@ -133,6 +142,7 @@ def draw(lines: Sequence[Line], look: Look, kind: Kind) -> Markup:
     devices = sorted({point.devices for line in lines for point in line.points} | {1})
     legend = ROW * ((len(lines) + 2) // 2)
     height = 300 + legend
+    parts = Parts()
 
     def drawing(figure: Figure) -> None:
         size = (0.4, 226 / height)
@@ -145,9 +155,10 @@ def draw(lines: Sequence[Line], look: Look, kind: Kind) -> Markup:
         for line in lines:
             dash = DASHES[seen.setdefault(line.framework, 0) % len(DASHES)]
             seen[line.framework] += 1
+            name = parts.add(line.axes)
             style: dict[str, Any] = {
                 "color": look.colour(line.framework), "marker": look.marker(line.framework),
-                "linestyle": dash, "markersize": 6, "markeredgewidth": 0,
+                "linestyle": dash, "markersize": 6, "markeredgewidth": 0, "gid": name,
             }  # fmt: skip
             hollow = {**style, "linestyle": "", "markerfacecolor": "none", "markeredgewidth": 1.4}
             joined = _draw(line.on_fewest_nodes, speed, efficiency, style)
@@ -155,8 +166,15 @@ def draw(lines: Sequence[Line], look: Look, kind: Kind) -> Markup:
             joined.set_label(line.label)
             handles.append(joined)
             for point in line.points:
-                _bar(speed, point, 1.0, style["color"])
-                _bar(efficiency, point, 100.0 / point.devices, style["color"])
+                _bar(speed, point, 1.0, style)
+                _bar(efficiency, point, 100.0 / point.devices, style)
+                part_of_ideal = 100 * point.speedup / point.devices
+                said = f"{line.label}, {topology(point.nodes, point.devices // point.nodes)}: "
+                said += f"{number(point.speedup)}, {part_of_ideal:.1f} % of ideal"
+                if point.interval:
+                    said += "; 95 % interval {} to {}".format(*map(number, point.interval))
+                parts.point(name, speed, (point.devices, point.speedup), said)
+                parts.point(name, efficiency, (point.devices, part_of_ideal), said)
         for axes, title in ((speed, "speed-up"), (efficiency, "efficiency, % of ideal")):
             axes.set_xscale("log", base=2)
             axes.set_xticks(devices, [str(count) for count in devices])
@@ -167,7 +185,8 @@ def draw(lines: Sequence[Line], look: Look, kind: Kind) -> Markup:
         speed.set_yticks(devices, [str(count) for count in devices])
         speed.yaxis.set_minor_formatter(NullFormatter())
         efficiency.set_ylim(0, max(105.0, efficiency.get_ylim()[1]))
-        figure.legend(
+        legend_of(
+            figure,
             handles=handles,
             loc="lower left",
             bbox_to_anchor=(0.02, 0),
@@ -178,7 +197,7 @@ def draw(lines: Sequence[Line], look: Look, kind: Kind) -> Markup:
             labelspacing=0.45,
         )
 
-    return svg(drawing, WIDTH, height)
+    return svg(drawing, WIDTH, height, parts)
 
 
 def _draw(points: Sequence[Point], speed: Axes, efficiency: Axes, style: dict[str, Any]) -> Line2D:
@@ -189,10 +208,10 @@ def _draw(points: Sequence[Point], speed: Axes, efficiency: Axes, style: dict[st
     return drawn
 
 
-def _bar(axes: Axes, point: Point, factor: float, colour: str) -> None:
+def _bar(axes: Axes, point: Point, factor: float, style: Mapping[str, Any]) -> None:
     """The interval, as an error bar."""
     if point.interval is None or point.interval[0] == point.interval[1]:
         return  # of one device against itself there is none
     ends = [factor * end for end in point.interval]
-    axes.plot([point.devices] * 2, ends, color=colour, linewidth=1.6, marker="_", markersize=9,
-              markeredgewidth=1.6, alpha=0.7)  # fmt: skip
+    axes.plot([point.devices] * 2, ends, color=style["color"], linewidth=1.6, marker="_",
+              markersize=9, markeredgewidth=1.6, alpha=0.7, gid=style["gid"])  # fmt: skip

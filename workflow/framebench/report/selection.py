@@ -8,7 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from ..cases.names import topology
 from ..tables import condition_words
+from ..tables.table import AXES
 
 MAX_LABEL = 36
 #: What a label calls a batch, by the column that it is in.
@@ -39,6 +41,24 @@ def spread(items: Sequence[Any], kind: Callable[[Any], Any], limit: int) -> list
     for turn in range(max(map(len, kinds.values()), default=0)):
         chosen += [kinds[name][turn] for name in kinds if turn < len(kinds[name])]
     return chosen[:limit]
+
+
+# ---- what a row is of ---------------------------------------------------------------------------
+
+
+def axis_of(row: Mapping[str, Any], axis: str) -> str | None:
+    """None where the row has no such axis."""
+    if axis == "devices" and "devices_per_node" in row:
+        return topology(row.get("nodes", 1), row["devices_per_node"])
+    if axis == "devices" and "devices" in row:
+        return topology(1, row["devices"])
+    return str(row[axis]) if axis in row else None
+
+
+def axes_of(row: Mapping[str, Any], without: Sequence[str] = ()) -> dict[str, str]:
+    """What a reader of the page may ask of a row, but for those that it has several of."""
+    found = {axis: axis_of(row, axis) for axis in AXES if axis not in without}
+    return {axis: value for axis, value in found.items() if value is not None}
 
 
 # ---- names --------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ case, with the interval at each of them."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -15,9 +15,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ..tables import measured
 from ..tables.results import CaseResult
-from .plots import DASHES, NARROW, ROW, WIDTH, Look, Plot
-from .selection import left_out, spread
-from .svg import FONT, svg
+from .parts import Parts
+from .plots import DASHES, NARROW, ROW, WIDTH, Look, Plot, number
+from .selection import axes_of, left_out, spread
+from .svg import FONT, legend_of, svg
 
 MAX_LINES = 8
 
@@ -29,6 +30,7 @@ class Line:
     label: str
     framework: str
     points: Sequence[tuple[float, float, tuple[float, float] | None]]
+    axes: Mapping[str, str] = field(default_factory=dict)
 
 
 def has_sizes(result: CaseResult) -> bool:
@@ -56,6 +58,7 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
                 ((one.key.point[0][1], one.throughput or 0.0, one.interval) for one in cases[key]),
                 key=lambda point: point[0],
             ),
+            axes_of(cases[key][0].key.row),
         )
         for key in chosen
     ]
@@ -78,6 +81,7 @@ def draw(lines: Sequence[Line], look: Look, size: str, unit: str, width: int) ->
     columns = 2 if width == WIDTH else 1
     legend = ROW * -(-len(lines) // columns)
     height = 300 + legend
+    parts = Parts()
 
     def drawing(figure: Figure) -> None:
         left, right = 84, 14
@@ -88,24 +92,30 @@ def draw(lines: Sequence[Line], look: Look, size: str, unit: str, width: int) ->
         for line in lines:
             dash = DASHES[seen.setdefault(line.framework, 0) % len(DASHES)]
             seen[line.framework] += 1
-            colour = look.colour(line.framework)
+            colour, name = look.colour(line.framework), parts.add(line.axes)
             axes.plot(
                 [point[0] for point in line.points], [point[1] for point in line.points],
                 color=colour, marker=look.marker(line.framework), linestyle=dash, markersize=5,
-                markeredgewidth=0, label=line.label,
+                markeredgewidth=0, label=line.label, gid=name,
             )  # fmt: skip
             bars = [(at, *interval) for at, _, interval in line.points if interval]
             if bars:
-                axes.vlines(*zip(*bars, strict=True), color=colour, linewidth=3, alpha=0.35)
+                axes.vlines(*zip(*bars, strict=True), color=colour, linewidth=3, alpha=0.35,
+                            gid=name)  # fmt: skip
+            for at, value, interval in line.points:
+                said = f"{line.label}, {size} {short(at)}: {number(value)} {unit}"
+                if interval:
+                    said += "; 95 % interval {} to {}".format(*map(number, interval))
+                parts.point(name, axes, (at, value), said)
         _scale(axes, [point for line in lines for point in line.points])
         axes.set_xlabel(f"{size} (logarithmic axis)")
         axes.set_ylabel(unit)
-        figure.legend(
-            loc="lower left", bbox_to_anchor=(0.02, 0), ncols=columns, fontsize=FONT - 1,
+        legend_of(
+            figure, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=columns, fontsize=FONT - 1,
             handlelength=2.6, columnspacing=2, labelspacing=0.45,
         )  # fmt: skip
 
-    return svg(drawing, width, height)
+    return svg(drawing, width, height, parts)
 
 
 def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -12,18 +12,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from .plots import NARROW, ROW, WIDTH
+from .parts import Parts
+from .plots import NARROW, ROW, TOP, WIDTH, number
 from .svg import FONT, MUTED, SERIES, svg
 
 
 @dataclass(frozen=True)
 class Bar:
     """``values``: of each part, in the unit of the axis; none is a heading. ``end``: what is
-    written behind it."""
+    written behind it; ``axes``: what a reader of the page may ask of it."""
 
     label: str
     values: Sequence[float] = ()
     end: str = ""
+    axes: Mapping[str, str] = field(default_factory=dict)
 
 
 def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = False) -> Markup:
@@ -40,6 +42,7 @@ def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = Fa
     columns = 3 if narrow else len(shown)
     legend = ROW * (-(-len(shown) // columns))
     height = ROW * total + 46 + legend
+    known = Parts()
 
     def drawing(figure: Figure) -> None:
         axes = figure.add_axes(
@@ -60,24 +63,33 @@ def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = Fa
                 at += 1.15
                 continue
             middle = at + (1.3 if narrow else 0.5)
+            name = known.add(bar.axes)
             _write(axes, bar.label, at + 0.5, -6 if narrow else -10,
-                   ha="left" if narrow else "right")  # fmt: skip
-            _stack(axes, bar, middle)
+                   ha="left" if narrow else "right", gid=name)  # fmt: skip
+            _stack(axes, bar, middle, name)
+            known.row(name, TOP + ROW * at, width, ROW * high, _said(bar, parts, unit))
             at += high
         patches = [Patch(color=SERIES[n], label=parts[n]) for n in shown]
         figure.legend(handles=patches, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=columns,
                       fontsize=FONT - 1, handlelength=1.0, columnspacing=1.4)  # fmt: skip
 
-    return svg(drawing, width, height)
+    return svg(drawing, width, height, known)
 
 
-def _stack(axes: Axes, bar: Bar, at: float) -> None:
+def _said(bar: Bar, parts: Sequence[str], unit: str) -> str:
+    """What the pointer is told: each part that there is."""
+    words = [f"{part} {number(value)}" for part, value in zip(parts, bar.values, strict=True)
+             if value]  # fmt: skip
+    return f"{bar.label}: {', '.join(words)} ({unit})"
+
+
+def _stack(axes: Axes, bar: Bar, at: float, name: str) -> None:
     start = 0.0
     for value, colour in zip(bar.values, SERIES, strict=False):
-        axes.barh(at, value, left=start, height=0.66, color=colour, linewidth=0)
+        axes.barh(at, value, left=start, height=0.66, color=colour, linewidth=0, gid=name)
         start += value
     axes.annotate(bar.end, (start, at), textcoords="offset points", xytext=(6, 0), va="center",
-                  annotation_clip=False)  # fmt: skip
+                  annotation_clip=False, gid=name)  # fmt: skip
 
 
 def _write(axes: Axes, text: str, at: float, offset: float, **style: Any) -> None:

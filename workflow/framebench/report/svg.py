@@ -18,6 +18,8 @@ from markupsafe import Markup
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from .parts import Parts
+
 FONT = 13
 INK, MUTED, GRID, ACCENT, ALARM = "#0a0a01", "#0a0a02", "#0a0a03", "#0a0a04", "#0a0a05"
 SERIES = tuple(f"#0a0b{number:02x}" for number in range(1, 9))
@@ -56,7 +58,10 @@ _STYLE: Any = {
 }
 
 
-def svg(draw: Callable[[Figure], None], width: float, height: float) -> Markup:
+def svg(
+    draw: Callable[[Figure], None], width: float, height: float, parts: Parts | None = None
+) -> Markup:
+    """``parts``: those that ``draw`` fills."""
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(width / 72, height / 72), dpi=72)
         figure.patch.set_visible(False)
@@ -64,15 +69,31 @@ def svg(draw: Callable[[Figure], None], width: float, height: float) -> Markup:
         for axes in figure.axes:
             axes.patch.set_visible(False)
             axes.tick_params(length=0, pad=6)
+            axes.get_xlim()  # which Matplotlib finds when it is asked
+            axes.get_ylim()
+        over = parts.markup(height) if parts else ""
         buffer = io.StringIO()
         FigureCanvasSVG(figure).print_svg(  # type: ignore[no-untyped-call]
             buffer, metadata={"Date": None}
         )
-    return _inline(buffer.getvalue(), width, height)
+    return _inline(buffer.getvalue(), width, height, over, parts.attribute() if parts else "")
 
 
-def _inline(drawing: str, width: float, height: float) -> Markup:
-    """The <svg> element alone, small, without fixed colours or fonts, with ids of its own."""
+def legend_of(figure: Figure, **words: Any) -> None:
+    """A legend whose entries belong to the parts of what they explain."""
+    legend = figure.legend(**words)
+    handles = words.get("handles") or [
+        one for axes in figure.axes for one in axes.get_legend_handles_labels()[0]
+    ]
+    shown = zip(handles, legend.legend_handles, legend.get_texts(), strict=True)
+    for handle, drawn, text in shown:
+        for one in filter(None, (drawn, text)):
+            one.set_gid(handle.get_gid())
+
+
+def _inline(drawing: str, width: float, height: float, over: str, words: str) -> Markup:
+    """The <svg> element alone, small, without fixed colours or fonts, with ids of its own.
+    ``over``: what stands over the drawing; ``words``: attributes."""
     body = drawing[drawing.index("<svg") :]
     body = body[body.index(">") + 1 :].rstrip().removesuffix("</svg>")
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", body, flags=re.S)
@@ -84,12 +105,13 @@ def _inline(drawing: str, width: float, height: float) -> Markup:
         body = shorter
     return Markup(
         f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
-        f'aria-hidden="true" focusable="false">{body}</svg>'
+        f'aria-hidden="true" focusable="false"{words}>{body}{over}</svg>'
     )
 
 
 def _tag(tag: str, prefix: str) -> str:
     tag = re.sub(r' id="[a-zA-Z_.0-9]+_\d+"', "", tag)
+    tag = re.sub(r' id="part-(\d+)"', r' data-part="\1"', tag)
     tag = re.sub(r' id="(\w+)"', rf' id="{prefix}\1"', tag)
     tag = tag.replace("xlink:href", "href").replace('href="#', f'href="#{prefix}')
     tag = tag.replace("url(#", f"url(#{prefix}")

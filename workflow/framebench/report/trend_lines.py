@@ -10,7 +10,8 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from .plots import WIDTH, Look
+from .parts import Parts
+from .plots import WIDTH, Look, number
 from .selection import short
 from .svg import ALARM, FONT, MUTED, svg
 
@@ -47,6 +48,7 @@ def draw(trend: Trend, look: Look) -> Markup:
     """Sets stand at equal distances, in their order."""
     places = [n for n, value in enumerate(trend.values) if value is not None]
     colour = look.colour(trend.framework) if trend.framework else MUTED
+    parts = Parts()
 
     def drawing(figure: Figure) -> None:
         axes = figure.add_axes((70 / WIDTH, 40 / HEIGHT, 1 - 84 / WIDTH, 1 - 56 / HEIGHT))
@@ -55,6 +57,11 @@ def draw(trend: Trend, look: Look) -> Markup:
                 axes.plot([place] * 2, both, color=colour, linewidth=1.4, alpha=0.5)
         known = [value for value in trend.values if value is not None]
         axes.plot(places, known, color=colour, linestyle="", marker="o", markersize=4.5)
+        for place, value in zip(places, known, strict=True):
+            said = f"{trend.labels[place]}: {number(value)}"
+            if both := trend.intervals[place]:
+                said += "; 95 % interval {} to {}".format(*map(number, both))
+            parts.point("", axes, (place, value), said)
         for level in trend.levels:
             axes.plot([level.start, level.end], [level.first, level.last], color=MUTED)
             if level.changed:
@@ -66,4 +73,4 @@ def draw(trend: Trend, look: Look) -> Markup:
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.set_ylabel(trend.unit, fontsize=FONT - 1)
 
-    return svg(drawing, WIDTH, HEIGHT)
+    return svg(drawing, WIDTH, HEIGHT, parts)

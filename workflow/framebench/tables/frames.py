@@ -15,7 +15,7 @@ from pandas.api.types import is_numeric_dtype
 
 from ..files.text import no_formula
 from ..files.whole_files import write_whole
-from . import markdown, registry
+from . import latex, markdown, registry
 from .table import Inputs, Table
 
 
@@ -38,7 +38,7 @@ def frame(table: Table, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
 
 
 def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:
-    """NAME.csv and NAME.md for each table in `folder`.
+    """NAME.csv and NAME.md for each table in `folder`, NAME.tex of crosstabs.
 
     Each file is complete or untouched. Raises OSError for a target that cannot be written.
     """
@@ -52,6 +52,8 @@ def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") 
     for table, rows in tables.items():
         texts[folder / f"{table.name}.csv"] = csv_text(rows)
         texts[folder / f"{table.name}.md"] = markdown.render(table, rows, origin)
+        if table.crosstabs:
+            texts[folder / f"{table.name}.tex"] = latex.render(table, rows, origin)
     return texts
 
 

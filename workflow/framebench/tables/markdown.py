@@ -47,15 +47,29 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
+    """The crosstabs of a table alone, for a page that has headings of its own."""
+    seen = view.of(table, frame, narrow=False)
+    notes = Footnotes()
+    common = ", ".join(f"{title} {value}" for title, value in seen.shared)
+    lines = [f"Measured: {escape(origin)}.", ""] if origin else []
+    lines += [f"All rows: {escape(common)}.", ""] if common else []
+    for crosstab in seen.crosstabs:
+        lines += [*_crosstab(crosstab, notes, "###"), ""]
+    for text in notes.lines():
+        lines += [text, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
 def _rows(seen: View) -> list[str]:
     """Every column in one table."""
     header = [field.title for field in seen.fields]
     return grid(header, ([_text(cell) for cell in row] for row in seen.cells))
 
 
-def _crosstab(crosstab: Crosstab, notes: Footnotes) -> Iterator[str]:
+def _crosstab(crosstab: Crosstab, notes: Footnotes, level: str = "##") -> Iterator[str]:
     """Why a figure is missing becomes a footnote of it."""
-    yield f"## {escape(crosstab.title)}"
+    yield f"{level} {escape(crosstab.title)}"
     yield ""
     rows = (
         [escape(name), *("not run" if cell is None else _text(cell) + notes.mark(cell.why)

@@ -20,6 +20,10 @@ class Footnotes:
             return ""
         return f" [{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
 
+    def numbered(self) -> list[tuple[int, str]]:
+        """Each reason with its number."""
+        return [(number, text) for text, number in self._numbers.items()]
+
     def lines(self) -> list[str]:
         # With a bracket that is none: else it would be the address of a link, and not be shown.
         return [f"\\[{number}]: {escape(text)}" for text, number in self._numbers.items()]

@@ -18,7 +18,7 @@ GROUPS = (
     "Nodes",
 )
 #: Tables of the same folder that are not made of records alone.
-ELSEWHERE = ("compare", "gate", "history", "changes", "lint", "published")
+ELSEWHERE = ("compare", "gate", "bisect", "history", "changes", "lint", "published")
 
 
 @cache

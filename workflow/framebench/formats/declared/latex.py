@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from ...cases.names import topology_of
+from ...tables import latex
 from ...tables.results import CaseResult
 from ..format import Format, Results, Written
 from ..words import marks
 
-_SPECIAL = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}",
-}  # fmt: skip
 HEADER = ("case", "devices", "metric", "median", "95 % interval", "unit", "repeats", "marks")
 
 
 def write(results: Results) -> Written:
     body = [_row(results.name(case), case) for case in results.cases]
-    lines = [
-        "% needs \\usepackage{booktabs,longtable}",
-        r"\begin{longtable}{lllrrlrl}",
-        r"\toprule",
-        f"{_line(HEADER)}",
-        r"\midrule",
-        r"\endhead",
-        *map(_line, body),
-        r"\bottomrule",
-        r"\end{longtable}",
-        "",
-    ]
-    return Written("\n".join(lines))
+    table = latex.grid("longtable", "lllrrlrl", HEADER, body)
+    return Written("\n".join([r"% needs \usepackage{booktabs,longtable}", *table, ""]))
 
 
 def _row(name: str, case: CaseResult) -> tuple[str, ...]:
@@ -42,15 +27,6 @@ def _row(name: str, case: CaseResult) -> tuple[str, ...]:
     return (
         name, devices, case.key.metric, figure, of, case.unit, str(len(case.values)), marks(case),
     )  # fmt: skip
-
-
-def _line(cells: tuple[str, ...]) -> str:
-    return " & ".join(map(escaped, cells)) + r" \\"
-
-
-def escaped(text: str) -> str:
-    """``text`` as LaTeX sets it."""
-    return "".join(_SPECIAL.get(character, character) for character in text)
 
 
 FORMATS = [

@@ -181,13 +181,20 @@ const drawCharts = () => {
 };
 
 // The values under the pointer.
+const stepAt = (shown, x) => {
+  const values = shown.dataset.values.split(",");
+  const { left, width } = shown.getBoundingClientRect();
+  const at = Math.max(0, Math.min(values.length - 1, Math.floor(((x - left) / width) * values.length)));
+  const number = Number(shown.dataset.first) + at;
+  return `${number > 0 ? "step" : "warm-up step"} ${number}: ${values[at]} ${shown.dataset.unit}`;
+};
 const tip = elementOf('<div id="tip" hidden></div>');
 document.body.append(tip);
 document.addEventListener("pointermove", (event) => {
-  const shown = event.target.closest?.("[data-tip]");
+  const shown = event.target.closest?.("[data-tip], [data-values]");
   tip.hidden = !shown;
   if (!shown) return;
-  tip.textContent = shown.dataset.tip;
+  tip.textContent = shown.dataset.tip ?? stepAt(shown, event.clientX);
   const room = document.documentElement.clientWidth - tip.offsetWidth - 8;
   tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, room))}px`;
   tip.style.top = `${event.clientY + 14}px`;

@@ -1,6 +1,7 @@
 // Each figure as a file of its own: colours of the page put in, nothing that it would load.
 const fileOf = (svg) => {
   const copy = svg.cloneNode(true);
+  for (const unseen of copy.querySelectorAll("[pointer-events]")) unseen.remove();
   const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
   const style = getComputedStyle(document.documentElement);
   copy.setAttribute("width", width);

@@ -6,6 +6,22 @@ for (const data of page.tables) {
   if (place && data.rows) tables.push(new Table(data, place));
 }
 
+// Of a drawing that was made before the page was opened: how many of its parts are shown.
+const showParts = (svg) => {
+  const axes = Object.entries(JSON.parse(svg.dataset.parts));
+  const isOut = (part) =>
+    axes.some(([axis, values]) => values[part] !== null && !isChosen(axis, values[part]));
+  let shown = 0;
+  for (const one of svg.querySelectorAll("[data-part]")) {
+    const out = isOut(one.dataset.part);
+    // Not `hidden`, which a file of the drawing would not know.
+    if (out) one.setAttribute("display", "none");
+    else one.removeAttribute("display");
+    shown += !out;
+  }
+  return shown;
+};
+
 // What was drawn before the page was opened is shown or not, by what it is of.
 const showFigures = () => {
   let hidden = 0;
@@ -13,6 +29,10 @@ const showFigures = () => {
     const of = JSON.parse(one.dataset.axes);
     one.hidden = Object.entries(of).some(([axis, value]) => !isChosen(axis, value));
     hidden += one.hidden && one.matches(".answers tr");
+  }
+  for (const figure of document.querySelectorAll("figure")) {
+    const shown = [...figure.querySelectorAll("[data-parts]")].map(showParts);
+    if (shown.length) figure.hidden = !shown.some(Boolean);
   }
   const left = document.getElementById("answers-hidden");
   if (!left) return;

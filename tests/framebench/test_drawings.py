@@ -1,0 +1,161 @@
+"""What the page's filter and the pointer ask of the charts that were drawn before it was opened."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from framebench import cli
+from framebench.report import plots, stacked_bars
+from framebench.report.parts import Parts
+from framebench.report.plots import Look, Row
+from framebench.report.stacked_bars import Bar
+
+from .browser import Browser
+from .test_compare import write_set
+from .test_page import choose
+
+#: Of each figure with parts: its title, what is shown of each axis, and how many parts are hidden.
+SHOWN = """[...document.querySelectorAll("figure")].map((figure) => {
+    const svg = [...figure.querySelectorAll("[data-parts]")].find((one) => true);
+    if (!svg) return null;
+    const axes = JSON.parse(svg.dataset.parts);
+    const parts = [...svg.querySelectorAll("[data-part]")];
+    const isSeen = (one) => getComputedStyle(one).display !== "none";
+    const seen = [...new Set(parts.filter(isSeen).map((one) => one.dataset.part))];
+    const of = (axis) => [...new Set(seen.map((part) => axes[axis]?.[part] ?? null))];
+    return {title: figure.querySelector("h3, h4").innerText, hidden: figure.hidden,
+            frameworks: of("framework"), modes: of("mode"), seen: seen.length,
+            gone: new Set(parts.map((one) => one.dataset.part)).size - seen.length};
+}).filter(Boolean)"""
+#: What the pointer is told in the middle of what has a value, of each figure on which it can be.
+TOLD = """[...document.querySelectorAll("figure")].flatMap((figure) => {
+    if (figure.closest("[data-draws]") || figure.hidden) return [];
+    const spots = [...figure.querySelectorAll(".chart > svg:first-child [pointer-events]")];
+    return [{title: figure.querySelector("h3, h4").innerText, said: spots.map((spot) => {
+        spot.scrollIntoView({block: "center"});
+        const box = spot.getBoundingClientRect();
+        const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+        const under = document.elementFromPoint(x, y);
+        const where = {bubbles: true, clientX: x, clientY: y};
+        under.dispatchEvent(new PointerEvent("pointermove", where));
+        const tip = document.getElementById("tip");
+        return tip.hidden ? "" : tip.textContent;
+    })}];
+})"""
+
+
+def shown(browser: Browser) -> dict[str, dict[str, Any]]:
+    return {one["title"]: one for one in browser.evaluate(SHOWN)}
+
+
+def test_the_filter_hides_what_it_leaves_out_of_every_chart(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    before = shown(browser)
+    assert len(before) > 4, "few charts have parts"
+    assert all(one["gone"] == 0 and not one["hidden"] for one in before.values())
+    choose(browser, "framework", "tensorflow")
+    choose(browser, "mode", "train")
+    after = shown(browser)
+    assert any(one["gone"] for one in after.values()), "nothing was hidden"
+    left = [one for one in after.values() if not one["hidden"]]
+    assert left, "all was hidden"
+    for one in left:
+        assert one["frameworks"] == ["tensorflow"], one
+        assert one["modes"] == ["train"], one
+    for one in after.values():
+        assert one["hidden"] == (one["seen"] == 0), one
+    browser.evaluate("document.querySelector('#ask [type=reset]').click()")
+    assert shown(browser) == before
+
+
+def test_the_pointer_is_told_the_values_of_every_chart(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    figures = browser.evaluate(TOLD)
+    assert len(figures) > 6
+    for figure in figures:
+        assert figure["said"], f"{figure['title']}: nothing has a value"
+        for said in figure["said"]:
+            assert re.search(r": -?[\d.]+|: [a-z -]+ [\d.]+", said), f"{figure['title']}: {said!r}"
+    steps = [one for figure in figures for one in figure["said"] if one.startswith("step ")]
+    assert steps
+    assert all(re.fullmatch(r"step \d+: [\d.]+ m?s", one) for one in steps), steps
+
+
+def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
+    odd = {"framework": "it's <b>\"&", "mode": "train"}
+    rows = [
+        Row("of both"),
+        Row("odd", "jax", [1.0, 3.0], interval=(0.5, 3.5), axes=odd),
+        Row("none", "jax", note="out of memory", axes={"framework": "jax"}),
+        Row("usual", "jax", [2.0]),
+    ]
+    for narrow in (False, True):
+        text = str(plots.strips(rows, Look(["jax"]), "images/s", narrow=narrow))
+        (parts,) = re.findall(r"data-parts='([^']*)'", text)
+        assert json.loads(html.unescape(parts)) == {
+            "framework": [odd["framework"], "jax"],
+            "mode": ["train", None],
+        }
+        # Label, line, bar, dots, median, number, and what the pointer meets; label, note, and that.
+        assert text.count('data-part="0"') == 7
+        assert text.count('data-part="1"') == 3
+        said = [html.unescape(one) for one in re.findall(r'data-tip="([^"]*)"', text)]
+        assert said == [
+            "odd: 2; 95 % interval 0.5 to 3.5; repeats 1, 3",
+            "none: out of memory",
+        ]
+
+
+def test_a_bar_says_what_it_is_made_of() -> None:
+    bars = [Bar("all"), Bar("jax", [60.0, 0.0, 40.0], "100", {"framework": "jax"})]
+    text = str(stacked_bars.draw(bars, ("start", "wait", "window"), "minutes"))
+    assert 'data-tip="jax: start 60, window 40 (minutes)"' in text
+
+
+def test_without_parts_a_drawing_says_nothing_of_them() -> None:
+    assert Parts().attribute() == Parts().markup(100) == ""
+
+
+def test_every_step_has_its_time_wherever_the_pointer_is(browser: Browser, quick: Path) -> None:
+    """Of real records, among them windows with a step beyond the axis."""
+    browser.open(quick)
+    told = browser.evaluate(
+        """[...document.querySelectorAll("[data-values]")].map((one) => {
+            one.scrollIntoView({block: "center"});
+            const {left, width, top, height} = one.getBoundingClientRect();
+            const values = one.dataset.values.split(",");
+            return values.map((value, at) => {
+                const [x, y] = [left + (width * (at + 0.5)) / values.length, top + height / 2];
+                const where = {bubbles: true, clientX: x, clientY: y};
+                one.dispatchEvent(new PointerEvent("pointermove", where));
+                return document.getElementById("tip").textContent;
+            });
+        })"""
+    )
+    assert len(told) > 4
+    for texts in told:
+        numbers = [int(re.findall(r"step (-?\d+):", text)[0]) for text in texts]
+        assert numbers == list(range(-1, 5)), "two steps of warm-up, four of the window"
+        assert [text.startswith("warm-up") for text in texts] == [True] * 2 + [False] * 4
+
+
+def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for number in range(2):
+        write_set(tmp_path / "sets" / str(number), 1.0, number, repeats=2)
+    words = ["--sets", str(tmp_path / "sets"), "--results", str(tmp_path)]
+    assert cli.main(["history", *words]) == 0
+    browser.driver.get_log("browser")
+    browser.open(tmp_path / "history.html")
+    assert browser.driver.get_log("browser") == [], "its script ended in an error"
+    assert browser.evaluate("document.querySelectorAll('.unfold').length") == 2
+    said = browser.evaluate(
+        "[...document.querySelectorAll('figure [data-tip]')].map(one => one.dataset.tip)"
+    )
+    assert len(said) == 2
+    assert all(re.match(r".+: [\d.]+", one) for one in said), said

@@ -1,0 +1,77 @@
+"""A bisection of real environments: versions of a package that are solved, built and measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import yaml
+from framebench.environments.hashes import digest_of
+
+from ..packages import write_wheel
+from .conftest import SUITE, Project
+
+#: 1.1 needs what nobody has, so that it cannot be installed; 1.3 is slower.
+NEEDS = {"1.0": "helper==1.0", "1.1": "helper==9.0", "1.2": "helper==2.0", "1.3": "helper==2.0"}
+
+
+def prepare(project: Project) -> dict[str, str]:
+    """The toy as a package of four versions, which says its own and is as fast as that one."""
+    wheels = project.folder.parent / "wheels"
+    for version, needed in NEEDS.items():
+        write_wheel(wheels, "toy", version, [needed])
+    for version in ("1.0", "2.0"):
+        write_wheel(wheels, "helper", version)
+    python = f"python={sys.version_info.major}.{sys.version_info.minor}"
+    pins = {"pip": ["helper==2.0", "toy==1.3"]}
+    own = project.folder / "envs" / "toy.yaml"
+    own.write_text(yaml.safe_dump({"name": "toy", "channels": [], "dependencies": [python, pins]}))
+    # Its own environment is not built.
+    (own.parent / "toy.hashes.txt").write_text(f"# For toy.yaml sha256:{digest_of(own)}\n")
+    folder = project.folder / "scripts" / "frameworks" / "toy"
+    changes = {
+        "plain.py": (
+            'return "1.0"',
+            'return __import__("importlib.metadata").metadata.version("toy")',
+        ),
+        "adapter.py": (
+            'sleep = self.does.get("sleep", 0.0)',
+            'sleep = 0.02 if self.version() == "1.3" else 0.01',
+        ),
+    }
+    for name, (before, after) in changes.items():
+        text = (folder / name).read_text()
+        assert before in text, "the toy has changed"
+        (folder / name).write_text(text.replace(before, after))
+    project.configure(interpreters={})
+    axes = {**SUITE["axes"], "mode": "train"}
+    project.write_suite({"steps": {"warmup": 1, "timed": 6}, "repeats": 2, "axes": axes})
+    return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+
+
+def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
+    offline = prepare(project)
+    project.snakemake = str(project.folder / "workflow" / "framebench" / "__main__.py")
+    given = ["bisect", "--framework", "toy", "--package", "toy", "--good", "1.0", "--bad", "1.3"]
+    given += ["--results", "results/found", "--margin", "15%"]
+    runs_alone = ["--", "--until", "benchmark"]
+    few = project.run(*given, "--pairs", "2", *runs_alone, **offline)
+    assert few.returncode == 3, few.stdout
+    assert "with --pairs 6 goes on" in few.stdout
+    found = project.run(*given, "--pairs", "6", *runs_alone, **offline)
+    assert found.returncode == 0, found.stdout
+    assert "first changed in 1.3: changed: 0.5" in found.stdout, found.stdout
+    assert "1.1: skipped: cannot be installed: toy==1.1" in found.stdout
+    assert "1.2: not changed: " in found.stdout
+    assert "(with helper 1.0 -> 2.0)" in found.stdout, "what moved beside it is not told"
+    records = runs(project)
+    assert len(records) == 2 * 6 + 2 * 6, "those of the first call were measured again"
+    again = project.run(*given, "--pairs", "6", *runs_alone, **offline)
+    assert again.returncode == 0
+    assert again.stdout.splitlines()[-5:] == found.stdout.splitlines()[-5:]
+    assert runs(project) == records, "what was measured is measured again"
+
+
+def runs(project: Project) -> dict[Path, str]:
+    folder = project.folder / "results" / "found"
+    return {path: path.read_text() for path in folder.glob("*/runs/**/*.json")}

@@ -1,0 +1,88 @@
+"""``framebench recipe``: a Containerfile for each environment file, of which docker, podman or
+buildah make an image with the same packages, from files with the same hashes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ..config.validation import ConfigError, did_you_mean
+from ..config.yaml_files import read_mapping
+from ..files.whole_files import write_whole
+from . import hashes
+from .venvs import EnvironmentFile, read_environment_file
+
+SUFFIX = ".Containerfile"
+#: What packages link to or start, and bring not: a compiler for what makes code of its own, with
+#: the libraries of GCC.
+_OF_DEBIAN = ("g++",)
+
+
+def write(envs: Path, names: Sequence[str], folder: Path) -> list[Path]:
+    """The recipes of the environment files in ``envs`` of these names, by default of all, into
+    ``folder``. Raises :class:`ConfigError` for a name that is none, and for hashes of other pins.
+    """
+    known = sorted(path.stem for path in envs.glob("*.yaml"))
+    if wrong := [name for name in names if name not in known]:
+        raise ConfigError(
+            f"recipe: found {wrong[0]!r}{did_you_mean(wrong[0], known)}; allowed: "
+            f"{', '.join(known)}"
+        )
+    targets = []
+    for name in names or known:
+        file = read_environment_file(envs / f"{name}.yaml")
+        targets.append(folder / f"{name}{SUFFIX}")
+        write_whole(targets[-1], text(file, targets[-1]))
+    return targets
+
+
+def text(file: EnvironmentFile, target: Path) -> str:
+    """The recipe. The folder of the environment file is what it is built in."""
+    name = f"framebench-{file.path.stem}"
+    lines = [
+        f"# {file.path.parent.name}/{file.path.name} as an image:",
+        f"#   docker build --tag {name} --file {target} {file.path.parent.name}",
+        f"#   apptainer build {file.path.stem}.sif docker-daemon:{name}:latest",
+        f"FROM docker.io/library/python:{file.python}-slim",
+        "ARG PIP_INDEX_URL",
+        _run(
+            "apt-get update",
+            _words("apt-get", "install", "--yes", "--no-install-recommends", *_OF_DEBIAN),
+            "rm -rf /var/lib/apt/lists/*",
+        ),
+        *_packages(file),
+        'CMD ["python3"]',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _packages(file: EnvironmentFile) -> Iterator[str]:
+    pip = _words("python3", "-m", "pip", "install", "--no-cache-dir")
+    own = [entry for entry in read_mapping(file.path)["dependencies"] if isinstance(entry, str)]
+    pin = next((entry.partition("=")[2] for entry in own if entry.startswith("pip=")), "")
+    yield _run(f"{pip} pip=={pin}" if pin else f"{pip} --upgrade pip")
+    indexes = [word for index in file.indexes for word in ("--extra-index-url", index)]
+    if not file.is_hashed:
+        assert file.hashes is not None, "hashes are asked for"
+        yield f"# Without hashes: {file.hashes.exempt}"
+        sources = [word for name in file.sources for word in ("--no-binary", name)]
+        yield _run(f"{pip} {_words(*indexes, *sources, *file.packages)}")
+        return
+    locked = f"{file.path.stem}{hashes.SUFFIX}"  # of the builds of the usual index
+    yield f"COPY {locked} /tmp/{locked}"
+    words = _words("--require-hashes", *indexes, "--requirement", f"/tmp/{locked}")
+    yield _run(f"{pip} {words}", f"rm /tmp/{locked}")
+
+
+def _words(*words: str) -> str:
+    return shlex.join(words)
+
+
+def _run(*commands: str) -> str:
+    return "RUN " + " \\\n    && ".join(commands)
+
+
+def told(targets: Iterable[Path]) -> list[str]:
+    """What the command says."""
+    return [*(f"recipe: {path}" for path in targets), "No image was built: see the first lines."]

@@ -1,0 +1,16 @@
+"""The part of a text between two comments that a program writes: ``<!-- NAME -->`` and
+``<!-- /NAME -->``, each a line of its own."""
+
+from __future__ import annotations
+
+import re
+
+
+def replaced(text: str, name: str, block: str) -> str:
+    """``text`` with ``block`` between the comments. Raises ValueError where they are not there,
+    each once and in that order."""
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    found = re.findall(rf"^{begin}\n.*?^{end}$", text, re.MULTILINE | re.DOTALL)
+    if len(found) != 1 or text.count(begin) != 1 or text.count(end) != 1:
+        raise ValueError(f"found no lines {begin} and {end}; allowed: each once, in this order")
+    return text.replace(found[0], f"{begin}\n\n{block.strip()}\n\n{end}")
