@@ -4,7 +4,7 @@ samples, and each rank holds a part of the model."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -30,22 +30,20 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
             *((way, "gpt2_small", 1) for way in ("fsdp", "tensor", "fsdp2xtensor2")),
             ("pipeline", "gpt2 of 4 layers", 5),
             ("data2xpipeline2", "gpt2_small", 2),
-            ("interleaved2xdata2", "gpt2_small", 2),
         ],
     },
     "jax": {
         2: [
-            ("fsdp", "gpt2_small", 2),
-            ("fsdp", "bert_base", 1),
-            ("tensor", "llama_8b", 1),
-            ("tensor", "electra_base", 1),
+            ("fsdp", "gpt2 of 1 layer", 2),
+            ("tensor", "llama of 1 layer", 1),
         ],
-        4: [("fsdp2xtensor2", "gpt2_small", 1)],
+        4: [("fsdp2xtensor2", "gpt2 of 1 layer", 1)],
     },
 }
 ERROR = 1e-5  # relative, of a gradient's norm
-#: AdamW's first update is a gradient over its own size: those near zero are mostly rounding.
-UPDATE_ERROR = 2e-3
+#: AdamW's first update is a gradient over its own size: those near zero are mostly rounding, more
+#: or less so by the processor.
+UPDATE_ERROR = 4e-3
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -101,6 +99,8 @@ def apart(arrays, others):
 def script(run: ForkServer, text: str, **values: Any) -> str:
     facts = {model: small(model, dropout=0.0) for model in (*MODELS, "electra_base")}
     facts["gpt2 of 4 layers"] = small("gpt2_small", dropout=0.0, layers=4)
+    facts["gpt2 of 1 layer"] = small("gpt2_small", dropout=0.0, layers=1)
+    facts["llama of 1 layer"] = small("llama_8b", dropout=0.0, layers=1)
     given = "".join(f"{name} = {value!r}\n" for name, value in values.items())
     facts_text = f"FACTS = json.loads({json.dumps(facts)!r})\n"
     return STARTING[run.framework] + COMPARED + facts_text + given + text
@@ -166,21 +166,6 @@ def assert_in_stages(way: str, model: str, steps: int, of_ranks: list[dict[str, 
 
 #: What goes wrong, by what stands in place of what in the adapter's module.
 MISTAKES = {
-    "tied gradients not summed up": (
-        "pipeline",
-        "all_reduce_together(tied, self._ends)",
-        "pass",
-    ),
-    "the last stage's loss told to nobody": (
-        "pipeline",
-        "distributed.broadcast(value, src=self._ranks[-1], group=self._group)",
-        "pass",
-    ),
-    "a micro-batch twice": (
-        "interleaved",
-        "batch = self._batches[int(number)]",
-        "batch = self._batches[0]",
-    ),
     "norms not summed up": ("tensor", "torch.distributed.all_reduce(flat, group=group)", "pass"),
     "heads of a rank mixed up": (
         "tensor",
@@ -193,51 +178,61 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_found(pytorch: ForkServer, mistake: str) -> None:
-    """By the gradients, by what ranks hold, by a loss, or because the shapes no longer fit."""
-    assert_found(pytorch, *MISTAKES[mistake])
+    """By the gradients, by what ranks hold, or because the shapes no longer fit."""
+    answers = find(pytorch, "gpt2_small", [MISTAKES[mistake]])
+    assert not any(answer["good"][0] for answer in answers), mistake
 
 
-#: Those of the other framework.
-MISTAKES_OF_SHARDINGS = {
-    "parameters whole in each": ("fsdp", "axes[place] = FSDP", "pass"),
-    "heads of a rank mixed up": (
-        "tensor",
-        "for rank in range(ranks) for part in parts]",
-        "for part in parts for rank in range(ranks)]",
+#: Those of several stages, of which none stops a rank on its way: one process finds all of them.
+MISTAKES_OF_STAGES = (
+    ("pipeline", "all_reduce_together(tied, self._ends)", "pass"),
+    (
+        "pipeline",
+        "distributed.broadcast(value, src=self._ranks[-1], group=self._group)",
+        "pass",
     ),
-}
+    ("interleaved", "batch = self._batches[int(number)]", "batch = self._batches[0]"),
+)
 
 
-@pytest.mark.parametrize("mistake", MISTAKES_OF_SHARDINGS)
-def test_mistakes_of_shardings_are_found(jax: ForkServer, mistake: str) -> None:
-    assert_found(jax, *MISTAKES_OF_SHARDINGS[mistake])
+def test_mistakes_of_stages_are_found(pytorch: ForkServer) -> None:
+    """Gradients of a tied embedding that stay apart, a loss that is told to nobody, a micro-batch
+    that is computed twice."""
+    unchanged = MISTAKES_OF_STAGES[0][1]
+    control = ("pipeline", unchanged, unchanged)
+    answers = find(pytorch, "gpt2_small", [*MISTAKES_OF_STAGES, control], steps=2)
+    assert all(answer["good"][-1] for answer in answers)
+    for number, mistake in enumerate(MISTAKES_OF_STAGES):
+        assert not all(answer["good"][number] for answer in answers), mistake
 
 
-def assert_found(run: ForkServer, way: str, right: str, wrong: str) -> None:
-    """That it shows where ``wrong`` stands in the place of ``right``."""
+def find(
+    run: ForkServer, model: str, mistakes: Sequence[tuple[str, str, str]], steps: int = 1
+) -> list[dict[str, Any]]:
+    """Whether all looks good, in each rank, by mistake: of each what goes wrong, how ranks share a
+    step, and what stands in the place of what in the adapter's module."""
     text = """
 import inspect
-from pathlib import Path
-facts = FACTS["gpt2_small"]
-adapter = started(facts, parallelism=WAY)
-sharded = adapter._sharded
-source = inspect.getsource(sharded)
-assert source.count(RIGHT) == 1, RIGHT
-exec(compile(source.replace(RIGHT, WRONG), sharded.__file__, "exec"), sharded.__dict__)
-adapter._parallel.join = lambda *where: "gloo"
-try:
-    found = observed(WAY, facts, STEPS)
-    loss, alone = found["loss"]
-    good = found["error"] < ERROR and found["held"] < found["total"]
-    good = good and (STEPS == 1 or abs(loss - alone) < ERROR)
-except (RuntimeError, ValueError, Mismatch) as error:
-    good = False
+facts, good = FACTS[MODEL], []
+for way, right, wrong in MISTAKES:
+    adapter = started(facts, parallelism=way)
+    adapter._parallel.join = lambda *where: "gloo"
+    sharded = adapter._sharded
+    source = inspect.getsource(sharded)
+    assert source.count(right) == 1, right
+    exec(compile(source.replace(right, wrong), sharded.__file__, "exec"), sharded.__dict__)
+    try:
+        found = observed(way, facts, STEPS)
+        loss, alone = found["loss"]
+        good.append(found["error"] < ERROR and found["held"] < found["total"])
+        good[-1] = good[-1] and (STEPS == 1 or abs(loss - alone) < ERROR)
+    except (RuntimeError, ValueError, Mismatch) as error:
+        good.append(False)
+    exec(compile(source, sharded.__file__, "exec"), sharded.__dict__)
 answer(good=good)
 """
-    steps = 2 if way in ("pipeline", "interleaved") else 1
-    values = {"WAY": way, "RIGHT": right, "WRONG": wrong, "ERROR": ERROR, "STEPS": steps}
-    answers = run(script(run, STEP + text, **values), ranks=2)
-    assert not all(answer["good"] for answer in answers), f"{way}: {right}"
+    values = {"MODEL": model, "MISTAKES": list(mistakes), "ERROR": ERROR, "STEPS": steps}
+    return run(script(run, STEP + text, **values), ranks=2)
 
 
 def test_accumulated_gradients_go_once(pytorch: ForkServer) -> None:
@@ -299,23 +294,20 @@ answer(reasons=reasons, spans=[[len(one) for one in found] for found in spans])
 
 def test_what_no_shardings_can_do_is_unsupported(jax: ForkServer) -> None:
     text = """
-reasons = []
-def attempt(way, compiler="jit", **hyper):
-    facts = FACTS["gpt2_small"]
-    changed = {**facts, "hyperparameters": {**facts["hyperparameters"], **hyper}}
-    def build():
-        adapter = started(changed, compiler=compiler, parallelism=way)
-        adapter._parallel.join = lambda *where: None
-        adapter.build(batch_of(changed))
-    reasons.append(raised(Unsupported, build))
-started(FACTS["gpt2_small"], parallelism="tensor")._parallel.join = lambda *where: None
-attempt("fsdp", compiler="none")
-attempt("tensor", heads=3, key_value_heads=3, hidden=30)
-attempt("tensor", intermediate=65)
-answer(reasons=reasons)
+facts, reasons = FACTS["gpt2_small"], []
+reasons.append(
+    raised(Unsupported, lambda: started(facts, compiler="none", parallelism="fsdp")))
+adapter = started(facts, parallelism="tensor")
+heads = {**facts["hyperparameters"], "heads": 3, "key_value_heads": 3}
+for hyper, length in ((heads, 16), (facts["hyperparameters"], 15)):
+    require = lambda: adapter._sharded.require_multiples(adapter._definition, hyper, length, 2)
+    reasons.append(raised(Unsupported, require))
+order = adapter._sharded.by_rank(16, (4, 2, 2), 2).tolist()
+answer(reasons=reasons, order=order)
 """
-    (answer, _) = jax(script(jax, text), ranks=2)
-    compiler, heads, inputs = answer["reasons"]
+    (answer,) = jax(script(jax, text))
+    assert answer["order"] == [0, 1, 2, 3, 8, 9, 12, 13, 4, 5, 6, 7, 10, 11, 14, 15]
+    compiler, heads, sequence = answer["reasons"]
     assert compiler == "fsdp is of programs that JAX compiles: with jit alone"
     assert heads == "3 attention heads are not shared out among 2 ranks"
-    assert inputs == "65 inputs of feed_forward.down are not cut into 2 parts"
+    assert sequence == "sequences of 15 tokens are not cut into 2 parts"

@@ -53,8 +53,7 @@ class Sharding(Arrangement):
         self, layout: Layout, definition: Any, hyper: Dict[str, Any], length: Optional[int]
     ) -> None:
         """Raises :class:`Unsupported` where heads or the sequence are no multiples of the ranks."""
-        if not hasattr(definition, "heads_of"):
-            raise Unsupported("the model's definition does not say how ranks share it out")
+        require_multiples(definition, hyper, length, layout.tensor)
         devices = sorted(jax.devices(), key=lambda device: device.process_index)
         self.mesh = Mesh(np.array(devices).reshape(layout.fsdp, layout.tensor), (FSDP, TENSOR))
         self.options = options_of(devices[0])
@@ -63,12 +62,6 @@ class Sharding(Arrangement):
         self._heads: Dict[str, Sequence[int]] = definition.heads_of(hyper)
         self._specs: Dict[str, PartitionSpec] = {}
         self._orders: Dict[str, np.ndarray] = {}
-        ranks = layout.tensor
-        for heads in (count for counts in self._heads.values() for count in counts):
-            if heads % ranks:
-                raise Unsupported(f"{heads} attention heads are not shared out among {ranks} ranks")
-        if length is not None and length % ranks:
-            raise Unsupported(f"sequences of {length} tokens are not cut into {ranks} parts")
 
     @property
     def settings(self) -> Dict[str, Any]:
@@ -232,6 +225,19 @@ class Sharding(Arrangement):
         """Of those that all ranks compute together, the part of one replica."""
         replicas = self._layout.replicas
         return [Product(one.dtype, one.multiply_adds // replicas) for one in products]
+
+
+def require_multiples(
+    definition: Any, hyper: Dict[str, Any], length: Optional[int], ranks: int
+) -> None:
+    """Raises :class:`Unsupported` where ``ranks`` cannot share heads and sequence out."""
+    if not hasattr(definition, "heads_of"):
+        raise Unsupported("the model's definition does not say how ranks share it out")
+    for heads in (count for counts in definition.heads_of(hyper).values() for count in counts):
+        if heads % ranks:
+            raise Unsupported(f"{heads} attention heads are not shared out among {ranks} ranks")
+    if length is not None and length % ranks:
+        raise Unsupported(f"sequences of {length} tokens are not cut into {ranks} parts")
 
 
 def _is_kept(primitive: Any, *_: Any, **parameters: Any) -> bool:
