@@ -6,7 +6,9 @@ size of each group, whose product is the number of devices: ``fsdp2xtensor2`` on
 - ``data``: each device has the whole model and samples of its own; gradients are averaged.
 - ``fsdp``: samples of its own too, but only a part of parameters, gradients and optimizer state.
 - ``tensor``: the devices of a group compute the same samples, each a part of every layer.
-- ``pipeline``: the same samples, each device some of the layers.
+- ``pipeline``: the same samples, each device some of the layers; micro-batches go
+  through them in the order 1F1B.
+- ``interleaved``: the same with several groups of layers in each device: interleaved 1F1B.
 
 Devices that compute the same samples are a replica of the model.
 """
@@ -16,14 +18,15 @@ from __future__ import annotations
 import re
 from typing import Dict, NamedTuple
 
-DATA, FSDP, TENSOR, PIPELINE = "data", "fsdp", "tensor", "pipeline"
+DATA, FSDP, TENSOR = "data", "fsdp", "tensor"
+PIPELINE, INTERLEAVED = "pipeline", "interleaved"
 #: From the outermost to the innermost: ranks of a tensor group follow each other.
-NAMES = (PIPELINE, DATA, FSDP, TENSOR)
+NAMES = (PIPELINE, INTERLEAVED, DATA, FSDP, TENSOR)
 
 _PART = re.compile(r"^([a-z]+?)([1-9][0-9]{0,5})?$")
 ALLOWED = (
-    f"{', '.join((DATA, FSDP, TENSOR, PIPELINE))}, or a product such as fsdp2xtensor2, which says "
-    "how many devices each group has"
+    f"{DATA}, {FSDP}, {TENSOR}, {PIPELINE}, {INTERLEAVED}, or a product such as fsdp2xtensor2, "
+    "which says how many devices each group has"
 )
 
 
@@ -31,9 +34,15 @@ class Layout(NamedTuple):
     """The size of each group; 1 where the devices do not share the work in that way."""
 
     pipeline: int = 1
+    interleaved: int = 1
     data: int = 1
     fsdp: int = 1
     tensor: int = 1
+
+    @property
+    def stages(self) -> int:
+        """Devices that each have some of the layers, interleaved or not."""
+        return self.pipeline * self.interleaved
 
     @property
     def replicas(self) -> int:
@@ -75,7 +84,7 @@ def layout_of(text: str, devices: int) -> Layout:
     """Raises ValueError for what is no parallelism, or one of another number of devices."""
     sizes = {name: size or devices for name, size in _sizes(text).items()}
     layout = Layout(**sizes)
-    product = layout.pipeline * layout.data * layout.fsdp * layout.tensor
+    product = layout.stages * layout.replicas * layout.tensor
     if product != devices:
         raise ValueError(f"{text} is of {product} devices, not of {devices}")
     return layout

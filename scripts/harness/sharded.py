@@ -16,7 +16,7 @@ class Sharded(Capability):
 
     ``weights``, ``gradients`` and ``outputs`` are nevertheless of the whole model, in every rank:
     all of them ask for these together, in the same order. A rank's batch is that of its replica,
-    and so is its loss."""
+    and so is its loss, where it is not the mean over all of them."""
 
     LACKING = "shares no step among devices but by data"
 

@@ -60,6 +60,20 @@ def test_a_product_is_of_so_many_devices(tmp_path: Path) -> None:
     assert left.reason == "fsdp2xtensor2 is of 4 devices, not of 2"
 
 
+def test_samples_of_a_pipeline_are_those_of_its_micro_batches(tmp_path: Path) -> None:
+    ways = ["data", "pipeline", "interleaved", "data2xpipeline2"]
+    devices = {"devices_per_node": [1, 4], "parallelism": ways}
+    plan = plan_of(tmp_path, accumulation=[8], **devices)
+    found = {(c.devices, c.parallelism): (c.replicas, c.batch_total) for c in plan.folders}
+    assert found == {
+        (1, "data"): (1, 4 * 8),
+        (4, "data"): (4, 4 * 8 * 4),
+        (4, "pipeline"): (1, 4 * 8),
+        (4, "interleaved"): (1, 4 * 8),
+        (4, "data2xpipeline2"): (2, 4 * 8 * 2),
+    }
+
+
 def test_a_total_batch_is_shared_among_those_with_samples_of_their_own(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, batch_total=[8], devices_per_node=[2], parallelism=["fsdp", "tensor"])
     assert {c.parallelism: c.batch_per_device for c in plan.folders} == {"fsdp": 4, "tensor": 8}
@@ -138,6 +152,7 @@ def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
         return run(throughput, parallelism=way, **size)
 
     runs = [on(1, 8, "data", 100.0), on(2, 8, "fsdp", 150.0), on(2, 8, "tensor", 120.0)]
+    runs += [on(4, 8, "interleaved", 310.0), on(4, 8, "data2xpipeline2", 330.0)]
     tables = build(runs)
     weak, strong = tables["weak_scaling"], tables["strong_scaling"]
     assert row(weak, devices=2)["parallelism"] == "fsdp"
@@ -145,6 +160,10 @@ def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
     assert row(strong, devices=2)["parallelism"] == "tensor"
     assert row(strong, devices=2)["speedup"] == 1.2
     assert row(strong, devices=2)["total_batch"] == 8
+    assert row(strong, devices=4)["parallelism"] == "interleaved"
+    assert row(strong, devices=4)["speedup"] == 3.1
+    assert set(strong["total_batch"]) == {8}  # that of two replicas has no baseline here
+    assert "data2xpipeline2" not in {*weak["parallelism"], *strong["parallelism"]}
 
 
 # ---- proofs -------------------------------------------------------------------------------------
@@ -165,11 +184,12 @@ def test_it_takes_a_certificate_of_its_own(tmp_path: Path) -> None:
 
 def test_parity_compares_the_smallest_groups(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
-    ways = ["data", "tensor", "fsdp4xtensor2"]
+    ways = ["data", "tensor", "fsdp4xtensor2", "interleaved"]
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
     named = certify.names(plan, catalog, certify.comparisons(plan, catalog))
     several = [(one.devices, one.parallelism) for one in named.values() if one.devices > 1]
-    assert several == [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2")]
+    by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "interleaved")]
+    assert several == by
     tensor = next(name for name, one in named.items() if one.parallelism == "tensor")
     assert "-2d-tensor-" in tensor
     words = certify.arguments(plan, named[tensor], "/reference")

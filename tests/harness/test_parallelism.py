@@ -20,11 +20,14 @@ from harness.sharded import Sharded
 from ..conftest import ROOT
 from .test_adapter import Numpy
 
+PRODUCTS = ("fsdp2xtensor2", "data2xtensor4", "pipeline2xdata2", "data2xinterleaved4")
 CASE = Case("pytorch", "gpt2_small", "train", 1, 2, 4, "fp32", "none", 16)
 
 
 @pytest.mark.parametrize("devices", [2, 4, 8])
-@pytest.mark.parametrize("text", [*NAMES, "fsdp2xtensor2", "data2xtensor4"])
+@pytest.mark.parametrize(
+    "text", [*NAMES, "fsdp2xtensor2", "data2xtensor4", "pipeline2xdata2", "data2xinterleaved4"]
+)
 def test_harness_and_driver_read_it_alike(text: str, devices: int) -> None:
     driver = sizes(text, devices)
     if driver.devices != devices:
@@ -37,13 +40,22 @@ def test_harness_and_driver_read_it_alike(text: str, devices: int) -> None:
     replicas = [layout.replica(rank) for rank in range(devices)]
     assert sorted(set(replicas)) == [*range(layout.replicas)]
     assert replicas[: layout.tensor] == [0] * layout.tensor, "ranks of a group follow each other"
+    assert {replicas.count(one) for one in replicas} == {devices // layout.replicas}
+
+
+def test_stages_of_a_replica_are_as_many_ranks_apart_as_there_are_replicas() -> None:
+    layout = layout_of("data2xpipeline3", 6)
+    assert [layout.replica(rank) for rank in range(6)] == [0, 1, 0, 1, 0, 1]
+    assert layout == layout_of("pipeline3xdata2", 6)
 
 
 @pytest.mark.parametrize(
     "text", ["", "zero", "fsdp0", "fsdpxtensor", "2fsdp", "fsdp2x", "fsdp2xfsdp2", "Tensor"]
 )
 def test_what_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="must be data, fsdp, tensor, pipeline, or a product"):
+    with pytest.raises(
+        ValueError, match="must be data, fsdp, tensor, pipeline, interleaved, or a product"
+    ):
         form_of(text)
     # that a name stands there twice no pattern tells: a suite has a check of its own for it
     assert bool(re.match(PATTERN, text)) == (text == "fsdp2xfsdp2")
@@ -68,7 +80,10 @@ def asked(framework: str, model: str, *options: str) -> Any:
         ("pytorch", "resnet50_v1.5", 2, "fsdp", "resnet50_v1.5 is no transformer"),
         ("pytorch", "superbench_lstm", 2, "fsdp", "superbench_lstm is no transformer"),
         ("mxnet", "gpt2_small", 2, "fsdp", "mxnet has no parallelism fsdp here (it has: data)"),
-        ("pytorch", "gpt2_small", 2, "pipeline", "pytorch has no parallelism pipeline here"),
+        ("pytorch", "gpt2_small", 2, "pipeline", None),
+        ("pytorch", "gpt2_small", 2, "interleaved", None),
+        ("jax", "gpt2_small", 2, "fsdp", None),
+        ("jax", "gpt2_small", 2, "pipeline", "jax has no parallelism pipeline here"),
     ],
 )
 def test_what_cannot_be_is_unsupported_before_anything_starts(
@@ -100,6 +115,10 @@ def test_a_group_has_the_samples_of_one() -> None:
     assert replace(CASE, parallelism="data").samples_per_step == 8
     assert replace(CASE, parallelism="fsdp").samples_per_step == 8
     assert replace(CASE, parallelism="tensor").samples_per_step == 4
+    for way in ("pipeline", "interleaved"):  # micro-batches are no further samples of a device
+        assert replace(CASE, parallelism=way, accumulation=6).samples_per_step == 4 * 6
+    stages = replace(CASE, parallelism="data2xpipeline2", devices_per_node=4, accumulation=3)
+    assert stages.samples_per_step == 4 * 2 * 3
     product = replace(CASE, parallelism="fsdp2xtensor2", devices_per_node=4, accumulation=3)
     assert product.samples_per_step == 4 * 2 * 3
 
@@ -120,6 +139,9 @@ FSDP = {"all_gather": 5, "reduce_scatter": 3, "all_reduce": 1}
         ("tensor", [100, 80], {"all_reduce": 4}, "tensor, but rank 0 holds all 100 parameters"),
         ("tensor", [80, 80], {}, "rank 0 has no sums of a layer's parts"),
         ("pipeline", [50, 50], {"send": 2}, None),
+        ("pipeline", [60, 50], {"send": 2}, None),  # a tied embedding at both ends
+        ("interleaved", [50, 50], {"all_reduce": 2}, "rank 0 has no messages between stages"),
+        ("interleaved", [50, 100], {"send": 2}, "interleaved, but rank 1 holds all 100 parameters"),
         ("pipeline", [50, 50], {"all_reduce": 2}, "rank 0 has no messages between stages"),
     ],
 )

@@ -20,6 +20,7 @@ from harness.adapter import (
     Product,
     Rounding,
     StepBreakdown,
+    Unsupported,
     Variable,
     micro_batches,
     zeros,
@@ -28,7 +29,9 @@ from harness.communication import Collective
 from harness.feeding import Scheduling
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
+from harness.parallelism import DATA
 from harness.parts import Part, nested
+from harness.sharded import Sharded
 
 
 class JaxAdapter(
@@ -41,6 +44,7 @@ class JaxAdapter(
     Overlapping,
     LayerOperations,
     Scheduling,
+    Sharded,
 ):
     MODULE = "jax"
     PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
@@ -81,21 +85,42 @@ class JaxAdapter(
         self._own: Any = ()
         self._latest: Any = ()  # the result of the step that is still under way
         self._definition: Any = self.definition()
+        self._sharding: Any = None
+        if self.case.parallelism != DATA:
+            self._sharding = self._shared_out()
+
+    def _shared_out(self) -> Any:
+        """How the ranks share the model out that they will build."""
+        from . import sharded
+
+        case = self.case
+        if case.compiler != "jit":
+            raise Unsupported(
+                f"{case.parallelism} is of programs that JAX compiles: with jit alone"
+            )
+        self._sharded = sharded
+        hyper = self.facts["hyperparameters"]
+        return sharded.Sharding(case.layout, self._definition, hyper, case.sequence_length)
 
     def build(self, batch: Dict[str, Any]) -> None:
         definition, parallel, steps = self._definition, self._parallel, self._steps
         train, compile_it = self.case.mode == "train", self.case.compiler == "jit"
         own_model = "own" in self.facts
         batch = definition.batch(batch) if own_model else batch
-        self._arrays = arrays = parallel.choose(self._device, self._ranks, train and compile_it)
-        drawn, statistics, key = steps.initial(definition, self.facts, self.place)
+        arrays = self._sharding or parallel.choose(self._device, self._ranks, train and compile_it)
+        self._arrays = arrays
+        # a program of all ranks draws the masks of all of them, from one key
+        place = replace(self.place, rank=0) if self._sharding else self.place
+        drawn, statistics, key = steps.initial(definition, self.facts, place)
         parameters = self._kept(drawn)
         own = steps.Own(statistics, key)
         self._own = arrays.own(own)
         self.note_form(batch)
         self.put(batch)
         model = definition.model(self.facts)
-        forward = steps.forward(definition, model, self._dtype, train)
+        if self._sharding:
+            model = {**model, self._sharded.SHARING: self._sharding}
+        forward = arrays.gathering(steps.forward(definition, model, self._dtype, train))
         self._logits = steps.logits(forward)
         if not train:
             self._shared = steps.Shared(arrays.share(parameters), ())
@@ -105,9 +130,9 @@ class JaxAdapter(
             return
         usual = self._optimizers.from_facts
         optimizer = definition.optimizer() if own_model else usual(self.facts)
-        moments = arrays.share(optimizer.init(parameters))
-        self._shared = steps.Shared(arrays.share(parameters), moments)
-        self._observed = steps.differentiation(forward, definition.loss, model)
+        shared = arrays.share(parameters)
+        self._shared = steps.Shared(shared, arrays.moments(optimizer.init, parameters, shared))
+        self._observed = arrays.sharing(steps.differentiation(forward, definition.loss, model))
         differentiate = self._observed
         if self.case.accumulation > 1:
             in_loop = self.case.compiler == "jit"
@@ -124,14 +149,14 @@ class JaxAdapter(
         self._proved = self._step
 
     def put(self, batch: Dict[str, Any]) -> None:
-        parts, own = micro_batches(_narrow(batch), self.case.accumulation), self._arrays.own
-        self._step_batch = self._batch = own(parts[0])
-        if len(parts) > 1:
-            self._step_batch = own(_side_by_side(parts))
+        parts = micro_batches(_narrow(batch), self.case.accumulation)
+        self._batch, self._step_batch = self._arrays.batches(parts)
 
     def set_learning_rate(self, rate: float) -> None:
-        share, moments = self._arrays.share, self._shared.moments
-        moments = self._optimizers.with_rate(moments, share(self._optimizers.Rate.of(rate)))
+        # with a sharding, `share` is of parameters: all else is whole in each rank
+        common = self._sharding.own if self._sharding else self._arrays.share
+        moments = self._shared.moments
+        moments = self._optimizers.with_rate(moments, common(self._optimizers.Rate.of(rate)))
         self._shared = self._shared._replace(moments=moments)
 
     def _kept(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
@@ -147,9 +172,9 @@ class JaxAdapter(
         first micro-batch."""
         if self.case.compiler == "none":
             return function
-        whole = self._arrays.whole(function, results)
-        arguments = (first, self._own, batch or self._batch)
-        return self._programs.compiled(whole, arguments, donated, self._arrays.options)
+        arrays, arguments = self._arrays, (first, self._own, batch or self._batch)
+        whole, shardings = arrays.whole(function, results), arrays.results(function, arguments)
+        return self._programs.compiled(whole, arguments, donated, arrays.options, shardings)
 
     def step(self) -> Any:
         if self.case.mode == "train":
@@ -187,10 +212,11 @@ class JaxAdapter(
         found["compiler_options"] = self._arrays.options
         if self.case.mode == "train":
             found["state_donated"] = self.case.compiler == "jit"
+            found["sharded"] = self._sharding.settings if self._sharding else None
         return found
 
     def state(self) -> Dict[str, Variable]:
-        parameters, statistics = self._shared.parameters, self._own.statistics
+        parameters, statistics = self._arrays.named(self._shared.parameters), self._own.statistics
         kept = {
             n: Variable(a, trainable=False) for n, a in self._parallel.local(statistics).items()
         }
@@ -199,8 +225,9 @@ class JaxAdapter(
     def to_numpy(self, tensor: Any) -> Any:
         import numpy as np
 
+        is_part = self._sharding and isinstance(tensor, self._sharded.Whole)
         # copied: a view would change with the next step, to which the memory is donated
-        array = np.array(self._parallel.local(tensor))
+        array = np.array(tensor.gather() if is_part else self._parallel.local(tensor))
         return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
     def assign(self, arrays: Dict[str, Any]) -> None:
@@ -213,19 +240,21 @@ class JaxAdapter(
         gradients, batch = self._steps.gradients(self._differentiate), self._step_batch
         shared = self._parallel.SHARED
         run = self._ready(gradients, self._shared.parameters, shared, batch=batch)
-        return dict(run(self._shared.parameters, self._own, batch))
+        return self._arrays.named(dict(run(self._shared.parameters, self._own, batch)))
 
     def logits(self) -> Sequence[Any]:
         if self.case.mode == "inference":
             return tuple(self.step())
         run, arguments = self._logits, self._local_arguments()
         if self.case.compiler == "jit":
-            run = self._programs.compiled(run, arguments)
+            shardings = self._sharding.of_batch if self._sharding else None
+            run = self._programs.compiled(run, arguments, shardings=shardings)
         return tuple(run(*arguments))
 
     def products(self, forward_only: bool) -> List[Product]:
         function = self._logits if forward_only else self._observed
-        return list(self._programs.products(function, self._local_arguments()))
+        found = list(self._programs.products(function, self._local_arguments()))
+        return self._sharding.of_replica(found) if self._sharding else found
 
     def micro_step_products(self) -> List[Product]:
         return list(self._programs.each_product(self._observed, self._local_arguments()))
@@ -245,9 +274,16 @@ class JaxAdapter(
         self.step()
         return int(self._ranks.averaged - before)
 
+    def held_parameters(self) -> int:
+        return int(self._sharded.held(self._shared.parameters))
+
+    def exchanges(self) -> Dict[str, int]:
+        return dict(self._programs.collectives(self._step))
+
     def _local_arguments(self) -> Any:
-        """What this rank alone computes with."""
-        return self._parallel.local((self._shared.parameters, self._own, self._batch))
+        """What this rank alone computes with; what all do, where they share the model out."""
+        arguments = self._shared.parameters, self._own, self._batch
+        return arguments if self._sharding else self._parallel.local(arguments)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[JaxAdapter]:
@@ -399,10 +435,3 @@ def _narrow(batch: Dict[str, Any]) -> Dict[str, Any]:
         name: array.astype("int32" if array.dtype.kind == "i" else array.dtype)
         for name, array in batch.items()
     }
-
-
-def _side_by_side(parts: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
-    """Micro-batches along a first axis."""
-    import numpy as np
-
-    return {name: np.stack([part[name] for part in parts]) for name in parts[0]}

@@ -4,18 +4,37 @@ with ``classes`` has SuperBench's head instead."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .layers import Arrays, attention, cross_entropy, dense, dropout, keys, layer_norm
+from .layers import (
+    Arrays,
+    attention,
+    cross_entropy,
+    cut,
+    dense,
+    dropout,
+    joined,
+    keys,
+    layer_norm,
+)
 
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
 
 Keys = Iterator[Optional[Array]]
+
+# How ranks share a layer out: see sharded.py.
+COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
+ROWS = ("attention.output", "output")
+
+
+def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
+    """How many heads a projection has."""
+    return {f"attention.{kind}": (hyper["heads"],) for kind in ("query", "key", "value")}
 
 
 def model(facts: Dict[str, Any]) -> Dict[str, Any]:
@@ -136,14 +155,17 @@ def encoded(
     each."""
     epsilon, rate = hyper["layer_norm_epsilon"], hyper["dropout"]
     mask = batch["attention_mask"].astype(bool)[:, None, None, :]  # True: may be attended to
+    x = cut(x, hyper)
     for name in (f"{prefix}layers.{layer}" for layer in range(hyper["layers"])):
-        y = _attention(parameters, f"{name}.attention", x, mask, hyper, next(drawn))
-        x = x + dropout(y, rate, next(drawn))
+        y = joined(x, hyper)
+        y = _attention(parameters, f"{name}.attention", y, mask, hyper, next(drawn))
+        x = x + dropout(cut(y, hyper), rate, next(drawn))
         x = layer_norm(parameters, f"{name}.attention_norm", x, epsilon)
-        y = dense(parameters, f"{name}.output", gelu(dense(parameters, f"{name}.intermediate", x)))
+        y = gelu(dense(parameters, f"{name}.intermediate", joined(x, hyper)))
+        y = cut(dense(parameters, f"{name}.output", y), hyper)
         x = x + dropout(y, rate, next(drawn))
         x = layer_norm(parameters, f"{name}.output_norm", x, epsilon)
-    return x
+    return joined(x, hyper)
 
 
 def words_of(

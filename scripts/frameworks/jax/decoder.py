@@ -3,19 +3,42 @@ arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py).
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .layers import Arrays, attention, cross_entropy, dense, dropout, keys, layer_norm, rms_norm
+from .layers import (
+    SHARING,
+    Arrays,
+    attention,
+    cross_entropy,
+    cut,
+    dense,
+    dropout,
+    joined,
+    keys,
+    layer_norm,
+    rms_norm,
+)
 
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
 
 #: Keys and values of each layer, by its name: (batch, room, key-value heads, size) each.
 Kept = Dict[str, Tuple[Array, Array]]
+
+
+# How ranks share a layer out: see sharded.py.
+COLUMNS = ("attention.query_key_value", "feed_forward.gate", "feed_forward.up")
+ROWS = ("attention.output", "feed_forward.down")
+
+
+def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
+    """How many heads of each kind stand side by side, by the projection that has them."""
+    kept = hyper["key_value_heads"]
+    return {"attention.query_key_value": (hyper["heads"], kept, kept)}
 
 
 class Cache(NamedTuple):
@@ -114,8 +137,7 @@ def _attention(
     also those in the cache, in which all are put."""
     heads, groups = hyper["heads"], hyper["key_value_heads"]
     every = dense(parameters, f"{name}.query_key_value", x)
-    every = every.reshape(*x.shape[:2], heads + 2 * groups, -1)
-    query, key_of_token, value = jnp.split(every, (heads, heads + groups), axis=2)
+    query, key_of_token, value = _heads(every, hyper)
     if angles is not None:
         query, key_of_token = _rotated(query, angles), _rotated(key_of_token, angles)
     positions = of_keys = jnp.arange(x.shape[1])
@@ -132,6 +154,20 @@ def _attention(
     context = attention(rows, key_of_token, value, seen, hyper.get("dropout", 0.0), key)
     context = jnp.swapaxes(context.reshape(query.shape), 2, 3)
     return dense(parameters, f"{name}.output", context.reshape(x.shape))
+
+
+def _heads(every: Array, hyper: Dict[str, Any]) -> List[Array]:
+    """Queries, keys and values (batch, sequence, heads, size) from (batch, sequence, columns). Of
+    ranks that share them out, each has its own heads of all three side by side."""
+    ranks = hyper[SHARING].ranks if SHARING in hyper else 1
+    heads, groups = hyper["heads"] // ranks, hyper["key_value_heads"] // ranks
+    positions = every.shape[:2]
+    if ranks == 1:
+        every = every.reshape(*positions, heads + 2 * groups, -1)
+        return jnp.split(every, (heads, heads + groups), axis=2)
+    every = every.reshape(*positions, ranks, heads + 2 * groups, -1)
+    parts = jnp.split(every, (heads, heads + groups), axis=3)
+    return [part.reshape(*positions, -1, part.shape[-1]) for part in parts]
 
 
 def _feed_forward(parameters: Arrays, name: str, x: Array, hyper: Dict[str, Any]) -> Array:
@@ -199,15 +235,16 @@ def _hidden(
     else:
         positions = jnp.arange(length)
         angles = _angles(positions if cache is None else cache.length + positions, hyper)
-    x = dropout(x.astype(dtype), rate, next(drawn))
+    x = cut(dropout(x.astype(dtype), rate, next(drawn)), hyper)
     for name in (f"layers.{number}" for number in range(hyper["layers"])):
         y = normalised(parameters, f"{name}.attention_norm", x, epsilon)
+        y = joined(y, hyper)
         y = _attention(parameters, f"{name}.attention", y, angles, hyper, next(drawn), cache)
-        x = x + dropout(y, rate, next(drawn))
+        x = x + dropout(cut(y, hyper), rate, next(drawn))
         y = normalised(parameters, f"{name}.feed_forward_norm", x, epsilon)
-        y = _feed_forward(parameters, f"{name}.feed_forward", y, hyper)
-        x = x + dropout(y, rate, next(drawn))
-    return x
+        y = _feed_forward(parameters, f"{name}.feed_forward", joined(y, hyper), hyper)
+        x = x + dropout(cut(y, hyper), rate, next(drawn))
+    return joined(x, hyper)
 
 
 def _normalised(hyper: Dict[str, Any]) -> Callable[..., Array]:

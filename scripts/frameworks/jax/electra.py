@@ -4,7 +4,7 @@ code. (What is what: scripts/reference/electra.py.)"""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,9 @@ import numpy as np
 from jax import Array, lax
 
 from .bert import (
+    COLUMNS,
     DROPOUTS_OF_A_LAYER,
+    ROWS,
     Drawing,
     embedded,
     encoded,
@@ -23,13 +25,28 @@ from .bert import (
 )
 from .layers import Arrays, cross_entropy, dense, keys
 
-__all__ = ["forward", "loss", "model", "parameters", "statistics"]
+__all__ = [
+    "COLUMNS",
+    "ROWS",
+    "forward",
+    "heads_of",
+    "loss",
+    "model",
+    "parameters",
+    "statistics",
+]
 
 DRAWS = 2**20  # as many values a draw has
 
 
 def _generator(hyper: Dict[str, Any]) -> Dict[str, Any]:
     return {**hyper, **hyper["generator"]}
+
+
+def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
+    """How many heads a projection has: those of both encoders, which have matrices of their own."""
+    heads = (hyper["heads"],), (_generator(hyper)["heads"],)
+    return dict(zip(("discriminator", "generator"), heads))
 
 
 def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:

@@ -7,13 +7,16 @@ statistics, softmax and loss are computed in float32, as in jmp's policy
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 Arrays = Dict[str, Array]  # by the names that all frameworks share
+
+#: Beside a model's hyper-parameters: how ranks share its layers out, where they do.
+SHARING = "sharing"
 
 
 def dense(parameters: Arrays, name: str, x: Array) -> Array:
@@ -135,3 +138,16 @@ def cross_entropy(logits: Array, labels: Array) -> Array:
     logits = logits.astype(jnp.float32)
     picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
     return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
+
+
+def cut(x: Array, hyper: Dict[str, Any]) -> Array:
+    """Activations (batch, sequence, hidden), behind a layer's rows: where ranks share the layers
+    out, each has a part of the sequence from here on. See :mod:`sharded`."""
+    sharing = hyper.get(SHARING)
+    return x if sharing is None else sharing.cut(x)
+
+
+def joined(x: Array, hyper: Dict[str, Any]) -> Array:
+    """The same in front of a layer's columns: with all of the sequence again."""
+    sharing = hyper.get(SHARING)
+    return x if sharing is None else sharing.joined(x)

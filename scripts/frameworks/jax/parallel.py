@@ -6,7 +6,7 @@ With plain ``jit`` and shardings batch normalisation would be that of the global
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from harness.adapter import Place
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 Function = Callable[..., Any]
+Batches = Sequence[Dict[str, Any]]  # of the micro-steps of a rank, of numpy
 
 AXIS = "rank"
 SHARED = PartitionSpec()  # the same in every rank
@@ -92,7 +93,65 @@ class Ranks:
             return float(self.sum(jnp.float64(value)))
 
 
-class Alone:
+def options_of(device: jax.Device) -> Dict[str, Any]:
+    """Of the compiler, for programs over several such devices."""
+    if device.platform == "cpu":
+        return {}
+    # JAX's GPU performance tips: overlaps the collectives with the backward pass
+    return {"xla_gpu_enable_latency_hiding_scheduler": True}
+
+
+def side_by_side(parts: Batches) -> Dict[str, Any]:
+    """Micro-batches along a first axis."""
+    return {name: np.stack([part[name] for part in parts]) for name in parts[0]}
+
+
+class Arrangement:
+    """Where arrays are, and what becomes of functions of them: nothing, by default."""
+
+    def moments(
+        self, init: Function, parameters: Dict[str, np.ndarray], shared: Dict[str, jax.Array]
+    ) -> Any:
+        """The optimizer's, of ``parameters``, which are ``shared``."""
+        return self.share(init(parameters))
+
+    def share(self, tree: Any) -> Any:
+        """What all ranks have in common."""
+        raise NotImplementedError
+
+    def own(self, tree: Any) -> Any:
+        """What each rank has for its own."""
+        raise NotImplementedError
+
+    def batches(self, parts: Batches) -> Tuple[Any, Any]:
+        """This rank's batch of the first micro-step, and that of a whole step."""
+        first = self.own(parts[0])
+        return first, (self.own(side_by_side(parts)) if len(parts) > 1 else first)
+
+    def gathering(self, forward: Function) -> Function:
+        """``forward`` from the parameters as they are kept."""
+        return forward
+
+    def sharing(self, differentiate: Function) -> Function:
+        """``differentiate`` with gradients as the parameters are kept."""
+        return differentiate
+
+    def results(self, function: Function, arguments: Any) -> Any:
+        """Shardings of what ``function`` gives; None: XLA finds them itself."""
+        return None
+
+    def named(self, arrays: Dict[str, Any]) -> Dict[str, Any]:
+        """Parameters, or their gradients, as what an adapter makes whole arrays of numpy of."""
+        return arrays
+
+    def vary(self, tree: Any) -> Any:
+        return tree
+
+    def whole(self, function: Function, results: Any) -> Function:
+        return function
+
+
+class Alone(Arrangement):
     """Arrays are this rank's; what must be averaged goes through ``average``, if anything."""
 
     def __init__(self, device: jax.Device, average: Callable[[Any], Any]) -> None:
@@ -105,22 +164,13 @@ class Alone:
 
     own = share
 
-    def vary(self, tree: Any) -> Any:
-        return tree
 
-    def whole(self, function: Function, results: Any) -> Function:
-        return function
-
-
-class Together:
+class Together(Arrangement):
     """Arrays are those of all ranks, and so are programs ``function(shared, own, batch)``."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
-        self.options: Dict[str, Any] = {}
-        if mesh.devices.flat[0].platform != "cpu":
-            # JAX's GPU performance tips: overlaps the all-reduce with the backward pass
-            self.options["xla_gpu_enable_latency_hiding_scheduler"] = True
+        self.options = options_of(mesh.devices.flat[0])
 
     def _place(self, tree: Any, sharding: Sharding) -> Any:
         return jax.tree.map(

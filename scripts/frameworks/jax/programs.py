@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from typing import Any, Callable, Dict, Iterator, Optional, Set, Tuple
 
 import jax
@@ -14,6 +15,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 _EXECUTED = re.compile(r"= .*? (?:dot|convolution|custom-call)\(([^)]*)\)")
 _DEFINED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\w+)\[", re.MULTILINE)
 _ALL_REDUCED = re.compile(r"= (.*?) all-reduce(?:-start)?\(")
+_COLLECTIVE = re.compile(r" (all-gather|reduce-scatter|all-reduce)(?:-start)?\(")
 _ARRAY = re.compile(r"\b[a-z]+(\d+)\[([\d,]*)\]")
 #: The default precision of products under which XLA takes TF32 for float32.
 TF32 = "tensorfloat32"
@@ -25,11 +27,14 @@ def compiled(
     arguments: Tuple[Any, ...],
     donated: Tuple[int, ...] = (),
     options: Optional[Dict[str, Any]] = None,
+    shardings: Any = None,
 ) -> jax.stages.Compiled:
     """``function`` compiled by XLA ahead of time: it takes arguments of these shapes and no
     others, so it cannot be compiled a second time. ``donated`` arguments give their memory to the
-    results, as JAX's documentation recommends ("Buffer donation")."""
-    traced = jax.jit(function, donate_argnums=donated).trace(*arguments)
+    results, as JAX's documentation recommends ("Buffer donation"). ``shardings``: of the results;
+    None where XLA is to choose."""
+    given = {} if shardings is None else {"out_shardings": shardings}
+    traced = jax.jit(function, donate_argnums=donated, **given).trace(*arguments)
     return traced.lower().compile(compiler_options=options)
 
 
@@ -67,6 +72,12 @@ def all_reduced_bytes(program: jax.stages.Compiled) -> Iterator[int]:
     for results in _ALL_REDUCED.findall(program.as_text()):
         for bits, shape in _ARRAY.findall(results):
             yield math.prod(map(int, filter(None, shape.split(",")))) * int(bits) // 8
+
+
+def collectives(program: jax.stages.Compiled) -> Dict[str, int]:
+    """How many of which kind stand in XLA's optimised program; those in a loop count once."""
+    names = _COLLECTIVE.findall(program.as_text())
+    return dict(Counter(name.replace("-", "_") for name in names))
 
 
 def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:

@@ -110,22 +110,29 @@ class PyTorchAdapter(
         several = self.place.world_size > 1
         self._process_group = parallel.join(self._device, self.place) if several else None
         self._sharding: Any = None
+        self._in_stages = self.case.layout.stages > 1
         if self.case.parallelism != DATA:
             self._sharding = self._shared_out()
 
     def _shared_out(self) -> Any:
         """How the ranks share the model out that they will build."""
-        from . import sharded  # PyTorch takes a second to import what it needs
-
-        name = self.case.parallelism
-        if self.case.compiler != "none":
+        case, name = self.case, self.case.parallelism
+        if case.compiler != "none":
             raise Unsupported(f"with {name} a step runs without a compiler here")
         if self._in_float8:
             raise Unsupported(f"with {name} no layer multiplies in float8 here")
         if self._amp and self._dtype == self._torch.float16:
             raise Unsupported(f"with {name} the loss is not scaled, which float16 needs")
+        # PyTorch takes a second to import what they need
+        if self._in_stages:
+            from . import pipeline
+
+            self._sharded: Any = pipeline
+            return pipeline.Pipeline(case.layout, self._device, case.accumulation)
+        from . import sharded
+
         self._sharded = sharded
-        return sharded.Sharding(self.case.layout, self._device)
+        return sharded.Sharding(case.layout, self._device)
 
     def build(self, batch: Dict[str, Any]) -> None:
         torch, definition = self._torch, self._definition
@@ -140,9 +147,12 @@ class PyTorchAdapter(
             self._float8.convert(self._model, self.case.precision, self._dtype)
         if self._sharding:  # on the host, where it fits: no device need hold all of it
             self._sharding.apply(self._model, definition, self.case.sequence_length)
-        self._model.to(self._device)
-        # dropout differs between those that have samples of their own
-        torch.manual_seed(self.place.seed + 1 + self.case.layout.replica(self.place.rank))
+        else:
+            self._model.to(self._device)
+        # dropout differs between those that have samples of their own, or layers
+        rank, layout = self.place.rank, self.case.layout
+        other = rank if self._in_stages else layout.replica(rank)
+        torch.manual_seed(self.place.seed + 1 + other)
         if self.case.compiler != "none":
             self._compiler.compile_module(self._model, self.case.compiler, self._device)
         if not train:
@@ -205,12 +215,19 @@ class PyTorchAdapter(
         batch = self._micro_batches[number]
         return self._definition.loss(self._forward(model, batch), batch.tensors, self.facts)
 
+    def _loss_of(self, outputs: Outputs, batch: MicroBatch) -> Any:
+        return self._definition.loss(self._checked(outputs), batch.tensors, self.facts)
+
     def _evaluation(self, model: Any) -> Any:
         """The first part of a step, on the first micro-batch, with ``model``, wrapped or not."""
         return self._steps.evaluation(lambda: self._loss(model, 0), self._optimizer)
 
     def _differentiation(self, model: Any) -> Any:
         """The step until its update."""
+        if self._in_stages:
+            return self._sharding.differentiation(
+                self._micro_batches, self._loss_of, self._autocast, self._optimizer
+            )
         if self.case.accumulation == 1:
             return self._steps.gradients(self._evaluation(model), self._scaler)
         return self._steps.accumulated(
@@ -230,12 +247,15 @@ class PyTorchAdapter(
         return model.no_sync if self._process_group else contextlib.nullcontext
 
     def _forward(self, model: Any, batch: Optional[MicroBatch] = None) -> Outputs:
-        """The logits of ``model``, by default for the first micro-batch; raises :class:`Mismatch`
-        where their precision is another."""
+        """The logits of ``model``, by default for the first micro-batch."""
         if self._watching:  # eager and unwrapped, whatever the step has
             model = self._eager
         with self._autocast():
             outputs = model(*(batch or self._micro_batches[0]).inputs)
+        return self._checked(outputs)
+
+    def _checked(self, outputs: Outputs) -> Outputs:
+        """``outputs``; raises :class:`Mismatch` where their precision is another."""
         if "own" in self.facts:
             self._definition.check(outputs)  # whose dtypes are the model's own
             return outputs
@@ -246,9 +266,8 @@ class PyTorchAdapter(
 
     @property
     def _eager(self) -> Any:
-        """The model without a compiler, which only ``Module.forward`` is; one that is shared out
-        gathers its parameters in the call."""
-        return self._model if self._sharding else self._model.forward
+        """The model without a compiler, which only ``Module.forward`` is."""
+        return (self._sharding or self._model).forward
 
     def _autocast(self) -> Any:
         dtype = self._dtype if self._amp else None
@@ -343,18 +362,17 @@ class PyTorchAdapter(
 
     def raw_gradients(self) -> Dict[str, Any]:
         self._differentiate()
-        named = self._model.named_parameters()
-        found = {name: one.grad for name, one in named if one.grad is not None}
         if self._sharding:
-            return {name: self._sharding.whole(name, grad) for name, grad in found.items()}
-        return found
+            return dict(self._sharding.gradients())
+        named = self._model.named_parameters()
+        return {name: one.grad for name, one in named if one.grad is not None}
 
     def loss_scale(self) -> float:
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
 
     def logits(self) -> Outputs:
         with self._torch.set_grad_enabled(self.case.mode == "train"):  # what the step compiled
-            return self._forward(self._model)
+            return self._forward(self._sharding.forward if self._sharding else self._model)
 
     def products(self, forward_only: bool) -> List[Product]:
         # the dispatcher sees single products
@@ -379,6 +397,8 @@ class PyTorchAdapter(
         return self._definition.arrays()
 
     def micro_step_products(self) -> List[Product]:
+        if self._in_stages:
+            return self._watched(self._sharding.micro_step)
         return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
 
     def step_products(self) -> List[Product]:

@@ -74,8 +74,8 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden) and of
-    the first position (batch, hidden)."""
+    """Token and segment ids and a mask, (batch, sequence) each, and what else the head takes ->
+    what :meth:`finish` makes of (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -83,14 +83,27 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(hyper) for _ in range(hyper["layers"]))
         self.pooler = nn.Linear(hyper["hidden"], hyper["hidden"])
 
-    def encode(
-        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor
-    ) -> Tuple[Tensor, Tensor]:
-        x = self.embeddings(token_ids, segment_ids)
-        mask = attendable(attention_mask)
+    def forward(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
+        mask = self.beside(*inputs)
+        x = self.begin(*inputs)
         for layer in self.layers:
             x = layer(x, mask)
-        return x, torch.tanh(self.pooler(x[:, 0]))
+        return self.finish(x, *inputs)
+
+    # The parts of it that stages of a pipeline have: see pipeline.py.
+
+    def begin(self, token_ids: Tensor, segment_ids: Tensor, *_: Tensor) -> Tensor:
+        return self.embeddings(token_ids, segment_ids)
+
+    def beside(self, token_ids: Tensor, segment_ids: Tensor, mask: Tensor, *_: Tensor) -> Tensor:
+        return attendable(mask)
+
+    def finish(self, x: Tensor, *inputs: Tensor) -> Tuple[Tensor, ...]:
+        raise NotImplementedError
+
+    def pooled(self, x: Tensor) -> Tensor:
+        """Of the first position, (batch, hidden)."""
+        return torch.tanh(self.pooler(x[:, 0]))
 
 
 class Classifier(Encoder):
@@ -100,9 +113,8 @@ class Classifier(Encoder):
         super().__init__(hyper)
         self.classifier = nn.Linear(hyper["hidden"], hyper["classes"])
 
-    def forward(self, *ids: Tensor) -> Tuple[Tensor]:
-        _, pooled = self.encode(*ids)
-        return (self.classifier(pooled),)
+    def finish(self, x: Tensor, *inputs: Tensor) -> Tuple[Tensor, ...]:
+        return (self.classifier(self.pooled(x)),)
 
 
 class BertPretraining(Encoder):
@@ -118,14 +130,12 @@ class BertPretraining(Encoder):
         self.decoder_bias = nn.Parameter(torch.zeros(hyper["vocabulary"]))
         self.next_sentence = nn.Linear(hidden, 2)
 
-    def forward(
-        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
-    ) -> Tuple[Tensor, Tensor]:
-        x, pooled = self.encode(token_ids, segment_ids, attention_mask)
+    def finish(self, x: Tensor, *inputs: Tensor) -> Tuple[Tensor, ...]:
+        *_, positions = inputs
         masked = at(positions, x)
         masked = self.transform_norm(F.gelu(self.transform(masked)))
         tokens = F.linear(masked, self.embeddings.token.weight, self.decoder_bias)
-        return tokens, self.next_sentence(pooled)
+        return tokens, self.next_sentence(self.pooled(x))
 
 
 # How devices share a layer out: see sharded.py.
@@ -145,6 +155,11 @@ def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
     below each other."""
     layer.attention.heads //= ranks
     return {}
+
+
+def tied(model: Encoder) -> List[str]:
+    """Parameters of the embeddings that the head multiplies by."""
+    return ["embeddings.token.weight"] if isinstance(model, BertPretraining) else []
 
 
 def attendable(attention_mask: Tensor) -> Tensor:

@@ -176,10 +176,21 @@ class LanguageModel(nn.Module):
                 nn.init.normal_(parameter, std=spread * share)
 
     def forward(self, token_ids: Tensor) -> Tuple[Tensor]:
-        angles = self._angles(0, token_ids)
-        x = self.embeddings(token_ids)
+        angles = self.beside(token_ids)
+        x = self.begin(token_ids)
         for layer in self.layers:
             x = layer(x, angles)
+        return self.finish(x)
+
+    # The parts of it that stages of a pipeline have: see pipeline.py.
+
+    def begin(self, token_ids: Tensor) -> Tensor:
+        return self.embeddings(token_ids)
+
+    def beside(self, token_ids: Tensor) -> Optional[Rotation]:
+        return self._angles(0, token_ids)
+
+    def finish(self, x: Tensor, *inputs: Tensor) -> Tuple[Tensor]:
         return (self._logits(x),)
 
     def following(self, token_ids: Tensor, begin: int, caches: List[Cache]) -> Tensor:
@@ -246,6 +257,11 @@ def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
     parts = layer.attention.parts
     layer.attention.parts = [heads // ranks for heads in parts]
     return {"attention.query_key_value": parts}
+
+
+def tied(model: LanguageModel) -> List[str]:
+    """Parameters of the embeddings that the head multiplies by."""
+    return [] if model.head is not None else ["embeddings.token.weight"]
 
 
 def build(facts: Dict[str, Any]) -> nn.Module:

@@ -81,9 +81,10 @@ def bucket_bytes(wrapped: Any) -> List[int]:
     return [bucket.buffer().nbytes for bucket in buckets]
 
 
-def all_reduce_together(tensors: Sequence[torch.Tensor]) -> None:
-    """An all-reduce of each, as DistributedDataParallel has its buckets: begun one after the other,
-    and then waited for."""
-    works = [torch.distributed.all_reduce(tensor, async_op=True) for tensor in tensors]
+def all_reduce_together(tensors: Sequence[torch.Tensor], group: Any = None) -> None:
+    """An all-reduce of each over the ranks of ``group``, by default all of them, as
+    DistributedDataParallel has its buckets: begun one after the other, and then waited for."""
+    all_reduce = torch.distributed.all_reduce
+    works = [all_reduce(tensor, group=group, async_op=True) for tensor in tensors]
     for work in works:
         work.wait()

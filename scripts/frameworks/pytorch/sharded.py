@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 import torch
 from harness.adapter import Unsupported
 from harness.parallelism import Layout
-from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
+from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -36,6 +36,7 @@ COLLECTIVES = {
     "c10d::_reduce_scatter_base_": REDUCE_SCATTER,
     "c10d::reduce_scatter_tensor_coalesced_": REDUCE_SCATTER,
     "c10d::allreduce_": ALL_REDUCE,
+    "c10d::send": SEND,
 }
 SEQUENCE = 1  # the axis of activations (batch, sequence, hidden) that is shared out
 
@@ -87,6 +88,7 @@ class Sharding:
     """A model shared out among the ranks of ``layout``."""
 
     def __init__(self, layout: Layout, device: torch.device) -> None:
+        self._device = device
         sizes = {FSDP: layout.fsdp, TENSOR: layout.tensor}
         self._sizes = {name: size for name, size in sizes.items() if size > 1}
         self._mesh = init_device_mesh(
@@ -95,7 +97,7 @@ class Sharding:
         self._orders: Dict[str, Tensor] = {}
 
     def apply(self, model: nn.Module, definition: Any, sequence_length: int) -> None:
-        """Share ``model`` out, in place, by tensors first. Its parameters go to the ranks' devices.
+        """Share ``model`` out, in place, by tensors first. What this rank has goes to its device.
         Raises :class:`Unsupported` where its extents are no multiples of the ranks."""
         self._model = model
         if TENSOR in self._sizes:
@@ -106,6 +108,11 @@ class Sharding:
                 if isinstance(module, definition.LAYER):
                     fully_shard(module, mesh=self._mesh[FSDP])
             fully_shard(model, mesh=self._mesh[FSDP])
+        model.to(self._device)
+
+    def forward(self, *inputs: Tensor) -> Any:
+        """What the model gives; it gathers its parameters in the call."""
+        return self._model(*inputs)
 
     @property
     def settings(self) -> Dict[str, Any]:
@@ -171,6 +178,12 @@ class Sharding:
     def whole(self, name: str, tensor: Tensor) -> Whole:
         """The parameter ``name``, or its gradient."""
         return Whole(tensor, self._orders.get(name))
+
+    def gradients(self) -> Dict[str, Whole]:
+        """Of the parameters, by their names."""
+        named = self._model.named_parameters()
+        found = {name: one.grad for name, one in named}
+        return {name: self.whole(name, grad) for name, grad in found.items() if grad is not None}
 
     def held(self) -> int:
         """Elements of parameters in this rank's memory."""

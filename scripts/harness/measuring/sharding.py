@@ -56,7 +56,7 @@ def check_exchanges(
         "gathers of parameters": layout.fsdp > 1 and not gathers,
         "sums of gradients": (layout.fsdp > 1 or layout.data > 1) and not sums + reduces,
         "sums of a layer's parts": layout.tensor > 1 and not reduces + sums,
-        "messages between stages": layout.pipeline > 1 and not sends,
+        "messages between stages": layout.stages > 1 and not sends,
     }
     for name, is_lacking in lacking.items():
         if is_lacking:

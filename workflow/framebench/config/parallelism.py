@@ -11,7 +11,7 @@ from typing import NamedTuple
 DATA = "data"
 #: Whose devices have samples of their own; those of the others are a replica of the model together.
 _OF_SAMPLES = (DATA, "fsdp")
-NAMES = (*_OF_SAMPLES, "tensor", "pipeline")
+NAMES = (*_OF_SAMPLES, "tensor", "pipeline", "interleaved")
 ALLOWED = f"{', '.join(NAMES)}, or a product with the size of each group, such as fsdp2xtensor2"
 _PART = rf"(?:{'|'.join(NAMES)})"
 #: Of what a suite may say.

@@ -191,7 +191,7 @@ _DECLARED = [
     ),
     Column(
         "parallelism", TEXT,
-        "how devices share a training step: `data`, `fsdp`, `tensor`, `pipeline` or a product",
+        "how devices share a training step, such as `data`, `fsdp`, `pipeline` or a product",
         follows="model",
     ),
     Column(
