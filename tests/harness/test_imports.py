@@ -18,15 +18,19 @@ ORDER = [
     # what a framework's adapter sees
     "parts",
     "parallelism",
+    "inputs",
     "adapter",
     "operations",
     "communication",
     "sharded",
+    "loader",
+    "feeding",
     "precisions",
     # the machine, and what the processes of a run need
     "machine",
     "disk",
     "messages",
+    "samples",
     "devices",
     "processes",
     "telemetry",
@@ -51,7 +55,8 @@ ORDER = [
 
 #: What an adapter may import of the harness.
 OF_ADAPTERS = {
-    *("adapter", "operations", "communication", "sharded", "parallelism", "parts"),
+    *("adapter", "operations", "communication", "sharded", "loader", "feeding", "parts"),
+    "parallelism",
     *("machine.interfaces", "processes.parent_death"),
 }
 

@@ -24,6 +24,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.communication import ALL_REDUCE, Collective, Communication
+from harness.loader import Loading
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
@@ -35,7 +36,14 @@ RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
 class MXNetAdapter(
-    Accumulation, Rounding, Numerics, Matmul, StepBreakdown, SingleOperations, Communication
+    Accumulation,
+    Rounding,
+    Numerics,
+    Matmul,
+    StepBreakdown,
+    SingleOperations,
+    Communication,
+    Loading,
 ):
     MODULE = "mxnet"
     PRECISIONS = ("fp32", "amp")

@@ -28,6 +28,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.communication import Collective, Communication
+from harness.loader import Loading
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
@@ -47,6 +48,7 @@ class PaddleAdapter(
     StepBreakdown,
     SingleOperations,
     Communication,
+    Loading,
 ):
     MODULE = "paddle"
     PRECISIONS = ("fp32", "tf32", "amp")

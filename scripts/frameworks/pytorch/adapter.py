@@ -38,6 +38,7 @@ from harness.adapter import (
     zeros,
 )
 from harness.communication import Collective, Communication
+from harness.loader import Loading
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parallelism import DATA
 from harness.parts import Part, cut
@@ -57,6 +58,7 @@ class PyTorchAdapter(
     SingleOperations,
     Communication,
     Sharded,
+    Loading,
 ):
     MODULE = "torch"
     PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")

@@ -31,6 +31,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.communication import Collective, Communication
+from harness.loader import Loading
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
@@ -66,6 +67,7 @@ class TensorFlowAdapter(
     StepBreakdown,
     SingleOperations,
     Communication,
+    Loading,
 ):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "tf32", "amp")

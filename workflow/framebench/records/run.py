@@ -11,6 +11,7 @@ from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
 from .communication import AllReduce, GradientExchange
+from .fed import Fed
 from .phases import Phases
 from .step_parts import Split
 
@@ -60,7 +61,8 @@ class Run:
     all its samples, and `energy_sources` says of what; `split` is that of the slowest rank, None
     where none was asked for; `all_reduce` and `exchange`, that of the gradients alone, are
     None where none was timed.
-    `phases`: where its wall time went, None where its record does not tell.
+    `phases`: where its wall time went, None where its record does not tell. `fed`: of steps that
+    the host gave their batches, None of others.
     `machine`: what tells the machine from others, of several nodes the first.
     `product_dtypes`: of the matrix products that were observed, the commonest first.
     `variables` are those that an A/B test gives the ranks and those that change a framework's
@@ -102,6 +104,7 @@ class Run:
     variables: tuple[tuple[str, str], ...] = ()
     computation: str = ""
     commit: str = ""
+    fed: Fed | None = None
 
     @property
     def keys(self) -> tuple[Key, ...]:

@@ -1,0 +1,80 @@
+"""Images that frameworks' own loaders read: all of them, as Pillow decodes them, and into steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ..bench import Bench
+from ..conftest import ROOT, build_environment
+from ..harness import images as made
+
+SCHEMA = ROOT / "workflow/schemas/record.schema.json"
+#: How far decoded levels may be from Pillow's.
+LEVELS = 1
+LOADERS = ("pytorch", "tensorflow", "paddle", "mxnet")
+SMALL = ROOT / "scripts/models/shufflenet_v2_x0_5.json"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a grey image, one of CMYK and one of a single pixel."""
+    root = made.folder(tmp_path_factory.mktemp("data"), train=9, val=6)
+    for name, content in (
+        ("a.JPEG", made.jpeg(7, 90, 70)),
+        ("b.JPEG", made.jpeg(8, 64, 48, "L")),
+        ("c.JPEG", made.jpeg(9, 64, 48, "CMYK")),
+        ("d.JPEG", made.jpeg(10, 1, 1)),
+    ):
+        (root / "train/c0" / name).write_bytes(content)
+    return root
+
+
+def measured(bench: Bench, framework: str, root: Path, **more: Any) -> Any:
+    bench.output.unlink(missing_ok=True)
+    bench.log.unlink(missing_ok=True)
+    done = bench.run(
+        "",
+        **{
+            "framework": ROOT / "scripts/frameworks" / framework,
+            "model": SMALL,
+            "kind": "input",
+            "precision": None,
+            "compiler": None,
+            "time_limit": 120,
+            "data": root,
+            **more,
+        },
+    )
+    assert done.record is not None, done.stderr
+    return done.record
+
+
+@pytest.mark.parametrize("framework", LOADERS)
+def test_every_image_comes_once_and_is_decoded_as_by_pillow(
+    framework: str, data: Path, tmp_path: Path
+) -> None:
+    bench = Bench(tmp_path, build_environment(framework))
+    for split, count in (("train", 13), ("val", 6)):
+        parameters = {"split": split, "workers": int(split == "train")}
+        record = measured(bench, framework, data, parameters=parameters)
+        assert record["status"] == "ok", record["reason"]
+        (rank,) = record["ranks"]
+        assert rank["fed"]["images"] == count
+        for name, metric in record["metrics"].items():
+            assert metric["value"] > 0, name
+        assert rank["loaded"]["images"] == rank["decoded_alone"]["images"] == count
+        assert abs(rank["fed"]["mean"]) < 2, "normalised"
+        for one in rank["decoded"]:
+            with Image.open(data / one["path"]) as image:
+                expected = np.asarray(image.convert("RGB"), np.int64)
+            height, width = expected.shape[:2]
+            assert (one["height"], one["width"]) == (height, width)
+            places = [(2 * n + 1) for n in range(8)]
+            rows, columns = ([p * length // 16 for p in places] for length in (height, width))
+            levels = np.array(one["levels"]).reshape(8, 8, 3)
+            assert np.abs(levels - expected[np.ix_(rows, columns)]).max() <= LEVELS
