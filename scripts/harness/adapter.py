@@ -16,7 +16,9 @@ adapter says by the capabilities that it derives from. Without one, what needs i
 - :class:`OwnModels`: models that users bring;
 - :class:`Accumulation`: several micro-steps before each update;
 - :class:`harness.operations.SingleOperations`: single operations, without a model;
-- :class:`harness.sharded.Sharded`: several devices that each hold a part of the model.
+- :class:`harness.sharded.Sharded`: several devices that each hold a part of the model;
+- :class:`harness.feeding.Feeding` and :class:`harness.feeding.Scheduling`: another batch and
+  another learning rate for each step.
 
 The harness calls, in this order and in every rank of a run::
 

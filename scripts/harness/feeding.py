@@ -1,11 +1,14 @@
-"""What a framework brings that computes with one batch after the other: new data for a step.
+"""What a framework brings that computes with one batch after the other: new data for each step, and
+the rate at which it learns from them.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Dict, Mapping, Tuple
 
 from harness.adapter import Capability
@@ -23,7 +26,9 @@ def check_form(batch: Mapping[str, Any], form: Form) -> None:
     """Raises ValueError where ``batch`` has another form, with the first difference."""
     found = form_of(batch)
     if set(found) != set(form):
-        raise ValueError(f"a batch of {sorted(found)}; the model was built with {sorted(form)}")
+        raise ValueError(
+            f"a batch of {sorted(found)}, where the model was built with {sorted(form)}"
+        )
     for name, (shape, dtype) in form.items():
         if found[name] != (shape, dtype):
             raise ValueError(f"{name} is {found[name][1]} {found[name][0]}, not {dtype} {shape}")
@@ -50,3 +55,40 @@ class Feeding(Capability):
     @abstractmethod
     def put(self, batch: Dict[str, Any]) -> None:
         """As :meth:`feed`, for a batch of the right form."""
+
+
+class Scheduling(Feeding):
+    """The learning rate changes from step to step."""
+
+    LACKING: ClassVar[str] = "trains with one learning rate alone"
+
+    @abstractmethod
+    def set_learning_rate(self, rate: float) -> None:
+        """That of the next :meth:`step` and all behind it, until it is set again; the optimizer
+        keeps what it has. Raises :class:`harness.adapter.Unsupported` where the step that was
+        built cannot take another."""
+
+    def beside_for_inference(self) -> Any:
+        """An adapter of the same model in this process, started as this one is, and not built: for
+        inference, with running statistics and without dropout. Called before :meth:`build`, which
+        seeds random numbers anew. Raises :class:`harness.adapter.Unsupported` where two models
+        cannot be beside each other."""
+        other = copy.copy(self)
+        other.case = replace(self.case, mode="inference", accumulation=1)
+        return other
+
+
+class Resuming(Scheduling):
+    """A training is taken up in another process where it ended in this one."""
+
+    LACKING: ClassVar[str] = "does not take up a training where another process left it"
+
+    @abstractmethod
+    def save_training(self, path: str) -> None:
+        """Write to the file ``path`` all that decides the steps to come: weights and running
+        statistics, the optimizer's state, the scale of the loss, and that of random numbers."""
+
+    @abstractmethod
+    def load_training(self, path: str) -> None:
+        """Behind :meth:`build` of the same case: the next step is, bit by bit, that which would
+        have come behind :meth:`save_training`."""

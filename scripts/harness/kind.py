@@ -151,6 +151,11 @@ class Subject:
     bad_images: str = REFUSE
 
 
+class TargetMissed(Exception):
+    """All went as it was asked, and did not lead where it should: the run is ``not_converged``. The
+    message says how far it came."""
+
+
 def _nobody() -> None:
     """A barrier with nobody to wait for."""
 
@@ -202,6 +207,9 @@ class Kind(ABC):
     #: Whether each of its ranks runs as if there were no other: its framework joins no process
     #: group, and :attr:`Context.barrier` lets those of a node begin together.
     independent_ranks = False
+    #: Whether each repeat has a seed of its own, the command line's plus the repeats before it:
+    #: where the spread over seeds is what repeats are for.
+    seed_of_each_repeat = False
 
     @property
     def name(self) -> str:
@@ -233,7 +241,8 @@ class Kind(ABC):
         """Measure more in a rank that has all that counts, after ``seconds``."""
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
-        """Compare what the ranks of a good run left. Raises :class:`harness.adapter.Mismatch`."""
+        """Compare what the ranks of a good run left. Raises :class:`harness.adapter.Mismatch`, or
+        :class:`TargetMissed`."""
 
 
 class Series(Kind):

@@ -17,10 +17,10 @@ from harness.adapter import Mismatch, Unsupported
 from harness.devices import devices
 from harness.devices.lease import Lease, leased
 from harness.disk import reservation
-from harness.kind import Kind, Series, Subject, combined
+from harness.kind import Kind, Series, Subject, TargetMissed, combined
 from harness.machine import allocator
 from harness.machine import cores as cores_of
-from harness.messages.report import first_line
+from harness.messages.report import first_line, shorten
 from harness.nodes import node, nodes
 from harness.processes import launch, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
@@ -76,6 +76,8 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
             metrics = metrics_of(task.kind, task.subject, fields)
         except Mismatch as mismatch:
             status, reason = "failed", first_line(mismatch)
+        except TargetMissed as missed:
+            status, reason = "not_converged", shorten(str(missed))
     if found is None:
         return record.Measured(status, reason, fields, nodes=entries, metrics=metrics)
     return record.Measured(status, reason, fields, found.watch, found.memory, metrics=metrics)
@@ -83,7 +85,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
 
 def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:
     """Compare what the ranks of a good run left with each other, and with what was asked. Raises
-    Mismatch."""
+    Mismatch, TargetMissed."""
     task.kind.check(task.subject, ranks)
     if task.framework:
         imported = ranks[0]["framework_version"]

@@ -165,7 +165,10 @@ BAD_CONFIG = {
         {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "extra": "--qos=high"}},
         ["profiles/slurm/cluster.yaml", "cluster.extra: found '--qos=high'", "cluster.qos"],
     ),
-    "retry all": ({"retry": "all"}, ["retry[0]: found 'all'", "oom, unsupported, timeout, failed"]),
+    "retry all": (
+        {"retry": "all"},
+        ["retry[0]: found 'all'", "oom, unsupported, timeout, failed, not_converged"],
+    ),
     "seed as a broken number": ({"seed": 1.0}, ["seed: found 1.0", "a whole number"]),
     "results with a line break": ({"results": "a\n"}, ["results: found 'a\\n'", "line breaks"]),
     "results with NUL": ({"results": "a\0b"}, ["results: found 'a\\x00b'", "control characters"]),

@@ -25,7 +25,9 @@ from . import zoo_observed
 
 SCRIPT = Path(zoo_observed.__file__)
 NETWORKS = sorted(
-    name for name, facts in CATALOG.models.items() if facts.get("definition") == "cnn"
+    name
+    for name, facts in CATALOG.models.items()
+    if facts.get("definition") == "cnn" and "task" not in facts
 )
 TITLES = {
     "tensorflow": "Keras (`keras.applications`)",

@@ -37,6 +37,7 @@ ORDER = [
     # one rank
     "kind",
     "measuring",
+    "learning",
     "kinds",
     "rank",
     "start_rank",

@@ -139,8 +139,9 @@ def test_how_the_ranks_of_a_run_make_its_metric() -> None:
 
 def test_all_kinds_of_the_project_are_there() -> None:
     assert kinds.names() == [
-        *("collective", "elementwise", "generate", "independent", "inference", "input"),
-        *("largest_batch", "launch", "matmul", "memory", "parity", "peak", "storage", "train"),
+        *("collective", "converge", "elementwise", "generate", "independent", "inference"),
+        *("input", "largest_batch", "launch", "matmul", "memory", "parity", "peak"),
+        *("storage", "train"),
     ]
     assert "memory_copy" in kinds.names(str(ROOT / "tests/kinds"))
     for name in kinds.names():

@@ -25,6 +25,7 @@ from harness.adapter import (
     zeros,
 )
 from harness.communication import Collective, Communication
+from harness.feeding import Scheduling
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
@@ -38,6 +39,7 @@ class JaxAdapter(
     StepBreakdown,
     SingleOperations,
     Communication,
+    Scheduling,
 ):
     MODULE = "jax"
     PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
@@ -85,8 +87,9 @@ class JaxAdapter(
         drawn, statistics, key = steps.initial(definition, self.facts, self.place)
         parameters = self._kept(drawn)
         own = steps.Own(statistics, key)
-        parts = micro_batches(_narrow(batch), self.case.accumulation)
-        self._own, self._batch = arrays.own(own), arrays.own(parts[0])
+        self._own = arrays.own(own)
+        self.note_form(batch)
+        self.put(batch)
         model = definition.model(self.facts)
         forward = steps.forward(definition, model, self._dtype, train)
         self._logits = steps.logits(forward)
@@ -101,9 +104,8 @@ class JaxAdapter(
         moments = arrays.share(optimizer.init(parameters))
         self._shared = steps.Shared(arrays.share(parameters), moments)
         self._observed = steps.differentiation(forward, definition.loss, model)
-        differentiate, self._step_batch = self._observed, self._batch
-        if len(parts) > 1:
-            self._step_batch = arrays.own(_side_by_side(parts))
+        differentiate = self._observed
+        if self.case.accumulation > 1:
             in_loop = self.case.compiler == "jit"
             differentiate = steps.accumulated(self._observed, arrays.vary, in_loop)
         self._differentiate_alone = steps.gradients(steps.alone(differentiate, arrays))
@@ -116,6 +118,17 @@ class JaxAdapter(
             batch=self._step_batch,
         )
         self._proved = self._step
+
+    def put(self, batch: Dict[str, Any]) -> None:
+        parts, own = micro_batches(_narrow(batch), self.case.accumulation), self._arrays.own
+        self._step_batch = self._batch = own(parts[0])
+        if len(parts) > 1:
+            self._step_batch = own(_side_by_side(parts))
+
+    def set_learning_rate(self, rate: float) -> None:
+        share, moments = self._arrays.share, self._shared.moments
+        moments = self._optimizers.with_rate(moments, share(self._optimizers.Rate.of(rate)))
+        self._shared = self._shared._replace(moments=moments)
 
     def _kept(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
         """In the dtype that the precision keeps them in."""
@@ -199,6 +212,8 @@ class JaxAdapter(
         return dict(run(self._shared.parameters, self._own, batch))
 
     def logits(self) -> Sequence[Any]:
+        if self.case.mode == "inference":
+            return tuple(self.step())
         run, arguments = self._logits, self._local_arguments()
         if self.case.compiler == "jit":
             run = self._programs.compiled(run, arguments)
@@ -368,9 +383,10 @@ class JaxAdapter(
 
 
 def _narrow(batch: Dict[str, Any]) -> Dict[str, Any]:
-    """JAX's integers have 32 bits unless told otherwise; converted here, it need not warn."""
+    """JAX's integers have 32 bits unless told otherwise; converted here, it need not warn. All
+    are copies: on a CPU, JAX computes with the memory of an array that it is given."""
     return {
-        name: array.astype("int32") if array.dtype.kind == "i" else array
+        name: array.astype("int32" if array.dtype.kind == "i" else array.dtype)
         for name, array in batch.items()
     }
 

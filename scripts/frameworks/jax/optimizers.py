@@ -1,12 +1,41 @@
 """The facts' optimizers by the rules of ``torch.optim``, from Optax: its ``adamw`` decays outside
 the moments and adds epsilon behind the bias correction, its ``sgd`` starts the momentum with the
-first gradient."""
+first gradient. Both are taken apart here for their last part, which is Optax's
+``scale_by_learning_rate`` with the rate as an array of the state: a compiled step takes another."""
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import optax
+from harness.adapter import Unsupported
+
+
+class Rate(NamedTuple):
+    """The learning rate, in the state of an optimizer."""
+
+    value: Any
+
+    @staticmethod
+    def of(rate: float) -> Rate:
+        return Rate(np.float32(rate))
+
+
+def with_rate(moments: optax.OptState, rate: Rate) -> optax.OptState:
+    """The state of an optimizer with another ``rate``. Raises :class:`Unsupported` where it has
+    none that could be another."""
+
+    def is_rate(node: Any) -> bool:
+        return isinstance(node, Rate)
+
+    if not any(map(is_rate, jax.tree.leaves(moments, is_leaf=is_rate))):
+        raise Unsupported(
+            "the learning rate of an optimizer of one's own is compiled into the step"
+        )
+    return jax.tree.map(lambda node: rate if is_rate(node) else node, moments, is_leaf=is_rate)
 
 
 def from_facts(facts: Dict[str, Any]) -> optax.GradientTransformation:
@@ -21,14 +50,23 @@ def from_facts(facts: Dict[str, Any]) -> optax.GradientTransformation:
 def _sgd(hyper: Dict[str, Any]) -> optax.GradientTransformation:
     # before the momentum: the weight decay is part of the gradient
     decay = optax.add_decayed_weights(hyper["weight_decay"])
-    return optax.chain(decay, optax.sgd(hyper["learning_rate"], momentum=hyper["momentum"]))
+    momentum = optax.trace(hyper["momentum"])
+    return optax.chain(decay, momentum, _scale_by_rate(hyper["learning_rate"]))
 
 
 def _adamw(hyper: Dict[str, Any]) -> optax.GradientTransformation:
-    return optax.adamw(
-        hyper["learning_rate"],
-        b1=hyper["beta1"],
-        b2=hyper["beta2"],
-        eps=hyper["epsilon"],
-        weight_decay=hyper["weight_decay"],
-    )
+    moments = optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["epsilon"])
+    decay = optax.add_decayed_weights(hyper["weight_decay"])
+    return optax.chain(moments, decay, _scale_by_rate(hyper["learning_rate"]))
+
+
+def _scale_by_rate(rate: float) -> optax.GradientTransformation:
+    """Updates against the gradients, in their dtype, by the rate of the state."""
+
+    def init(parameters: Any) -> Rate:
+        return Rate(jnp.float32(rate))
+
+    def update(updates: Any, state: Rate, parameters: Optional[Any] = None) -> Tuple[Any, Rate]:
+        return jax.tree.map(lambda one: -state.value.astype(one.dtype) * one, updates), state
+
+    return optax.GradientTransformation(init, update)

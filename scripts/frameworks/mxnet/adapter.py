@@ -24,6 +24,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.communication import ALL_REDUCE, Collective, Communication
+from harness.feeding import Scheduling
 from harness.loader import Loading
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
@@ -44,6 +45,7 @@ class MXNetAdapter(
     SingleOperations,
     Communication,
     Loading,
+    Scheduling,
 ):
     MODULE = "mxnet"
     PRECISIONS = ("fp32", "amp")
@@ -73,13 +75,15 @@ class MXNetAdapter(
         self._definition: Any = self.definition()
         operators = getattr(self._definition, "PRODUCTS", ("FullyConnected", "batch_dot"))
         self._dtype = devices.set_precision(self.case.precision, self._context, operators)
-        self._hybridize = devices.hybridize(self.case.mode, self._context, self._dtype)
         self._group: Any = parameter_server.Group(self.place, children) if several else None
 
     def build(self, batch: Dict[str, Any]) -> None:
         mx, definition, steps = self._mx, self._definition, self._steps
-        parts = micro_batches(batch, self.case.accumulation)
-        self._inputs = self._arrays(definition.inputs(parts[0]))
+        device, dtype = self._context, self._dtype
+        self._hybridize = self._devices.hybridize(self.case.mode, device, dtype)
+        self.note_form(batch)
+        parts = self._parts = [tuple(map(self._arrays, part)) for part in self._taken(batch)]
+        self._inputs = parts[0][0]
         mx.random.seed(self.place.seed)  # the same weights in every rank
         self._model = definition.build(self.facts)
         self._model.initialize(ctx=self._context)
@@ -102,9 +106,8 @@ class MXNetAdapter(
         )
         if self._dtype == "float16":  # bfloat16 has the range of float32
             mx.contrib.amp.init_trainer(self._trainer)
-        others = [self._arrays(definition.inputs(part)) for part in parts[1:]]
-        forwards = [self._forward, *(steps.inference(self._model, inputs) for inputs in others)]
-        labels = [self._arrays(definition.labels(part)) for part in parts]
+        others = [steps.inference(self._model, inputs) for inputs, _ in parts[1:]]
+        forwards, labels = [self._forward, *others], [labels for _, labels in parts]
         evaluations = [self._evaluation(*one) for one in zip(forwards, labels)]
         self._evaluate = evaluations[0]
         sum_over_ranks = self._group.sum_gradients if self._group else None
@@ -114,6 +117,21 @@ class MXNetAdapter(
             self._differentiate = steps.accumulated(evaluations, trained, sum_over_ranks, gradients)
         self._update = steps.updating(self._trainer, self.place.world_size, gradients)
         self._step = steps.training(self._differentiate, self._update)
+
+    def _taken(self, batch: Dict[str, Any]) -> List[Tuple[Any, Any]]:
+        """Numpy arrays of each micro-batch: what the model takes and, in training, the loss."""
+        of, train = self._definition, self.case.mode == "train"
+        parts = micro_batches(batch, self.case.accumulation)
+        return [(of.inputs(part), of.labels(part) if train else ()) for part in parts]
+
+    def put(self, batch: Dict[str, Any]) -> None:
+        # into the arrays that the step has, once what was enqueued has read them
+        for held, taken in zip(self._parts, self._taken(batch)):
+            for array, values in zip(sum(held, ()), sum(map(tuple, taken), ())):
+                array[:] = values
+
+    def set_learning_rate(self, rate: float) -> None:
+        self._optimizers.set_rate(self._trainer, rate)
 
     def _evaluation(self, forward: Any, labels: Tuple[Any, ...]) -> Any:
         """The first part of a step; of one of several micro-steps, to its part of the mean loss."""

@@ -90,3 +90,15 @@ def from_facts(facts: Dict[str, Any]) -> mx.optimizer.Optimizer:
     return AdamW(
         hyper["beta1"], hyper["beta2"], hyper["epsilon"], hyper.get("clip_global_norm"), **common
     )
+
+
+def set_rate(trainer: mx.gluon.Trainer, rate: float) -> None:
+    """Another learning rate. MXNet's momentum is that of steps, into which the rate has gone: it is
+    scaled with the rate, so that it is that of gradients, as PyTorch's ("momentum correction",
+    Goyal et al. 2017, arXiv:1706.02677, section 2.1)."""
+    before = trainer.learning_rate
+    trainer.set_learning_rate(rate)
+    if before and rate != before and isinstance(trainer.optimizer, mx.optimizer.SGD):
+        for updater in trainer._updaters:
+            for momentum in updater.states.values():
+                momentum *= rate / before

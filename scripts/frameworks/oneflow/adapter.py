@@ -19,11 +19,14 @@ from harness.adapter import (
     state_of_modules,
 )
 from harness.communication import Collective, Communication
+from harness.feeding import Scheduling
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut, nested
 
 
-class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, SingleOperations, Communication):
+class OneFlowAdapter(
+    Rounding, Numerics, Matmul, StepBreakdown, SingleOperations, Communication, Scheduling
+):
     MODULE = "oneflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
@@ -56,28 +59,48 @@ class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, SingleOperations
         self._products, self._ranks = products, ranks
         self._operations, self._collectives = operations, collectives
         self._device = devices.take(self.place)
-        self._train = self.case.mode == "train"
         self._graph_mode = self.case.compiler == "graph"
         self._amp = None
         if self.case.precision == "amp":
             self._amp = precision.amp_dtype(self._device, self._graph_mode, self._train)
         self._definition: Any = self.definition()
 
+    @property
+    def _train(self) -> bool:
+        return self.case.mode == "train"
+
     def build(self, batch: Dict[str, Any]) -> None:
         oneflow, definition = self._oneflow, self._definition
         oneflow.manual_seed(self.place.seed)  # the same weights in every rank
         self._model = definition.build(self.facts).to(self._device).train(self._train)
-        # images come as (batch, height, width, channels)
-        arrays = {n: a.transpose(0, 3, 1, 2) if a.ndim == 4 else a for n, a in batch.items()}
-        self._batch = {
-            name: oneflow.tensor(array.copy(), device=self._device)
-            for name, array in arrays.items()
-        }
+        self.note_form(batch)
+        self._batch = self._moved(batch)
         oneflow.manual_seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
         if self._graph_mode:
             self._build_graph()
         else:
             self._build_eager()
+
+    def _moved(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+        # images come as (batch, height, width, channels)
+        arrays = {n: a.transpose(0, 3, 1, 2) if a.ndim == 4 else a for n, a in batch.items()}
+        return {
+            name: self._oneflow.tensor(array.copy(), device=self._device)
+            for name, array in arrays.items()
+        }
+
+    def put(self, batch: Dict[str, Any]) -> None:
+        moved = self._moved(batch)
+        if self._graph_mode and self.place.world_size > 1:
+            moved = self._ranks.join(moved, self._device)
+        self._batch = moved
+
+    def set_learning_rate(self, rate: float) -> None:
+        groups = self._optimizer.param_groups
+        if self._graph_mode and any(group["lr"] != rate for group in groups):
+            raise Unsupported("nn.Graph has compiled the learning rate into the step")
+        for group in groups:
+            group["lr"] = rate
 
     def _build_eager(self) -> None:
         if not self._train:

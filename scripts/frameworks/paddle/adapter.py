@@ -28,6 +28,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.communication import Collective, Communication
+from harness.feeding import Scheduling
 from harness.loader import Loading
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
@@ -49,6 +50,7 @@ class PaddleAdapter(
     SingleOperations,
     Communication,
     Loading,
+    Scheduling,
 ):
     MODULE = "paddle"
     PRECISIONS = ("fp32", "tf32", "amp")
@@ -97,10 +99,8 @@ class PaddleAdapter(
     def build(self, batch: Dict[str, Any]) -> None:
         paddle, definition = self._paddle, self._definition
         train = self.case.mode == "train"
-        parts = micro_batches(batch, self.case.accumulation)
-        moved = [{n: paddle.to_tensor(array) for n, array in part.items()} for part in parts]
-        self._micro_batches = [MicroBatch(one, definition.inputs(one)) for one in moved]
-        self._inputs = self._micro_batches[0].inputs
+        self.note_form(batch)
+        self.put(batch)
         paddle.seed(self.place.seed)  # the same weights in every rank
         self._model = definition.build(self.facts)
         if self._amp:
@@ -128,20 +128,34 @@ class PaddleAdapter(
         self._update = self._steps.updating(self._optimizer, self._scaler)
         self._step = self._steps.training(self._differentiate, self._update)
 
-    def _loss(self, network: Any, batch: MicroBatch) -> Any:
+    def put(self, batch: Dict[str, Any]) -> None:
+        to_tensor, definition = self._paddle.to_tensor, self._definition
+        parts = micro_batches(batch, self.case.accumulation)
+        moved = [{n: to_tensor(array) for n, array in part.items()} for part in parts]
+        self._micro_batches = [MicroBatch(one, definition.inputs(one)) for one in moved]
+        self._inputs = self._micro_batches[0].inputs
+
+    def set_learning_rate(self, rate: float) -> None:
+        self._optimizer.set_lr(rate)
+
+    def _loss(self, network: Any, number: int) -> Any:
+        """Of the micro-batch that has this number when the step runs."""
+        batch = self._micro_batches[number]
         return self._definition.loss(tuple(network(batch.inputs)), batch.tensors, self.facts)
 
     def _evaluation(self, network: Any) -> Any:
         """The first part of a step, on the first micro-batch, with ``network``, wrapped or not."""
-        (first, *_) = self._micro_batches
-        return self._steps.evaluation(lambda: self._loss(network, first), self._optimizer)
+        return self._steps.evaluation(lambda: self._loss(network, 0), self._optimizer)
 
     def _differentiation(self, network: Any) -> Any:
         """The step until its update."""
         if self.case.accumulation == 1:
             return self._steps.gradients(self._evaluation(network), self._scaler)
         return self._steps.accumulated(
-            [functools.partial(self._loss, network, batch) for batch in self._micro_batches],
+            [
+                functools.partial(self._loss, network, number)
+                for number in range(self.case.accumulation)
+            ],
             self._optimizer,
             self._scaler,
             network.no_sync if self._process_group else contextlib.nullcontext,

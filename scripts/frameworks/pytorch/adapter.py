@@ -38,6 +38,7 @@ from harness.adapter import (
     zeros,
 )
 from harness.communication import Collective, Communication
+from harness.feeding import Resuming
 from harness.loader import Loading
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parallelism import DATA
@@ -59,6 +60,7 @@ class PyTorchAdapter(
     Communication,
     Sharded,
     Loading,
+    Resuming,
 ):
     MODULE = "torch"
     PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
@@ -115,8 +117,8 @@ class PyTorchAdapter(
     def build(self, batch: Dict[str, Any]) -> None:
         torch, definition = self._torch, self._definition
         train = self.case.mode == "train"
-        parts = micro_batches(batch, self.case.accumulation)
-        self._micro_batches = [self._moved(part) for part in parts]
+        self.note_form(batch)
+        self.put(batch)
         torch.manual_seed(self.place.seed)  # the same weights in every rank
         self._model = definition.build(self.facts).train(train)
         if not self._amp and self._dtype != torch.float32:
@@ -133,7 +135,9 @@ class PyTorchAdapter(
             return
         model = self._model
         if self._process_group and not self._sharding:
-            model = self._wrapped = self._parallel.wrap(model, self._device, len(parts) > 1)
+            model = self._wrapped = self._parallel.wrap(
+                model, self._device, self.case.accumulation > 1
+            )
         self._optimizer = self._make_optimizer()
         # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
         # parameters, which it is scaled back for, have more of it
@@ -165,28 +169,40 @@ class PyTorchAdapter(
         parameters = list(self._model.parameters())
         return functools.partial(self._torch.nn.utils.clip_grad_norm_, parameters, largest)
 
+    def put(self, batch: Dict[str, Any]) -> None:
+        parts = micro_batches(batch, self.case.accumulation)
+        self._micro_batches = [self._moved(part) for part in parts]
+
     def _moved(self, batch: Dict[str, Any]) -> MicroBatch:
         torch = self._torch
-        tensors = {name: torch.from_numpy(array).to(self._device) for name, array in batch.items()}
+        tensors = {
+            # copied on the CPU, too, where the tensor would be the array that is overwritten
+            name: torch.from_numpy(array).to(self._device, copy=True)
+            for name, array in batch.items()
+        }
         inputs = self._definition.inputs(tensors)
         if not self._amp and self._dtype != torch.float32:
             inputs = (x.to(self._dtype) if x.is_floating_point() else x for x in inputs)
         return MicroBatch(tensors, tuple(inputs))
 
-    def _loss(self, model: Any, batch: MicroBatch) -> Any:
+    def _loss(self, model: Any, number: int) -> Any:
+        """Of the micro-batch that has this number when the step runs."""
+        batch = self._micro_batches[number]
         return self._definition.loss(self._forward(model, batch), batch.tensors, self.facts)
 
     def _evaluation(self, model: Any) -> Any:
         """The first part of a step, on the first micro-batch, with ``model``, wrapped or not."""
-        (first, *_) = self._micro_batches
-        return self._steps.evaluation(lambda: self._loss(model, first), self._optimizer)
+        return self._steps.evaluation(lambda: self._loss(model, 0), self._optimizer)
 
     def _differentiation(self, model: Any) -> Any:
         """The step until its update."""
         if self.case.accumulation == 1:
             return self._steps.gradients(self._evaluation(model), self._scaler)
         return self._steps.accumulated(
-            [functools.partial(self._loss, model, batch) for batch in self._micro_batches],
+            [
+                functools.partial(self._loss, model, number)
+                for number in range(self.case.accumulation)
+            ],
             self._optimizer,
             self._scaler,
             self._unsynchronized(model),
@@ -225,6 +241,32 @@ class PyTorchAdapter(
 
     def step(self) -> Outputs:
         return self._step()
+
+    def set_learning_rate(self, rate: float) -> None:
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+
+    def save_training(self, path: str) -> None:
+        self._torch.save(self._training_state(), path)
+
+    def load_training(self, path: str) -> None:
+        torch = self._torch
+        state = torch.load(path, map_location=self._device, weights_only=True)
+        for name, part in self._parts_of_training().items():
+            part.load_state_dict(state[name])
+        torch.set_rng_state(state["random"].cpu())
+        if self._cuda:
+            torch.cuda.set_rng_state(state["random_cuda"].cpu(), self._device)
+
+    def _training_state(self) -> Dict[str, Any]:
+        found = {name: part.state_dict() for name, part in self._parts_of_training().items()}
+        found["random"] = self._torch.get_rng_state()
+        if self._cuda:
+            found["random_cuda"] = self._torch.cuda.get_rng_state(self._device)
+        return found
+
+    def _parts_of_training(self) -> Dict[str, Any]:
+        return {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
 
     def read(self, handle: Outputs) -> float:
         # summed in float64 without a copy in it, which would count as the step's memory

@@ -31,6 +31,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.communication import Collective, Communication
+from harness.feeding import Scheduling
 from harness.loader import Loading
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
@@ -68,6 +69,7 @@ class TensorFlowAdapter(
     SingleOperations,
     Communication,
     Loading,
+    Scheduling,
 ):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "tf32", "amp")
@@ -105,18 +107,12 @@ class TensorFlowAdapter(
         self._thread = ThreadPoolExecutor(1)  # for what waits while the next step is enqueued
 
     def build(self, batch: Dict[str, Any]) -> None:
-        import numpy as np
-
         tf, definition, steps = self._tf, self._definition, self._steps
         train = self.case.mode == "train"
         xla = self.case.compiler == "xla"
         batch = definition.batch(batch) if "own" in self.facts else batch
-        parts = micro_batches(batch, self.case.accumulation)
-        self._batch = {name: tf.constant(array) for name, array in parts[0].items()}
-        self._step_batch = self._batch
-        if len(parts) > 1:
-            stacked = {name: np.stack([part[name] for part in parts]) for name in batch}
-            self._step_batch = {name: tf.constant(array) for name, array in stacked.items()}
+        self.note_form(batch)
+        self.put(batch)
         # The full name: with several ranks, "GPU:0" is the first GPU of each of them.
         self._device_name = next(iter(self._batch.values())).device
         tf.keras.utils.set_random_seed(self.place.seed)
@@ -137,6 +133,21 @@ class TensorFlowAdapter(
         # functions are not traced unless they are called.
         self._step = function.get_concrete_function(self._step_batch)
         self._proved = self._step
+
+    def put(self, batch: Dict[str, Any]) -> None:
+        import numpy as np
+
+        tf = self._tf
+        parts = micro_batches(batch, self.case.accumulation)
+        self._batch = {name: tf.constant(array) for name, array in parts[0].items()}
+        self._step_batch = self._batch
+        if len(parts) > 1:
+            stacked = {name: np.stack([part[name] for part in parts]) for name in batch}
+            self._step_batch = {name: tf.constant(array) for name, array in stacked.items()}
+
+    def set_learning_rate(self, rate: float) -> None:
+        # a variable, which the traced step reads; that of what scales the loss is the inner one's
+        getattr(self._optimizer, "inner_optimizer", self._optimizer).learning_rate = rate
 
     def _make_optimizer(self) -> Any:
         if "own" in self.facts:

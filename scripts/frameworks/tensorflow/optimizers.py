@@ -21,14 +21,16 @@ def from_facts(facts: Dict[str, Any]) -> keras.optimizers.Optimizer:
 
 
 class CoupledSGD(keras.optimizers.SGD):
-    """``torch.optim.SGD``: the weight decay is part of the gradient, so momentum sees it."""
+    """``torch.optim.SGD``: the weight decay is part of the gradient, so momentum sees it. The
+    momentum is that of gradients, as in TensorFlow 1; Keras's is that of steps, and keeps the rates
+    that it was made with."""
 
     def __init__(self, coupled_weight_decay: float, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.coupled_weight_decay = coupled_weight_decay
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: Any) -> None:
-        tf.raw_ops.ResourceApplyKerasMomentum(
+        tf.raw_ops.ResourceApplyMomentum(
             var=variable.handle,
             accum=self.momentums[self._get_variable_index(variable)].handle,
             lr=tf.cast(learning_rate, variable.dtype),

@@ -16,17 +16,19 @@ from harness.adapter import (
     Operators,
     Product,
     StepBreakdown,
+    Unsupported,
     Variable,
     in_shared_layout,
     zeros,
 )
 from harness.communication import ALL_REDUCE, Collective, Communication
+from harness.feeding import Scheduling
 from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, nested
 
 
 class TensorFlow1Adapter(
-    Operators, Numerics, Matmul, StepBreakdown, SingleOperations, Communication
+    Operators, Numerics, Matmul, StepBreakdown, SingleOperations, Communication, Scheduling
 ):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
@@ -87,11 +89,13 @@ class TensorFlow1Adapter(
         with graph.as_default(), tf.device(self._devices.device_name(self.place)):
             tf.set_random_seed(self.place.seed)  # the same weights in every rank
             self._model = self._definition.variables(facts)
-            resident = self._variables.resident(batch)
+            resident = self._resident = self._variables.resident(batch)
             tf.set_random_seed(self.place.seed + 1 + self.place.rank)  # dropout differs
             parts = (self._definition, self._model, resident, facts)
             if self.case.mode == "train":
-                optimizer = self._optimizers.from_facts(facts)
+                rate = facts["hyperparameters"]["learning_rate"]
+                self._rate = self._variables.constant((), rate, trainable=False)
+                optimizer = self._optimizers.from_facts(facts, self._rate)
                 if self.case.precision == "amp":
                     optimizer = self._mixed_precision.scaled(optimizer)
                 average = self._devices.averaging(self.place)
@@ -106,10 +110,26 @@ class TensorFlow1Adapter(
         self._compiler.require(self.case.compiler, graph)
         self._run = self._session(graph)
         self._run.run(initialize)
-        self._variables.load(resident, batch, self._run)
+        self.note_form(batch)
+        self.put(batch)
         self._step: Any = self._first_step
         if self.case.precision == "amp":
             self._mixed_precision.require(self.products(forward_only=False))
+
+    def put(self, batch: Dict[str, Any]) -> None:
+        # copies: a session gives a variable the memory that it is fed, where that is aligned
+        arrays = {name: array.copy() for name, array in batch.items()}
+        self._variables.load(self._resident, arrays, self._run)
+
+    def set_learning_rate(self, rate: float) -> None:
+        self._rate.load(rate, self._run)
+
+    def beside_for_inference(self) -> Any:
+        if self._server:
+            raise Unsupported(
+                "a server keeps a variable by its name: two models in a process would share theirs"
+            )
+        return super().beside_for_inference()
 
     def _first_step(self) -> List[Any]:
         """As every step, and notes the nodes that are executed for it from then on: the session

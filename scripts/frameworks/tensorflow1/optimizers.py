@@ -13,17 +13,18 @@ from typing import Any, Dict
 import tensorflow as tf
 
 
-def from_facts(facts: Dict[str, Any]) -> tf.train.Optimizer:
-    """The optimizer that the model's hyper-parameters name; it does not clip."""
+def from_facts(facts: Dict[str, Any], rate: tf.Variable) -> tf.train.Optimizer:
+    """The optimizer that the model's hyper-parameters name, with this learning ``rate``, a scalar;
+    it does not clip."""
     hyper = facts["hyperparameters"]
-    return {"sgd": CoupledMomentum, "adamw": AdamW}[hyper["optimizer"]](hyper)
+    return {"sgd": CoupledMomentum, "adamw": AdamW}[hyper["optimizer"]](hyper, rate)
 
 
 class CoupledMomentum(tf.train.MomentumOptimizer):
     """``torch.optim.SGD``: the weight decay is part of the gradient, so momentum sees it."""
 
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper["learning_rate"], hyper["momentum"])
+    def __init__(self, hyper: Dict[str, Any], rate: tf.Variable) -> None:
+        super().__init__(rate, hyper["momentum"])
         self._weight_decay = hyper["weight_decay"]
 
     def _resource_apply_dense(self, grad: tf.Tensor, var: tf.Variable) -> tf.Operation:
@@ -34,9 +35,9 @@ class AdamW(tf.train.AdamOptimizer):
     """``torch.optim.AdamW``: epsilon is added to sqrt(v / (1 - beta2^t)), and every parameter
     loses ``learning_rate * weight_decay`` of itself before its update."""
 
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper["learning_rate"], hyper["beta1"], hyper["beta2"], hyper["epsilon"])
-        self._kept = 1.0 - hyper["learning_rate"] * hyper["weight_decay"]
+    def __init__(self, hyper: Dict[str, Any], rate: tf.Variable) -> None:
+        super().__init__(rate, hyper["beta1"], hyper["beta2"], hyper["epsilon"])
+        self._kept = 1.0 - rate * hyper["weight_decay"]
 
     def _resource_apply_dense(self, grad: tf.Tensor, var: tf.Variable) -> tf.Operation:
         beta1_power, beta2_power = self._get_beta_accumulators()

@@ -333,6 +333,8 @@ def parse(arguments: Sequence[str]) -> Request:
         kind = kinds.load(parsed["kind"], parsed["kinds"])
         parsed.update(_case(kind, parsed))
         parsed["parameters"] = _parameters(kind, parsed["parameters"])
+        if kind.seed_of_each_repeat:
+            parsed["seed"] += parsed["repeat"] - 1
     except (kinds.UnknownKind, ValueError) as error:
         parser.error(str(error))
     parsed["pins"] = tuple(parsed["pins"])

@@ -29,6 +29,7 @@ from harness.communication import (
     Collective,
     Communication,
 )
+from harness.feeding import Scheduling
 from harness.operations import ADD, EXP, MATMUL, NEITHER, Operation, SingleOperations, Transposed
 from harness.parts import Part, cut
 
@@ -39,8 +40,17 @@ PEAK = 1e11  # floating-point operations per second of its products
 NAMES = ("slope", "offset")
 
 
-class PlainToy(Accumulation, Numerics, Matmul, StepBreakdown, SingleOperations, Communication):
-    """A step is complete :meth:`seconds` after the one before it."""
+class PlainToy(
+    Accumulation,
+    Numerics,
+    Matmul,
+    StepBreakdown,
+    SingleOperations,
+    Communication,
+    Scheduling,
+):
+    """A step is complete :meth:`seconds` after the one before it. The points of a batch are its `x`
+    and `y`; without these the toy draws its own."""
 
     PRECISIONS = ("fp32", "amp")
 
@@ -55,6 +65,16 @@ class PlainToy(Accumulation, Numerics, Matmul, StepBreakdown, SingleOperations, 
         seed = self.place.seed * 1000 + self.place.rank + 100 * self.place.local_rank + 1000 * node
         self.line = toy.Line(self.case.batch_per_device * self.case.accumulation, seed)
         self.micro_steps = self.exchanges = 0
+        self.rate = self.facts["hyperparameters"]["learning_rate"]
+        self.note_form(batch)
+        self.put(batch)
+
+    def put(self, batch: dict[str, Any]) -> None:
+        if batch:
+            self.line.points = list(zip(*(batch[name].tolist() for name in "xy"), strict=True))
+
+    def set_learning_rate(self, rate: float) -> None:
+        self.rate = rate
 
     def seconds(self) -> float:
         """Of a step."""
@@ -71,8 +91,7 @@ class PlainToy(Accumulation, Numerics, Matmul, StepBreakdown, SingleOperations, 
     def _train(self) -> float:
         loss, _ = self.loss_and_gradients()
         gradients = self.averaged_gradients()
-        rate = self.facts["hyperparameters"]["learning_rate"]
-        self.line.weights = [w - rate * gradients[i] for i, w in enumerate(self.line.weights)]
+        self.line.weights = [w - self.rate * gradients[i] for i, w in enumerate(self.line.weights)]
         return loss
 
     def loss_and_gradients(self) -> tuple[float, list[float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
@@ -46,6 +46,7 @@ from .fields import (
 )
 from .own_model import OwnModel, own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry
+from .statuses import FAILURES
 from .suite import Suite, load_suite
 from .validation import ConfigError, MissingKey, NotAllowed, show
 
@@ -89,11 +90,15 @@ _OWN_MODEL = text(
     "the path of a Python file, torchvision:NAME or timm:NAME, without { and }", r"^[^{}]*$"
 )
 _PRICE = text(values.PRICE, r"^[0-9]{1,9}([.][0-9]+)?[A-Z]{3}$")
+if TYPE_CHECKING:
+    _Status = str
+else:
+    _Status = Literal[tuple(FAILURES)]
 _Statuses = Annotated[
-    list[Annotated[Literal["oom", "unsupported", "timeout", "failed"], OneOf()]],
+    list[Annotated[_Status, OneOf()]],
     AfterValidator(each_once),
     FromList,
-    Allowed("a list of oom, unsupported, timeout, failed, each value once"),
+    Allowed(f"a list of {', '.join(FAILURES)}, each value once"),
 ]
 
 

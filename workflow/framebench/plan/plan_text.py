@@ -69,6 +69,7 @@ def left_as_they_are(plan: Plan) -> list[str]:
             f" (memory_limit is {plan.settings.memory_limit or 'auto'} now)",
         ),
         "failed": ("failed", ""),
+        "not_converged": ("did not converge", ""),
     }
     return [
         f"{ended[status]} run(s) {what} and count as done: --config retry={status} runs them again"

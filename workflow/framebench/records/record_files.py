@@ -25,6 +25,7 @@ from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
 from . import converters, doubts, energy
 from .communication import all_reduce_of, gradient_exchange_of
+from .curves import curve_of
 from .fed import fed_of
 from .index import Index
 from .phases import phases_of
@@ -236,6 +237,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         computation=computation_of(record),
         commit=commit_of(record),
         fed=fed_of(record, slowest, record["samples"] // len(steps)) if is_ok and steps else None,
+        curve=curve_of(record),
     )
 
 

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..cases.conditions import THROUGHPUT, Case, Conditions, Key, Parameters
+from ..config.statuses import STATUSES as STATUSES
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
 from .communication import AllReduce, GradientExchange
+from .curves import Curve
 from .fed import Fed
 from .phases import Phases
 from .step_parts import Split
 
-STATUSES = ("ok", "oom", "unsupported", "timeout", "failed")
 NO_REASON = "no reason given"
 
 
@@ -68,6 +69,7 @@ class Run:
     `variables` are those that an A/B test gives the ranks and those that change a framework's
     arithmetic, by name; `computation` is a digest of the code that computed it, "" where that is
     not known; `commit` that of the code that measured, likewise.
+    `curve`: what a training learned by epoch, also of one that did not converge.
     `largest`: its batch is the largest that fits, found by a search. `started`: when, in seconds of
     the epoch, None where that is not known.
     """
@@ -105,6 +107,7 @@ class Run:
     computation: str = ""
     commit: str = ""
     fed: Fed | None = None
+    curve: Curve | None = None
 
     @property
     def keys(self) -> tuple[Key, ...]:

@@ -9,7 +9,15 @@ import pandas as pd
 
 from ..tables.declared import scaling
 from ..tables.table import Drawing, Inputs, Table
-from . import loss_bars, measured_panels, memory_curves, panels, phase_bars, scaling_curves
+from . import (
+    learning_curves,
+    loss_bars,
+    measured_panels,
+    memory_curves,
+    panels,
+    phase_bars,
+    scaling_curves,
+)
 from .plots import Look, Plot
 
 
@@ -25,7 +33,7 @@ class Drawn:
 
 
 #: The repeats of cases of steps or of one kind of measurement; ratios to one; lines over devices;
-#: stacked bars of what losses and times are made of; memory by batch.
+#: stacked bars of what losses and times are made of; memory by batch; scores and losses by epoch.
 DRAWERS: Mapping[str, Callable[[Drawn], Sequence[Plot]]] = {
     "throughput": lambda of: panels.throughput(of.inputs.cases, of.look),
     "metrics": lambda of: measured_panels.panels(of.inputs.others, of.look, of.words),
@@ -35,6 +43,7 @@ DRAWERS: Mapping[str, Callable[[Drawn], Sequence[Plot]]] = {
     "suite_phases": lambda of: phase_bars.of_suite(of.frame),
     "run_phases": lambda of: phase_bars.of_cases(of.frame),
     "memory": lambda of: memory_curves.panels(of.frame, of.look),
+    "learning": lambda of: learning_curves.panels(of.inputs, of.look),
 }
 
 

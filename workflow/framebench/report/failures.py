@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..cases.names import topology_of
+from ..config.statuses import FOR_PEOPLE
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
-from ..tables.declared.reasons import ORDER
 from ..tables.results import CaseResults
 from .record_links import Link, numbered
 
@@ -76,7 +76,7 @@ def by_status(
 
 def ordered(statuses: Iterable[str]) -> list[str]:
     """In the order in which the report tells them."""
-    return sorted(statuses, key=ORDER.index)
+    return sorted(statuses, key=FOR_PEOPLE.index)
 
 
 def _traceback(path: Path) -> str:

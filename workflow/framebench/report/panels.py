@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from ..cases.names import topology_of
+from ..config.statuses import FAILURES
 from ..records.run import RecordsError, Run
 from ..statistics import descriptive
 from ..tables.results import CaseResult, CaseResults
@@ -35,12 +36,7 @@ MAX_ROWS = 40
 MAX_STEP_PLOTS = 12
 
 #: Words for statuses, where a number would stand.
-STATUS_WORDS = {
-    "oom": "out of memory",
-    "unsupported": "unsupported",
-    "timeout": "over the time limit",
-    "failed": "failed",
-}
+STATUS_WORDS = {name: one.words for name, one in FAILURES.items()}
 
 
 def throughput(cases: CaseResults, look: Look) -> list[Plot]:

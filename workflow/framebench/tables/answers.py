@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import Any
 
 import pandas as pd
 
 from ..cases.conditions import THROUGHPUT
 from ..cases.names import topology
+from ..config import statuses
 from ..statistics.verdicts import FASTER
 from . import contests, view
 from .columns import Row
@@ -248,11 +248,8 @@ def _by_status(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def _count(status: str, rows: Sequence[Row]) -> str:
     count = sum(row["failed_runs"] for row in rows)
-    return f"{count} run{'s' * (count != 1)} {_WORDS.get(status, status)}"
+    return f"{count} run{'s' * (count != 1)} {statuses.FAILURES[status].words}"
 
 
 def _short(reason: str) -> str:
     return shorten(reason, LONGEST_REASON, placeholder=" ..")
-
-
-_WORDS: Mapping[str, Any] = {"oom": "out of memory", "timeout": "over the time limit"}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..cases.conditions import CONDITIONS, KEYS
+from ..config.statuses import STATUSES
 
 #: Types, by the names of pandas. A COUNT may be missing, a NUMBER too; a WHOLE is always there.
 TEXT, WHOLE, COUNT, NUMBER, YES_NO, YES_NO_OR_NEITHER = (
@@ -43,7 +44,7 @@ THOUSANDTHS = Form(spec=".3f")
 P_VALUE = Form(spec=".4f")
 THREE_DIGITS = Form(spec=".3g")
 SCIENTIFIC = Form(spec=".1e")
-STATUS = Form(looks={name: name for name in ("ok", "oom", "unsupported", "timeout", "failed")})
+STATUS = Form(looks={name: name for name in STATUSES})
 #: Verdicts of certificates and of comparisons.
 VERDICT = Form(
     looks={
@@ -245,7 +246,7 @@ _DECLARED = [
     ),
     # What became of it.
     Column(
-        "status", TEXT, "`ok`, `oom`, `unsupported`, `timeout` or `failed`", form=STATUS,
+        "status", TEXT, "`" + "`, `".join(STATUSES[:-1]) + f"` or `{STATUSES[-1]}`", form=STATUS,
         hoisted=True,
     ),
     Column(

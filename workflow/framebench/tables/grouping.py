@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from ..cases.conditions import Key
+from ..config.statuses import FAILURES
 from ..records.proofs import Marks
 from ..records.run import Doubt, Run, order
 from ..statistics import descriptive, intervals, shape, steady
@@ -16,8 +17,7 @@ from .results import CaseResult, CaseResults
 NOISY = 0.05
 
 # Which failure to name where several are equally frequent: the most telling first.
-_TELLING = ("oom", "unsupported", "timeout", "failed")
-_WORDS = {"oom": "out of memory", "unsupported": "unsupported", "timeout": "timed out"}
+_TELLING = (*FAILURES,)
 
 
 def group(runs: Sequence[Run], marks: Marks | None) -> CaseResults:
@@ -109,7 +109,7 @@ def _told(failures: Sequence[Run], total: int) -> str:
         same = [run for run in failures if run.status == status]
         if same:
             of = "" if parts else f" of {total} repeats"
-            parts.append(f"{len(same)}{of} {_WORDS.get(status, status)}: {_commonest(same)}")
+            parts.append(f"{len(same)}{of} {FAILURES[status].told}: {_commonest(same)}")
     return "; ".join(parts)
 
 

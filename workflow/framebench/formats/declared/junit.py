@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
+from ...config.statuses import FAILURES
 from ...tables.results import CaseResult
 from ..format import Format, Results, Written
 from ..words import marks, notes
 
 #: The element for each status that is not ok.
-ELEMENTS = {"unsupported": "skipped", "failed": "error", "oom": "failure", "timeout": "failure"}
+ELEMENTS = {name: one.in_junit for name, one in FAILURES.items()}
 
 
 def write(results: Results) -> Written:
@@ -71,7 +72,7 @@ FORMATS = [
         "JUnit XML",
         write=write,
         marks="property `marks`, and text in `system-out`; a marked figure still passes",
-        lost="single repeats; out of memory and over the limit are failures, unsupported is "
-        "skipped, all else is an error",
+        lost="single repeats; out of memory, over the limit and not converged are failures, "
+        "unsupported is skipped, all else is an error",
     )
 ]

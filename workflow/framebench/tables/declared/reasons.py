@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from ...config.statuses import FOR_PEOPLE
 from ...records.run import Run
 from ..columns import TEXT, WHOLE, Column, shared
 from ..measured import runs_in
 from ..table import Inputs, Table
-
-#: In which people are told of them.
-ORDER = ("ok", "failed", "oom", "timeout", "unsupported")
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
@@ -24,7 +22,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
             if run.status != "ok" and key == run.key:  # once, however many metrics it has
                 grouped[run.status, run.reason].append(run)
     for status, reason in sorted(
-        grouped, key=lambda group: (ORDER.index(group[0]), -len(grouped[group]), group)
+        grouped, key=lambda group: (FOR_PEOPLE.index(group[0]), -len(grouped[group]), group)
     ):
         runs = grouped[status, reason]
         frameworks = sorted({runs_in(run.case) for run in runs})

@@ -1,0 +1,1 @@
+"""Training that goes on until something is learned: rates, epochs, evaluation, curve."""

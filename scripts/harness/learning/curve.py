@@ -1,0 +1,98 @@
+"""What a training leaves: an entry for each epoch, and what follows from them. Pure functions of a
+rank's entry in the record."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+
+from harness.kind import Metric
+
+#: An epoch: its number from 1, the samples of all ranks in it (``samples``), seconds of its steps
+#: with their feeding (``train_seconds``) and of the evaluation behind it (``evaluation_seconds``),
+#: mean ``loss`` of its steps, the last ``learning_rate``, and what was found on held-out data
+#: (``held_out``: each score, and the loss).
+Epoch = Mapping[str, Any]
+Rank = Mapping[str, Any]
+
+
+def _is_number(value: Any) -> bool:
+    """JSON has None for what is none."""
+    return value is not None and math.isfinite(value)
+
+
+def reached(curve: Sequence[Epoch], score: str, target: float) -> Optional[int]:
+    """How many epochs it took until ``score`` was at ``target`` or above; None: it never was."""
+    for number, epoch in enumerate(curve, 1):
+        if _is_number(epoch["held_out"][score]) and epoch["held_out"][score] >= target:
+            return number
+    return None
+
+
+def best(curve: Sequence[Epoch], score: str) -> Optional[Epoch]:
+    """The first epoch with the highest ``score``; None where none has a number there."""
+    known = [epoch for epoch in curve if _is_number(epoch["held_out"][score])]
+    return max(known, key=lambda epoch: float(epoch["held_out"][score]), default=None)
+
+
+def missed(curve: Sequence[Epoch], score: str, target: Optional[float]) -> str:
+    """Why a training is no success, in words; "" where it is one: it reached its target, or had
+    none and ended with finite numbers."""
+    top = best(curve, score)
+    so_far = "no epoch has a score"
+    if top is not None:
+        so_far = f"the best {score} is {top['held_out'][score]:.4f}, after epoch {top['epoch']}"
+    if not curve or not _is_number(curve[-1]["loss"]):
+        return f"training diverged: the loss of epoch {len(curve)} is no number; {so_far}"
+    if target is not None and reached(curve, score, target) is None:
+        return f"{score} {target:g} was not reached in {len(curve)} epochs: {so_far}"
+    return ""
+
+
+def metrics(scores: Sequence[str], target: Optional[float], unit: str) -> Dict[str, Metric]:
+    """``scores``: names, the principal one first; ``unit``: of the throughput."""
+    principal = scores[0]
+
+    def at_target(of: Callable[[Sequence[Epoch]], float]) -> Callable[[Rank], Optional[float]]:
+        def of_rank(rank: Rank) -> Optional[float]:
+            assert target is not None
+            count = reached(rank["curve"], principal, target)
+            return None if count is None else of(rank["curve"][:count])
+
+        return of_rank
+
+    def last(name: str) -> Callable[[Rank], float]:
+        return lambda rank: float(rank["curve"][-1]["held_out"][name])
+
+    to_target = {
+        "time_to_target": Metric("s", "lower", "max", at_target(train_seconds)),
+        "samples_to_target": Metric("samples", "lower", "first", at_target(samples)),
+    }
+    return {
+        **(to_target if target is not None else {}),
+        **{name: Metric("fraction", "higher", "first", last(name)) for name in scores},
+        "loss": Metric("nats", "lower", "first", last("loss")),
+        "time_to_train": Metric("s", "lower", "max", lambda rank: all_seconds(rank["curve"])),
+        "throughput": Metric(unit, "higher", "min", lambda rank: throughput(rank["curve"])),
+    }
+
+
+def samples(curve: Sequence[Epoch]) -> float:
+    return float(sum(epoch["samples"] for epoch in curve))
+
+
+def train_seconds(curve: Sequence[Epoch]) -> float:
+    """Of all steps with their feeding, without evaluations."""
+    return float(sum(epoch["train_seconds"] for epoch in curve))
+
+
+def all_seconds(curve: Sequence[Epoch]) -> float:
+    """With the evaluations."""
+    return train_seconds(curve) + float(sum(epoch["evaluation_seconds"] for epoch in curve))
+
+
+def throughput(curve: Sequence[Epoch]) -> float:
+    """Samples per second of all epochs behind the first, in which frameworks compile; of that alone
+    where there is no other."""
+    later = curve[1:] or curve
+    return samples(later) / train_seconds(later)

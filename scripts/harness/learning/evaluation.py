@@ -1,0 +1,51 @@
+"""How good a model is at what it was not trained with."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from tasks import Task
+
+from harness.adapter import Numerics
+from harness.feeding import Scheduling
+from harness.learning import batches
+
+
+class Learner(Scheduling, Numerics):
+    """An adapter as training with evaluations sees it."""
+
+
+class Evaluator:
+    """A second model of the same framework in the same process, built for inference: with running
+    statistics and without dropout. It gets the weights and statistics of the one that is trained
+    before each evaluation, by the names that all frameworks share."""
+
+    def __init__(self, trained: Learner, task: Task, held_out: Dict[str, Any]) -> None:
+        """``trained``: started, and not built yet. Building this model draws random numbers, which
+        building that one seeds."""
+        self._trained, self._task, self._held_out = trained, task, held_out
+        self._model = trained.beside_for_inference()
+        self._batch = trained.case.batch_per_device
+        first, _ = next(batches.in_turn(held_out, self._batch))
+        self._model.build(first)
+
+    def scores(self) -> Dict[str, float]:
+        """The mean over all samples of each score, and of the loss."""
+        self.load({**self._trained.weights(), **self._trained.statistics()})
+        return self.scores_as_loaded()
+
+    def load(self, weights: Dict[str, Any]) -> None:
+        """Weights and running statistics of any framework."""
+        self._model.load_weights(weights)
+
+    def scores_as_loaded(self) -> Dict[str, float]:
+        """The same with what was loaded last."""
+        totals: Dict[str, float] = {}
+        samples = 0
+        for batch, count in batches.in_turn(self._held_out, self._batch):
+            self._model.feed(batch)
+            scored = self._task.score(self._model.outputs(), batch)
+            for name, values in scored.items():
+                totals[name] = totals.get(name, 0.0) + float(values[:count].sum())
+            samples += count
+        return {name: total / samples for name, total in totals.items()}

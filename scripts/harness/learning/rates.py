@@ -1,0 +1,40 @@
+"""Learning rates over the steps of a training. Each rises for a share of the steps, to its peak."""
+
+from __future__ import annotations
+
+import math
+from typing import Callable, Mapping
+
+#: A part of the peak, from the part of the way that is done: both from 0 to 1.
+Part = Callable[[float], float]
+
+
+def _half_cosine(begin: float, end: float) -> Part:
+    return lambda done: end + (begin - end) * (1 + math.cos(math.pi * done)) / 2
+
+
+#: Where one cycle begins, and where it ends, as parts of its peak: those of PyTorch's OneCycleLR
+#: (its momentum stays as it is here).
+FIRST, LAST = 1 / 25, 1 / 25 / 1e4
+#: How a rate rises and how it falls. "cosine": Loshchilov and Hutter 2016 (arXiv:1608.03983) behind
+#: a linear warm-up; "one_cycle": Smith and Topin 2017 (arXiv:1708.07120).
+RISING: Mapping[str, Part] = {
+    "constant": lambda done: done,
+    "cosine": lambda done: done,
+    "one_cycle": _half_cosine(FIRST, 1.0),
+}
+FALLING: Mapping[str, Part] = {
+    "constant": lambda done: 1.0,
+    "cosine": _half_cosine(1.0, 0.0),
+    "one_cycle": _half_cosine(1.0, LAST),
+}
+SCHEDULES = tuple(RISING)
+
+
+def rate_at(schedule: str, peak: float, warmup: float, step: int, steps: int) -> float:
+    """That of ``step``, from 0, of so many ``steps``. ``warmup``: the share of them in which it
+    rises, of which the last has the peak; it falls over the others."""
+    rising = round(warmup * steps)
+    if step < rising:
+        return peak * RISING[schedule]((step + 1) / rising)
+    return peak * FALLING[schedule]((step - rising) / (steps - rising))

@@ -1,0 +1,115 @@
+"""Epochs of training with an evaluation behind each, until the target is reached."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from harness.adapter import Mismatch
+from harness.kind import Context
+from harness.learning import batches
+from harness.learning.checkpoints import Checkpoint
+from harness.learning.evaluation import Learner
+from harness.learning.rates import rate_at
+
+
+class Recipe(NamedTuple):
+    """``target``: of the principal ``score``, None without one; ``peak``: the largest learning
+    rate; ``warmup``: the share of all steps in which it rises."""
+
+    epochs: int
+    score: str
+    target: Optional[float]
+    schedule: str
+    peak: float
+    warmup: float
+
+
+def steps_of_epoch(samples: int, context: Context) -> int:
+    """Raises :class:`Mismatch` where there are too few samples for one step."""
+    case = context.subject.case
+    steps = samples // case.samples_per_step
+    if not steps:
+        raise Mismatch(
+            f"a step of {case.samples_per_step} samples is more than there is to train with: "
+            f"{samples}"
+        )
+    return steps
+
+
+def train(
+    context: Context,
+    arrays: Dict[str, Any],
+    recipe: Recipe,
+    evaluate: Callable[[], Dict[str, float]],
+    checkpoint: Optional[Checkpoint] = None,
+) -> List[Dict[str, Any]]:
+    """An entry for each epoch, as :mod:`harness.learning.curve` has them, in ``fields["curve"]`` as
+    they come. The model has been built.
+
+    The loss of each step is read, which waits for it. All ranks stop together: when the first has
+    reached the target, or one has a loss that is no number. ``checkpoint``: what another process
+    may have left, and where this one leaves what it has behind each epoch."""
+    adapter, place, clock = context.adapter, context.place, time.perf_counter
+    case = context.subject.case
+    samples = len(next(iter(arrays.values())))
+    each = steps_of_epoch(samples, context)
+    curve: List[Dict[str, Any]] = context.fields.setdefault("curve", [])
+    if checkpoint:
+        curve += checkpoint.load(adapter)
+        context.fields["resumed_after"] = len(curve)
+        if curve and is_done(curve[-1], recipe, place.rank):
+            return curve
+    rate: Optional[float] = None
+    start = context.fields["window_start"] = clock()
+    for epoch in range(len(curve), recipe.epochs):
+        context.report.enter(f"epoch {epoch + 1}")  # with the curve so far
+        begin, losses = clock(), []
+        seed = place.seed * 100003 + epoch
+        fed = batches.of_epoch(arrays, case.batch_per_device, place.rank, case.devices, seed)
+        for number, batch in enumerate(fed):
+            step = epoch * each + number
+            wanted = rate_at(
+                recipe.schedule, recipe.peak, recipe.warmup, step, recipe.epochs * each
+            )
+            if wanted != rate:
+                rate = wanted
+                adapter.set_learning_rate(rate)
+            adapter.feed(batch)
+            losses.append(adapter.read(adapter.step()))
+        adapter.synchronize()
+        trained = clock()
+        held_out = evaluate()
+        loss = math.fsum(losses) / len(losses) if all(map(math.isfinite, losses)) else math.nan
+        curve.append(
+            {
+                "epoch": epoch + 1,
+                "samples": each * case.samples_per_step,
+                "train_seconds": trained - begin,
+                "evaluation_seconds": clock() - trained,
+                "loss": loss,
+                "learning_rate": rate,
+                "held_out": held_out,
+            }
+        )
+        if checkpoint:
+            checkpoint.save(adapter, curve)
+        if _one_is_done(adapter, is_done(curve[-1], recipe, place.rank)):
+            break
+    context.fields["window_seconds"] = clock() - start
+    return curve
+
+
+def is_done(epoch: Dict[str, Any], recipe: Recipe, rank: int) -> bool:
+    """Whether a rank sees a reason to stop behind ``epoch``; the first alone looks at the target,
+    which is that of its running statistics."""
+    target, score = recipe.target, epoch["held_out"][recipe.score]
+    is_reached = rank == 0 and target is not None and score >= target
+    return is_reached or not math.isfinite(epoch["loss"])
+
+
+def _one_is_done(adapter: Learner, done: bool) -> bool:
+    if adapter.place.world_size == 1:
+        return done
+    return adapter.all_reduce(float(done)) > 0

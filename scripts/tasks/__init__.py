@@ -1,0 +1,64 @@
+"""Tasks to be learned: data for training, data held out, and how outputs are scored.
+
+A task is a module of this folder with ``data()``, ``SCORES`` and ``score(outputs, batch)``; the
+facts of a model name the task that it is for (``task``). Standard library and numpy; Python 3.7 to
+3.13.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+
+#: Arrays of as many samples each, by the names of a model's inputs.
+Arrays = Dict[str, Any]
+
+_HERE = os.path.dirname(os.path.realpath(__file__))
+
+
+class Data(NamedTuple):
+    """``train`` and ``held_out`` have no sample in common."""
+
+    train: Arrays
+    held_out: Arrays
+
+
+class Task(NamedTuple):
+    """``scores``: the names of what outputs are scored by, from 0 to 1, the principal one first;
+    ``score``: from outputs and their batch to the score of each sample by name, and the ``loss`` of
+    each, in float64."""
+
+    name: str
+    scores: Tuple[str, ...]
+    data: Callable[[], Data]
+    score: Callable[[Sequence[Any], Arrays], Dict[str, Any]]
+
+
+def names() -> List[str]:
+    """Of all tasks."""
+    files = os.listdir(_HERE)
+    return sorted(file[:-3] for file in files if file.endswith(".py") and file[0] != "_")
+
+
+def load(name: str) -> Task:
+    """Raises ValueError where there is no such task."""
+    if name not in names():
+        raise ValueError(f"no task {name!r}; there are: {', '.join(names())}")
+    module = importlib.import_module(f"{__name__}.{name}")
+    return Task(name, tuple(module.SCORES), module.data, module.score)
+
+
+def size(arrays: Arrays) -> int:
+    """How many samples they are of."""
+    return len(next(iter(arrays.values())))
+
+
+def checksum(data: Data) -> str:
+    """SHA-256 (hex) over the names and bytes of all arrays."""
+    found = hashlib.sha256()
+    for arrays in data:
+        for name in sorted(arrays):
+            found.update(name.encode() + arrays[name].tobytes())
+    return found.hexdigest()

@@ -1,0 +1,162 @@
+"""What is made of trainings: their table over seeds, who learns the same, and their curves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from framebench.config import statuses
+from framebench.records.curves import Curve
+from framebench.records.run import Metric, Run
+from framebench.report import learning_curves
+from framebench.report.plots import Look
+from framebench.statistics import equivalence
+from framebench.tables import frames, grouping, registry
+from framebench.tables.table import Inputs
+
+from ..conftest import ROOT
+from .made_up_runs import measured
+
+RECIPE: dict[str, Any] = {
+    "epochs": 3,
+    "schedule": "one_cycle",
+    "learning_rate": "model",
+    "warmup": 0.3,
+}
+
+
+def trained(
+    *scores: float,
+    seed: int = 0,
+    target: float | None = None,
+    framework: str = "pytorch",
+    **case: Any,
+) -> Run:
+    """A run with such scores by epoch; one that missed its target has no metric."""
+    missed = target is not None and max(scores) < target
+    curve = Curve(
+        task="digits",
+        score="accuracy",
+        target=target,
+        scores=scores,
+        losses=tuple(1.0 / (n + 1) for n in range(len(scores))),
+        held_out_losses=tuple(0.5 for _ in scores),
+        seconds=tuple(float(n + 1) for n in range(len(scores))),
+        samples=360,
+        seed=seed,
+    )
+    metrics = [Metric("accuracy", None if missed else scores[-1], "fraction")]
+    if target is not None:
+        reached = None if missed else float(len(scores))
+        metrics = [Metric("time_to_target", reached, "s", "lower"), *metrics]
+    made = measured("converge", metrics, target="none" if target is None else target, **RECIPE)
+    named = {
+        "framework": framework,
+        "framework_version": "1",
+        "model": "digits_resnet",
+        "precision": "fp32",
+        "compiler": "none",
+        **case,
+    }
+    return replace(
+        made,
+        case=replace(made.case, **named),
+        repeat=seed + 1,
+        status="not_converged" if missed else "ok",
+        reason="accuracy 0.98 was not reached" if missed else "",
+        curve=curve,
+    )
+
+
+def tables(*runs: Run) -> dict[str, list[dict[str, Any]]]:
+    others = grouping.group(list(runs), None)
+    built = frames.build(Inputs({}, others=others))
+    return {table.name: rows.to_dict("records") for table, rows in built.items()}
+
+
+def test_scores_over_seeds_count_those_that_missed_the_target() -> None:
+    (row,) = tables(
+        trained(0.7, 0.98, seed=0, target=0.98),
+        trained(0.6, 0.9, 0.99, seed=1, target=0.98),
+        trained(0.5, 0.96, 0.94, seed=2, target=0.98),
+    )["converge"]
+    assert (row["seeds"], row["converged"], row["status"]) == (3, 2, "ok")
+    assert "1 of 3 repeats not converged: accuracy 0.98 was not reached" in row["reason"]
+    assert row["score_mean"] == (0.98 + 0.99 + 0.94) / 3
+    assert (row["score_minimum"], row["score_maximum"], row["score_best"]) == (0.94, 0.99, 0.99)
+    assert row["score_mean_ci_low"] < 0.94, "three seeds tell little"
+    assert row["time_to_target"] == 2.5, "of those that reached it"
+    assert (row["task"], row["score"], row["target"]) == ("digits", "accuracy", 0.98)
+
+
+def test_a_case_that_never_converged_has_its_scores_and_no_time() -> None:
+    found = tables(*[trained(0.5, 0.6, seed=seed, target=0.98) for seed in range(2)])
+    (row,) = found["converge"]
+    assert (row["status"], row["seeds"], row["converged"]) == ("not_converged", 2, 0)
+    assert row["score_mean"] == 0.6
+    assert row["time_to_target"] != row["time_to_target"], "it has none"
+    (failure,) = found["failures"]
+    assert (failure["status"], failure["failed_runs"]) == ("not_converged", 2)
+
+
+def test_only_what_differs_in_one_thing_is_compared() -> None:
+    def seeds(middle: float, **case: Any) -> list[Run]:
+        return [
+            trained(middle + step / 1000, seed=n, **case)
+            for n, step in enumerate((-2, 0, 2, 1, -1))
+        ]
+
+    runs = [
+        *seeds(0.98),
+        *seeds(0.981, framework="jax", compiler="jit"),
+        *seeds(0.981, framework="mxnet"),
+        *seeds(0.94, precision="amp"),
+        *seeds(0.981, framework="paddle", target=0.9),
+    ]
+    rows = tables(*runs)["converge_equivalence"]
+    told = {
+        (one["framework"], one["other_framework"], one["precision"], one["other_precision"]): one
+        for one in rows
+    }
+    assert {*told} == {
+        ("jax", "mxnet", "fp32", "fp32"),
+        ("jax", "pytorch", "fp32", "fp32"),
+        ("mxnet", "pytorch", "fp32", "fp32"),
+        ("pytorch", "pytorch", "amp", "fp32"),
+    }
+    same = told["mxnet", "pytorch", "fp32", "fp32"]
+    assert (same["equivalence"], same["fewest_seeds"]) == (equivalence.SAME, 5)
+    apart = told["pytorch", "pytorch", "amp", "fp32"]
+    assert apart["equivalence"] == equivalence.ANOTHER
+
+
+def test_curves_are_drawn_with_a_line_for_each_seed() -> None:
+    runs = [
+        trained(0.5, 0.9, 0.97, seed=n, framework=name)
+        for n in range(2)
+        for name in ("jax", "mxnet")
+    ]
+    inputs = Inputs({}, others=grouping.group(runs, None))
+    plots = learning_curves.panels(inputs, Look(["jax", "mxnet"]))
+    assert [plot.title for plot in plots] == [
+        "Accuracy by epoch: digits_resnet, digits, without a target",
+        "Loss of training by epoch: digits_resnet, digits, without a target",
+    ]
+    assert all("4 trainings of 2 cases" in plot.description for plot in plots)
+    assert "<svg" in plots[0].svg
+
+
+def test_every_status_is_known_everywhere() -> None:
+    schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
+    ranks = schema["properties"]["ranks"]["items"]["properties"]
+    attempts = schema["properties"]["attempts"]["items"]["properties"]
+    for one in (schema["properties"], ranks, attempts):
+        assert one["status"]["enum"] == [*statuses.STATUSES]
+    assert {*statuses.FOR_PEOPLE} == {*statuses.STATUSES}
+    css = (ROOT / "workflow/framebench/report/templates/report.css").read_text()
+    assert all(f".status.{status}" in css for status in statuses.STATUSES)
+
+
+def test_the_tables_say_what_they_are_of() -> None:
+    assert {"converge", "converge_equivalence"} <= {*registry.known()}

@@ -1,0 +1,83 @@
+"""Whether two means are shown to be the same: against SciPy, and by simulation against what is
+promised, also for scores on few samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from framebench.statistics import equivalence
+from scipy import stats
+
+MARGIN = 0.01
+TRIALS = 1000
+
+
+def test_the_intervals_are_those_of_scipy() -> None:
+    random = np.random.default_rng(0)
+    first, second = random.normal(0.98, 0.004, 5).tolist(), random.normal(0.985, 0.002, 7).tolist()
+    found = equivalence.compare(first, second, MARGIN)
+    assert found is not None
+    welch = stats.ttest_ind(second, first, equal_var=False).confidence_interval(0.90)
+    assert found.interval == pytest.approx((welch.low, welch.high))
+    assert found.mean == pytest.approx(np.mean(second) - np.mean(first))
+    alone = stats.t.interval(0.95, 4, np.mean(first), stats.sem(first))
+    assert equivalence.mean_interval(first) == pytest.approx(alone)
+    assert equivalence.deviation(first) == pytest.approx(np.std(first, ddof=1))
+
+
+def test_both_one_sided_tests_reject_exactly_where_it_is_the_same() -> None:
+    random = np.random.default_rng(1)
+    said = set()
+    for shift in np.linspace(-0.015, 0.015, 60):
+        first, second = random.normal(0, 0.004, 6), random.normal(shift, 0.004, 6)
+        above = stats.ttest_ind(second + MARGIN, first, equal_var=False, alternative="greater")
+        below = stats.ttest_ind(second - MARGIN, first, equal_var=False, alternative="less")
+        found = equivalence.compare(first.tolist(), second.tolist(), MARGIN)
+        assert found is not None
+        both = max(above.pvalue, below.pvalue) < equivalence.LEVEL
+        assert both == (found.verdict == equivalence.SAME)
+        said.add(found.verdict)
+    assert said == {equivalence.SAME, equivalence.ANOTHER, equivalence.CANNOT_TELL}
+
+
+def called(difference: float, verdict: str, samples: int | None = None) -> float:
+    """In which part of trials, with five seeds each, two means so far apart are called so.
+    ``samples``: of a score that counts how many of so many are right."""
+    random = np.random.default_rng(2)
+
+    def draw(mean: float) -> list[float]:
+        if samples is None:
+            return random.normal(mean, 0.004, 5).tolist()
+        return (random.binomial(samples, mean, 5) / samples).tolist()
+
+    found = [
+        equivalence.compare(draw(0.98), draw(0.98 + difference), MARGIN) for _ in range(TRIALS)
+    ]
+    return sum(one is not None and one.verdict == verdict for one in found) / TRIALS
+
+
+@pytest.mark.parametrize("samples", [None, 360])
+def test_what_is_apart_by_the_margin_is_rarely_called_the_same(samples: int | None) -> None:
+    """5 %, and three standard errors of so many trials."""
+    assert called(MARGIN, equivalence.SAME, samples) < 0.05 + 3 * (0.05 * 0.95 / TRIALS) ** 0.5
+
+
+def test_the_same_is_shown_and_what_is_apart_too() -> None:
+    assert called(0.0, equivalence.SAME) > 0.8
+    assert called(0.03, equivalence.ANOTHER) > 0.95
+    assert called(0.0, equivalence.ANOTHER) < 0.01
+
+
+def test_without_a_spread_nothing_is_said() -> None:
+    assert equivalence.compare([0.98], [0.98, 0.99], MARGIN) is None
+    assert equivalence.compare([0.98, 0.98], [0.98, 0.98], MARGIN) is None
+    assert equivalence.mean_interval([0.98]) is None
+
+
+def test_few_scattered_seeds_show_nothing() -> None:
+    """Which "no difference found" would have taken for the same."""
+    first, second = [0.95, 0.99, 0.97], [0.98, 0.94, 0.99]
+    assert stats.ttest_ind(first, second, equal_var=False).pvalue > 0.5
+    found = equivalence.compare(first, second, MARGIN)
+    assert found is not None
+    assert found.verdict == equivalence.CANNOT_TELL

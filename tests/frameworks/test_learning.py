@@ -1,0 +1,189 @@
+"""Every framework takes other batches and other learning rates than it was built with, and learns:
+the digits that ship. One process a framework has all of it, because most of the time is imports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..conftest import ROOT, build_environment
+from .comparing import BEFORE
+from .fork_server import ForkServer
+
+#: How each trains fastest, and whether a compiled step can take another rate.
+COMPILERS = {
+    "pytorch": "none",
+    "tensorflow": "none",
+    "jax": "jit",
+    "mxnet": "hybridize",
+    "paddle": "none",
+    "oneflow": "none",
+    "tensorflow1": "none",
+}
+#: The framework whose weights all others are given.
+TEACHER = "pytorch"
+EPOCHS = 4
+#: In which the whole of it is done here.
+LEARNERS = (TEACHER, "jax")
+DECLARED = "scripts/frameworks/*/framework.json"
+
+SCRIPT = """
+import numpy as np
+import tasks
+from harness.learning import batches
+from harness.learning.evaluation import Evaluator
+from harness.learning.training import Recipe, train
+from harness.kind import Context, Subject
+from harness.messages.report import Report
+
+facts = facts_of("digits_resnet")
+task = tasks.load("digits")
+data = task.data()
+
+def drawn(seed):
+    return make_batch(facts["inputs"], 4, None, seed, 0)
+
+def adapter_with(batch):
+    one = started(facts, compiler=COMPILER, batch=4)
+    one.build(batch)
+    one.set_learning_rate(STILL)
+    return one
+
+def loss(adapter):
+    return adapter.read(adapter.step())
+
+def flat(arrays):
+    return np.concatenate([arrays[name].ravel() for name in sorted(arrays)]).astype(np.float64)
+
+STILL = 1e-12  # not 0: momentum of steps would be lost
+found = {}
+fed, built = adapter_with(drawn(1)), adapter_with(drawn(2))
+before = flat(fed.weights())
+found["first"] = loss(fed)
+handed = drawn(2)
+fed.feed(handed)
+for array in handed.values():
+    array[:] = 0  # it has been copied
+found["fed"], found["built"] = loss(fed), loss(built)
+found["moved"] = float(abs(flat(fed.weights()) - before).max())
+wrong = drawn(2)
+wrong["images"] = wrong["images"][:, :4]
+found["wrong shape"] = raised(ValueError, lambda: fed.feed(wrong))
+found["wrong names"] = raised(ValueError, lambda: fed.feed({"images": handed["images"]}))
+
+# momentum: the second step goes 1.9 times as far as its gradient, which is that of the first
+gradients = built.gradients()
+decay = facts["hyperparameters"]["weight_decay"]
+before = built.weights()
+built.set_learning_rate(0.003)
+built.step()
+moved = flat(built.weights()) - flat(before)
+wanted = -0.003 * 1.9 * (flat(gradients) + decay * flat(before))
+found["pace"] = float(np.linalg.norm(moved - wanted) / np.linalg.norm(wanted))
+"""
+
+LEARN = """
+class Silent(Report):
+    def _save(self, final):
+        pass
+
+adapter = started(facts, compiler=COMPILER, batch=32)
+evaluator = Evaluator(adapter, task, data.held_out)
+if LEARNS:
+    first = next(batches.of_epoch(data.train, 32, 0, 1, 0))
+    adapter.build(first)
+    subject = Subject(adapter.case, facts, {}, 1, None, 1)
+    context = Context(subject, adapter.place, adapter, [], Silent("", 0, ""))
+    recipe = Recipe(EPOCHS, "accuracy", None, "one_cycle", 0.1, 0.3)
+    curve = train(context, data.train, recipe, evaluator.scores)
+    found["curve"] = [epoch["held_out"]["accuracy"] for epoch in curve]
+    found["losses"] = [epoch["loss"] for epoch in curve]
+    kept = {**adapter.weights(), **adapter.statistics()}
+    frozen = {
+        name: np.full_like(array, "var" in name) for name, array in adapter.statistics().items()
+    }
+    evaluator.load({**kept, **frozen})
+    found["without statistics"] = evaluator.scores_as_loaded()
+    if FRAMEWORK == TEACHER:
+        np.savez(WEIGHTS, **kept)
+evaluator.load(dict(np.load(WEIGHTS)))
+found["taught"] = evaluator.scores_as_loaded()
+answer(**found)
+"""
+
+
+class Answers:
+    """Of each framework, which is asked when the first test wants it; the teacher before all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def __getitem__(self, framework: str) -> dict[str, Any]:
+        if framework != TEACHER:
+            self[TEACHER]
+        if framework not in self._known:
+            self._known[framework] = self._ask(framework)
+        return self._known[framework]
+
+    def _ask(self, framework: str) -> dict[str, Any]:
+        names = {
+            "COMPILER": COMPILERS[framework],
+            "LEARNS": framework in LEARNERS,
+            "EPOCHS": EPOCHS,
+            "TEACHER": TEACHER,
+            "WEIGHTS": str(self._folder / "taught.npz"),
+        }
+        given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
+        before = BEFORE["pytorch"] if framework == "pytorch" else ""
+        folder = self._folder / framework
+        folder.mkdir()
+        with ForkServer(framework, build_environment(framework), "", folder) as run:
+            (answer,) = run(f"{given}\n{before}\n{SCRIPT}{LEARN}")
+        return answer
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    return Answers(tmp_path_factory.mktemp("learned"))
+
+
+def test_all_frameworks_are_asked() -> None:
+    assert {*COMPILERS} == {path.parent.name for path in ROOT.glob(DECLARED)}
+    assert next(iter(COMPILERS)) == TEACHER, "the others are given its weights"
+
+
+@pytest.mark.parametrize("framework", COMPILERS)
+def test_a_step_computes_with_what_was_fed_last(framework: str, learned: Answers) -> None:
+    """As if the model had been built with it, whatever becomes of the arrays that were handed
+    over."""
+    found = learned[framework]
+    assert found["fed"] == pytest.approx(found["built"], rel=1e-5)
+    assert found["first"] != pytest.approx(found["built"], rel=1e-3), "both batches are alike"
+    assert "images is float32 (4, 4, 8, 1), not float32 (4, 8, 8, 1)" in found["wrong shape"]
+    assert "labels" in found["wrong names"]
+
+
+@pytest.mark.parametrize("framework", COMPILERS)
+def test_a_step_goes_as_far_as_the_rate_says(framework: str, learned: Answers) -> None:
+    assert learned[framework]["moved"] < 1e-9
+    assert learned[framework]["pace"] < 1e-3
+
+
+@pytest.mark.parametrize("framework", LEARNERS)
+def test_it_learns_the_digits(framework: str, learned: Answers) -> None:
+    found = learned[framework]
+    assert found["curve"][-1] > 0.95
+    assert found["losses"][-1] < found["losses"][0] / 3
+    # planted: the second model with the statistics of the beginning
+    assert found["without statistics"]["accuracy"] < found["curve"][-1] - 0.1
+
+
+@pytest.mark.parametrize("framework", COMPILERS)
+def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) -> None:
+    """The weights and running statistics of one framework, by the names that all share."""
+    found, teacher = learned[framework]["taught"], learned[TEACHER]["taught"]
+    assert found["accuracy"] == teacher["accuracy"] == learned[TEACHER]["curve"][-1]
+    assert found["loss"] == pytest.approx(teacher["loss"], rel=1e-4)

@@ -1,0 +1,271 @@
+"""What was learned: scores over seeds, time to a target, and which cases learn the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from ...records.curves import KIND, NO_TARGET, Curve
+from ...statistics import descriptive, equivalence
+from ..columns import NUMBER, TEXT, WHOLE, Column, Form, Row, interval, shared
+from ..results import CaseResult
+from ..table import Drawing, Inputs, Table
+
+#: Scores that are no further apart are the same: a percentage point.
+MARGIN = 0.01
+#: Of a case.
+AXES = ("framework", "framework_version", "model", "precision", "compiler", "nodes",
+        "devices_per_node", "batch_per_device")  # fmt: skip
+CONDITIONS = ("accelerator", "cores_per_device", "arm")
+#: What two cases have in common that are compared, besides the parameters.
+_IN_COMMON = ("model", "nodes", "devices_per_node", "batch_per_device")
+_SCORE = Form(spec=".4f")
+_POINTS = Form(spec="+.4f")
+_SECONDS = Form(spec=".3g")
+
+
+def results(inputs: Inputs) -> list[CaseResult]:
+    """The cases of this kind, each once, however many metrics it has."""
+    return [
+        result
+        for key, result in inputs.others.items()
+        if key.case.mode == KIND and key == result.runs[0].key
+    ]
+
+
+def curves(result: CaseResult) -> list[Curve]:
+    """Of all repeats that trained, whether they converged or not, and ended with a score."""
+    found = [run.curve for run in result.runs if run.status in ("ok", "not_converged")]
+    return [curve for curve in found if curve is not None and curve.last is not None]
+
+
+def scores(result: CaseResult) -> list[float]:
+    """Behind the last epoch of each."""
+    return [curve.last for curve in curves(result) if curve.last is not None]
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for each case."""
+    for result in results(inputs):
+        trained, found = curves(result), scores(result)
+        first = trained[0] if trained else None
+        ends = equivalence.mean_interval(found) or (None, None)
+        best = [curve.best for curve in trained if curve.best is not None]
+        yield [
+            *_asked(result),
+            first.task if first else "",
+            first.score if first else "",
+            len(found),
+            len(result.ok),
+            descriptive.mean(found) if found else None,
+            equivalence.deviation(found),
+            min(found, default=None),
+            max(found, default=None),
+            *ends,
+            max(best, default=None),
+            _mean(result, "time_to_target"),
+            _mean(result, "samples_to_target"),
+            _mean(result, "time_to_train"),
+            result.status,
+            result.reason,
+        ]
+
+
+def _asked(result: CaseResult) -> list[Any]:
+    """What the figures of a row are of."""
+    given = dict(result.case.parameters)
+    target = given.get("target", NO_TARGET)
+    return [
+        *(getattr(result.case, axis) for axis in AXES),
+        *(getattr(result.conditions, name) for name in CONDITIONS),
+        None if target == NO_TARGET else target,
+        given.get("epochs"),
+        given.get("schedule", ""),
+        str(given.get("learning_rate", "")),
+        given.get("warmup"),
+    ]
+
+
+def _mean(result: CaseResult, metric: str) -> float | None:
+    """Over the repeats that have it."""
+    values = [value for run in result.ok if (value := run.value(metric)) is not None]
+    return descriptive.mean(values) if values else None
+
+
+def pairs(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for each two cases that were to learn the same, to the end: they have no target. They
+    differ in the framework, whatever compiler each has, or in the precision or compiler alone."""
+    known = [result for result in results(inputs) if _without_target(result) and scores(result)]
+    for first, second in combinations(known, 2):
+        if not _comparable(first, second):
+            continue
+        compared = equivalence.compare(scores(first), scores(second), MARGIN)
+        mean, ends, verdict = compared or (None, (None, None), equivalence.CANNOT_TELL)
+        yield [
+            *(getattr(first.case, axis) for axis in _IN_COMMON),
+            *(getattr(first.case, axis) for axis in _APART),
+            *(getattr(second.case, axis) for axis in _APART),
+            curves(first)[0].score,
+            min(len(scores(first)), len(scores(second))),
+            mean,
+            *ends,
+            MARGIN,
+            verdict,
+        ]
+
+
+_APART = ("framework", "precision", "compiler")
+#: What two cases may differ in: another framework has another compiler.
+_COMPARED = ({"framework"}, {"framework", "compiler"}, {"precision"}, {"compiler"})
+
+
+def _without_target(result: CaseResult) -> bool:
+    return dict(result.case.parameters).get("target", NO_TARGET) == NO_TARGET
+
+
+def _comparable(first: CaseResult, second: CaseResult) -> bool:
+    apart = {axis for axis in _APART if _differ(first, second, axis)}
+    return bool(
+        apart in _COMPARED
+        and not any(_differ(first, second, axis) for axis in _IN_COMMON)
+        and first.case.parameters == second.case.parameters
+        and first.conditions == second.conditions
+    )
+
+
+def _differ(first: CaseResult, second: CaseResult, axis: str) -> bool:
+    return bool(getattr(first.case, axis) != getattr(second.case, axis))
+
+
+def lead(rows: Sequence[Row]) -> Iterator[str]:
+    """Of pairs, in how many the claim is shown."""
+    counted: Mapping[str, int] = {
+        verdict: sum(row["equivalence"] == verdict for row in rows)
+        for verdict in dict.fromkeys(row["equivalence"] for row in rows)
+    }
+    if rows:
+        told = ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
+        yield f"Of {len(rows)} pairs: {told}."
+
+
+def _why_no_target(row: Row) -> str:
+    return "no target"
+
+
+def _needs_two(row: Row) -> str:
+    return "needs 2 seeds" if row["seeds"] else ""
+
+
+def _of_target(row: Row) -> str:
+    return "no target" if row["target"] is None else ""
+
+
+CONVERGE = Table(
+    name="converge",
+    title="Training to a target",
+    explanation="What was learned, over seeds: each repeat has one of its own. A score is that of "
+    "held-out data behind the last epoch; a case with a target ends as soon as it has it, one "
+    "without trains for all its epochs. Repeats that missed their target count in the scores, and "
+    "not in the times. The interval is Student's, of the mean.",
+    columns=(
+        *shared(*AXES),
+        *shared(*CONDITIONS),
+        Column(
+            "target", NUMBER, "score that ends the training", form=Form(spec="g"),
+            why=_why_no_target,
+        ),
+        Column("epochs", WHOLE, "of training, at most", hoisted=True),
+        Column("schedule", TEXT, "of the learning rate", hoisted=True),
+        Column(
+            "learning_rate", TEXT, "its peak; `model`: that of the model's facts", hoisted=True
+        ),
+        Column(
+            "warmup", NUMBER, "share of all steps in which the rate rises", hoisted=True,
+            form=Form(spec="g"),
+        ),
+        Column("task", TEXT, "what is learned", hoisted=True),
+        Column("score", TEXT, "by which it is told how well", hoisted=True),
+        Column("seeds", WHOLE, "repeats that trained and have a score"),
+        Column("converged", WHOLE, "of them, those that did not miss a target"),
+        Column(
+            "score_mean", NUMBER, "mean of the scores", title="mean", form=_SCORE, figure=True
+        ),
+        Column(
+            "score_deviation", NUMBER, "their standard deviation", title="deviation", form=_SCORE,
+            why=_needs_two,
+        ),
+        Column(
+            "score_minimum", NUMBER, "the least of them", title="min \N{EN DASH} max", form=_SCORE,
+            to="score_maximum",
+        ),
+        Column("score_maximum", NUMBER, "the highest of them"),
+        *interval("score_mean", "the mean score", form=_SCORE, why=_needs_two),
+        Column("score_best", NUMBER, "highest score of any epoch", title="best", form=_SCORE),
+        Column(
+            "time_to_target", NUMBER,
+            "mean over repeats that reached it: training steps with their feeding", "s",
+            form=_SECONDS, why=_of_target,
+        ),
+        Column(
+            "samples_to_target", NUMBER, "mean over the same", "samples", form=Form(spec=".0f"),
+            why=_of_target,
+        ),
+        Column(
+            "time_to_train", NUMBER, "mean over converged repeats, with evaluations", "s",
+            form=_SECONDS,
+        ),
+        *shared("status", "reason"),
+    ),
+    rows=rows,
+    group="Other measurements",
+    heading="Training to a target",
+    drawings=(Drawing("learning"),),
+    answers=("score_mean", "time_to_target", "status"),
+    keys=(*AXES, *CONDITIONS, "target", "epochs", "schedule", "learning_rate", "warmup"),
+    axes=("framework", "model", "precision", "devices", "compiler"),
+)  # fmt: skip
+_OTHER = tuple(
+    Column(f"other_{name}", TEXT, f"{name} of the second case", title=f"other {name}")
+    for name in _APART
+)
+EQUIVALENCE = Table(
+    name="converge_equivalence",
+    title="Do they learn the same?",
+    explanation="Two cases that trained for the same epochs, with the same recipe: the mean score "
+    "of the second minus that of the first, and its 90 % interval (Welch). The same within the "
+    "margin: the interval lies within it on either side, two one-sided tests at 5 %. That no "
+    "difference is found would show nothing. The claim is about the samples that were held out.",
+    columns=(
+        *shared(*_IN_COMMON),
+        *shared(*_APART),
+        *_OTHER,
+        Column("score", TEXT, "by which it is told how well", hoisted=True),
+        Column("fewest_seeds", WHOLE, "seeds of the case with fewer of them", title="seeds"),
+        Column(
+            "difference", NUMBER, "mean score of the second case minus that of the first",
+            form=_POINTS,
+        ),
+        Column(
+            "difference_low", NUMBER, "lower end of its 90 % interval", title="90 % interval",
+            form=_POINTS, to="difference_high",
+        ),
+        Column("difference_high", NUMBER, "upper end of its 90 % interval"),
+        Column(
+            "margin", NUMBER, "that scores may be apart and be the same", hoisted=True,
+            form=Form(spec="g"),
+        ),
+        Column(
+            "equivalence", TEXT, "`same within the margin`, `apart by more`, or `cannot tell`",
+            form=Form(looks={equivalence.SAME: "ok", equivalence.ANOTHER: "failed"}),
+        ),
+    ),
+    rows=pairs,
+    group="Other measurements",
+    heading="Training to a target",
+    lead=lead,
+    keys=(*_IN_COMMON, *_APART, *(column.name for column in _OTHER)),
+    answers=("equivalence", "difference"),
+    axes=("framework", "model", "precision", "devices", "compiler"),
+)  # fmt: skip
+TABLES = (CONVERGE, EQUIVALENCE)
