@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from framebench.records import record_files
 from PIL import Image
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
 from ..harness import images as made
 
-SCHEMA = ROOT / "workflow/schemas/record.schema.json"
 #: How far decoded levels may be from Pillow's.
 LEVELS = 1
 LOADERS = ("pytorch", "tensorflow", "paddle", "mxnet")
@@ -45,13 +45,39 @@ def measured(bench: Bench, framework: str, root: Path, **more: Any) -> Any:
             "kind": "input",
             "precision": None,
             "compiler": None,
-            "time_limit": 120,
+            "time_limit": 600,
             "data": root,
             **more,
         },
     )
     assert done.record is not None, done.stderr
     return done.record
+
+
+def test_steps_are_fed_from_files(data: Path, tmp_path: Path) -> None:
+    bench = Bench(tmp_path, build_environment("pytorch"))
+    steps = {"warmup_steps": 1, "timed_steps": 3, "batch_per_device": 4}
+    more = {"kind": "train", "input": "data", "precision": "fp32", "compiler": "none", **steps}
+    record = measured(bench, "pytorch", data, **more)
+    assert record["status"] == "ok", record["reason"]
+    assert record["case"]["input"] == "data"
+    (rank,) = record["ranks"]
+    assert len(rank["feeding"]["wait_seconds"]) == 3
+    assert rank["feeding"]["loader_samples"] == 4 * len(rank["feeding"]["compute_step_seconds"])
+    run, *_ = record_files.read_folder(bench.output.parent)[0]
+    assert run.fed is not None
+    assert run.conditions.input == f"data@{record['settings']['data']['identity'][:8]}"
+    # one image of the 13 is bad: each run says which, and how many were left out where it may
+    content = made.jpeg(5, 200, 150)
+    (data / "train/c1/z.JPEG").write_bytes(content[: len(content) // 2])
+    refused = measured(bench, "pytorch", data, **more)
+    assert refused["status"] == "failed"
+    assert "BadData: train/c1/z.JPEG: OSError: image file is truncated" in refused["reason"]
+    skipped = measured(bench, "pytorch", data, **more, bad_images="skip")
+    assert skipped["status"] == "ok", skipped["reason"]
+    (rank,) = skipped["ranks"]
+    assert (rank["data_set"]["images"], rank["data_set"]["skipped"]) == (13, 1)
+    (data / "train/c1/z.JPEG").unlink()
 
 
 @pytest.mark.parametrize("framework", LOADERS)

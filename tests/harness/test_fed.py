@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -26,19 +26,32 @@ class Slow:
     def step(self) -> int:
         return len(self.fed)
 
+    def synchronize(self) -> None:
+        """Nothing is under way."""
+
 
 def test_each_step_has_the_next_batch_and_says_how_long_that_took() -> None:
-    def batches() -> Iterator[dict[str, Any]]:
-        for number in range(3):
-            time.sleep(0.05 if number == 1 else 0.0)
-            yield {"labels": number}
+    ended = []
+
+    def batches() -> Generator[dict[str, Any], None, None]:
+        try:
+            for number in range(9):
+                time.sleep(0.05 if number == 1 else 0.0)
+                yield {"labels": number}
+        finally:
+            ended.append(number)
 
     adapter = Slow()
     feed = Feed(adapter, batches())  # type: ignore[arg-type]
     assert [feed.step() for _ in range(3)] == [1, 2, 3]
     assert adapter.fed == feed.labels == [0, 1, 2]
     assert min(feed.copy_seconds) >= 0.02
-    assert feed.wait_seconds[1] >= 0.05 > max(feed.wait_seconds[0], feed.wait_seconds[2])
+    assert feed.wait_seconds[1] >= 0.05
+    assert not ended
+    feed.stop()
+    assert ended == [2], "a loader that works ahead is ended"
+    feed.begin(batches())
+    assert (feed.step(), adapter.fed[3:]) == (5, [0, 1])
 
 
 def test_a_batch_of_the_host_is_copied_before_each_step(toy: Bench) -> None:

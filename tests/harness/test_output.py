@@ -75,8 +75,9 @@ def test_a_log_that_cannot_be_is_told_before_measuring(toy: Bench) -> None:
     [
         (
             {"kind": "play"},
-            "no kind 'play'; there are: collective, elementwise, generate, independent, inference, "
-            "input, largest_batch, launch, matmul, memory, parity, peak, storage, train",
+            "no kind 'play'; there are: collective, converge, elementwise, generate, independent, "
+            "inference, input, largest_batch, launch, matmul, memory, parity, peak, storage, "
+            "train",
         ),
         ({"kinds": "/nowhere"}, "cannot look for kinds in /nowhere: No such file"),
         ({"kind": "peak"}, "--kind peak has no --batch-per-device"),

@@ -10,7 +10,7 @@ step.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional
 
 from harness.feeding import Feeding
 from harness.inputs import DATA, SYNTHETIC
@@ -22,6 +22,7 @@ from harness.measuring.window import Window, measure
 from harness.samples import folder, order, supply
 
 Batch = Dict[str, Any]
+Batches = Generator[Batch, None, None]
 #: Worker processes or threads of a loader beside a step: one for each core of the rank, at most.
 MOST_WORKERS = 8
 #: Batches that a loader gives before its rate is taken: it has some ready.
@@ -32,11 +33,22 @@ class Feed:
     """Steps of an adapter, each with the next of ``batches``. Seconds of each step: until its batch
     was there, and until the call that copies it had returned."""
 
-    def __init__(self, adapter: Feeding, batches: Iterator[Batch]) -> None:
+    def __init__(self, adapter: Feeding, batches: Batches) -> None:
         self._adapter, self._batches = adapter, batches
         self.wait_seconds: List[float] = []
         self.copy_seconds: List[float] = []
         self.labels: List[Any] = []
+
+    def stop(self) -> None:
+        """End the loader, which works ahead."""
+        self._batches.close()
+
+    def begin(self, batches: Batches) -> None:
+        """Go on with other batches, of which one is fed to a step that is not timed: a loader
+        takes its time to start."""
+        self._batches = batches
+        self.step()
+        self._adapter.synchronize()
 
     def step(self) -> Any:
         """In the place of the adapter's own."""
@@ -54,7 +66,7 @@ class Feed:
 class Source:
     """What the steps of a rank are fed with; see :func:`source_of`."""
 
-    def __init__(self, first: Batch, batches: Callable[[], Iterator[Batch]]) -> None:
+    def __init__(self, first: Batch, batches: Callable[[], Batches]) -> None:
         #: With which the model is built; the first of ``batches()``, which begins anew.
         self.first, self.batches = first, batches
 
@@ -68,7 +80,7 @@ def source_of(context: Context) -> Optional[Source]:
         return _of_files(context)
     batch = model.batch_of_rank(context)
 
-    def same() -> Iterator[Batch]:
+    def same() -> Batches:
         while True:
             yield batch
 
@@ -102,7 +114,7 @@ def _of_files(context: Context) -> Source:
             yield order.loads(images, places, split, number, place.seed, samples, size, workers)
             number += 1
 
-    def batches() -> Iterator[Batch]:
+    def batches() -> Batches:
         for loaded in supply.forever(adapter, epochs(), root):
             yield {"images": loaded.images, "labels": loaded.labels}
 
@@ -120,6 +132,7 @@ def apart(context: Context, source: Source, feed: Feed, window: Window, read: fl
     steps = len(window.step_seconds)
     elapsed = sum(fields["phases"].values())
     count = waited_steps(adapter, window, elapsed)
+    feed.stop()
     context.report.enter("window without feeding")
     alone = measure(adapter, count, fields["run_ahead"], read, context.barrier)
     fields["phases"]["window_without_feeding_seconds"] = alone.seconds
@@ -136,6 +149,8 @@ def apart(context: Context, source: Source, feed: Feed, window: Window, read: fl
         context.report.enter("loader without steps")
         fields["feeding"].update(_loader_alone(source, count))
         fields["phases"]["loader_seconds"] = fields["feeding"]["loader_seconds"]
+    if fields["run_ahead"]:  # a window of steps that are fed and waited for is to come
+        feed.begin(source.batches())
 
 
 def _loader_alone(source: Source, count: int) -> Dict[str, Any]:
@@ -145,7 +160,9 @@ def _loader_alone(source: Source, count: int) -> Dict[str, Any]:
         next(batches)
     start = time.perf_counter()
     samples = sum(len(next(batches)["labels"]) for _ in range(count))
-    return {"loader_samples": samples, "loader_seconds": time.perf_counter() - start}
+    seconds = time.perf_counter() - start
+    batches.close()
+    return {"loader_samples": samples, "loader_seconds": seconds}
 
 
 def capabilities(input_name: str) -> List[type]:
