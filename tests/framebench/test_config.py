@@ -50,7 +50,10 @@ def changed(**axes: object) -> dict[str, object]:
 NAN, INF = float("nan"), float("inf")
 BAD_CONFIG = {
     "unknown key": ({"suit": "quick"}, ["suit", "did you mean suite", "allowed:"]),
-    "unknown suite": ({"suite": "fast"}, ["suite: found 'fast'", "careful, dlperf, generate"]),
+    "unknown suite": (
+        {"suite": "fast"},
+        ["suite: found 'fast'", "careful, converge_small, dlperf, generate"],
+    ),
     "suite is no text": ({"suite": 3}, ["suite: found 3", "a text"]),
     "suite file missing": ({"suite": "none.yaml"}, ["suite: found 'none.yaml'", "quick"]),
     "unknown framework": (
