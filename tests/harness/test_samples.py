@@ -141,6 +141,18 @@ def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
     assert len(chosen[0]) == 4
 
 
+def test_the_beginning_of_an_epoch_has_as_much_of_everything(tmp_path: Path) -> None:
+    root = made.folder(tmp_path)
+    for split, drawn in ((TRAIN, 2), (VALIDATION, None)):
+        asked = order.beginning(asked_of(root, split), 2)
+        lengths = [
+            len(asked.paths),
+            len(asked.labels),
+            None if asked.draws is None else len(asked.draws),
+        ]
+        assert lengths == [2, 2, drawn]
+
+
 def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"train has 6 images for this rank, too few .* batch of 7"):
         asked_of(made.folder(tmp_path), batch=7)

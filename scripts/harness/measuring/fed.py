@@ -118,8 +118,7 @@ def _of_files(context: Context) -> Source:
         for loaded in supply.forever(adapter, epochs(), root):
             yield {"images": loaded.images, "labels": loaded.labels}
 
-    alone = next(epochs())._replace(workers=0)
-    alone = alone._replace(paths=alone.paths[:samples], labels=alone.labels[:samples])
+    alone = order.beginning(next(epochs()), samples)._replace(workers=0)
     fields["fed"] = context.phase("check", lambda: supply.checked(adapter, alone, root))
     (first,) = supply.batches(adapter, alone, root)
     return Source({"images": first.images, "labels": first.labels}, batches)

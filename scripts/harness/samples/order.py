@@ -70,6 +70,15 @@ def loads(
     )
 
 
+def beginning(asked: Loads, count: int) -> Loads:
+    """The first samples alone of what a loader is asked for."""
+    return asked._replace(
+        paths=asked.paths[:count],
+        labels=asked.labels[:count],
+        draws=None if asked.draws is None else asked.draws[:count],
+    )
+
+
 def checksum(array: Any, before: int = 0) -> int:
     """CRC-32 of an array's bytes, going on from that of the arrays ``before``."""
     import numpy as np
