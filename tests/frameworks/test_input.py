@@ -54,30 +54,28 @@ def measured(bench: Bench, framework: str, root: Path, **more: Any) -> Any:
     return done.record
 
 
-def test_steps_are_fed_from_files(data: Path, tmp_path: Path) -> None:
+def test_steps_are_fed_from_files_and_a_bad_one_is_named_or_left_out(
+    data: Path, tmp_path: Path
+) -> None:
     bench = Bench(tmp_path, build_environment("pytorch"))
     steps = {"warmup_steps": 1, "timed_steps": 3, "batch_per_device": 4}
     more = {"kind": "train", "input": "data", "precision": "fp32", "compiler": "none", **steps}
-    record = measured(bench, "pytorch", data, **more)
+    content, bad = made.jpeg(5, 200, 150), data / "train/c1/z.JPEG"
+    bad.write_bytes(content[: len(content) // 2])
+    refused = measured(bench, "pytorch", data, **more)
+    record = measured(bench, "pytorch", data, **more, bad_images="skip")
+    bad.unlink()
+    assert refused["status"] == "failed"
+    assert "BadData: train/c1/z.JPEG: OSError: image file is truncated" in refused["reason"]
     assert record["status"] == "ok", record["reason"]
     assert record["case"]["input"] == "data"
     (rank,) = record["ranks"]
+    assert (rank["data_set"]["images"], rank["data_set"]["skipped"]) == (13, 1)
     assert len(rank["feeding"]["wait_seconds"]) == 3
     assert rank["feeding"]["loader_samples"] == 4 * len(rank["feeding"]["compute_step_seconds"])
-    run, *_ = record_files.read_folder(bench.output.parent)[0]
+    (run,) = record_files.read_folder(bench.output.parent)[0]
     assert run.fed is not None
     assert run.conditions.input == f"data@{record['settings']['data']['identity'][:8]}"
-    # one image of the 13 is bad: each run says which, and how many were left out where it may
-    content = made.jpeg(5, 200, 150)
-    (data / "train/c1/z.JPEG").write_bytes(content[: len(content) // 2])
-    refused = measured(bench, "pytorch", data, **more)
-    assert refused["status"] == "failed"
-    assert "BadData: train/c1/z.JPEG: OSError: image file is truncated" in refused["reason"]
-    skipped = measured(bench, "pytorch", data, **more, bad_images="skip")
-    assert skipped["status"] == "ok", skipped["reason"]
-    (rank,) = skipped["ranks"]
-    assert (rank["data_set"]["images"], rank["data_set"]["skipped"]) == (13, 1)
-    (data / "train/c1/z.JPEG").unlink()
 
 
 @pytest.mark.parametrize("framework", LOADERS)
@@ -85,22 +83,28 @@ def test_every_image_comes_once_and_is_decoded_as_by_pillow(
     framework: str, data: Path, tmp_path: Path
 ) -> None:
     bench = Bench(tmp_path, build_environment(framework))
-    for split, count in (("train", 13), ("val", 6)):
-        parameters = {"split": split, "workers": int(split == "train")}
-        record = measured(bench, framework, data, parameters=parameters)
-        assert record["status"] == "ok", record["reason"]
-        (rank,) = record["ranks"]
-        assert rank["fed"]["images"] == count
-        for name, metric in record["metrics"].items():
-            assert metric["value"] > 0, name
-        assert rank["loaded"]["images"] == rank["decoded_alone"]["images"] == count
-        assert abs(rank["fed"]["mean"]) < 2, "normalised"
-        for one in rank["decoded"]:
-            with Image.open(data / one["path"]) as image:
-                expected = np.asarray(image.convert("RGB"), np.int64)
-            height, width = expected.shape[:2]
-            assert (one["height"], one["width"]) == (height, width)
-            places = [(2 * n + 1) for n in range(8)]
-            rows, columns = ([p * length // 16 for p in places] for length in (height, width))
-            levels = np.array(one["levels"]).reshape(8, 8, 3)
-            assert np.abs(levels - expected[np.ix_(rows, columns)]).max() <= LEVELS
+    record = measured(bench, framework, data, parameters={"workers": 1})
+    assert record["status"] == "ok", record["reason"]
+    (rank,) = record["ranks"]
+    for name, metric in record["metrics"].items():
+        assert metric["value"] > 0, name
+    counts = [rank[name]["images"] for name in ("fed", "loaded", "decoded_alone")]
+    assert counts == [13, 13, 13]
+    assert abs(rank["fed"]["mean"]) < 2, "normalised"
+    for one in rank["decoded"]:
+        with Image.open(data / one["path"]) as image:
+            expected = np.asarray(image.convert("RGB"), np.int64)
+        height, width = expected.shape[:2]
+        assert (one["height"], one["width"]) == (height, width)
+        places = [(2 * n + 1) for n in range(8)]
+        rows, columns = ([p * length // 16 for p in places] for length in (height, width))
+        levels = np.array(one["levels"]).reshape(8, 8, 3)
+        assert np.abs(levels - expected[np.ix_(rows, columns)]).max() <= LEVELS
+    # validation, into steps
+    steps = {"warmup_steps": 1, "timed_steps": 2, "batch_per_device": 2}
+    more = {"kind": "inference", "input": "data", "precision": "fp32", "compiler": "none", **steps}
+    record = measured(bench, framework, data, **more)
+    assert record["status"] == "ok", record["reason"]
+    (rank,) = record["ranks"]
+    assert rank["data_set"]["images"] == 6
+    assert len(rank["feeding"]["wait_seconds"]) == 2
