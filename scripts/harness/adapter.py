@@ -60,6 +60,7 @@ from typing import (
     Tuple,
 )
 
+from harness.inputs import SYNTHETIC
 from harness.parallelism import DATA, Layout, layout_of
 from harness.parts import Part
 
@@ -91,7 +92,8 @@ class Mismatch(Exception):
 class Case:
     """One point of the matrix. ``batch_per_device`` counts the samples that a device computes in a
     micro-step, of which a training step has ``accumulation``; ``sequence_length`` counts tokens and
-    is None for a model without sequences; ``parallelism``: see :mod:`harness.parallelism`."""
+    is None for a model without sequences; ``parallelism``: see :mod:`harness.parallelism`;
+    ``input``: where samples come from, see :mod:`harness.inputs`."""
 
     framework: str
     model: str
@@ -104,6 +106,7 @@ class Case:
     sequence_length: Optional[int]
     accumulation: int = 1
     parallelism: str = DATA
+    input: str = SYNTHETIC
 
     @property
     def devices(self) -> int:

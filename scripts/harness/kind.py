@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from harness.adapter import Adapter, Case, Place
 from harness.messages.report import Report
+from harness.samples.folder import REFUSE
 
 #: All that a case may say. What a kind does not have is null in its records.
 AXES = (
@@ -33,9 +34,12 @@ AXES = (
     "sequence_length",
     "accumulation",
     "parallelism",
+    "input",
 )
+#: Those of a kind that trains as a case says, with a batch of its own.
+TRAINING_AXES = tuple(axis for axis in AXES if axis != "input")
 #: Those of a kind that has a framework and a model, but does not train as a case says.
-USUAL_AXES = tuple(axis for axis in AXES if axis not in ("accumulation", "parallelism"))
+USUAL_AXES = tuple(axis for axis in TRAINING_AXES if axis not in ("accumulation", "parallelism"))
 #: Of any kind: how many processes measure, and where.
 TOPOLOGY = ("nodes", "devices_per_node")
 
@@ -134,7 +138,8 @@ def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[flo
 class Subject:
     """What is to be measured. ``facts``: of the model, {} without one; ``parameters``: the value of
     each that the kind declares; ``warmup_limit``: None where the warm-up does not wait until the
-    step time has settled."""
+    step time has settled; ``data``: the folder of images of a case whose input it is, and
+    ``bad_images`` what becomes of those that cannot be read, REFUSE or SKIP."""
 
     case: Case
     facts: Dict[str, Any]
@@ -142,6 +147,8 @@ class Subject:
     warmup_steps: int
     warmup_limit: Optional[int]
     timed_steps: int
+    data: Optional[str] = None
+    bad_images: str = REFUSE
 
 
 class TargetMissed(Exception):
@@ -195,6 +202,8 @@ class Kind(ABC):
     needs: Optional[type] = Adapter
     #: Whether it warms up and times the numbers of steps that the command line names.
     counts_steps = False
+    #: Whether it reads a folder of images, :attr:`Subject.data`, whatever a case says.
+    reads_images = False
     #: Whether each of its ranks runs as if there were no other: its framework joins no process
     #: group, and :attr:`Context.barrier` lets those of a node begin together.
     independent_ranks = False

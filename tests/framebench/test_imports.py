@@ -20,6 +20,7 @@ FRAMEBENCH = WORKFLOW / "framebench"
 ORDER = (
     "files",
     "statistics",
+    "datasets",
     "machine",
     "config",
     "cases",

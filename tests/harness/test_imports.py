@@ -18,18 +18,21 @@ ORDER = [
     # what a framework's adapter sees
     "parts",
     "parallelism",
+    "inputs",
     "adapter",
     "operations",
     "communication",
     "overlapping",
     "sharded",
     "transfers",
+    "loader",
     "feeding",
     "precisions",
     # the machine, and what the processes of a run need
     "machine",
     "disk",
     "messages",
+    "samples",
     "devices",
     "processes",
     "telemetry",
@@ -56,7 +59,7 @@ ORDER = [
 #: What an adapter may import of the harness.
 OF_ADAPTERS = {
     *("adapter", "operations", "communication", "overlapping", "sharded", "transfers"),
-    *("feeding", "parallelism", "parts"),
+    *("loader", "feeding", "parallelism", "parts"),
     *("machine.interfaces", "processes.parent_death"),
 }
 

@@ -35,7 +35,7 @@ def test_a_kind_from_another_folder_needs_no_framework(toy: Bench, devices: int)
     assert (record["status"], record["kind"]) == ("ok", "memory_copy"), record["reason"]
     topology = {"nodes": 1, "devices_per_node": devices}
     others = ("framework", "model", "batch_per_device", "precision", "compiler", "sequence_length",
-              "accumulation", "parallelism")  # fmt: skip
+              "accumulation", "parallelism", "input")  # fmt: skip
     assert record["case"] == {**dict.fromkeys(others), **topology}
     assert record["parameters"] == {"size": 2**20, "copies": 10}, "the usual number is recorded"
     assert not {"warmup_steps", "timed_steps"} & set(record["settings"]), "it has no steps"
@@ -140,7 +140,7 @@ def test_how_the_ranks_of_a_run_make_its_metric() -> None:
 def test_all_kinds_of_the_project_are_there() -> None:
     assert kinds.names() == [
         *("attention", "collective", "converge", "convolution", "elementwise", "generate"),
-        *("independent", "inference", "largest_batch", "launch", "matmul", "memory"),
+        *("independent", "inference", "input", "largest_batch", "launch", "matmul", "memory"),
         *("memory_latency", "network", "overlap", "parity", "peak", "storage", "train"),
         *("transfer",),
     ]

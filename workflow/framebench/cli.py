@@ -126,6 +126,13 @@ def main(arguments: list[str] | None = None) -> int:
     importing.set_defaults(
         command=lambda given: make_import(given.format, given.source, given.facts, given.results)
     )
+    making_data = commands.add_parser("make-data", help="a folder of images for input pipelines")
+    making_data.add_argument("--folder", type=Path, required=True, help="where they are made")
+    making_data.add_argument("--images", type=int, help="how many")
+    making_data.add_argument("--seed", type=int, default=0, help="of all that is drawn")
+    making_data.set_defaults(
+        command=lambda given: make_data(given.folder, given.images, given.seed)
+    )
     locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
     locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
     locking.set_defaults(command=lambda given: make_hashes(given.names))
@@ -500,6 +507,24 @@ def make_import(name: str, source: Path, facts: Mapping[str, Any], results: Path
     from .formats import transfer
 
     print("\n".join(transfer.import_files(name, source, facts, results)))
+
+
+def make_data(folder: Path, images: int | None, seed: int) -> None:
+    """Make so many images in a folder, and print what is there then. Raises ConfigError where
+    something else is there."""
+    from .datasets import image_folder
+
+    try:
+        manifest = image_folder.make(folder, images or image_folder.IMAGES, seed)
+    except image_folder.Refused as error:
+        raise ConfigError(str(error)) from None
+    made = manifest["made"]
+    print(
+        f"data: {folder}: {made['train']} images to train on and {made['val']} to validate with, "
+        f"in {made['classes']} classes; in the mean {made['mean_width']:.0f} x "
+        f"{made['mean_height']:.0f} pixels and {made['mean_bytes'] / 1e3:.0f} KB, "
+        f"{made['bytes'] / 1e6:.0f} MB in all; digest {made['digest'][:12]}"
+    )
 
 
 def make_hashes(names: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from harness.adapter import (
 )
 from harness.communication import ALL_REDUCE, Collective
 from harness.feeding import Scheduling
+from harness.loader import Loading
 from harness.operations import NEITHER, Operation, Transposed
 from harness.overlapping import Overlapping
 from harness.parts import Part, cut
@@ -37,7 +38,14 @@ RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
 class MXNetAdapter(
-    Accumulation, Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Scheduling
+    Accumulation,
+    Rounding,
+    Numerics,
+    Matmul,
+    StepBreakdown,
+    Overlapping,
+    Loading,
+    Scheduling,
 ):
     MODULE = "mxnet"
     PRECISIONS = ("fp32", "amp")

@@ -29,6 +29,7 @@ from harness.adapter import (
 )
 from harness.communication import Collective
 from harness.feeding import Scheduling
+from harness.loader import Loading
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, cut
@@ -49,6 +50,7 @@ class PaddleAdapter(
     StepBreakdown,
     Overlapping,
     LayerOperations,
+    Loading,
     Scheduling,
 ):
     MODULE = "paddle"

@@ -39,6 +39,7 @@ from harness.adapter import (
 )
 from harness.communication import Collective
 from harness.feeding import Resuming
+from harness.loader import Loading
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
 from harness.parallelism import DATA
@@ -61,6 +62,7 @@ class PyTorchAdapter(
     LayerOperations,
     Sharded,
     Transfers,
+    Loading,
     Resuming,
 ):
     MODULE = "torch"

@@ -32,6 +32,7 @@ from harness.adapter import (
 )
 from harness.communication import Collective
 from harness.feeding import Scheduling
+from harness.loader import Loading
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, nested
@@ -68,6 +69,7 @@ class TensorFlowAdapter(
     StepBreakdown,
     Overlapping,
     LayerOperations,
+    Loading,
     Scheduling,
 ):
     MODULE = "tensorflow"

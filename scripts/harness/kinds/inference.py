@@ -1,11 +1,11 @@
-"""Inference: forward steps over a batch that is on the device already."""
+"""Inference: forward steps, over a batch that is on the device already unless the case says so."""
 
 from __future__ import annotations
 
 from typing import Dict
 
 from harness.adapter import Operators
-from harness.kind import Context, Kind, Metric, Subject
+from harness.kind import USUAL_AXES, Context, Kind, Metric, Subject
 from harness.measuring import steps
 
 
@@ -14,6 +14,7 @@ class Inference(Kind):
 
     needs = Operators
     counts_steps = True
+    axes = (*USUAL_AXES, "input")
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         return {"throughput": steps.throughput(subject)}

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness import precisions
 from harness.adapter import Case, Numerics, Operators
-from harness.kind import AXES, Context, Kind, Parameter, Subject, one_of
+from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Subject, one_of
 from harness.measuring import float64_run, model, sharding
 from harness.measuring.checks import check_same_weights, compiler_proof
 from harness.measuring.errors import compare_arrays, counted, measured, relative
@@ -44,7 +44,7 @@ class Parity(Kind):
     )
 
     needs = Numerics
-    axes = AXES
+    axes = TRAINING_AXES
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return str(parameters["mode"])

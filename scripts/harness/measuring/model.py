@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, Mapping
 
-from harness.adapter import Accumulation, Operators, OwnModels, require
+from harness.adapter import Accumulation, Mismatch, Operators, OwnModels, require
 from harness.kind import Context
 from harness.measuring import rounding, synthetic
 from harness.measuring.accumulation import check_micro_steps
@@ -28,6 +28,13 @@ def batch_of_rank(context: Context) -> Dict[str, Any]:
         place.seed,
         case.layout.replica(place.rank),
     )
+
+
+def check_classes(facts: Mapping[str, Any], classes: int) -> None:
+    """Raises :class:`Mismatch` where the model tells fewer ``classes`` apart than its data have."""
+    known = facts.get("hyperparameters", {}).get("classes")
+    if known is not None and classes > known:
+        raise Mismatch(f"the data have {classes} classes, {facts['name']} has {known}")
 
 
 def seed_of_batch(seed: int, rank: int) -> Dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import resource
 import time
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from harness.adapter import Adapter
+from harness.adapter import Adapter, require
 from harness.kind import Context, Metric, Subject
-from harness.measuring import libraries, model
+from harness.measuring import fed, libraries, model
 from harness.measuring.checks import check_cores, check_value, compiler_proof
 from harness.measuring.settling import is_settled, settled_after
 from harness.measuring.waited import waited_steps
@@ -59,11 +59,16 @@ class WarmUp(NamedTuple):
 
 
 def warm_up(
-    adapter: Adapter, mode: str, steps: int, limit: Optional[int], fields: Dict[str, Any]
+    adapter: Adapter,
+    mode: str,
+    steps: int,
+    limit: Optional[int],
+    fields: Dict[str, Any],
+    step: Optional[Callable[[], Any]] = None,
 ) -> WarmUp:
     """Run ``steps`` steps one at a time, then more until the step time has settled or ``limit`` is
     reached (None: no more). Their seconds, the first value, and after how many steps it had settled
-    (None: not) go into ``fields``."""
+    (None: not) go into ``fields``. ``step``: in the place of the adapter's own."""
     seconds: List[float] = []
     read_seconds = 0.0
     fields["warmup_step_seconds"] = seconds
@@ -71,7 +76,7 @@ def warm_up(
     for number in range(1, (limit or steps) + 1):
         adapter.synchronize()
         start = time.perf_counter()
-        handle = adapter.step()
+        handle = step() if step else adapter.step()
         adapter.synchronize()
         seconds.append(time.perf_counter() - start)
         if number == 1:
@@ -92,24 +97,29 @@ def run(context: Context) -> None:
     adapter raises, Mismatch where what ran is not what was asked."""
     adapter, subject, fields = context.adapter, context.subject, context.fields
     mode = subject.case.mode
-    model.build(context, model.batch_of_rank(context))
+    require(adapter, *fed.capabilities(subject.case.input))
+    source = fed.source_of(context)
+    model.build(context, source.first if source else model.batch_of_rank(context))
+    feed = fed.Feed(adapter, source.batches()) if source else None
+    step = feed.step if feed else None
+    counts = (subject.warmup_steps, subject.warmup_limit)
     warmed = context.phase(
-        "warm-up",
-        lambda: warm_up(adapter, mode, subject.warmup_steps, subject.warmup_limit, fields),
-        "warmup",
+        "warm-up", lambda: warm_up(adapter, mode, *counts, fields, step), "warmup"
     )
     fields["compiled"] = compiler_proof(adapter)
     fields["cores"] = check_cores(context.cores)
     context.report.enter("timed window")
     ahead = fields["run_ahead"] = run_ahead(adapter)
     read_seconds, barrier = warmed.read_seconds, context.barrier
-    window = measure(adapter, subject.timed_steps, ahead, read_seconds, barrier)
+    window = measure(adapter, subject.timed_steps, ahead, read_seconds, barrier, step)
     fields["phases"]["window_seconds"] = window.seconds
     note_window(adapter, window, warmed.steps + subject.timed_steps, fields)
+    if source and feed:
+        fed.apart(context, source, feed, window, read_seconds)
     if ahead:
         context.report.enter("waited window")
         count = waited_steps(adapter, window, sum(fields["phases"].values()))
-        waited = measure(adapter, count, 0, read_seconds, barrier)
+        waited = measure(adapter, count, 0, read_seconds, barrier, step)
         fields["waited_step_seconds"] = waited.step_seconds
         fields["phases"]["waited_window_seconds"] = waited.seconds
     context.report.enter("end")

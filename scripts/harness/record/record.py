@@ -13,6 +13,7 @@ from harness.measuring import steps
 from harness.messages.report import encodable, shorten
 from harness.record.schema import errors
 from harness.request.declaration import Task
+from harness.samples import folder
 from harness.telemetry.watcher import RAW_BYTES
 
 FORMAT = "framebench-record-2"
@@ -71,8 +72,22 @@ def _settings(task: Task) -> Dict[str, Any]:
         "variables": dict(request.variables),
         "preload": request.preload,
         "huge_pages": request.huge_pages,
+        **_data(task),
         **({"dropout": facts["hyperparameters"].get("dropout", 0.0)} if known else {}),
     }
+
+
+def _data(task: Task) -> Dict[str, Any]:
+    """The images of a case whose input they are. ``identity`` is "" where they are not there."""
+    root = task.request.data
+    if root is None:
+        return {}
+    try:
+        identity = folder.identity(root)
+    except folder.BadData:
+        identity = ""
+    found = {"folder": root, "identity": identity, "bad_images": task.request.bad_images}
+    return {"data": found}
 
 
 def _case(task: Task) -> Dict[str, Any]:

@@ -8,18 +8,19 @@ import re
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
-from harness import kinds, parallelism, precisions
+from harness import inputs, kinds, parallelism, precisions
 from harness.kind import AXES, REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.machine import allocator
 from harness.measuring.settling import FEWEST
 from harness.processes.memory import DEFAULT, Limit, parse_limit
 from harness.request import own_model
 from harness.request.secret import is_secret
+from harness.samples import folder
 
 _Value = TypeVar("_Value")
 
 #: Options whose value is a path; those of what a run leaves.
-_PATHS = ("--framework", "--model", "--kinds", "--prefix")
+_PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
 
@@ -44,6 +45,9 @@ class Request:
     sequence_length: Optional[int]
     accumulation: Optional[int]
     parallelism: Optional[str]
+    input: Optional[str]
+    data: Optional[str]
+    bad_images: str
     accelerator: str
     cores_per_device: Optional[int]
     warmup_steps: int
@@ -78,6 +82,7 @@ _USUAL: Dict[str, Any] = {
     "compiler": "none",
     "accumulation": 1,
     "parallelism": parallelism.DATA,
+    "input": inputs.SYNTHETIC,
 }
 #: What a case need not have, though its kind has it.
 _OPTIONAL = ("sequence_length",)
@@ -200,7 +205,25 @@ def _parser() -> argparse.ArgumentParser:
         help=f"how devices share a training step ({parallelism.DATA} if not said): "
         f"{parallelism.ALLOWED}",
     )
+    case.add_argument(
+        "--input",
+        choices=inputs.NAMES,
+        help=f"where the samples of a step come from ({inputs.SYNTHETIC} if not said)",
+    )
+    case.add_argument(
+        "--data",
+        metavar="FOLDER",
+        type=os.path.abspath,
+        help=f"of the images that --input {inputs.DATA} reads, in ImageNet's layout",
+    )
     measuring = parser.add_argument_group("measuring")
+    measuring.add_argument(
+        "--bad-images",
+        choices=[folder.REFUSE, folder.SKIP],
+        default=folder.REFUSE,
+        help="whether an image of --data that cannot be read ends the run, or is left out and "
+        "counted (default: %(default)s)",
+    )
     measuring.add_argument("--accelerator", required=True, choices=["cpu", "cuda"])
     measuring.add_argument(
         "--cores-per-device",

@@ -9,10 +9,13 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from harness import kinds, precisions
 from harness.adapter import Case
+from harness.inputs import DATA as FILES
+from harness.inputs import SYNTHETIC
 from harness.kind import Kind, Subject
 from harness.parallelism import DATA, form_of, layout_of
 from harness.request import own_model
 from harness.request.command_line import Request
+from harness.samples.folder import size_of
 
 
 class DeclarationError(Exception):
@@ -126,6 +129,8 @@ def task_of(request: Request) -> Task:
         warmup_steps=request.warmup_steps,
         warmup_limit=request.warmup_limit,
         timed_steps=request.timed_steps,
+        data=request.data,
+        bad_images=request.bad_images,
     )
     return Task(request, kind, framework, subject)
 
@@ -152,6 +157,12 @@ def _case_of(
         layout_of(parallelism, request.nodes * request.devices_per_node)
     except ValueError as error:
         raise DeclarationError(f"--parallelism: {error}") from None
+    reads = request.input == FILES or kind.reads_images
+    if reads and request.data is None:
+        what = f"--kind {kind.name}" if kind.reads_images else f"--input {FILES}"
+        raise DeclarationError(f"{what} needs --data FOLDER")
+    if request.data is not None and not reads:
+        raise DeclarationError(f"--data is of --input {FILES}, and of kinds that read images")
     native = framework.native_compiler if framework and request.compiler == "native" else None
     return Case(
         framework=framework.name if framework else "",
@@ -165,6 +176,7 @@ def _case_of(
         sequence_length=request.sequence_length,
         accumulation=accumulation,
         parallelism=parallelism,
+        input=request.input or SYNTHETIC,
     )
 
 
@@ -195,6 +207,10 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
         return f"{case.model} is a model of {own}, not of {framework.name}"
     if "own" in facts and case.accumulation > 1:
         return "the batch of a model of one's own is not cut into micro-steps"
+    if "own" in facts and case.input != SYNTHETIC:
+        return "a model of one's own makes its batch itself, on the device"
+    if case.input == FILES and size_of(facts["inputs"]) is None:
+        return f"{case.model} has no images, and nothing else is read from files yet"
     if case.parallelism != DATA:
         reason = _cannot_share(framework, case, facts)
         if reason:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from ..config import inputs
 from ..config.kinds import MODES as MODES
 from ..config.parallelism import DATA, sizes
 
-#: The input pipeline of whoever does not say of another.
+#: The input of whoever does not say of another; of our own runs that of a batch on the device.
 NATIVE = "native"
 #: The metric of steps.
 THROUGHPUT = "throughput"
@@ -72,7 +73,7 @@ class Conditions:
     huge_pages: bool = False  # glibc's allocator asks for them
     model_source: str = ""  # whose code the model is, where not ours
     node: str = ""  # that was asked for, of a suite that measures each node
-    input: str = NATIVE  # the pipeline that the samples come through
+    input: str = NATIVE  # where the samples come from, and by which pipeline
     source_variant: str = ""  # what an imported set says besides, in its own words
     # Labels of what tells runs apart that would otherwise share a row; see records.
     machine: str = ""
@@ -95,6 +96,13 @@ class Conditions:
     def order(self) -> tuple[Any, ...]:
         """Sorts them; what is usual or not known comes first."""
         return tuple((value not in (None, NATIVE), value) for value in _CONDITIONS_OF(self))
+
+
+def _input(source: str, identity: str) -> str:
+    """``identity``: of the data set that was read, also where the case has no input."""
+    if identity:
+        return inputs.told_apart(inputs.DATA, identity)
+    return NATIVE if source == inputs.SYNTHETIC else source
 
 
 def replicas(case: Case, conditions: Conditions) -> int:
@@ -189,10 +197,13 @@ def of_settings(
     sequence_length: int | None,
     accumulation: int | None = None,
     parallelism: str | None = None,
+    source: str | None = None,
 ) -> Conditions:
-    """From the settings of a record, or from those that a plan asks for. ``accumulation`` and
-    ``parallelism``: None where it is not said, or there is none."""
+    """From the settings of a record, or from those that a plan asks for. ``accumulation``,
+    ``parallelism`` and ``source``, the case's input: None where it is not said, or there is
+    none."""
     accelerator = settings["accelerator"]
+    identity = settings.get("data", {}).get("identity", "")
     return Conditions(
         accelerator=accelerator,
         # Of a GPU it is no condition how many cores its process has.
@@ -201,6 +212,7 @@ def of_settings(
         sequence_length=sequence_length,
         accumulation=accumulation or 1,
         parallelism=parallelism or DATA,
+        input=_input(source or inputs.SYNTHETIC, identity),
         warmup_steps=settings.get("warmup_steps"),
         warmup_limit=settings.get("warmup_limit"),
         timed_steps=settings.get("timed_steps"),

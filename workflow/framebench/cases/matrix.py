@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..config.catalog import Catalog
-from ..config.kinds import Measurement
+from ..config.inputs import DATA as IMAGES
+from ..config.inputs import SYNTHETIC
+from ..config.kinds import INPUT, Measurement
 from ..config.parallelism import DATA, sizes
 from ..config.settings import Settings
 from ..config.suite import AXES, BATCHES, Axes, Suite
@@ -34,7 +36,8 @@ class Case(NamedTuple):
     sequences; ``variant``: of an A/B test, "" where there is none; ``parameters``: of the kind, in
     the order of their names, () for steps; ``accumulation``: micro-steps of a step, each with the
     batch, 1 of what does not train; ``parallelism``: how the devices share a step, DATA of a single
-    device and of what does not train; ``node``: the one that is measured, "" for any."""
+    device and of what does not train; ``node``: the one that is measured, "" for any; ``input``:
+    where the samples of a step come from."""
 
     framework: str
     model: str
@@ -50,11 +53,17 @@ class Case(NamedTuple):
     accumulation: int = 1
     parallelism: str = DATA
     node: str = ""
+    input: str = SYNTHETIC
 
     @property
     def is_step(self) -> bool:
         """Whether steps of a model are timed."""
         return self.mode in MODES
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether it takes a folder of them."""
+        return self.input == IMAGES or self.mode == INPUT
 
     @property
     def topology(self) -> str:
@@ -94,6 +103,7 @@ class Case(NamedTuple):
         words += [f"{name} {value}" for name, value in self.parameters]
         words += [f"accumulation {self.accumulation}"] if self.accumulation > 1 else []
         words += [self.parallelism] if self.parallelism != DATA else []
+        words += [f"input {self.input}"] if self.input != SYNTHETIC else []
         words += [f"(total {self.batch_total})"] if self.parts > 1 and self.batch_total else []
         words += [f"seq {self.sequence_length}"] if self.sequence_length else []
         words += [f"variant {self.variant}"] if self.variant else []
@@ -244,12 +254,13 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
     """Folder of a case's records, relative to ``results/runs``. The name ends in a digest of
     everything that decides what is measured (steps, accelerator, cores, seed, environment), so
     that a changed setting is another folder and no earlier result is taken for it."""
-    # Without a variant, parameters, micro-steps and parallelism as before there were any.
-    *others, parameters, accumulation, parallelism, node = case
+    # Without a variant, parameters, micro-steps, parallelism, node, input as before there were any.
+    *others, parameters, accumulation, parallelism, node, source = case
     deciding = [*others, parameters] if parameters else others if case.variant else others[:-1]
     deciding += [{"accumulation": accumulation}] if accumulation > 1 else []
     deciding += [{"parallelism": parallelism}] if parallelism != DATA else []
     deciding += [{"node": node}] if node else []
+    deciding += [{"input": source}] if source != SYNTHETIC else []
     text = json.dumps([deciding, request], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     if not case.is_step:
@@ -259,10 +270,12 @@ def case_folder(case: Case, request: dict[str, Any]) -> str:
     sequence = f"-s{case.sequence_length}" if case.sequence_length else ""
     accumulated = f"-a{accumulation}" if accumulation > 1 else ""
     shared = f"-{parallelism}" if parallelism != DATA else ""
+    fed = f"-{source}" if source != SYNTHETIC else ""
     variant = f"-{case.variant}" if case.variant else ""
     return (
         f"{case.framework}/{case.model}/{case.mode}-{case.precision}-{case.compiler}-"
-        f"{case.topology}{shared}-b{case.batch_per_device}{accumulated}{sequence}{variant}-{digest}"
+        f"{case.topology}{shared}-b{case.batch_per_device}{accumulated}{sequence}{fed}{variant}-"
+        f"{digest}"
     )
 
 
@@ -292,7 +305,9 @@ def _of_model(
                 f"allowed: {limits[0]} to {limits[1]}"
             )
     _require_devices(suite, block)
-    for mode, nodes, devices, batch, precision, compiler, length, count, way in itertools.product(
+    for (
+        mode, nodes, devices, batch, precision, compiler, length, count, way, source,
+    ) in itertools.product(
         block["mode"],
         block["nodes"],
         block["devices_per_node"],
@@ -302,7 +317,8 @@ def _of_model(
         lengths,
         block["accumulation"],
         block["parallelism"],
-    ):
+        block["input"],
+    ):  # fmt: skip
         case = Case(
             framework,
             model,
@@ -315,6 +331,7 @@ def _of_model(
             length,
             accumulation=count if mode == "train" else 1,
             parallelism=way if mode == "train" and nodes * devices > 1 else DATA,
+            input=source,
         )
         total = axis == "batch_total"
         yield case._replace(batch_per_device=_each(batch, case.parts)) if total else case
@@ -337,6 +354,7 @@ def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
         "sequence_length": None,
         "accumulation": 1,
         "parallelism": DATA,
+        "input": SYNTHETIC,
         "mode": one.kind,
     }
     axes = {

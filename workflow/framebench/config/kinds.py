@@ -24,6 +24,8 @@ MODES = ("train", "inference")
 INDEPENDENT = "independent"
 #: Measures a folder, which the configuration may name.
 STORAGE = "storage"
+#: Reads the images in the folder that the configuration names.
+INPUT = "input"
 #: Kinds that a suite has in another way, and which.
 OTHERWISE = {
     **dict.fromkeys(MODES, "axes.mode"),

@@ -118,6 +118,8 @@ class Configuration(Keys):
 
     kinds: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
     storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
+    data: Folder | None = None
+    bad_images: Annotated[Literal["refuse", "skip"], OneOf()] = "refuse"
     suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     results: Annotated[Folder, AfterValidator(_results)] = default("results")
     records: Records | None = None
@@ -227,9 +229,11 @@ class Settings(Configuration):
     ``time_limit`` is in seconds per run, ``memory_limit`` as the harness takes it, None for its own
     default. ``fail_on`` is a part (0.05 for 5 %). ``deployment``: what ``--sdm`` asks for, "" where
     it is not given. ``environments``: where environments are built, with ``node_local`` on each
-    node; ``require_hashes``: only from files whose hashes stand beside the environment file."""
+    node; ``require_hashes``: only from files whose hashes stand beside the environment file.
+    ``images_asked``: how many ``make_data`` is to make, where ``images`` was given as a number."""
 
     deployment: str
+    images_asked: int | None
 
     @property
     def each_node(self) -> str | list[str] | None:
@@ -258,9 +262,26 @@ def load_settings(
         )
     context = Context(catalog, "".join(methods))
     sources = {"cluster": CLUSTER_SOURCE}
-    checked = validated(Configuration, dict(config), context, SOURCE, sources)
+    given, images = _without_number_of_images(config)
+    checked = validated(Configuration, given, context, SOURCE, sources)
     alone = _with_own_model(checked, catalog) if checked.model else {}
-    return Settings.model_construct(deployment=context.deployment, **{**dict(checked), **alone})
+    return Settings.model_construct(
+        deployment=context.deployment, images_asked=images, **{**dict(checked), **alone}
+    )
+
+
+def _without_number_of_images(config: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
+    """The configuration with containers' images alone under ``images``, and the number that stood
+    there instead. Raises :class:`ConfigError`."""
+    images = config.get("images")
+    if isinstance(images, bool) or not isinstance(images, int):
+        return dict(config), None
+    if not 2 <= images <= MILLION:
+        raise ConfigError(
+            f"{SOURCE}: images: found {images}; allowed for make_data: a whole number from 2 to "
+            f"{MILLION}"
+        )
+    return {**config, "images": {}}, images
 
 
 def _with_own_model(checked: Configuration, catalog: Catalog) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from . import kinds, parallelism, precisions, values
+from . import inputs, kinds, parallelism, precisions, values
 from .allocators import Allocator
 from .catalog import Catalog
 from .each_node import NodesNamed
@@ -189,6 +189,13 @@ _Parallelism = Annotated[
 ]
 
 
+if TYPE_CHECKING:
+    _InputName = str
+else:
+    _InputName = Literal[inputs.NAMES]
+_Input = Annotated[_InputName, OneOf()]
+
+
 class AxesKeys(Keys):
     """Of the matrix, or of a block that is added to it."""
 
@@ -204,6 +211,7 @@ class AxesKeys(Keys):
     sequence_length: Values[Count] = default([128])
     accumulation: Values[Count] = default([1])
     parallelism: Values[_Parallelism] = default([DATA])
+    input: Values[_Input] = default([inputs.SYNTHETIC])
 
     @model_validator(mode="after")
     def _only_of_training(self) -> AxesKeys:
@@ -290,6 +298,7 @@ class _Pattern(Keys):
     sequence_length: Values[Count] | None = None
     accumulation: Values[Count] | None = None
     parallelism: Values[_Parallelism] | None = None
+    input: Values[_Input] | None = None
 
 
 def _all_axes(axes: AxesKeys) -> Axes:

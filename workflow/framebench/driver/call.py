@@ -30,10 +30,11 @@ MEASURE_NOTHING = frozenset(
         "history",
         "export",
         "import",
+        "make_data",
     }
 )
 #: Of these, those for which it does not matter what there is to do.
-WITHOUT_PLAN = frozenset({"report", "compare", "nodes", "history", "export", "import"})
+WITHOUT_PLAN = frozenset({"report", "compare", "nodes", "history", "export", "import", "make_data"})
 START_NOTHING = frozenset(
     {
         *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),

@@ -1,4 +1,5 @@
-"""Results for other tools, and theirs for ours: what the rules ``export`` and ``import`` take."""
+"""Results for other tools, theirs for ours, and made data: what the rules ``export``, ``import``
+and ``make_data`` take."""
 
 from __future__ import annotations
 
@@ -40,6 +41,16 @@ class Transfers:
             refuse("import: needs a file or a folder: --config from=PATH")
         words = ["--format", str(settings.format), "--from", str(settings.imported)]
         return [*words, "--facts", json.dumps(settings.facts)]
+
+    @for_rules
+    def data(self, wildcards: Wildcards) -> list[str]:
+        """What ``make_data`` makes, and where."""
+        settings = self._settings(targets.MAKES_DATA)
+        if settings.data is None:
+            refuse("make_data: needs a folder: --config data=DIR, and images=N for how many")
+        words = ["--folder", str(settings.data), "--seed", str(settings.seed)]
+        asked = settings.images_asked
+        return words if asked is None else [*words, "--images", str(asked)]
 
     def _settings(self, target: str) -> Settings:
         settings = self._work.plan.settings

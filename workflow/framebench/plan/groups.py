@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from ..cases.matrix import Case, LeftOut
+from ..config.inputs import SYNTHETIC
 from ..config.parallelism import DATA
 from .planning import PlannedRun, duration
 
@@ -77,6 +78,7 @@ def axes(cases: Sequence[Case]) -> str:
         lambda case: f"accumulation {case.accumulation}" if case.accumulation > 1 else "",
         lambda case: f"total {case.batch_total}" if case.parts > 1 and case.batch_total else "",
         lambda case: case.parallelism if case.parallelism != DATA else "",
+        lambda case: f"input {case.input}" if case.input != SYNTHETIC else "",
         lambda case: f"seq {case.sequence_length}" if case.sequence_length else "",
         lambda case: " ".join(f"{name} {value}" for name, value in case.parameters),
         lambda case: f"variant {case.variant}" if case.variant else "",

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from ..cases.matrix import Case
+from ..config.inputs import SYNTHETIC
 from ..config.parallelism import DATA
 
 
@@ -36,6 +37,7 @@ def _further(case: Case) -> dict[str, str]:
     words |= {"batch": f"b{case.batch_per_device}"} if case.batch_per_device else {}
     words |= {"accumulation": f"a{case.accumulation}"} if case.accumulation > 1 else {}
     words |= {"parallelism": case.parallelism} if case.parallelism != DATA else {}
+    words |= {"input": case.input} if case.input != SYNTHETIC else {}
     words |= {"sequence_length": f"s{case.sequence_length}"} if case.sequence_length else {}
     words |= {name: f"{name}={value}" for name, value in case.parameters}
     words |= {"node": case.node} if case.node else {}

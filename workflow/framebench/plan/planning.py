@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..cases import conditions, matrix
 from ..cases.each_node import on_each_node
 from ..cases.matrix import Capacity, Case, LeftOut
-from ..config import tuned, values
+from ..config import inputs, tuned, values
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.suite import Suite
@@ -30,7 +30,7 @@ from .batch_searches import Search
 from .side_by_side import Room
 
 # What a run's case has of one of the matrix. The others are, with the settings, conditions of it.
-_CONDITIONS = ("sequence_length", "variant", "accumulation", "parallelism", "node")
+_CONDITIONS = ("sequence_length", "variant", "accumulation", "parallelism", "node", "input")
 _asked = attrgetter(*(key for key in Case._fields if key not in _CONDITIONS))
 
 
@@ -138,6 +138,7 @@ def make_plan(
             **_steps(case, settings.suite),
             **_variables(case, settings.suite, place.accelerator),
             **arm_settings(case, settings.suite),
+            **data_of(case, settings),
         }
         for case in cases
     }
@@ -233,6 +234,13 @@ def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:
         **({"huge_pages": True} if variant.huge_pages else {}),
         **({"source": variant.source} if variant.source else {}),
     }
+
+
+def data_of(case: Case, settings: Settings) -> dict[str, Any]:
+    """What a case reads, and what becomes of bad images; {} where it reads nothing."""
+    if not case.reads_images:
+        return {}
+    return {"data": settings.data and str(settings.data), "bad_images": settings.bad_images}
 
 
 def _variables(case: Case, suite: Suite, accelerator: str) -> dict[str, Any]:
@@ -342,13 +350,16 @@ def _as_asked(
                 case.sequence_length,
                 case.accumulation,
                 case.parallelism,
+                inputs.DATA if case.reads_images else case.input,
             ),
         )
         for case, folder in folders.items()
     }
 
     def measured(run: Run) -> tuple[Any, ...]:
-        return _asked(run.case), run.conditions.unlabelled
+        found = run.conditions.unlabelled
+        source = inputs.without_identity(found.input)  # a folder's data set is not known before
+        return _asked(run.case), replace(found, input=source)
 
     return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
 

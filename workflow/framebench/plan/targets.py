@@ -24,6 +24,8 @@ USED_BY = {
     "from": ("import",),
     "facts": ("import",),
 }
+#: The target for which ``images`` is a number.
+MAKES_DATA = "make_data"
 #: What a shell would read otherwise within the two pairs of quotes around a job's command.
 _UNQUOTABLE = '$`"\\'
 
@@ -38,6 +40,11 @@ def check_keys(settings: Settings, target: str) -> None:
                 f"{SOURCE}: {key}: found '{shown}' for {target}; allowed with the target "
                 f"{' or '.join(targets)}: snakemake --cores 1 {targets[0]} --config {key}=.."
             )
+    if settings.images_asked is not None and target != MAKES_DATA:
+        raise ConfigError(
+            f"{SOURCE}: images: found {settings.images_asked} for {target}; allowed: a mapping "
+            f"from framework to image or, with the target {MAKES_DATA}, a number of images"
+        )
 
 
 def check_measurement(plan: Plan, target: str) -> None:
@@ -69,6 +76,25 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
                     f"{place}: {name}: found {found}, which changes what {case.precision} "
                     f"computes; allowed: {' or '.join(['unset', *values])}"
                 )
+
+
+def check_data(plan: Plan) -> None:
+    """Raise :class:`ConfigError` where cases read images and no folder is named or, unless a
+    scheduler chooses the node, there is none."""
+    settings = plan.settings
+    if not any(run.case.reads_images for run in plan.pending):
+        return
+    if settings.data is None:
+        raise ConfigError(
+            f"{settings.suite.path}: found cases that read images, but no folder is named; "
+            f"allowed: with data=DIR, such as one that snakemake --cores all {MAKES_DATA} --config "
+            "data=DIR makes"
+        )
+    if not settings.cluster and not settings.data.is_dir():
+        raise ConfigError(
+            f"{SOURCE}: data: found '{settings.data}', which is no folder; allowed: one with "
+            "train/CLASS/NAME.JPEG and val/CLASS/NAME.JPEG"
+        )
 
 
 def check_allocators(plan: Plan) -> None:

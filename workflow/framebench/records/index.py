@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 from ..cases import conditions
 from ..files import whole_files
 from ..machine import identities
-from . import communication, curves, phases, run, step_parts
+from . import communication, curves, fed, phases, run, step_parts
 from .run import Run
 
 _PACKAGE = Path(__file__).parents[1]
 #: What a run is read by; the index of any other code is none.
 _CODE = ("cases", "files", "machine", "records")
 _SCHEMA = _PACKAGE.parent / "schemas" / "record.schema.json"
-_MODULES = (conditions, identities, communication, curves, phases, run, step_parts)
+_MODULES = (conditions, identities, communication, curves, fed, phases, run, step_parts)
 #: A file that was written within the same tick of the clock as it was read may have changed since
 #: with nothing to show for it.
 _SETTLED_NS = 2 * 10**9

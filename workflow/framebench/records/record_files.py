@@ -26,6 +26,7 @@ from ..machine.identities import Identity, identity, same
 from . import converters, doubts, energy
 from .communication import all_reduce_of, gradient_exchange_of
 from .curves import curve_of
+from .fed import fed_of
 from .index import Index
 from .phases import phases_of
 from .run import NO_REASON, WAITED_APART, WAITED_IN_WINDOW, Metric, Problem, Run, cause
@@ -204,6 +205,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
             case["sequence_length"],
             case.get("accumulation"),
             case.get("parallelism"),
+            case.get("input"),
         ),
         repeat=int(record["repeat"]),
         attempt=attempt,
@@ -235,6 +237,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         computation=computation_of(record),
         commit=commit_of(record),
         last_cache=_most(record["ranks"], "last_cache_bytes") or None,
+        fed=fed_of(record, slowest, record["samples"] // len(steps)) if is_ok and steps else None,
         curve=curve_of(record),
     )
 

@@ -13,6 +13,7 @@ from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
 from .communication import AllReduce, GradientExchange
 from .curves import Curve
+from .fed import Fed
 from .phases import Phases
 from .step_parts import Split
 
@@ -62,7 +63,8 @@ class Run:
     where none was asked for; `all_reduce` and `exchange`, that of the gradients alone, are
     None where none was timed.
     `phases`: where its wall time went, None where its record does not tell. `last_cache`: bytes of
-    all caches of the last level, where the run asked for it.
+    all caches of the last level, where the run asked for it. `fed`: of steps that
+    the host gave their batches, None of others.
     `machine`: what tells the machine from others, of several nodes the first.
     `product_dtypes`: of the matrix products that were observed, the commonest first.
     `variables` are those that an A/B test gives the ranks and those that change a framework's
@@ -106,6 +108,7 @@ class Run:
     computation: str = ""
     commit: str = ""
     last_cache: int | None = None
+    fed: Fed | None = None
     curve: Curve | None = None
 
     @property

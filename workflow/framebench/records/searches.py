@@ -27,6 +27,7 @@ DECIDING = (
     "sequence_length",
     "accumulation",
     "parallelism",
+    "input",
     "arm",
 )
 #: The columns of what a search is of.
@@ -81,7 +82,8 @@ class Result:
     @property
     def _conditions(self) -> Conditions:
         case = self.record["case"]
-        how = [case.get(name) for name in ("sequence_length", "accumulation", "parallelism")]
+        names = ("sequence_length", "accumulation", "parallelism", "input")
+        how = [case.get(name) for name in names]
         return _without_steps(of_settings(self.record["settings"], *how))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ..cases import matrix
+from ..config import inputs
 from ..records.calls import Call
 from ..records.run import Run
 
@@ -38,8 +39,15 @@ def case_of(run: Run) -> str:
             conditions.accumulation,
             conditions.parallelism,
             conditions.node,
+            _input(run),
         )
     )
+
+
+def _input(run: Run) -> str:
+    """That of the case; a kind that reads images by itself has the usual one."""
+    name = inputs.without_identity(run.conditions.input)
+    return name if run.case.is_step and name in inputs.NAMES else inputs.SYNTHETIC
 
 
 def call_of(run: Run, calls: Sequence[tuple[float, Call]]) -> Call | None:

@@ -12,13 +12,14 @@ from pathlib import Path
 from ..cases.matrix import Case
 from ..config.catalog import Catalog
 from ..config.cluster import START_NODES
+from ..config.inputs import SYNTHETIC
 from ..config.kinds import INDEPENDENT
 from ..config.parallelism import DATA
 from ..config.suite import Suite
 from ..environments.soundness import is_sound
 from ..plan import batch_searches
 from ..plan.batch_searches import Search
-from ..plan.planning import Plan, PlannedRun, arm_settings, counts_steps, variables
+from ..plan.planning import Plan, PlannedRun, arm_settings, counts_steps, data_of, variables
 from ..plan.side_by_side import lease_name
 from ..records.searches import KIND
 
@@ -174,6 +175,8 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
         "sequence-length": case.sequence_length,
         "accumulation": case.accumulation if case.accumulation > 1 else None,
         "parallelism": case.parallelism if case.parallelism != DATA else None,
+        "input": case.input if case.input != SYNTHETIC else None,
+        **{key.replace("_", "-"): value for key, value in data_of(case, plan.settings).items()},
         "start-nodes": START_NODES if case.nodes > 1 else None,
         "variant": case.variant or None,
         "node": case.node or None,

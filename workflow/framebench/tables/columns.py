@@ -219,7 +219,12 @@ _DECLARED = [
     Column(
         "node", TEXT, "the node that was asked for, where a suite measures each", follows="model",
     ),
-    Column("input", TEXT, "the pipeline that the samples come through", follows="model"),
+    Column(
+        "input", TEXT,
+        "where the samples come from: `native`, as the source has it, of our own runs a batch on "
+        "the device; `synthetic_host`; `data@` and the first digits of the data set's identity; "
+        "or another pipeline", follows="model",
+    ),
     Column(
         "source_variant", TEXT, "what an imported set says besides, in its own words",
         title="variant", follows="model",

@@ -1,0 +1,119 @@
+"""The loader alone: images a second, with nothing that computes behind it.
+
+1. All images of an epoch are loaded once and looked at: each came, once, in the order asked for,
+   with its label, as a whole batch. A checksum of what came is kept.
+2. Epochs are timed in which files are read and decoded, and nothing else.
+3. Epochs are timed in which images are also cropped, resized, flipped, normalised and made batches.
+
+The files lie in the page cache by then: this is the cost of the processor, not that of a disk
+(:mod:`harness.kinds.storage`).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, List, Mapping, Optional
+
+from harness.adapter import Unsupported
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of
+from harness.loader import Loading, Loads
+from harness.measuring import libraries
+from harness.measuring.checks import check_cores
+from harness.measuring.steps import peak_host_memory
+from harness.samples import folder, order, supply
+
+#: Images whose decoded levels are kept, to compare decoders by.
+_COMPARED = 2
+
+
+class Input(Kind):
+    """Images per second that come out of the framework's own loader."""
+
+    needs = Loading
+    independent_ranks = True
+    reads_images = True
+    axes = ("framework", "model", "nodes", "devices_per_node", "batch_per_device")
+    parameters = (
+        Parameter(
+            "split", one_of(folder.TRAIN, folder.VALIDATION), "",
+            "train: random crops; val: the centre", folder.TRAIN,
+        ),
+        Parameter(
+            "workers", at_least(0), "", "processes or threads that load; 0: the one that asks", 1
+        ),
+        Parameter("images", at_least(0), "images", "that an epoch has at most; 0: all", 5000),
+        Parameter("epochs", at_least(1), "epochs", "that are timed", 1),
+    )  # fmt: skip
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        return {
+            # read, decoded, cropped, resized, flipped, normalised, in batches
+            "throughput": Metric("images/s", "higher", "sum", _rate("loaded")),
+            # read and decoded alone
+            "decode_throughput": Metric("images/s", "higher", "sum", _rate("decoded_alone")),
+        }
+
+    def measure(self, context: Context) -> None:
+        adapter, subject, fields = context.adapter, context.subject, context.fields
+        parameters, place = subject.parameters, context.place
+        size = folder.size_of(subject.facts["inputs"])
+        if size is None:
+            raise Unsupported(f"{subject.case.model} has no images")
+        root, split, bad = subject.data, parameters["split"], subject.bad_images
+        assert root is not None, "the declaration has seen to it"
+        workers = parameters["workers"]
+        images = context.phase("scan", lambda: folder.scan(root, split, bad))
+        devices, most = subject.case.devices, parameters["images"]
+
+        def places_of(number: int) -> Any:
+            return order.epoch(images, split, number, place.seed, place.rank, devices, most)
+
+        def loads_of(number: int) -> Loads:
+            case = subject.case
+            size_and_workers = (case.batch_per_device, size, workers)
+            return order.loads(
+                images, places_of(number), split, number, place.seed, *size_and_workers
+            )
+
+        if bad == folder.SKIP:
+            images = context.phase(
+                "trial",
+                lambda: supply.without_broken(adapter, images, range(len(images.paths)), workers),
+            )
+        fields["data_set"] = {**folder.report(images), "identity": folder.identity(root)}
+        fields["loader"] = {"workers": workers, **adapter.loader_settings()}
+        epochs = [loads_of(number) for number in range(parameters["epochs"])]
+        fields["fed"] = context.phase("check", lambda: supply.checked(adapter, epochs[0], root))
+        fields["decoded"] = supply.decoded(adapter, root, sorted(images.paths)[:_COMPARED])
+        fields["cores"] = check_cores(context.cores)
+        context.report.enter("decoding window")
+        context.barrier()
+        alone = [one._replace(decodes_only=True) for one in epochs]
+        fields["decoded_alone"] = _timed(adapter, alone, root)
+        context.report.enter("timed window")
+        context.barrier()
+        start = time.perf_counter()
+        fields["loaded"] = _timed(adapter, epochs, root)
+        fields["window_start"], fields["window_seconds"] = start, fields["loaded"]["seconds"]
+        fields["peak_host_memory_bytes"] = peak_host_memory()
+        context.report.enter("end")
+        fields["libraries"] = libraries.in_use()
+
+
+def _timed(adapter: Loading, epochs: List[Loads], root: str) -> Dict[str, Any]:
+    """``{"images": loaded in all, "seconds": in all, "epoch_seconds": of each}``; the start of the
+    workers is a part of each."""
+    count, each = 0, []
+    for asked in epochs:
+        start = time.perf_counter()
+        for batch in supply.batches(adapter, asked, root):
+            count += len(batch.numbers)
+        each.append(time.perf_counter() - start)
+    return {"images": count, "seconds": sum(each), "epoch_seconds": each}
+
+
+def _rate(name: str) -> Any:
+    def of_rank(rank: Mapping[str, Any]) -> Optional[float]:
+        return float(rank[name]["images"] / rank[name]["seconds"])
+
+    return of_rank

@@ -1,0 +1,143 @@
+"""What a framework brings to read images from files: the loader that it recommends itself.
+
+What is loaded, in which order and by which crops, the harness says, the same for all frameworks;
+how it is done is the framework's business. Standard library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import multiprocessing
+from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
+
+from harness.adapter import Capability, Unsupported
+
+#: Of the channels red, green and blue, on a scale from 0 to 1: those of ImageNet, as torchvision
+#: and NVIDIA's ResNet-50 have them.
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+#: Of a random crop: its part of the area, its width over its height, how often it is drawn.
+AREA, RATIO, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
+#: Numbers that a sample's crop is drawn by: four for each try, and one for the flip.
+DRAWS = 4 * TRIES + 1
+#: The shorter side in validation over the side of the centre that is cut out: 256 over 224.
+SHORTER = 256 / 224
+#: Seconds for a batch, behind which a worker hangs.
+TIMEOUT = 120
+
+
+class Loads(NamedTuple):
+    """What is to be loaded, in this order. ``paths``: of JPEG files; ``labels``: int64 (samples,);
+    ``draws``: float64 (samples, DRAWS) from 0 to 1, None in validation; ``batch``: samples of each
+    batch, of which the last may have fewer; ``size``: pixels of a side; ``workers``: processes or
+    threads beside the one that asks; ``decodes_only``: the files are read and decoded to RGB, and
+    nothing else; of each image one pixel is given on."""
+
+    paths: Sequence[str]
+    labels: Any
+    draws: Any
+    batch: int
+    size: int
+    workers: int
+    decodes_only: bool = False
+
+
+class Loaded(NamedTuple):
+    """A batch as the loader gives it, of arrays that numpy takes without a copy where that can be.
+    ``images``: float32 (batch, size, size, 3), normalised; ``labels``: int64 (batch,); ``numbers``:
+    int64 (batch,), the place of each sample in what was asked for."""
+
+    images: Any
+    labels: Any
+    numbers: Any
+
+
+class Loading(Capability):
+    """Images come through the loader that the framework recommends: the module ``loader`` in its
+    folder, with the functions ``load``, ``pixels`` and ``settings``, as the methods here have
+    them. They are called behind :meth:`start`, without :meth:`build`."""
+
+    LACKING: ClassVar[str] = "brings no loader of image files here"
+
+    def _loader(self) -> Any:
+        """Raises :class:`Unsupported` where something is missing that it imports."""
+        package = type(self).__module__.rpartition(".")[0]
+        try:
+            return importlib.import_module(f"{package}.loader")
+        except ImportError as error:
+            name = error.name or error
+            framework = self.case.framework
+            raise Unsupported(f"{framework}'s loader needs {name}, which is not there") from None
+
+    def load(self, asked: Loads) -> Iterator[Loaded]:
+        """Each sample once, in the order asked for. In training it is cropped at random
+        (:func:`crop`), resized to the size bilinearly, flipped where :func:`is_flipped` says so,
+        and normalised; in validation (:func:`centre`) resized and its centre cut out. Grey and CMYK
+        become RGB. Raises whatever reading and decoding raise."""
+        _shorten_sockets()
+        given: Iterator[Loaded] = self._loader().load(asked, self.place.accelerator)
+        return given
+
+    def decode_file(self, path: str) -> Any:
+        """The pixels of a file as :meth:`load` decodes them: a numpy array of uint8 (height, width,
+        3). Called from several threads. Raises what is wrong with it."""
+        return self._loader().pixels(path)
+
+    def loader_settings(self) -> Dict[str, Any]:
+        """What the loader is and how it is set up: JSON values, for the record."""
+        settings: Dict[str, Any] = self._loader().settings(self.place.accelerator)
+        return settings
+
+
+def _shorten_sockets() -> None:
+    """Worker processes hand batches over through sockets that :mod:`multiprocessing` makes in the
+    temporary folder, and the kernel allows 107 bytes for the path of one. Where that is longer a
+    worker says nothing, and whoever asks waits. A rank's working folder is its own and is
+    temporary, too, and its workers share it: relative to that, paths are short."""
+    multiprocessing.current_process()._config["tempdir"] = "."  # type: ignore[attr-defined]
+
+
+def crop(height: int, width: int, draws: Sequence[float]) -> Tuple[int, int, int, int]:
+    """Top, left, height and width of a random crop of an image, as torchvision's RandomResizedCrop
+    draws it: the first try that fits, else the largest centre whose ratio is allowed."""
+    area = height * width
+    low, high = (math.log(bound) for bound in RATIO)
+    for number in range(TRIES):
+        part, shape, down, along = draws[4 * number : 4 * number + 4]
+        target = area * (AREA[0] + part * (AREA[1] - AREA[0]))
+        ratio = math.exp(low + shape * (high - low))
+        tall, wide = round(math.sqrt(target / ratio)), round(math.sqrt(target * ratio))
+        if 0 < wide <= width and 0 < tall <= height:
+            return int(down * (height - tall + 1)), int(along * (width - wide + 1)), tall, wide
+    tall, wide = height, width
+    if width < RATIO[0] * height:
+        tall = max(1, round(width / RATIO[0]))
+    elif width > RATIO[1] * height:
+        wide = max(1, round(height * RATIO[1]))
+    return (height - tall) // 2, (width - wide) // 2, tall, wide
+
+
+def is_flipped(draws: Sequence[float]) -> bool:
+    """Whether an image is mirrored, left to right: every second one."""
+    return bool(draws[DRAWS - 1] < 0.5)
+
+
+def centre(height: int, width: int, size: int) -> Tuple[int, int, int, int]:
+    """Height and width that an image is resized to in validation, then top and left of the square
+    that is cut out of its centre."""
+    shorter = round(size * SHORTER)
+    if height <= width:
+        tall, wide = shorter, max(shorter, int(shorter * width / height))
+    else:
+        tall, wide = max(shorter, int(shorter * height / width)), shorter
+    return tall, wide, round((tall - size) / 2), round((wide - size) / 2)
+
+
+def check_whole(content: bytes) -> bytes:
+    """The bytes of a JPEG file that has its end marker: for decoders that fill up what is missing.
+    Raises ValueError for one that has not."""
+    if not content.startswith(b"\xff\xd8"):
+        raise ValueError("is no JPEG file")
+    if content.rstrip(b"\x00")[-2:] != b"\xff\xd9":
+        raise ValueError("the JPEG file is truncated: it has no end marker")
+    return content

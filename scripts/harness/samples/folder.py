@@ -1,0 +1,152 @@
+"""Images in ImageNet's layout: ``train/CLASS/NAME.JPEG`` and ``val/CLASS/NAME.JPEG``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from harness.adapter import Mismatch
+
+TRAIN, VALIDATION = "train", "val"
+SUFFIXES = (".jpeg", ".jpg")
+#: What make_data leaves beside them.
+MANIFEST = "framebench-data.json"
+#: What becomes of an image that cannot be read: it ends the run, or is left out and counted.
+REFUSE, SKIP = "refuse", "skip"
+_HOW = "bad_images: skip leaves it out and counts it"
+
+
+class BadData(Mismatch):
+    """The images are not as they must be; the message names the file or folder."""
+
+
+class Skipped(NamedTuple):
+    """``path``: below the folder of the data."""
+
+    path: str
+    reason: str
+
+
+class Images(NamedTuple):
+    """One of TRAIN and VALIDATION. ``paths``: below ``root``, sorted; ``labels``: of each, its
+    class's place among the ``classes``; ``skipped``: what was left out."""
+
+    root: str
+    classes: List[str]
+    paths: List[str]
+    labels: List[int]
+    skipped: List[Skipped]
+
+
+def scan(root: str, split: str, bad: str) -> Images:
+    """The images of a split. ``bad``: REFUSE or SKIP. Raises :class:`BadData` where there is no
+    such folder or no image in it and, unless told to skip, for whatever is no image."""
+    skipped: List[Skipped] = []
+
+    def refuse(path: str, reason: str) -> None:
+        if bad != SKIP:
+            raise BadData(f"{path}: {reason}; {_HOW}")
+        skipped.append(Skipped(path, reason))
+
+    classes = _classes(root, TRAIN) or _classes(root, split)
+    numbers = {name: number for number, name in enumerate(classes)}
+    paths: List[str] = []
+    labels: List[int] = []
+    for name in _entries(root, split):
+        inner = f"{split}/{name}"
+        if not os.path.isdir(os.path.join(root, inner)):
+            refuse(inner, "is no folder of a class")
+            continue
+        if name not in numbers:
+            refuse(inner, f"is a class that {TRAIN} does not have")
+            continue
+        images = [f"{inner}/{file}" for file in _entries(root, inner)]
+        good = [path for path in images if path.lower().endswith(SUFFIXES)]
+        for path in images:
+            if not path.lower().endswith(SUFFIXES):
+                refuse(path, f"its suffix is none of {', '.join(SUFFIXES)}")
+        if not good:
+            refuse(inner, "is a class without an image")
+        paths += good
+        labels += [numbers[name]] * len(good)
+    if not paths:
+        raise BadData(f"{os.path.join(root, split)} holds no image")
+    return Images(root, classes, paths, labels, skipped)
+
+
+def without(images: Images, broken: List[Skipped]) -> Images:
+    """The images but those that are ``broken``, which count as skipped."""
+    names = {one.path for one in broken}
+    kept = [pair for pair in zip(images.paths, images.labels) if pair[0] not in names]
+    return images._replace(
+        paths=[path for path, _ in kept],
+        labels=[label for _, label in kept],
+        skipped=[*images.skipped, *broken],
+    )
+
+
+def identity(root: str) -> str:
+    """Twelve hexadecimal digits that tell a data set from another: of the paths of all that is in
+    its splits, and of the digest that make_data left. Raises :class:`BadData`."""
+    digest = hashlib.sha256(_made(root).encode())
+    for split in (TRAIN, VALIDATION):
+        if not os.path.isdir(os.path.join(root, split)):
+            continue
+        for name in _entries(root, split):
+            inner = f"{split}/{name}"
+            files = _entries(root, inner) if os.path.isdir(os.path.join(root, inner)) else []
+            digest.update("\0".join([inner, *files, ""]).encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()[:12]
+
+
+def report(images: Images) -> Dict[str, object]:
+    """For the record: how many there are, and what was left out, the first hundred by name."""
+    return {
+        "images": len(images.paths),
+        "classes": len(images.classes),
+        "skipped": len(images.skipped),
+        "skipped_first": [{"path": one.path, "reason": one.reason} for one in images.skipped[:100]],
+    }
+
+
+def _made(root: str) -> str:
+    try:
+        with open(os.path.join(root, MANIFEST), encoding="utf-8") as file:
+            return str(json.load(file)["made"]["digest"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _classes(root: str, split: str) -> List[str]:
+    """The folders in a split; none where it is not there."""
+    place = os.path.join(root, split)
+    if not os.path.isdir(place):
+        return []
+    return [name for name in _entries(root, split) if os.path.isdir(os.path.join(place, name))]
+
+
+def _entries(root: str, inner: str) -> List[str]:
+    try:
+        return sorted(os.listdir(os.path.join(root, inner)))
+    except OSError as error:
+        raise BadData(
+            f"{os.path.join(root, inner)}: {error.strerror}; images lie in {TRAIN}/CLASS/NAME.JPEG "
+            f"and {VALIDATION}/CLASS/NAME.JPEG"
+        ) from None
+
+
+def size_of(inputs: Sequence[Mapping[str, Any]]) -> Optional[int]:
+    """Pixels of a side of a model's images, by its declared inputs; None of a model without."""
+    for one in inputs:
+        shape = one["shape"]
+        if one["name"] == "images" and len(shape) == 4 and shape[3] == 3:
+            return int(shape[1])
+    return None
+
+
+def rank_part(count: int, rank: int, ranks: int) -> Tuple[int, int]:
+    """First and behind the last of ``count`` samples that a rank has: as many as each other."""
+    each = count // ranks
+    return rank * each, (rank + 1) * each

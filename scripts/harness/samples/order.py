@@ -1,0 +1,86 @@
+"""In which order samples are fed and by which crops: the same in every framework, by the seed.
+
+Standard library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from typing import Any
+
+from harness.loader import DRAWS, Loads
+from harness.samples.folder import TRAIN, BadData, Images, rank_part
+
+
+def epoch(
+    images: Images,
+    split: str,
+    number: int,
+    seed: int,
+    rank: int,
+    ranks: int,
+    most: int = 0,
+) -> Any:
+    """The places among the ``images`` of those that a rank has in an epoch, int64: shuffled in
+    training, in their order in validation. Each is fed to one rank, and to all ranks as many.
+    ``most``: images of an epoch, 0 for all; the same ones in each epoch."""
+    import numpy as np
+
+    count = len(images.paths)
+    # RandomState, not Generator: its stream is the same in every numpy since 1.0.
+    chosen = np.random.RandomState([seed, 0]).permutation(count)[: most or count]
+    chosen.sort()
+    if split == TRAIN:
+        np.random.RandomState([seed, 1 + number]).shuffle(chosen)
+    first, behind = rank_part(len(chosen), rank, ranks)
+    return chosen[first:behind].astype(np.int64)
+
+
+def loads(
+    images: Images,
+    places: Any,
+    split: str,
+    number: int,
+    seed: int,
+    batch: int,
+    size: int,
+    workers: int,
+) -> Loads:
+    """What a loader is asked for: the images at these ``places``, with the crops of this epoch.
+    Raises :class:`BadData` where they are too few for a batch."""
+    import numpy as np
+
+    if len(places) < batch:
+        raise BadData(
+            f"{os.path.join(images.root, split)} has {len(places)} images for this rank, too few "
+            f"for a batch of {batch}"
+        )
+    draws = None
+    if split == TRAIN:
+        first = int(places[0])
+        draws = np.random.RandomState([seed, number, first]).uniform(size=(len(places), DRAWS))
+    return Loads(
+        paths=[os.path.join(images.root, images.paths[place]) for place in places],
+        labels=np.array([images.labels[place] for place in places], np.int64),
+        draws=draws,
+        batch=batch,
+        size=size,
+        workers=workers,
+    )
+
+
+def beginning(asked: Loads, count: int) -> Loads:
+    """The first samples alone of what a loader is asked for."""
+    return asked._replace(
+        paths=asked.paths[:count],
+        labels=asked.labels[:count],
+        draws=None if asked.draws is None else asked.draws[:count],
+    )
+
+
+def checksum(array: Any, before: int = 0) -> int:
+    """CRC-32 of an array's bytes, going on from that of the arrays ``before``."""
+    import numpy as np
+
+    return zlib.crc32(np.ascontiguousarray(array).tobytes(), before)

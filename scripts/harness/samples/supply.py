@@ -1,0 +1,127 @@
+"""Samples as a framework's loader gives them: every one, once, whole, or an error that names it.
+
+Standard library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Dict, Iterator, List
+
+from harness.adapter import Mismatch, Unsupported
+from harness.loader import Loaded, Loading, Loads
+from harness.messages.report import first_line
+from harness.samples import order
+from harness.samples.folder import BadData, Images, Skipped, without
+
+#: Batches behind the last good one among which the image that broke a loader is looked for: what
+#: its workers may have begun.
+_LOOKED_AT = 64
+
+
+def broken(adapter: Loading, path: str) -> str:
+    """Why the framework cannot decode a file; "" where it can."""
+    try:
+        pixels = adapter.decode_file(path)
+    except Unsupported:
+        raise
+    except Exception as error:
+        return first_line(error)
+    if len(pixels.shape) != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
+        return f"decodes to an array of shape {tuple(pixels.shape)}"
+    return ""
+
+
+def without_broken(adapter: Loading, images: Images, places: Any, workers: int) -> Images:
+    """The images but those at ``places`` that the framework cannot decode, each tried."""
+    tried = [images.paths[place] for place in places]
+    with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
+        full = (os.path.join(images.root, path) for path in tried)
+        reasons = list(pool.map(lambda path: broken(adapter, path), full))
+    found = [Skipped(path, why) for path, why in zip(tried, reasons) if why]
+    return without(images, found)
+
+
+def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
+    """All batches of the framework's loader. Raises :class:`BadData` naming the image that the
+    loader broke at, what the loader raises where it is none, and :class:`Mismatch` where not every
+    sample came."""
+    done = 0
+    given = adapter.load(asked)
+    while True:
+        try:
+            batch = next(given, None)
+        except Exception as error:
+            _blame(adapter, asked, root, done)
+            raise Mismatch(f"the loader broke behind {done} images: {first_line(error)}") from error
+        if batch is None:
+            break
+        done += len(batch.numbers)
+        yield batch
+    if done != len(asked.paths):
+        raise Mismatch(f"the loader gave {done} images of {len(asked.paths)}")
+
+
+def _blame(adapter: Loading, asked: Loads, root: str, done: int) -> None:
+    """Raises :class:`BadData` for the first image behind ``done`` that cannot be decoded."""
+    for path in asked.paths[done : done + _LOOKED_AT * asked.batch]:
+        reason = broken(adapter, path)
+        if reason:
+            name = os.path.relpath(path, root)
+            raise BadData(f"{name}: {reason}; bad_images: skip leaves it out and counts it")
+
+
+def checked(adapter: Loading, asked: Loads, root: str) -> Dict[str, Any]:
+    """Load all that is asked for once and look at it. Returns how many images and pixels' sums of
+    what came, as CRC-32, for the record. Raises what :func:`batches` raises, and :class:`Mismatch`
+    for a sample that came twice or in another order, another label, or another shape."""
+    import numpy as np
+
+    count, crc = 0, {"order": 0, "labels": 0, "images": 0}
+    total = 0.0
+    for batch in batches(adapter, asked, root):
+        images, labels, numbers = (np.asarray(array) for array in batch)
+        expected = np.arange(count, count + len(numbers))
+        if not np.array_equal(numbers, expected):
+            raise Mismatch(f"the loader gave samples {numbers.tolist()}, not {expected.tolist()}")
+        if not np.array_equal(labels, asked.labels[expected]):
+            raise Mismatch(f"the loader gave other labels than those of samples {numbers.tolist()}")
+        shape = (len(numbers), asked.size, asked.size, 3)
+        if images.shape != shape or images.dtype != np.float32:
+            raise Mismatch(f"the loader gave {images.dtype} {images.shape}, not float32 {shape}")
+        if not np.isfinite(images).all():
+            raise Mismatch(f"the loader gave values that are not finite in {numbers.tolist()}")
+        paths = [os.path.relpath(asked.paths[number], root) for number in numbers]
+        names = "\0".join([*paths, ""]).encode("utf-8", "surrogateescape")
+        crc["order"] = zlib.crc32(names, crc["order"])
+        crc["labels"] = order.checksum(labels.astype(np.int64), crc["labels"])
+        crc["images"] = order.checksum(images, crc["images"])
+        total += float(images.sum(dtype=np.float64))
+        count += len(numbers)
+    mean = total / (count * asked.size * asked.size * 3)
+    return {"images": count, "mean": mean, **{f"{name}_crc32": crc[name] for name in crc}}
+
+
+def decoded(adapter: Loading, root: str, paths: List[str], points: int = 8) -> List[Dict[str, Any]]:
+    """What the framework decodes of some images: height, width and the levels of red, green and
+    blue at ``points`` x ``points`` places, to compare decoders by."""
+    found = []
+    for path in paths:
+        pixels = adapter.decode_file(os.path.join(root, path))
+        height, width = int(pixels.shape[0]), int(pixels.shape[1])
+        rows = [(2 * number + 1) * height // (2 * points) for number in range(points)]
+        columns = [(2 * number + 1) * width // (2 * points) for number in range(points)]
+        levels = [[int(v) for v in pixels[row, column]] for row in rows for column in columns]
+        found.append({"path": path, "height": height, "width": width, "levels": levels})
+    return found
+
+
+def forever(adapter: Loading, epochs: Iterator[Loads], root: str) -> Iterator[Loaded]:
+    """Full batches of one epoch after the other; what is left of an epoch is not fed."""
+    for asked in epochs:
+        size = asked.batch
+        for batch in batches(adapter, asked, root):
+            if len(batch.numbers) == size:
+                yield batch

@@ -1,0 +1,110 @@
+"""Images that frameworks' own loaders read: all of them, as Pillow decodes them, and into steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from framebench.records import record_files
+from PIL import Image
+
+from ..bench import Bench
+from ..conftest import ROOT, build_environment
+from ..harness import images as made
+
+#: How far decoded levels may be from Pillow's.
+LEVELS = 1
+LOADERS = ("pytorch", "tensorflow", "paddle", "mxnet")
+SMALL = ROOT / "scripts/models/shufflenet_v2_x0_5.json"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a grey image, one of CMYK and one of a single pixel."""
+    root = made.folder(tmp_path_factory.mktemp("data"), train=9, val=6)
+    for name, content in (
+        ("a.JPEG", made.jpeg(7, 90, 70)),
+        ("b.JPEG", made.jpeg(8, 64, 48, "L")),
+        ("c.JPEG", made.jpeg(9, 64, 48, "CMYK")),
+        ("d.JPEG", made.jpeg(10, 1, 1)),
+    ):
+        (root / "train/c0" / name).write_bytes(content)
+    return root
+
+
+def measured(bench: Bench, framework: str, root: Path, **more: Any) -> Any:
+    bench.output.unlink(missing_ok=True)
+    bench.log.unlink(missing_ok=True)
+    done = bench.run(
+        "",
+        **{
+            "framework": ROOT / "scripts/frameworks" / framework,
+            "model": SMALL,
+            "kind": "input",
+            "precision": None,
+            "compiler": None,
+            "time_limit": 600,
+            "data": root,
+            **more,
+        },
+    )
+    assert done.record is not None, done.stderr
+    return done.record
+
+
+def test_steps_are_fed_from_files_and_a_bad_one_is_named_or_left_out(
+    data: Path, tmp_path: Path
+) -> None:
+    bench = Bench(tmp_path, build_environment("pytorch"))
+    steps = {"warmup_steps": 1, "timed_steps": 3, "batch_per_device": 4}
+    more = {"kind": "train", "input": "data", "precision": "fp32", "compiler": "none", **steps}
+    content, bad = made.jpeg(5, 200, 150), data / "train/c1/z.JPEG"
+    bad.write_bytes(content[: len(content) // 2])
+    refused = measured(bench, "pytorch", data, **more)
+    record = measured(bench, "pytorch", data, **more, bad_images="skip")
+    bad.unlink()
+    assert refused["status"] == "failed"
+    assert "BadData: train/c1/z.JPEG: OSError: image file is truncated" in refused["reason"]
+    assert record["status"] == "ok", record["reason"]
+    assert record["case"]["input"] == "data"
+    (rank,) = record["ranks"]
+    assert (rank["data_set"]["images"], rank["data_set"]["skipped"]) == (13, 1)
+    assert len(rank["feeding"]["wait_seconds"]) == 3
+    assert rank["feeding"]["loader_samples"] == 4 * len(rank["feeding"]["compute_step_seconds"])
+    (run,) = record_files.read_folder(bench.output.parent)[0]
+    assert run.fed is not None
+    assert run.conditions.input == f"data@{record['settings']['data']['identity'][:8]}"
+
+
+@pytest.mark.parametrize("framework", LOADERS)
+def test_every_image_comes_once_and_is_decoded_as_by_pillow(
+    framework: str, data: Path, tmp_path: Path
+) -> None:
+    bench = Bench(tmp_path, build_environment(framework))
+    record = measured(bench, framework, data, parameters={"workers": 1})
+    assert record["status"] == "ok", record["reason"]
+    (rank,) = record["ranks"]
+    for name, metric in record["metrics"].items():
+        assert metric["value"] > 0, name
+    counts = [rank[name]["images"] for name in ("fed", "loaded", "decoded_alone")]
+    assert counts == [13, 13, 13]
+    assert abs(rank["fed"]["mean"]) < 2, "normalised"
+    for one in rank["decoded"]:
+        with Image.open(data / one["path"]) as image:
+            expected = np.asarray(image.convert("RGB"), np.int64)
+        height, width = expected.shape[:2]
+        assert (one["height"], one["width"]) == (height, width)
+        places = [(2 * n + 1) for n in range(8)]
+        rows, columns = ([p * length // 16 for p in places] for length in (height, width))
+        levels = np.array(one["levels"]).reshape(8, 8, 3)
+        assert np.abs(levels - expected[np.ix_(rows, columns)]).max() <= LEVELS
+    # validation, into steps
+    steps = {"warmup_steps": 1, "timed_steps": 2, "batch_per_device": 2}
+    more = {"kind": "inference", "input": "data", "precision": "fp32", "compiler": "none", **steps}
+    record = measured(bench, framework, data, **more)
+    assert record["status"] == "ok", record["reason"]
+    (rank,) = record["ranks"]
+    assert rank["data_set"]["images"] == 6
+    assert len(rank["feeding"]["wait_seconds"]) == 2

@@ -1,0 +1,321 @@
+"""Images from a folder: which there are, in which order they are fed, and whether all came; with
+mistakes that a loader could make."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import loader as loading
+from harness.adapter import Mismatch
+from harness.loader import DRAWS, Loaded, Loads
+from harness.samples import folder, order, supply
+from harness.samples.folder import REFUSE, SKIP, TRAIN, VALIDATION, BadData
+from PIL import Image
+
+from . import images as made
+
+SIZE = 8
+
+
+class Plain:
+    """A loader of Pillow and numpy. ``mistake``: changes the batches that it gives."""
+
+    def __init__(
+        self, mistake: Callable[[Iterator[Loaded]], Iterator[Loaded]] | None = None
+    ) -> None:
+        self._mistake = mistake
+
+    def decode_file(self, path: str) -> Any:
+        with Image.open(path) as image:
+            return np.asarray(image.convert("RGB"))
+
+    def load(self, asked: Loads) -> Iterator[Loaded]:
+        given = self._load(asked)
+        return self._mistake(given) if self._mistake else given
+
+    def _load(self, asked: Loads) -> Iterator[Loaded]:
+        for first in range(0, len(asked.paths), asked.batch):
+            numbers = np.arange(first, min(first + asked.batch, len(asked.paths)))
+            pixels = [self._one(asked, number) for number in numbers]
+            yield Loaded(np.stack(pixels), asked.labels[numbers], numbers)
+
+    def _one(self, asked: Loads, number: int) -> Any:
+        image = Image.fromarray(self.decode_file(asked.paths[number]))
+        if asked.draws is not None:
+            top, left, tall, wide = loading.crop(image.height, image.width, asked.draws[number])
+            image = image.crop((left, top, left + wide, top + tall))
+        return np.asarray(image.resize((SIZE, SIZE)), np.float32) / 255
+
+
+def asked_of(root: Path, split: str = TRAIN, batch: int = 2, bad: str = REFUSE) -> Loads:
+    found = folder.scan(str(root), split, bad)
+    places = order.epoch(found, split, 0, 3, 0, 1)
+    return order.loads(found, places, split, 0, 3, batch, SIZE, 0)
+
+
+# ---- which there are ----------------------------------------------------------------------------
+
+
+def test_classes_are_numbered_by_those_to_train_on(tmp_path: Path) -> None:
+    made.folder(tmp_path)
+    shutil.rmtree(tmp_path / "val" / "c0")
+    found = folder.scan(str(tmp_path), VALIDATION, REFUSE)
+    assert (found.classes, found.labels) == (["c0", "c1"], [1, 1])
+    assert found.paths == ["val/c1/i01.JPEG", "val/c1/i03.JPEG"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "path", "reason"),
+    [
+        (lambda root: (root / "train/c0/notes.txt").write_text("x"), "train/c0/notes.txt",
+         "its suffix is none of .jpeg, .jpg"),
+        (lambda root: (root / "train/list.csv").write_text("x"), "train/list.csv",
+         "is no folder of a class"),
+        (lambda root: (root / "train/c9").mkdir(), "train/c9", "is a class without an image"),
+    ],
+)  # fmt: skip
+def test_what_is_no_image_is_refused_by_name_or_counted(
+    tmp_path: Path, spoil: Callable[[Path], object], path: str, reason: str
+) -> None:
+    spoil(made.folder(tmp_path))
+    with pytest.raises(BadData) as error:
+        folder.scan(str(tmp_path), TRAIN, REFUSE)
+    assert f"{path}: {reason}" in str(error.value)
+    found = folder.scan(str(tmp_path), TRAIN, SKIP)
+    assert folder.report(found)["skipped_first"] == [{"path": path, "reason": reason}]
+    assert len(found.paths) == 6
+
+
+def test_a_class_that_is_not_trained_on_has_no_label(tmp_path: Path) -> None:
+    made.folder(tmp_path)
+    shutil.copytree(tmp_path / "val" / "c0", tmp_path / "val" / "new")
+    with pytest.raises(BadData, match="val/new: is a class that train does not have"):
+        folder.scan(str(tmp_path), VALIDATION, REFUSE)
+
+
+@pytest.mark.parametrize("bad", [REFUSE, SKIP])
+def test_a_folder_without_images_is_refused_whatever_was_chosen(tmp_path: Path, bad: str) -> None:
+    with pytest.raises(BadData, match="nowhere/train: No such file"):
+        folder.scan(str(tmp_path / "nowhere"), TRAIN, bad)
+    (tmp_path / "train").mkdir()
+    with pytest.raises(BadData, match="holds no image"):
+        folder.scan(str(tmp_path), TRAIN, bad)
+
+
+def test_another_data_set_has_another_identity(tmp_path: Path) -> None:
+    one, same, other = (made.folder(tmp_path / name) for name in ("one", "same", "other"))
+    (other / "val/c1/i03.JPEG").rename(other / "val/c1/i05.JPEG")
+    known = [folder.identity(str(root)) for root in (one, same, other)]
+    assert known[0] == known[1] != known[2]
+    (same / folder.MANIFEST).write_text('{"made": {"digest": "1"}}')
+    assert folder.identity(str(same)) != known[1], "the bytes may be others"
+
+
+# ---- in which order -----------------------------------------------------------------------------
+
+
+def test_every_image_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
+    found = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN, REFUSE)
+    parts = [order.epoch(found, TRAIN, 0, 3, rank, 2) for rank in range(2)]
+    fed = np.concatenate(parts)
+    assert [len(part) for part in parts] == [3, 3], "as many on each rank"
+    assert len(set(fed.tolist())) == 6
+    again, later = (order.epoch(found, TRAIN, epoch, 3, 0, 1).tolist() for epoch in (0, 1))
+    assert sorted(again) == sorted(later) == list(range(7))
+    assert again != later
+    assert again != order.epoch(found, TRAIN, 0, 4, 0, 1).tolist()
+    assert order.epoch(found, VALIDATION, 5, 3, 0, 1).tolist() == list(range(7))
+
+
+def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
+    found = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN, REFUSE)
+    chosen = [order.epoch(found, TRAIN, epoch, 3, 0, 1, most=4).tolist() for epoch in range(3)]
+    assert len({tuple(sorted(one)) for one in chosen}) == 1
+    assert len(chosen[0]) == 4
+
+
+def test_the_beginning_of_an_epoch_has_as_much_of_everything(tmp_path: Path) -> None:
+    root = made.folder(tmp_path)
+    for split, drawn in ((TRAIN, 2), (VALIDATION, None)):
+        asked = order.beginning(asked_of(root, split), 2)
+        lengths = [
+            len(asked.paths),
+            len(asked.labels),
+            None if asked.draws is None else len(asked.draws),
+        ]
+        assert lengths == [2, 2, drawn]
+
+
+def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=r"train has 6 images for this rank, too few .* batch of 7"):
+        asked_of(made.folder(tmp_path), batch=7)
+
+
+@pytest.mark.parametrize(("height", "width"), [(375, 500), (500, 375), (1, 1), (5, 1000), (900, 9)])
+def test_a_crop_lies_within_the_image(height: int, width: int) -> None:
+    for draws in np.random.RandomState(1).uniform(size=(200, DRAWS)):
+        top, left, tall, wide = loading.crop(height, width, draws)
+        assert 0 <= top <= top + tall <= height
+        assert 0 <= left <= left + wide <= width
+        assert min(tall, wide) >= 1
+    flips = [loading.is_flipped(d) for d in np.random.RandomState(2).uniform(size=(400, DRAWS))]
+    assert 150 < sum(flips) < 250
+
+
+def test_crops_have_the_areas_and_ratios_that_are_asked_for() -> None:
+    boxes = [
+        loading.crop(1000, 1000, draws)
+        for draws in np.random.RandomState(3).uniform(size=(500, DRAWS))
+    ]
+    areas = np.array([tall * wide / 1e6 for _, _, tall, wide in boxes])
+    ratios = np.array([wide / tall for _, _, tall, wide in boxes])
+    assert 0.079 < areas.min() < 0.12
+    assert areas.max() > 0.9
+    assert 0.74 < ratios.min() < 0.77
+    assert 1.3 < ratios.max() < 1.34
+
+
+def test_validation_cuts_the_centre_out_as_torchvision_does() -> None:
+    assert loading.centre(375, 500, 224) == (256, 341, 16, 58)
+    assert loading.centre(500, 375, 224) == (341, 256, 58, 16)
+    assert loading.centre(1, 1, 224) == (256, 256, 16, 16)
+
+
+# ---- whether all came ---------------------------------------------------------------------------
+
+
+def test_what_came_is_counted_and_summed_up(tmp_path: Path) -> None:
+    root = made.folder(tmp_path)
+    asked = asked_of(root, batch=4)
+    first, again = (supply.checked(Plain(), asked, str(root)) for _ in range(2))
+    assert first == again
+    assert first["images"] == 6
+    other = supply.checked(Plain(), asked._replace(draws=1 - asked.draws), str(root))
+    assert other["order_crc32"] == first["order_crc32"]
+    assert other["images_crc32"] != first["images_crc32"]
+
+
+def _dropped(given: Iterator[Loaded]) -> Iterator[Loaded]:
+    next(given)
+    yield from given
+
+
+def _ends_early(given: Iterator[Loaded]) -> Iterator[Loaded]:
+    yield next(given)
+
+
+def _twice(given: Iterator[Loaded]) -> Iterator[Loaded]:
+    first = next(given)
+    yield from (first, first)
+
+
+def _other_labels(given: Iterator[Loaded]) -> Iterator[Loaded]:
+    return (one._replace(labels=1 - one.labels) for one in given)
+
+
+def _bytes(given: Iterator[Loaded]) -> Iterator[Loaded]:
+    return (one._replace(images=(one.images * 255).astype(np.uint8)) for one in given)
+
+
+def _not_finite(given: Iterator[Loaded]) -> Iterator[Loaded]:
+    return (one._replace(images=one.images * np.float32(np.nan)) for one in given)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        (_dropped, r"gave samples \[2, 3\], not \[0, 1\]"),
+        (_ends_early, "gave 2 images of 6"),
+        (_twice, r"gave samples \[0, 1\], not \[2, 3\]"),
+        (_other_labels, "other labels than those of samples"),
+        (_bytes, "gave uint8"),
+        (_not_finite, "not finite"),
+    ],
+)
+def test_a_mistake_of_a_loader_is_found(
+    tmp_path: Path, mistake: Callable[[Iterator[Loaded]], Iterator[Loaded]], words: str
+) -> None:
+    root = made.folder(tmp_path)
+    with pytest.raises(Mismatch, match=words):
+        supply.checked(Plain(mistake), asked_of(root), str(root))
+
+
+def test_odd_images_are_good(tmp_path: Path) -> None:
+    root = made.folder(tmp_path)
+    place = root / "train" / "c0"
+    (place / "grey.jpg").write_bytes(made.jpeg(1, mode="L"))
+    (place / "cmyk.jpg").write_bytes(made.jpeg(2, mode="CMYK"))
+    (place / "dot.jpg").write_bytes(made.jpeg(3, 1, 1))
+    (place / "large.jpg").write_bytes(made.jpeg(4, 6000, 5000))
+    assert supply.checked(Plain(), asked_of(root), str(root))["images"] == 10
+
+
+def _truncated(root: Path) -> None:
+    content = made.jpeg(5, 200, 150)
+    (root / "train/c0/bad.JPEG").write_bytes(content[: len(content) // 2])
+
+
+def _text(root: Path) -> None:
+    (root / "train/c0/bad.JPEG").write_text("no image")
+
+
+def _unreadable(root: Path) -> None:
+    (root / "train/c0/bad.JPEG").symlink_to(root / "nowhere")
+
+
+@pytest.mark.parametrize("spoil", [_truncated, _text, _unreadable])
+def test_an_image_that_cannot_be_read_ends_the_run_by_name_or_is_counted(
+    tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(made.folder(tmp_path))
+    asked, root = asked_of(tmp_path), str(tmp_path)
+    with pytest.raises(BadData, match=r"^train/c0/bad.JPEG: .*; bad_images: skip leaves it out"):
+        supply.checked(Plain(), asked, root)
+    found = folder.scan(root, TRAIN, SKIP)
+    kept = supply.without_broken(Plain(), found, range(len(found.paths)), 2)
+    (skipped,) = kept.skipped
+    assert (skipped.path, len(kept.paths)) == ("train/c0/bad.JPEG", 6)
+
+
+def test_a_folder_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
+    root = made.folder(tmp_path)
+    given = supply.batches(Plain(), asked_of(root), str(root))
+    next(given)
+    shutil.rmtree(root / "train")
+    with pytest.raises(BadData, match=r"train/c./i0..JPEG: FileNotFoundError"):
+        list(given)
+
+
+def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
+    def breaks(given: Iterator[Loaded]) -> Iterator[Loaded]:
+        yield next(given)
+        raise RuntimeError("a worker was killed")
+
+    root = made.folder(tmp_path)
+    with pytest.raises(Mismatch, match="broke behind 2 images: RuntimeError: a worker was killed"):
+        list(supply.batches(Plain(breaks), asked_of(root), str(root)))
+
+
+def test_epochs_follow_each_other_in_whole_batches(tmp_path: Path) -> None:
+    root = made.folder(tmp_path, train=5)
+    found = folder.scan(str(root), TRAIN, REFUSE)
+    places = functools.partial(order.epoch, found, TRAIN, seed=3, rank=0, ranks=1)
+    epochs = (order.loads(found, places(n), TRAIN, n, 3, 2, SIZE, 0) for n in range(2))
+    given = list(supply.forever(Plain(), epochs, str(root)))
+    assert [len(batch.numbers) for batch in given] == [2, 2, 2, 2]
+
+
+def test_decoders_are_compared_at_some_places(tmp_path: Path) -> None:
+    root = made.folder(tmp_path)
+    (one,) = supply.decoded(Plain(), str(root), ["val/c0/i00.JPEG"])
+    pixels = Plain().decode_file(os.path.join(root, "val/c0/i00.JPEG"))
+    assert (one["height"], one["width"]) == pixels.shape[:2]
+    assert len(one["levels"]) == 64
+    assert one["levels"][0] == pixels[pixels.shape[0] // 16, pixels.shape[1] // 16].tolist()

@@ -1,0 +1,99 @@
+"""Pictures that are made of random numbers, with the sizes, bytes and detail of photographs.
+
+What a JPEG costs to read and to decode follows from its pixels and from its bytes. ImageNet's
+training images have about 500 x 375 pixels and 110 KB in the mean. Pictures here are drawn to have
+as much; they are a stand-in for its cost, no copy of its histogram.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+Array = np.ndarray[Any, np.dtype[np.float32]]
+
+#: Common sizes (width, height) and how often each is drawn; the rest is drawn freely.
+SIZES = (
+    ((500, 375), 0.46),
+    ((375, 500), 0.11),
+    ((500, 333), 0.13),
+    ((333, 500), 0.04),
+    ((500, 500), 0.04),
+    ((640, 480), 0.04),
+    ((400, 300), 0.04),
+)
+#: Of those drawn freely: width over height, the median of the longer side, and its spread (standard
+#: deviation of the logarithm).
+_RATIOS = (4 / 3, 3 / 2, 1.0, 3 / 4)
+_LONGER, _SPREAD = 420, 0.45
+_LEAST, _MOST = 60, 2500
+#: Each octave of a field has this part of the amplitude of the one that is twice as coarse: natural
+#: images have amplitudes that fall with the frequency.
+_FALL = 0.62
+_EDGES = 3
+
+
+class Picture(NamedTuple):
+    """``content``: the bytes of a JPEG file; sizes in pixels."""
+
+    content: bytes
+    width: int
+    height: int
+
+
+def make(seed: int, number: int) -> Picture:
+    """The picture with this number of those with this seed: the same bytes from the same versions
+    of numpy and Pillow."""
+    random = np.random.RandomState([seed, number])
+    width, height = _size(random)
+    light = _field(random, width, height)
+    for _ in range(_EDGES):  # where one thing ends and another begins
+        light += random.normal(0.0, 0.7) * (_field(random, width, height, octaves=3) > 0)
+    light += random.lognormal(-1.2, 0.5) * random.standard_normal(light.shape)
+    colours = [_field(random, width, height, octaves=4) for _ in range(2)]
+    levels = np.empty((height, width, 3), np.float32)
+    levels[..., 0] = 128 + 45 * light
+    for channel, colour in enumerate(colours, 1):
+        levels[..., channel] = 128 + 18 * colour
+    whole = np.clip(np.rint(levels), 0, 255).astype(np.uint8)
+    image = Image.fromarray(whole, "YCbCr")
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=int(random.randint(90, 98)), subsampling="4:2:0")
+    return Picture(file.getvalue(), width, height)
+
+
+def _size(random: np.random.RandomState) -> tuple[int, int]:
+    drawn = random.uniform()
+    for size, share in SIZES:
+        drawn -= share
+        if drawn < 0:
+            return size
+    longer = random.lognormal(np.log(_LONGER), _SPREAD)
+    ratio = _RATIOS[random.randint(len(_RATIOS))]
+    width, height = (longer, longer / ratio) if ratio >= 1 else (longer * ratio, longer)
+    return _bounded(width), _bounded(height)
+
+
+def _bounded(length: float) -> int:
+    return int(min(max(length, _LEAST), _MOST))
+
+
+def _field(random: np.random.RandomState, width: int, height: int, octaves: int = 8) -> Array:
+    """Smooth random values (height, width) of mean 0 and deviation 1: a sum of grids of random
+    numbers, each twice as fine as the one before."""
+    total = np.zeros((height, width), np.float32)
+    amplitude, cells = 1.0, 2
+    for _ in range(octaves):
+        if cells > max(width, height):
+            break
+        shape = (max(2, cells * height // width), cells)
+        grid = random.standard_normal(shape).astype(np.float32)
+        smooth = Image.fromarray(grid).resize((width, height), Image.Resampling.BICUBIC)
+        total += amplitude * np.asarray(smooth)
+        amplitude *= _FALL
+        cells *= 2
+    total -= total.mean()
+    return np.asarray(total / max(float(total.std()), 1e-6), np.float32)

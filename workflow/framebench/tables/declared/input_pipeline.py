@@ -1,0 +1,110 @@
+"""Steps that are given their batches by the host: what limits them, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...records.fed import Fed
+from ...statistics import descriptive
+from ..columns import COUNT, NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, Column, shared
+from ..results import CaseResult
+from ..table import Inputs, Table
+
+#: By how much the loader's rate and that of the steps must differ for one of them to be the limit.
+CLEAR = 0.05
+LOADER, COMPUTE, BOTH = "loader", "compute", "both"
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for each case whose steps were given batches: medians over its good repeats."""
+    for result in inputs.cases.values():
+        if any(run.fed for run in result.ok):
+            yield _row(result)
+
+
+def _row(result: CaseResult) -> list[Any]:
+    runs = [run for run in result.ok if run.fed]
+    found = [run.fed for run in runs if run.fed]
+    total = descriptive.median([run.throughput for run in runs if run.throughput])
+    compute = descriptive.median([one.compute for one in found])
+    loaders = [one.loader for one in found if one.loader is not None]
+    loader = descriptive.median(loaders) if loaders else None
+    return [
+        *result.cells,
+        total,
+        compute,
+        loader,
+        result.key.unit,
+        limit(compute, loader),
+        1e3 * descriptive.median([one.wait for one in found]),
+        1e3 * descriptive.median([one.copy for one in found]),
+        total / compute,
+        _skipped(found),
+    ]
+
+
+def _skipped(found: list[Fed]) -> int | None:
+    counts = [one.skipped for one in found if one.skipped is not None]
+    return max(counts) if counts else None
+
+
+def limit(compute: float, loader: float | None) -> str:
+    """Which of the two is slower by more than CLEAR; "" without a loader."""
+    if loader is None:
+        return ""
+    if loader < (1 - CLEAR) * compute:
+        return LOADER
+    return COMPUTE if compute < (1 - CLEAR) * loader else BOTH
+
+
+TABLE = Table(
+    name="input_pipeline",
+    title="Loading and computing",
+    explanation="Of steps that the host gives a batch before each: throughput in all, loading and "
+    "computing together; of the same steps when they keep the batch that they have; of the loader "
+    "with no step behind it. The slower one of the two limits. Medians over repeats.",
+    columns=(
+        *RESULT_COLUMNS,
+        Column(
+            "total_throughput", NUMBER, "samples/s of loading and computing together",
+            title="in all", form=TENTHS, figure=True,
+        ),
+        Column(
+            "compute_throughput", NUMBER, "samples/s of steps that are given nothing",
+            title="compute alone", form=TENTHS,
+        ),
+        Column(
+            "loader_throughput", NUMBER,
+            "samples/s of the loaders of all ranks, beside no step; of each batch behind the "
+            "second", title="loader alone", form=TENTHS,
+        ),
+        *shared("unit"),
+        Column(
+            "limit", TEXT,
+            f"`{LOADER}` or `{COMPUTE}`, whose rate is lower by more than {CLEAR:.0%}; else "
+            f"`{BOTH}`",
+        ),
+        Column(
+            "wait_ms", NUMBER, "time until a step's batch was there, of a median step", "ms",
+            title="wait ms", form=TENTHS,
+        ),
+        Column(
+            "copy_ms", NUMBER,
+            "time until the call that copies it to the device had returned, of a median step",
+            "ms", title="copy ms", form=TENTHS,
+        ),
+        Column(
+            "of_compute", NUMBER, "throughput in all over that of the computation alone",
+            title="in all, % of compute", form=PERCENT,
+        ),
+        Column("skipped_images", COUNT, "bad images that were left out", title="skipped"),
+    ),
+    rows=rows,
+    group="Where the time goes",
+    heading="Loading and computing",
+    needs="total_throughput",
+    answers=("total_throughput", "compute_throughput", "loader_throughput", "limit"),
+    order="total_throughput",
+)  # fmt: skip
+TABLES = (TABLE,)

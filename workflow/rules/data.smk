@@ -1,0 +1,12 @@
+# A folder of images that are made, for input pipelines. Nothing is measured.
+rule make_data:
+    handover: True
+    conda:
+        "../envs/driver.yaml"
+    params:
+        framebench=driver.provisioning.driver,
+        words=driver.transfers.data,
+    message:
+        "Images for input pipelines"
+    shell:
+        "{params.framebench:q} make-data {params.words:q}"
