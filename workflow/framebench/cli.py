@@ -291,7 +291,8 @@ def write_overview(source: Path, into: Path | None) -> None:
     found = record_sets.load(source)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    _, tables = tabulated(found, parity.load(certificates_of(source))[0], (), ())
+    certificates, _ = parity.load(certificates_of(source))
+    _, tables, _ = tabulated(found, certificates, (), (), assumptions.NONE, source.parent)
     table = registry.known()["overview"]
     of = origin.of(found.runs, calls.load(source.parent)[0])
     text = markdown.crosstabs(table, tables[table], of.caption)
