@@ -1,8 +1,8 @@
 """What each setting of ``config/tuned.yaml`` brings on this machine, and the allocators that are
-installed: pairs of fresh runs, one with the setting and one without, in turn.
+installed, and huge pages: pairs of fresh runs, one with the setting and one without, in turn.
 
     .venv/bin/python benchmarks/tuned_settings.py [--frameworks pytorch ..] [--mode inference]
-        [--model resnet50_v1.5] [--pairs 6] [--steps 8]
+        [--model resnet50_v1.5] [--only jemalloc ..] [--pairs 6] [--steps 8]
 
 Prints the throughput with a setting over that without: the median of the pairs, with its interval
 where there are six. There is no goal. One core; the environments that the workflow built.
@@ -42,6 +42,7 @@ def arms(settings: list[Setting]) -> Iterator[tuple[str, str, list[str]]]:
     for name in allocators.known():
         if not allocators.missing(name):
             yield name, "", ["--preload", name]
+    yield "huge pages", "", ["--huge-pages"]
 
 
 def throughput(catalog: Catalog, framework: str, words: list[str]) -> float | str:
@@ -81,6 +82,7 @@ def main() -> int:
     parser.add_argument("--frameworks", nargs="+", choices=catalog.frameworks, default=None)
     parser.add_argument("--model", choices=sorted(catalog.models), default="resnet50_v1.5")
     parser.add_argument("--mode", choices=("train", "inference"), default="inference")
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of names of settings")
     parser.add_argument("--pairs", type=int, default=6)
     parser.add_argument("--steps", type=int, default=8)
     given = parser.parse_args()
@@ -94,6 +96,8 @@ def main() -> int:
             continue
         usual = catalog.frameworks[framework].get("trained_with", "none")
         for name, compiler, own in arms(settings):
+            if not any(part in name for part in given.only):
+                continue
             compiled = ["--compiler", compiler or usual]
             told = compare(catalog, framework, base + compiled, own, given.pairs)
             under = f" under {compiler}" if compiler else ""

@@ -4,11 +4,14 @@ has no devices for."""
 from __future__ import annotations
 
 import csv
+import re
 from typing import Any
 
 import pytest
 from framebench.cases.matrix import Capacity, Case, cases, fit
-from framebench.config.suite import load_suite
+from framebench.config.precisions import known
+from framebench.config.suite import AxesKeys, load_suite
+from harness.kinds import converge
 
 from ..conftest import ROOT
 from .test_config import CATALOG
@@ -97,6 +100,24 @@ def test_megatron_has_as_many_sequences_an_update_on_any_devices() -> None:
     assert {case.precision for case in found} == {"fp32", "fp16", "bf16"}
     totals = {c.devices_per_node * int(c.batch_per_device) * c.accumulation for c in found}
     assert (totals, {case.sequence_length for case in found}) == ({2048}, {2048})
+
+
+def test_the_page_of_flags_names_axes_precisions_and_kinds_that_are_there() -> None:
+    rows = re.findall(r"^\| `-.*\|$", (ROOT / "docs/nvidia.md").read_text(), re.M)
+    assert len(rows) > 20
+    here = " ".join(row.split("|")[-2] for row in rows)
+    named = re.findall(r"`(\w+): (\S+?)`", here)
+    axes = {*AxesKeys.key_names(), "steps"}
+    assert {key for key, _ in named} <= axes, "an axis of a suite"
+    precisions = re.findall(r"`precision: \[(\w+)\]`|`\[(fp32|tf32)\]`", here)
+    assert {a or b for a, b in precisions} <= set(known())
+    assert len(precisions) >= 3
+    models = re.findall(r"electra_\w+", here)
+    assert models
+    assert set(models) <= {*CATALOG.models}
+    assert {"epochs", "learning_rate", "schedule"} <= {
+        parameter.name for parameter in converge.Converge.parameters
+    }
 
 
 @pytest.mark.parametrize("name", SUITES)
