@@ -62,7 +62,7 @@ def test_nothing_that_others_choose_is_pasted_into_a_shell() -> None:
 
 
 def test_the_page_has_a_row_for_each_status() -> None:
-    text = (ROOT / "docs" / "ci.md").read_text()
+    text = (ROOT / "docs" / "ci.md").read_text().partition("\n## Which version")[0]
     rows = re.findall(r"^\| (\d) \| (\w+)", text, re.MULTILINE)
     assert [int(number) for number, _ in rows] == sorted(
         (decisions.PASSED, decisions.REGRESSED, decisions.OPEN, decisions.FAULTY)

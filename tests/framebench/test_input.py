@@ -174,7 +174,7 @@ def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:
     assert (one.fed.compute, one.fed.loader, one.fed.skipped) == (8.0, 4.0, 3)
     row = only(build([one, fed_run(tmp_path, "synthetic")])["input_pipeline"])
     assert row["total_throughput"] == one.throughput
-    assert (row["compute_throughput"], row["loader_throughput"], row["limit"]) == (8, 4, "loader")
+    assert (row["compute_throughput"], row["loader_throughput"], row["limited_by"]) == (8, 4, "loader")
     assert (row["wait_ms"], row["copy_ms"], row["skipped_images"]) == (200, 20, 3)
     assert row["of_compute"] == pytest.approx((one.throughput or 0) / 8)
 
@@ -182,7 +182,7 @@ def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:
 def test_a_batch_of_the_host_has_no_loader(tmp_path: Path) -> None:
     one = fed_run(tmp_path, "synthetic_host", feeding=feeding(None))
     row = only(build([one])["input_pipeline"])
-    assert (row["limit"], row["compute_throughput"]) == ("", 8)
+    assert (row["limited_by"], row["compute_throughput"]) == ("", 8)
 
 
 def test_a_record_that_does_not_tell_how_long_it_took_is_none(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_a_case_is_held_against_the_lower_roof() -> None:
     assert found["intensity"] == pytest.approx(250)
     assert found["tflops_per_device"] == pytest.approx(0.06)
     assert found["ridge"] == pytest.approx(500)
-    assert (found["limit"], found["bound_tflops"]) == ("memory", pytest.approx(0.1))
+    assert (found["lower_roof"], found["bound_tflops"]) == ("memory", pytest.approx(0.1))
     assert found["reached"] == pytest.approx(0.6)
     assert (found["compute_roof_by"], found["memory_roof_by"]) == (
         "jax 1 float32 1024",
@@ -181,7 +181,7 @@ def test_a_case_is_held_against_the_lower_roof() -> None:
     assert found["reason"] == ""
     more = only(table(run(10.0, batch_per_device=4, **CPU), memory(0.4), peaks=(peak(0.2),)))
     assert more["intensity"] == pytest.approx(1000), "four images with the same parameters"
-    assert (more["limit"], more["reached"]) == ("compute", pytest.approx(0.3))
+    assert (more["lower_roof"], more["reached"]) == ("compute", pytest.approx(0.3))
     twice = run(10.0, batch_per_device=1, accumulation=2, **CPU)
     assert only(table(twice, memory(0.4)))["intensity"] == pytest.approx(500)
 
@@ -405,7 +405,7 @@ def test_the_worked_example_is_what_the_table_has() -> None:
     }
     for text, what in written.items():
         assert re.search(rf"(?<![\d.]){re.escape(text)}", example), (what, text)
-    assert f"limited by `{found['limit']}`" in example
+    assert f"limited by `{found['lower_roof']}`" in example
 
 
 def test_the_suite_measures_the_roofs_of_what_it_runs() -> None:

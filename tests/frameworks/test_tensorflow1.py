@@ -95,7 +95,8 @@ def run_tensorflow(hyper, gradients):
     with tf.Graph().as_default():
         variable = tf.Variable(start.astype("float32"), use_resource=True)
         gradient = tf.placeholder(tf.float32, [20])
-        optimizer = optimizers.from_facts({"hyperparameters": hyper})
+        rate = tf.Variable(hyper["learning_rate"], trainable=False, use_resource=True)
+        optimizer = optimizers.from_facts({"hyperparameters": hyper}, rate)
         update = optimizer.apply_gradients([(gradient, variable)])
         session = tf.Session(config=adapter._config)
         session.run(tf.global_variables_initializer())

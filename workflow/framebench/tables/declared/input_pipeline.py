@@ -81,7 +81,7 @@ TABLE = Table(
         ),
         *shared("unit"),
         Column(
-            "limit", TEXT,
+            "limited_by", TEXT,
             f"`{LOADER}` or `{COMPUTE}`, whose rate is lower by more than {CLEAR:.0%}; else "
             f"`{BOTH}`",
         ),
@@ -104,7 +104,7 @@ TABLE = Table(
     group="Where the time goes",
     heading="Loading and computing",
     needs="total_throughput",
-    answers=("total_throughput", "compute_throughput", "loader_throughput", "limit"),
+    answers=("total_throughput", "compute_throughput", "loader_throughput", "limited_by"),
     order="total_throughput",
 )  # fmt: skip
 TABLES = (TABLE,)

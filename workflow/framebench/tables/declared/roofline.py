@@ -195,7 +195,7 @@ ROOFLINE = Table(
             "bound_tflops", NUMBER, "what the lower roof allows at this intensity", "TFLOP/s",
             title="bound TFLOP/s", form=THREE_DIGITS,
         ),
-        Column("limit", TEXT, "the lower roof: `compute` or `memory`", title="limited by"),
+        Column("lower_roof", TEXT, "`compute` or `memory`", title="limited by"),
         Column(
             "reached", NUMBER, "TFLOP/s per device over the bound", title="of the bound %",
             form=PERCENT, marked=True,
