@@ -16,11 +16,14 @@ _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 #: gives it its variables.
 MODULES = (
     "adapter",
+    "feeding",
+    "inputs",
     "kind",
     "kinds/__init__",
     "kinds/inference",
     "kinds/parity",
     "kinds/train",
+    "loader",
     "machine/__init__",
     "machine/allocator",
     "machine/cores",
@@ -31,6 +34,7 @@ MODULES = (
     "measuring/errors",
     "measuring/extras",
     "measuring/failure",
+    "measuring/fed",
     "measuring/float64_run",
     "measuring/gradient_exchange",
     "measuring/libraries",
@@ -55,6 +59,10 @@ MODULES = (
     "processes/launch",
     "processes/parent_death",
     "rank",
+    "samples/__init__",
+    "samples/folder",
+    "samples/order",
+    "samples/supply",
     "sharded",
 )
 
