@@ -174,7 +174,11 @@ def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:
     assert (one.fed.compute, one.fed.loader, one.fed.skipped) == (8.0, 4.0, 3)
     row = only(build([one, fed_run(tmp_path, "synthetic")])["input_pipeline"])
     assert row["total_throughput"] == one.throughput
-    assert (row["compute_throughput"], row["loader_throughput"], row["limited_by"]) == (8, 4, "loader")
+    assert (row["compute_throughput"], row["loader_throughput"], row["limited_by"]) == (
+        8,
+        4,
+        "loader",
+    )
     assert (row["wait_ms"], row["copy_ms"], row["skipped_images"]) == (200, 20, 3)
     assert row["of_compute"] == pytest.approx((one.throughput or 0) / 8)
 
