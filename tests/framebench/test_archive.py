@@ -14,9 +14,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import rocrate
-from framebench import cli
 from framebench.archive import contents, crate
 from framebench.archive.redaction import Redaction
+from framebench.commands import reporting, sets
 from framebench.config.validation import ConfigError
 from framebench.records import calls
 from rocrate_validator import models, services
@@ -82,7 +82,7 @@ def packed(results: Path, into: Path, redacts: bool = False) -> Path:
     environments = [ROOT / "envs/pytorch.yaml"]
     source = contents.Source(results, results.parent / "mine.yaml", environments)
     before = {*results.glob("archives/*")}
-    cli.make_archive(source, redacts)
+    sets.make_archive(source, redacts)
     (archive,) = {*results.glob("archives/*")} - before
     with zipfile.ZipFile(archive) as file:
         file.extractall(into)
@@ -95,13 +95,13 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_same_tables_are_made_of_what_was_handed_on(results: Path, tmp_path: Path) -> None:
-    cli.make_report(results / "runs", results)
+    reporting.make_report(results / "runs", results)
     archive = packed(results, tmp_path / "elsewhere")
-    cli.make_report(archive / "runs", tmp_path / "again")
+    reporting.make_report(archive / "runs", tmp_path / "again")
     made, handed_on, first = (
         files(one / "tables") for one in (tmp_path / "again", archive, results)
     )
-    for name in (name for name in first if name != cli.ARCHIVED):  # which links to records
+    for name in (name for name in first if name != reporting.ARCHIVED):  # which links to records
         assert made[name] == handed_on[name] == first[name], name
     assert {*made} == {*handed_on} == {*first}
 
@@ -123,7 +123,7 @@ def test_the_same_results_are_the_same_archive(results: Path) -> None:
     source = contents.Source(results, results.parent / "mine.yaml", [])
     archives = []
     for _ in range(2):
-        cli.make_archive(source, False)
+        sets.make_archive(source, False)
         (path,) = results.glob("archives/*.zip")
         archives.append(path.read_bytes())
     assert archives[0] == archives[1]

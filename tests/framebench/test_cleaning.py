@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from framebench import cli
+from framebench.commands import upkeep
 from framebench.environments import cleaning, venvs
 from framebench.files import locks
 
@@ -42,7 +42,7 @@ def test_only_what_no_file_makes_is_removed(
     kept = environment(folder, "jax-89abcdef")
     (folder / "notes-0123abcd").mkdir()  # looks like one and is none
     (folder / "mine").mkdir()
-    cli.clean(folder, [kept.name])
+    upkeep.clean(folder, [kept.name])
     left = {path.name for path in folder.iterdir()}
     assert left == {"jax-89abcdef", "jax-89abcdef.lock", "notes-0123abcd", "mine"}
     told = capsys.readouterr().out

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench import cli
+from framebench.commands import reporting, sets
 from framebench.config.validation import ConfigError
 from framebench.records import assumptions
 from framebench.records.assumptions import Assumptions
@@ -80,17 +80,17 @@ def test_a_case_without_a_figure_and_a_set_without_assumptions_have_no_row() -> 
 
 def test_what_was_assumed_stays_with_the_results(tmp_path: Path) -> None:
     write_records(tmp_path / "runs", frameworks=("pytorch",), repeats=1)
-    cli.make_report(tmp_path / "runs", tmp_path)
-    costs, stated = tmp_path / "tables" / "costs.csv", tmp_path / "tables" / cli.FINGERPRINT
+    reporting.make_report(tmp_path / "runs", tmp_path)
+    costs, stated = tmp_path / "tables" / "costs.csv", tmp_path / "tables" / reporting.FINGERPRINT
     before = stated.read_text()
     assert not costs.exists()
     assumptions.keep(tmp_path, PRICED)
     assumptions.keep(tmp_path, assumptions.NONE)  # a call that says nothing of it
-    cli.make_report(tmp_path / "runs", tmp_path)
+    reporting.make_report(tmp_path / "runs", tmp_path)
     assert set(pd.read_csv(costs)["price_per_hour"]) == {3.6}
     assert "Costs and emissions" in (tmp_path / "report.html").read_text()
     assert stated.read_text() != before, "tables would stay stale"
-    linted = cli.lint_own(tmp_path / "runs", tmp_path)
+    linted = sets.lint_own(tmp_path / "runs", tmp_path)
     assert not [one for one in linted.findings if "costs" in str(one)]
 
 

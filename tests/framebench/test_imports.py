@@ -38,6 +38,7 @@ ORDER = (
     "history",
     "formats",
     "terminal",
+    "commands",
     "driver",
 )
 #: What runs beside a benchmark, perhaps in a container that has nothing but Python.

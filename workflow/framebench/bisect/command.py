@@ -14,8 +14,8 @@ from typing import Any
 
 from .. import PROJECT
 from ..cases import matrix
-from ..cli import share
 from ..config import catalog
+from ..config.arguments import share
 from ..config.settings import Settings
 from ..config.validation import ConfigError, did_you_mean
 from ..environments.venvs import EnvironmentFile, read_environment_file

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..cli import grouped
 from ..config.settings import Settings
 from ..config.validation import ConfigError
 from ..config.values import Source
@@ -24,6 +23,7 @@ from ..gate.sides import Variant
 from ..records.run import RecordsError
 from ..runs import ensure_environment
 from ..statistics.verdicts import CANNOT_TELL
+from ..tables.judged import grouped
 from ..tables.results import CaseResults
 from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, Step
 

@@ -9,7 +9,7 @@ from typing import IO
 
 from .. import PROJECT
 from ..archive import contents
-from ..cli import ARCHIVED, FINGERPRINT, fingerprint
+from ..commands.reporting import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..config.validation import ConfigError
 from ..plan import plan_text, targets

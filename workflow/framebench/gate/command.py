@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import PROJECT
-from ..cli import grouped, share
 from ..config import catalog
+from ..config.arguments import share
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError
 from ..config.values import Source
@@ -21,6 +21,7 @@ from ..config.yaml_files import read_mapping
 from ..files.whole_files import write_whole
 from ..records.run import RecordsError
 from ..tables import frames
+from ..tables.judged import grouped
 from ..tables.results import CaseResults
 from . import decisions, measuring, sides, words
 from .measuring import BASE, CANDIDATE, AnotherGate, Measuring, MeasuringFailed

@@ -109,6 +109,11 @@ def _bounds(precision: Precision) -> dict[str, float]:
     return {**EVERYWHERE, "products": 1 - precision.share, **precision.bounds}
 
 
+def beside(source: Path) -> Path:
+    """The folder of the certificates that belong to the records at ``source``: its neighbour."""
+    return source.parent / KIND
+
+
 def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
     """The certificates below ``folder``, and files that are none."""
     found = []

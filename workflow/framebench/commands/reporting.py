@@ -1,0 +1,207 @@
+"""Tables and report of a set of records, and the certificates."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import PROJECT
+from ..config import catalog
+from ..files import json_files, marked_block
+from ..files.whole_files import write_whole
+from ..records import assumptions, calls, interruptions, parity, record_sets, searches
+from ..records import node_health as kept_health
+from ..records.assumptions import Assumptions
+from ..records.run import Run, cause
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..records import peaks
+    from ..tables.origin import Origin
+    from ..tables.table import Inputs, Table
+
+FINGERPRINT = "fingerprint.txt"
+#: In ``tables``: the report for Snakemake's archive, in which there are no records to lead to.
+ARCHIVED = "report.html"
+
+
+class Disagreement(Exception):
+    """A framework computes something else than the reference, or could not be compared."""
+
+
+def make_report(source: Path, results: Path) -> None:
+    """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
+    print the summary. The fingerprint is written last: it vouches for all the rest."""
+    # pandas and Matplotlib take their time; other commands need neither.
+    from ..audit import published
+    from ..comparison import node_health
+    from ..records import peaks
+    from ..report import html_report, record_links
+    from ..tables import answers, frames, origin
+
+    own = record_sets.load_results(results) if source == results / "runs" else None
+    found = own or record_sets.load(source)
+    certificates, of_parity = parity.load(parity.beside(source))
+    searched, of_searches = searches.load(source.parent / searches.FOLDER)
+    reached, of_probes = peaks.load(probes_of(source))
+    interrupted, of_interrupted = interruptions.load(source.parent)
+    called, of_calls = calls.load(source.parent)
+    assumed, of_assumptions = assumptions.load(results)
+    beside = (
+        *(*of_parity, *of_searches, *of_probes),
+        *(*of_interrupted, *of_calls, *of_assumptions),
+    )
+    problems = (*found.problems, *beside)
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not found.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    inputs, tables, baseline = tabulated(found, certificates, searched, reached, assumed, results)
+    reference = (source if source.is_dir() else source.parent) / "published.csv"
+    compared = None
+    if reference.is_file():
+        compared = published.compare_published(inputs.cases, reference)
+    folder, page = results / "tables", results / "report.html"
+    everything = tables if compared is None else {**tables, published.TABLE: compared}
+    # All is made before anything is written: what fails leaves the former tables and report.
+    provenance = origin.of(found.runs, called)
+    files = frames.files(everything, folder, provenance.caption)
+    files[page] = html_report.render(
+        replace(found, problems=problems), inputs, tables, page.parent, "Framebench report",
+        compared, interrupted, provenance, called,
+    )  # fmt: skip
+    if baseline:
+        files[folder / node_health.BASELINE] = baseline
+    files[folder / ARCHIVED] = record_links.named(files[page])
+    vouching = folder / FINGERPRINT
+    vouching.unlink(missing_ok=True)
+    for path, text in files.items():
+        write_whole(path, text)
+    write_whole(vouching, fingerprint(found, source, results) + "\n")
+    if inputs.nodes:
+        print("\n".join(node_health.lines(inputs.nodes)))
+    print("\n".join(answers.lines(answers.of(tables), _last(found.runs, tables, provenance, page))))
+
+
+def write_overview(source: Path, into: Path | None) -> None:
+    """Print all frameworks side by side, or write them between the comments of a file. Raises
+    RecordsError where there is nothing to show, or no place for it."""
+    from ..tables import markdown, origin, registry
+
+    found = record_sets.load(source)
+    if not found.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    certificates, _ = parity.load(parity.beside(source))
+    _, tables, _ = tabulated(found, certificates, (), (), assumptions.NONE, source.parent)
+    table = registry.known()["overview"]
+    of = origin.of(found.runs, calls.load(source.parent)[0])
+    text = markdown.crosstabs(table, tables[table], of.caption)
+    if into is None:
+        print(text, end="")
+        return
+    try:
+        page = marked_block.replaced(into.read_text(encoding="utf-8"), table.name, text)
+    except ValueError as error:
+        raise record_sets.RecordsError(f"--into: {into}: {error}") from None
+    write_whole(into, page)
+
+
+def _last(
+    runs: Sequence[Run], tables: Mapping[Table, pd.DataFrame], provenance: Origin, page: Path
+) -> list[str]:
+    """The last lines of the terminal: what is unproved, what all is from, and where it stands."""
+    from ..tables import answers, registry
+
+    hint = unproved_text(tables[registry.known()["summary"]])
+    taken = f"{len(runs)} runs" + (f" in {provenance.took}" if provenance.took else "")
+    of = " \N{MIDDLE DOT} ".join([taken, *provenance.facts])
+    return [*filter(None, (hint, answers.cut(of))), f"report: {page}"]
+
+
+def tabulated(
+    record_set: record_sets.RecordSet,
+    certificates: Sequence[parity.Certificate],
+    searched: Sequence[searches.Result],
+    reached: Sequence[peaks.Peak],
+    assumed: Assumptions,
+    results: Path,
+) -> tuple[Inputs, dict[Table, pd.DataFrame], str]:
+    """The cases of a set of records, judged once for all that is made of them, all tables, and a
+    baseline of the nodes, "" without any. ``results``: where the rules of nodes are kept."""
+    from ..comparison import node_health
+    from ..records import peaks, proofs
+    from ..tables import datasheets, frames, grouping
+    from ..tables.table import Inputs
+
+    models = catalog.load_catalog(PROJECT).models
+    cases = grouping.group(record_set.runs, proofs.Marks(certificates, models))
+    nodes, baseline = node_health.judged(cases, results)
+    inputs = Inputs(
+        cases={key: result for key, result in cases.items() if key.case.is_step},
+        certificates=certificates,
+        peaks=peaks.Peaks(reached),
+        searches=searched,
+        models=models,
+        datasheets=datasheets.load_datasheets(),
+        assumptions=assumed,
+        others={key: result for key, result in cases.items() if not key.case.is_step},
+        nodes=nodes,
+    )
+    return inputs, frames.build(inputs), baseline
+
+
+def unproved_text(summary: pd.DataFrame) -> str:
+    """How many figures have no proof and how to get it; empty where all have one."""
+    from ..records import proofs
+
+    marks = [str(row).split() for row in summary.loc[summary["status"] == "ok", "marks"]]
+    count = sum(proofs.UNPROVED in own for own in marks)
+    return f"{count} of {len(marks)} figures are unproved: {proofs.HOW}" if count else ""
+
+
+def probes_of(source: Path) -> Path:
+    """The folder of the probes that belong to the records at ``source``: its neighbour."""
+    return source.parent / "probes"
+
+
+def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> str:
+    """Of all that tables and report below ``results`` depend on."""
+    beside = [parity.beside(source), probes_of(source)]
+    files = [path for folder in beside for path in sorted(json_files.below(folder)[0])]
+    digest = hashlib.sha256(record_sets.fingerprint(found).encode())
+    files += searches.files(source.parent / searches.FOLDER)
+    noted = [source.parent / name for name in (interruptions.FILE, calls.FILE)]
+    noted += [results / name for name in (assumptions.FILE, kept_health.FILE)]
+    for path in [*files, *filter(Path.is_file, noted)]:
+        try:
+            digest.update(json_files.content_of(path))
+        except (OSError, ValueError) as error:
+            digest.update(cause(error).encode())
+    return digest.hexdigest()
+
+
+def make_parity(source: Path, results: Path) -> None:
+    """Write and print the certificates; tables and report too, where something was measured.
+    Raises :class:`Disagreement` behind all that, where a certificate failed."""
+    from ..tables import frames
+    from ..tables.declared.parity import PARITY, summary_text
+    from ..tables.table import Inputs
+
+    found, problems = parity.load(parity.beside(source))
+    certificates = parity.latest(found)
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    rows = PARITY.rows(Inputs({}, certificates))
+    frames.write({PARITY: frames.frame(PARITY, rows)}, results / "tables")
+    if source.is_dir() and record_sets.load(source).runs:
+        make_report(source, results)
+    print(summary_text(certificates))
+    print(f"certificates: {results / 'tables' / 'parity.csv'}")
+    failed = sum(certificate.passed is False for certificate in certificates)
+    if failed:
+        raise Disagreement(f"{failed} of {len(certificates)} certificates failed, see above")

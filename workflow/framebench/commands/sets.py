@@ -1,0 +1,155 @@
+"""Sets of records: two against each other, many in their order, checked, handed on, from and for
+other tools."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from ..archive import contents
+from ..comparison import gate
+from ..config.values import Source
+from ..files.whole_files import write_whole
+from ..records import assumptions, calls, record_sets, searches
+from ..statistics import verdicts
+from ..tables.judged import grouped
+from .reporting import FINGERPRINT, fingerprint, make_report, probes_of, tabulated
+
+if TYPE_CHECKING:
+    from ..audit import findings
+
+SETS = "folders of results, CSVs of runs, archives, or a folder of these"
+
+
+class Faulty(Exception):
+    """Results of our own contradict themselves."""
+
+
+def make_comparison(base: Source, candidate: Source, results: Path, fail_on: float | None) -> None:
+    """Write ``tables/compare.csv`` and ``compare.html`` below ``results`` and print the verdicts.
+    Raises :class:`gate.NotPassed` behind all that."""
+    from ..comparison import compare
+    from ..report import html_report
+    from ..tables import frames
+
+    threshold = fail_on or verdicts.THRESHOLD
+    frame = compare.compare(grouped(base), grouped(candidate), threshold)
+    frames.write({compare.TABLE: frame}, results / "tables")
+    page = results / "compare.html"
+    html_report.write_comparison(frame, page, str(base), str(candidate), threshold)
+    print(compare.summary_text(frame))
+    print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
+    if fail_on is not None and len(open_cases := compare.undecided(frame, fail_on)):
+        print(
+            f"cannot tell of {len(open_cases)} of {len(frame)} cases whether they are more "
+            f"than {fail_on:.1%} slower"
+        )
+    gate.check(frame, fail_on)
+
+
+def make_archive(source: contents.Source, redacts: bool) -> None:
+    """Write ``archives/NAME.zip`` below the results: what was measured, its suite, environments,
+    tables and report, all made anew from the records that are handed on, and metadata."""
+    from ..archive import crate
+    from ..tables import origin
+
+    with TemporaryDirectory(prefix="framebench-") as name:
+        folder = Path(name)
+        for problem in contents.gather(source, folder, redacts):
+            print(f"left out: {problem.origin}: {problem.message}", file=sys.stderr)
+        with redirect_stdout(io.StringIO()):
+            make_report(folder / "runs", folder)
+        runs = record_sets.load(folder / "runs").runs
+        called = calls.load(folder)[0]
+        text = crate.metadata(folder, source.suite.stem, origin.of(runs, called), origin.span(runs))
+        write_whole(folder / crate.FILE, text)
+        stated = (folder / "tables" / FINGERPRINT).read_text()[:12]
+        ending = "-redacted" if redacts else ""
+        target = source.results / "archives" / f"{source.suite.stem}-{stated}{ending}.zip"
+        contents.pack(folder, target)
+    print(f"archive: {target} ({target.stat().st_size / 1e6:.1f} MB, {len(runs)} runs)")
+
+
+def make_history(sets: Sequence[Path], by: str, results: Path) -> None:
+    """See :func:`history.command.make`."""
+    from ..history import command
+
+    for path in sets:
+        if not path.exists():
+            raise record_sets.RecordsError(f"sets: {path} does not exist; allowed: {SETS}")
+    command.make(sets, by, results)
+
+
+def make_nodes(source: Path, results: Path, fail_on: float | None) -> None:
+    """See :func:`comparison.node_health.make`."""
+    from ..comparison import node_health  # pandas takes its time
+
+    node_health.make(source, results, fail_on)
+
+
+def make_lint(sources: Sequence[Path], results: Path) -> None:
+    """Write ``tables/lint.csv`` below ``results`` and print what was found. Raises :class:`Faulty`
+    behind all that where results of our own have a finding; errors of others are theirs."""
+    from ..audit import findings, lint
+    from ..tables import frames
+
+    linted = []
+    for source in sources:
+        folders = lint.folders(source)
+        linted += [lint.check_folder(folder) for folder in folders] or [lint_own(source, results)]
+    folder = results / "tables"
+    frames.write({findings.TABLE: findings.frame(linted)}, folder)
+    print(findings.summary_text(linted))
+    print(f"\ntable: {folder / 'lint.csv'}")
+    faulty = sum(len(one.findings) for one in linted if one.ours)
+    if faulty:
+        raise Faulty(f"{faulty} findings in results of our own, see above and {folder}/lint.csv")
+
+
+def lint_own(source: Path, results: Path) -> findings.Linted:
+    """The records at ``source``, and the tables beside them or, where ``report`` was told to write
+    there, below ``results``."""
+    from ..audit import lint_results
+    from ..records import parity, peaks
+
+    read = found = record_sets.load(source)
+    if not found.runs and not found.problems:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
+    certificates, problems = parity.load(parity.beside(source))
+    folders = (source.parent / "tables", results / "tables")
+    stated = {folder: folder / FINGERPRINT for folder in folders}
+    found = replace(found, problems=(*found.problems, *problems))
+    current = [
+        folder
+        for folder, file in stated.items()
+        if file.is_file() and file.read_text().strip() == fingerprint(read, source, folder.parent)
+    ]
+    stale = not current and lint_results.holds_tables(folders[0])
+    if not current and not stale:
+        return lint_results.check_results(found, {}, str(source), None)
+    searched, _ = searches.load(source.parent / searches.FOLDER)
+    reached, _ = peaks.load(probes_of(source))
+    folder = folders[0] if stale else current[0]
+    assumed, _ = assumptions.load(folder.parent)
+    _, tables, _ = tabulated(found, certificates, searched, reached, assumed, folder.parent)
+    return lint_results.check_results(found, tables, str(source), folder, stale)
+
+
+def make_export(source: Path, name: str, target: Path | None, results: Path) -> None:
+    """Write the records at ``source`` in the format ``name`` to ``target`` or below ``results``."""
+    from ..formats import transfer
+
+    print("\n".join(transfer.export_cases(grouped(Source(source, "")), name, target, results)))
+
+
+def make_import(name: str, source: Path, facts: Mapping[str, Any], results: Path) -> None:
+    """Write what the files at ``source`` hold as a set of records below ``results``."""
+    from ..formats import transfer
+
+    print("\n".join(transfer.import_files(name, source, facts, results)))

@@ -1,0 +1,99 @@
+"""Environments, data, forecasts, and pages that are made of declarations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .. import PROJECT
+from ..config.validation import ConfigError
+from ..records import record_sets
+
+
+def print_forecasts(results: Path) -> None:
+    """For each call that measured into ``results``, what was said of the time left on the way and
+    what it was. Raises RecordsError where no call has noted it."""
+    from ..terminal import told
+
+    noted_calls, problems = told.load(results / told.FILE)
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not noted_calls:
+        raise record_sets.RecordsError(f"{results / told.FILE}: holds no task of a call")
+    print("\n\n".join(told.table(call, rows) for call, rows in noted_calls.items()))
+
+
+def make_data(folder: Path, images: int | None, seed: int) -> None:
+    """Make so many images in a folder, and print what is there then. Raises ConfigError where
+    something else is there."""
+    from ..datasets import image_folder
+
+    try:
+        manifest = image_folder.make(folder, images or image_folder.IMAGES, seed)
+    except image_folder.Refused as error:
+        raise ConfigError(str(error)) from None
+    made = manifest["made"]
+    print(
+        f"data: {folder}: {made['train']} images to train on and {made['val']} to validate with, "
+        f"in {made['classes']} classes; in the mean {made['mean_width']:.0f} x "
+        f"{made['mean_height']:.0f} pixels and {made['mean_bytes'] / 1e3:.0f} KB, "
+        f"{made['bytes'] / 1e6:.0f} MB in all; digest {made['digest'][:12]}"
+    )
+
+
+def make_hashes(names: Sequence[str]) -> None:
+    """Write the hashes of the environments ``names``; where none is named, of all but those that
+    are exempt."""
+    from ..environments import hashes, locking
+
+    envs = PROJECT / "envs"
+    for name in names or sorted(path.stem for path in envs.glob("*.yaml")):
+        file = Path(name) if name.endswith(".yaml") else envs / f"{name}.yaml"
+        if reason := "" if names else hashes.exemption(file):
+            print(f"{file.name} is exempt: {reason}")
+        else:
+            print(locking.lock(file), flush=True)
+
+
+def write_recipes(names: Sequence[str], folder: Path) -> None:
+    """Write the recipes of images, and print where they are."""
+    from ..environments import recipe
+
+    print("\n".join(recipe.told(recipe.write(PROJECT / "envs", names, folder))))
+
+
+def clean(environments: Path, wanted: Sequence[str]) -> None:
+    """Remove the environments that are not ``wanted``, and print what that frees."""
+    from ..environments import cleaning
+
+    found = list(cleaning.clean(environments, wanted))
+    removed = [one for one in found if not one.why]
+    for one in found:
+        did = f"left, {one.why}" if one.why else "removed"
+        print(f"{one.folder}: {did}, {one.size / 1e9:.1f} GB")
+    freed = sum(one.freed for one in removed) / 1e9
+    shared = sum(one.size - one.freed for one in removed) / 1e9
+    print(f"{len(removed)} environments removed, {freed:.1f} GB free", end="")
+    print(f"; {shared:.1f} GB more when uv's cache lets go of them: uv cache prune" * bool(shared))
+
+
+def print_formats() -> None:
+    """Print the table of docs/formats.md."""
+    from ..formats import page
+
+    print(page.text(), end="")
+
+
+def print_columns() -> None:
+    """Print the page docs/columns.md."""
+    from ..audit import findings, published
+    from ..bisect import words
+    from ..comparison import compare
+    from ..gate import decisions
+    from ..history import trends
+    from ..tables import columns_page, registry
+
+    made = (compare.TABLE, decisions.TABLE, words.TABLE, trends.POINTS, trends.CHANGES)
+    others = (*made, published.TABLE, findings.TABLE)
+    print(columns_page.text([*registry.known().values(), *others]), end="")

@@ -1,0 +1,24 @@
+"""The cases of a set of records, judged."""
+
+from __future__ import annotations
+
+import sys
+
+from .. import PROJECT
+from ..config import catalog
+from ..config.values import Source
+from ..records import parity, proofs, record_sets
+from . import grouping
+from .results import CaseResults
+
+
+def grouped(source: Source) -> CaseResults:
+    """The cases of a set of records, judged; prints what is ignored."""
+    found = record_sets.load(source.path)
+    certificates, problems = parity.load(parity.beside(source.path))
+    for problem in (*found.problems, *problems):
+        print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not found.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    runs = record_sets.of_arm(found, source.variant) if source.variant else found.runs
+    return grouping.group(runs, proofs.Marks(certificates, catalog.load_catalog(PROJECT).models))
