@@ -6,12 +6,23 @@ Standard library and numpy.
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence
 
-from harness.kind import Context, Metric, Parameter, above_zero, at_least, point
+from harness.adapter import Unsupported
+from harness.kind import (
+    Context,
+    Kind,
+    Metric,
+    Parameter,
+    Subject,
+    above_zero,
+    at_least,
+    point,
+)
 from harness.measuring import blocks, libraries
 from harness.measuring.checks import check_cores, check_products
-from harness.operations import Passes
+from harness.operations import LayerOperations, Passes
 
 FORWARD, BACKWARD = "forward", "backward"
 #: Operations of a pass, over those of the forward pass.
@@ -118,3 +129,50 @@ def measure(
     fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
     fields["cores"] = check_cores(context.cores)
     fields["libraries"] = libraries.in_use()
+
+
+class OfModel(Kind):
+    """Passes of one sort of a model's layers, each distinct one alone."""
+
+    needs = LayerOperations
+    independent_ranks = True
+    parameters = PARAMETERS
+    #: The module beside this one with ``operands``, ``check``, ``at`` and ``operations`` of them.
+    layers: Any
+    #: What is said of a model that has none.
+    lacking: str
+
+    @abstractmethod
+    def shapes(self, subject: Subject) -> Mapping[Any, int]:
+        """The distinct ones of a model, and how often it has each."""
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        return metrics(self._shaped(subject))
+
+    def measure(self, context: Context) -> None:
+        import numpy as np
+
+        subject, adapter, layers = context.subject, context.adapter, self.layers
+        shapes = list(self.shapes(subject))
+        if not shapes:
+            raise Unsupported(self.lacking.format(subject.case.model))
+        random = np.random.RandomState(adapter.place.seed)
+        arrays: List[Any] = []
+
+        def make(number: int) -> Passes:
+            arrays[:] = layers.operands(shapes[number], random)
+            made: Passes = adapter.passes(shapes[number], arrays)
+            return made
+
+        def check(number: int, results: List[Any], dtype: str) -> float:
+            error: float = layers.check(shapes[number], arrays, results, dtype, random)
+            return error
+
+        measure(context, self._shaped(subject), make, check)
+
+    def _shaped(self, subject: Subject) -> List[Shaped]:
+        layers = self.layers
+        return [
+            Shaped(layers.at(shape, times), times, layers.operations(shape))
+            for shape, times in self.shapes(subject).items()
+        ]
