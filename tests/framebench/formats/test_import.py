@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.cli import make_lint, make_report
+from framebench.commands.reporting import make_report
+from framebench.commands.sets import make_lint
 from framebench.formats import registry, transfer
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError, RecordSet
