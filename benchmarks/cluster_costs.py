@@ -61,7 +61,7 @@ def start_of_a_job(runs: int) -> float:
             *(sys.executable, "-m", "snakemake", "--cores", "all", "--dry-run"),
             *("--mode", "remote", "--allowed-rules", "benchmark"),
             *("--target-jobs", f"benchmark:{target}"),
-            *("--config", f"suite={suite}", f"results={results}", "accelerator=cpu"),
+            *("--config", f"suite={suite}", f"results={results}", "accelerator=cpu", "yes=true"),
         ]
         return best(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True))
 
