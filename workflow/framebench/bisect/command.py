@@ -58,9 +58,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--case", help="as the plan names it, where the suite has several")
     made.add_argument("--margin", type=share, default=0.05, help="a change is more (default: 5%%)")
     made.add_argument("--pairs", type=gate.count, default=12, help="of runs (default: 12)")
-    made.add_argument("--results", type=Path, default=Path("results", "bisect"))
-    made.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's")
-    made.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
+    gate.add_measuring(made, Path("results", "bisect"))
     return made
 
 

@@ -52,10 +52,15 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--candidate", required=True, help="likewise, of the same kind")
     made.add_argument("--fail-on", type=share, default=0.05, help="the margin (default: 5%%)")
     made.add_argument("--pairs", type=count, default=12, help="of runs of each case (default: 12)")
-    made.add_argument("--results", type=Path, default=Path("results", "gate"))
+    add_measuring(made, Path("results", "gate"))
+    return made
+
+
+def add_measuring(made: argparse.ArgumentParser, folder: Path) -> None:
+    """The options of a command that measures into ``folder`` by Snakemake."""
+    made.add_argument("--results", type=Path, default=folder)
     made.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's")
     made.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
-    return made
 
 
 def main(arguments: Sequence[str]) -> int:
