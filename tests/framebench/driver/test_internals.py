@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import logging
+import logging.handlers
+import queue
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -96,3 +100,35 @@ def test_arguments_of_containers_are_given_once(given: str, wanted: str) -> None
         snakemake.add_container_arguments("--nv")
         snakemake.add_container_arguments("--bind", "/a b")
     assert settings.apptainer_args == wanted
+
+
+def test_what_snakemake_said_before_comes_first() -> None:
+    """Its thread prints later; one that has ended is not waited for."""
+    printed = []
+
+    class Slow(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            time.sleep(0.05)
+            printed.append(record.getMessage())
+
+    logger = logging.getLogger("snakemake.logging")
+    level = logger.level
+    waiting: queue.Queue[object] = queue.Queue()
+    handler = logging.handlers.QueueHandler(waiting)
+    listener = logging.handlers.QueueListener(waiting, Slow())
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        listener.start()
+        for number in range(3):
+            logger.info("%d", number)
+        internals.await_log()
+        assert printed == ["0", "1", "2"]
+        listener.stop()
+        logger.info("nobody prints this")
+        began = time.monotonic()
+        internals.await_log(0.1)
+        assert time.monotonic() - began < 5
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

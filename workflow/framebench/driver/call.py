@@ -13,7 +13,7 @@ from typing import NoReturn, ParamSpec
 from .. import PROJECT
 from ..config.validation import ConfigError
 from ..config.yaml_files import read_mapping
-from .internals import Snakemake
+from .internals import Snakemake, await_log
 
 _Given = ParamSpec("_Given")
 
@@ -110,7 +110,8 @@ def refuse(error: object) -> NoReturn:
 
 
 def warn(text: str) -> None:
-    """Print for whoever called."""
+    """Print for whoever called, below what Snakemake has said."""
+    await_log()
     print(text, file=sys.stderr, flush=True)
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import inspect
 import logging
+import queue
 import shlex
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
@@ -100,6 +102,20 @@ class for_rules(Generic[_Self, _Given, _Result]):
         vars(function)["__signature__"] = self._signature
         instance.__dict__[self._name] = function
         return function
+
+
+_LOGGER = logging.getLogger("snakemake.logging")
+
+
+def await_log(seconds: float = 2.0) -> None:
+    """Wait until Snakemake's thread has printed what was said before, at most ``seconds``: that
+    thread may have ended."""
+    until = time.monotonic() + seconds
+    for handler in _LOGGER.handlers:
+        waiting: object = getattr(handler, "queue", None)
+        if isinstance(waiting, queue.Queue):
+            while waiting.unfinished_tasks and time.monotonic() < until:
+                time.sleep(0.001)
 
 
 class Snakemake:
@@ -225,7 +241,7 @@ class Snakemake:
 
     def send(self, attributes: Mapping[str, object], text: str = "") -> None:
         """Make a log record with these attributes."""
-        logging.getLogger("snakemake.logging").info(text, extra=dict(attributes))
+        _LOGGER.info(text, extra=dict(attributes))
 
     def jobs_to_run(self) -> list[Job]:
         """Those that have not finished."""
