@@ -41,9 +41,9 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     adapter.build(batch)
 
     import torch
-    from framework_under_test import resnet50_v1_5
+    from framework_under_test import cnn
 
-    model = resnet50_v1_5.build(facts).to(memory_format=torch.channels_last).train()
+    model = cnn.build(facts).train()
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4, fused=True
     )
@@ -57,7 +57,7 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
         for _ in range(count):
             start = time.perf_counter()
             optimizer.zero_grad()
-            output = model(images)
+            (output,) = model(images)
             output = output[0] if isinstance(output, tuple) else output
             loss = criterion(output, labels)
             loss.backward()

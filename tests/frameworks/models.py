@@ -31,10 +31,15 @@ def definition_of(model: str) -> str:
 NAMES = sorted(path.name[: -len(".json")] for path in ROOT.glob("scripts/models/*.json"))
 #: Definitions that have tests of their own, with fewer processes; BLOCKS stands for all CNNs.
 SHARED = ("cnn", "decoder", "electra", "superbench_lstm")
-#: One of each other definition.
+#: One of each other definition, and one network that every framework has.
 MODELS = sorted(
-    {definition_of(name): name for name in reversed(NAMES)}[definition]
-    for definition in {definition_of(name) for name in NAMES} - {*SHARED}
+    {
+        RESNET,
+        *(
+            {definition_of(name): name for name in reversed(NAMES)}[definition]
+            for definition in {definition_of(name) for name in NAMES} - {*SHARED}
+        ),
+    }
 )
 
 
@@ -48,7 +53,7 @@ def trained_parameters(facts: dict[str, Any]) -> int:
     return sum(int(np.prod(one.shape)) for one in drawn.values() if one.trained)
 
 
-def small(model: str, **hyperparameters: float) -> dict[str, Any]:
+def small(model: str, **hyperparameters: object) -> dict[str, Any]:
     """The model's facts made small, if they say how, so that a step takes a moment, and with
     ``hyperparameters``."""
     facts = facts_of(model)

@@ -48,7 +48,7 @@ BATCH = 2  # per device, as in the comparisons
 DEFAULTS = {"compiler": "none", "precision": "fp32", "devices_per_node": 1}
 SPLIT_STEPS = 3
 # The loss of a guess; it must be that of every model whose weights are drawn around zero.
-GUESS = {RESNET: math.log(1000), BERT: math.log(50) + math.log(2)}
+GUESS = {RESNET: math.log(10), BERT: math.log(50) + math.log(2)}
 
 # Far more than an import maps, far less than OVERSIZED asks for at once: what runs out is the
 # address space, so that no memory is used up and every machine says no.

@@ -38,7 +38,7 @@ answer(
     biases=sum(m.bias is not None for m in convolutions.values()),
     strided=sorted(m._kernel_size[0] for m in convolutions.values() if m._stride == [2, 2]),
     norms=sorted({(m._epsilon, round(m._momentum, 6)) for m in norms}),
-    deviation=float(model.blocks[15].conv2.weight.std()),
+    deviation=float(layers["layer4.2.conv2"].weight.std()),
 )
 """)
     assert found["parameters"] == 25_557_032

@@ -104,9 +104,9 @@ def test_what_is_right_passes(compare: Compare, model: str, mode: str, precision
 
 RESNET_MISTAKES = {
     "the stride of v1": [
-        ("resnet50_v1_5.py", "convolution(channels_in, width, 1)",
-         "convolution(channels_in, width, 1, stride)"),
-        ("resnet50_v1_5.py", "(width, width, 3, stride)", "(width, width, 3)"),
+        ("cnn.py", 'given["stride"],\n        given["padding"], groups',
+         '{"layer2.0.conv1": 2, "layer2.0.conv2": 1}.get(layer.name, given["stride"]),\n'
+         '        given["padding"], groups'),
     ],
     "no weight decay": [
         ("optimizers.py", '"weight_decay": hyper["weight_decay"]', '"weight_decay": 0.0'),
@@ -115,12 +115,13 @@ RESNET_MISTAKES = {
         ("optimizers.py", '"weight_decay": hyper["weight_decay"]', '"weight_decay": 1e-4'),
     ],
     "another momentum": [("optimizers.py", 'momentum=hyper["momentum"]', "momentum=0.9")],
-    "wrong epsilon": [("resnet50_v1_5.py", 'hyper["batch_norm_epsilon"]', "1e-5")],
+    "wrong epsilon": [("cnn.py", 'given["epsilon"]', "1e-5")],
     "loss summed": [
-        ("resnet50_v1_5.py", 'batch["labels"])', 'batch["labels"], reduction="sum")'),
+        ("cnn.py", '(logits.float(), batch["labels"])',
+         '(logits.float(), batch["labels"], reduction="sum")'),
     ],
     "another share of new running statistics": [
-        ("resnet50_v1_5.py", 'hyper["batch_norm_momentum"]', '1.0 - hyper["batch_norm_momentum"]'),
+        ("cnn.py", 'given["momentum"]', '1.0 - given["momentum"]'),
     ],
     "frozen batch normalisation": [
         ("adapter.py", "build(self.facts).train(train)", "build(self.facts).eval()"),
@@ -178,14 +179,13 @@ def test_finds_a_mistake(compare: Compare, model: str, mistake: str) -> None:
 
 
 def test_finds_a_missing_activation(compare: Compare, tmp_path: Path) -> None:
-    """Behind a residual it changes few values, of which only the whole ResNet-50 has enough."""
-    facts = facts_of(RESNET)
-    facts["inputs"][0]["shape"] = ["batch", 64, 64, 3]
+    """Behind a residual it changes few values, of which only a deep network has enough."""
+    facts = small(RESNET, blocks=[3, 4, 6, 3])
     compare.references = {RESNET: tmp_path / "reference"}
     compute.write(facts, None, 0, compare.references[RESNET])
-    relu = "F.relu(self.norm3(self.conv3(y)) + self.shortcut(x), inplace=True)"
-    without = "self.norm3(self.conv3(y)) + self.shortcut(x)"
-    certificate = compare(RESNET, ("resnet50_v1_5.py", relu, without))
+    relu = '"relu": lambda layer: nn.ReLU(),'
+    without = '"relu": lambda layer: nn.Identity() if layer.name.endswith(".relu") else nn.ReLU(),'
+    certificate = compare(RESNET, ("cnn.py", relu, without))
     assert certificate.status == "ok", certificate.reason
     assert failed(certificate), certificate.errors
 
@@ -193,7 +193,7 @@ def test_finds_a_missing_activation(compare: Compare, tmp_path: Path) -> None:
 #: Mistakes by which the model has another number of parameters.
 SIZE_MISTAKES = {
     "bias on a convolution": (
-        RESNET, ("resnet50_v1_5.py", "kernel // 2, bias=False", "kernel // 2, bias=True")
+        RESNET, ("cnn.py", 'bias=given["bias"]', "bias=True")
     ),
     "untied embeddings": (
         BERT, ("bert.py", "F.linear(masked, self.embeddings.token.weight, ",

@@ -35,8 +35,8 @@ answer(
     assert found["layers"] == 53
     assert found["biases"] == 0, "a convolution before a batch normalisation has a bias"
     strided = found["strided"]
-    shortcuts = [kernel for name, kernel in strided.items() if "shortcut" in name]
-    others = sorted(kernel for name, kernel in strided.items() if "shortcut" not in name)
+    shortcuts = [kernel for name, kernel in strided.items() if "downsample" in name]
+    others = sorted(kernel for name, kernel in strided.items() if "downsample" not in name)
     assert shortcuts == [1, 1, 1]
     assert others == [3, 3, 3, 7], "v1.5 strides in the 3x3 convolution, v1 in the first 1x1"
     assert found["norms"] == [[1e-05, 0.1]]

@@ -38,8 +38,7 @@ answer(
     layers=len(convolutions),
     biases=sum(l.use_bias for l in convolutions),
     strided=sorted(l.kernel_size[0] for l in convolutions if l.strides == (2, 2)),
-    symmetric=[l.padding == "valid" and l.input._keras_history.operation.padding
-               == ((l.kernel_size[0] // 2,) * 2,) * 2 for l in wide],
+    symmetric=[l.padding == "valid" for l in wide],
     norms=sorted({(l.epsilon, round(l.momentum, 6)) for l in norms}),
     different=float(np.std([float(l.kernel.numpy().ravel()[0]) for l in convolutions])) > 0,
 )

@@ -142,7 +142,6 @@ def test_what_is_no_rounding_is_found(wrong: Any) -> None:
 
 
 def test_resnet_50_has_the_convolutions_that_its_multiply_adds_count() -> None:
-    """The model whose definition is older than the networks, and the network of the same name."""
     facts = facts_of("resnet50_v1.5")
     found = convolutions.of_model(facts, 2)
     assert found == convolutions.of_model(facts_of("resnet50"), 2)

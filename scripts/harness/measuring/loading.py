@@ -17,7 +17,7 @@ PACKAGE = "framework_under_test"
 
 def load_adapter(folder: str) -> Type[Adapter]:
     """The one subclass of :class:`Adapter` that ``folder/adapter.py`` defines. The folder becomes
-    a package of its own name, so that an adapter can say ``from . import resnet50_v1_5``. Raises
+    a package of its own name, so that an adapter can say ``from . import cnn``. Raises
     what importing it raises, and TypeError unless it defines exactly one."""
     spec = importlib.machinery.ModuleSpec(PACKAGE, None, is_package=True)
     spec.submodule_search_locations = [folder]

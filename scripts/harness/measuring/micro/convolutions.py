@@ -30,20 +30,9 @@ def of_model(facts: Mapping[str, Any], batch: int) -> Dict[Convolution, int]:
 
 
 def _layers(facts: Mapping[str, Any]) -> Sequence[networks.Layer]:
-    hyper = facts.get("hyperparameters", {})
-    if "family" in hyper:
-        return networks.describe(facts).layers
-    if "stages" not in hyper:
+    if "family" not in facts.get("hyperparameters", {}):
         return ()
-    # ResNet-50 v1.5, whose definition is older than the family: width and depth of each stage.
-    widths, depths = zip(*hyper["stages"])
-    if any(width != widths[0] * 2**stage for stage, width in enumerate(widths)):
-        return ()
-    described = {
-        "family": "resnet", "block": "bottleneck", "blocks": depths, "width": widths[0],
-        "groups": 1, "width_per_group": 64,
-    }  # fmt: skip
-    return networks.describe({**facts, "hyperparameters": {**hyper, **described}}).layers
+    return networks.describe(facts).layers
 
 
 def operations(shape: Convolution) -> int:
