@@ -8,6 +8,8 @@ from typing import Any, Dict, Sequence, Tuple
 import oneflow.nn.functional as F
 from oneflow import Tensor, nn
 
+from .classes import cross_entropies
+
 Stages = Sequence[Tuple[int, int]]
 
 EXPANSION = 4  # channels a block puts out, over its width
@@ -96,4 +98,4 @@ def losses(
 ) -> Tuple[Tensor, ...]:
     """One vector, (batch,); the loss is its mean."""
     (logits,) = outputs
-    return (F.cross_entropy(logits.float(), batch["labels"], reduction="none"),)
+    return (cross_entropies(logits.float(), batch["labels"]),)

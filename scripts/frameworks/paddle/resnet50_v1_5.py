@@ -92,4 +92,5 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
 
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
     (logits,) = outputs
-    return F.cross_entropy(logits.astype("float32"), batch["labels"])
+    labels = batch["labels"]  # classes, or probabilities of all of them
+    return F.cross_entropy(logits.astype("float32"), labels, soft_label=labels.ndim > 1)

@@ -42,10 +42,14 @@ def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
 
 
 def loss(outputs: tf.Tensor, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
-    """Mean cross entropy over the batch."""
-    return tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=batch["labels"], logits=outputs)
+    """Mean cross entropy over the batch. Labels are classes, or probabilities of all of them."""
+    labels = batch["labels"]
+    entropy = (
+        tf.nn.sparse_softmax_cross_entropy_with_logits
+        if labels.dtype.is_integer
+        else tf.nn.softmax_cross_entropy_with_logits
     )
+    return tf.reduce_mean(entropy(labels=labels, logits=outputs))
 
 
 def _bottleneck(x: Any, width: int, stride: int, hyperparameters: Dict[str, Any], name: str) -> Any:

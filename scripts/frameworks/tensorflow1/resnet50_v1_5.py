@@ -78,11 +78,15 @@ def forward(
 
 
 def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
-    """Mean cross entropy over the batch."""
+    """Mean cross entropy over the batch. Labels are classes, or probabilities of all of them."""
     (logits,) = outputs
-    return tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=batch["labels"], logits=logits)
+    labels = batch["labels"]
+    entropy = (
+        tf.nn.sparse_softmax_cross_entropy_with_logits
+        if labels.dtype.is_integer
+        else tf.nn.softmax_cross_entropy_with_logits_v2
     )
+    return tf.reduce_mean(entropy(labels=labels, logits=logits))
 
 
 def _blocks(stages: Sequence[Tuple[int, int]]) -> Iterator[Tuple[str, int, int, int]]:
