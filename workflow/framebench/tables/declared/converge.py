@@ -269,7 +269,10 @@ CONVERGE = Table(
             "first step to the end of the last evaluation", "J", title="energy", form=_SECONDS,
             why=_why_no_energy,
         ),
-        Column("energy_sources", TEXT, "what of the machine the energy is of", optional=True),
+        Column(
+            "energy_sources", TEXT, "what was read: processors (`package`), memory (`dram`), `gpu`; "
+            "a package counts idle cores too", title="energy of", hoisted=True,
+        ),
         Column(
             "resumed", WHOLE, "of the seeds, those that went on from a checkpoint", optional=True
         ),
