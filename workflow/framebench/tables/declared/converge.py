@@ -270,8 +270,9 @@ CONVERGE = Table(
             why=_why_no_energy,
         ),
         Column(
-            "energy_sources", TEXT, "what was read: processors (`package`), memory (`dram`), `gpu`; "
-            "a package counts idle cores too", title="energy of", hoisted=True,
+            "energy_sources", TEXT,
+            "what was read: processors (`package`), memory (`dram`), `gpu`; a "
+            "package counts idle cores too", title="energy of", hoisted=True,
         ),
         Column(
             "resumed", WHOLE, "of the seeds, those that went on from a checkpoint", optional=True
