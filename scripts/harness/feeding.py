@@ -11,7 +11,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Dict, Mapping, Tuple
 
-from harness.adapter import Capability
+from harness.adapter import Capability, Unsupported
 
 #: Shape and dtype of each array of a batch, by its name.
 Form = Dict[str, Tuple[Tuple[int, ...], str]]
@@ -82,11 +82,29 @@ class Resuming(Scheduling):
     """A training is taken up in another process where it ended in this one."""
 
     LACKING: ClassVar[str] = "does not take up a training where another process left it"
+    #: Whether trainings on several devices are, too; each rank has a file of its own.
+    RESUMES_ON_SEVERAL: ClassVar[bool] = False
+    #: Whether the state of random numbers is kept, which dropout draws its masks by.
+    KEEPS_RANDOM: ClassVar[bool] = True
+
+    def require_resumable(self) -> None:
+        """Raises :class:`harness.adapter.Unsupported` for a case whose training would not go on as
+        it was."""
+        name, hyper = self.case.framework, self.facts.get("hyperparameters", {})
+        if self.case.devices > 1 and not self.RESUMES_ON_SEVERAL:
+            raise Unsupported(f"checkpoints of {name} are of trainings on one device")
+        dropped = [key for key, value in hyper.items() if "dropout" in key and value]
+        if dropped and not self.KEEPS_RANDOM:
+            raise Unsupported(
+                f"{name} keeps no state of its random numbers: behind a checkpoint the masks of "
+                "dropout would be others"
+            )
 
     @abstractmethod
     def save_training(self, path: str) -> None:
-        """Write to the file ``path`` all that decides the steps to come: weights and running
-        statistics, the optimizer's state, the scale of the loss, and that of random numbers."""
+        """Write to ``path``, a file or a folder that is not there yet, all that decides the steps
+        to come: weights and running statistics, the optimizer's state, the scale of the loss, and
+        that of random numbers."""
 
     @abstractmethod
     def load_training(self, path: str) -> None:

@@ -242,9 +242,12 @@ def softmax(x: Array) -> Array:
 
 
 def cross_entropy(logits: Array, labels: Array) -> Array:
-    """Mean over all labels; ``logits`` have one more axis, the classes."""
+    """Mean over all labels; ``logits`` have one more axis, the classes. ``labels`` may have it,
+    too: probabilities of all of them."""
     flat = np.reshape(logits, (-1, logits.shape[-1]))
     shifted = flat - np.max(flat, axis=1, keepdims=True)
     normal = np.log(np.sum(np.exp(shifted), axis=1))
+    if numpy.shape(labels) == logits.shape:
+        return np.mean(normal - np.sum(np.reshape(labels, flat.shape) * shifted, axis=1))
     chosen = shifted[np.arange(len(flat)), np.reshape(labels, -1)]
     return np.mean(normal - chosen)

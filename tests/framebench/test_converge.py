@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pytest
 from framebench.config import statuses
+from framebench.config.validation import ConfigError
+from framebench.records import assumptions
+from framebench.records.assumptions import Assumptions
 from framebench.records.curves import Curve
 from framebench.records.run import Metric, Run
 from framebench.report import learning_curves
 from framebench.report.plots import Look
 from framebench.statistics import equivalence
 from framebench.tables import frames, grouping, registry
+from framebench.tables.declared import converge
 from framebench.tables.table import Inputs
 
 from ..conftest import ROOT
 from .made_up_runs import measured
+from .test_config import settings
 
 RECIPE: dict[str, Any] = {
     "epochs": 3,
@@ -160,3 +167,56 @@ def test_every_status_is_known_everywhere() -> None:
 
 def test_the_tables_say_what_they_are_of() -> None:
     assert {"converge", "converge_equivalence"} <= {*registry.known()}
+
+
+def test_the_margin_is_that_which_was_given(tmp_path: Path) -> None:
+    runs = [
+        trained(middle + step / 1000, seed=n, framework=name)
+        for name, middle in (("jax", 0.96), ("mxnet", 0.975))
+        for n, step in enumerate((-2, 0, 2, 1, -1))
+    ]
+    inputs = Inputs({}, others=grouping.group(runs, None))
+    (usual,) = converge.pairs(inputs)
+    (wide,) = converge.pairs(replace(inputs, assumptions=Assumptions(equivalence_margin=0.02)))
+    names = converge.EQUIVALENCE.names
+    told, other = (dict(zip(names, row, strict=True)) for row in (usual, wide))
+    assert (told["margin"], told["equivalence"]) == (0.01, equivalence.ANOTHER)
+    assert (other["margin"], other["equivalence"]) == (0.02, equivalence.SAME)
+    assert [*converge.lead([other])] == [
+        "Of 1 pairs: 1 same within the margin. The margin is 0.02."
+    ]
+    with pytest.raises(ConfigError, match="a percentage like 5%"):
+        settings(tmp_path, equivalence_margin="1.5")
+    assert settings(tmp_path, equivalence_margin="2%").equivalence_margin == 0.02
+
+
+def test_a_kept_margin_and_kept_prices_stay_beside_each_other(tmp_path: Path) -> None:
+    assumptions.keep(tmp_path, Assumptions(2.9, "EUR"))
+    assumptions.keep(tmp_path, Assumptions(equivalence_margin=0.02))
+    assert assumptions.load(tmp_path)[0] == Assumptions(2.9, "EUR", equivalence_margin=0.02)
+    assumptions.keep(tmp_path, Assumptions(3.9, "EUR"))
+    assert assumptions.load(tmp_path)[0] == Assumptions(3.9, "EUR", equivalence_margin=0.02)
+
+
+def with_energy(run: Run, joules: float | None, resumed_after: int = 0) -> Run:
+    assert run.curve is not None
+    known = "" if joules is None else "package"
+    curve = replace(run.curve, resumed_after=resumed_after, others=(("top_5_accuracy", 0.999),))
+    return replace(run, joules=joules, energy_sources=known, curve=curve)
+
+
+def test_the_energy_of_a_training_is_that_of_one_process() -> None:
+    """What a killed process took is not known."""
+    found = tables(
+        with_energy(trained(0.9, 0.97, seed=0), 300.0),
+        with_energy(trained(0.9, 0.96, seed=1), 500.0),
+        with_energy(trained(0.9, 0.95, seed=2), 90.0, resumed_after=1),
+    )
+    (row,) = found["converge"]
+    assert (row["energy_joules"], row["energy_sources"], row["resumed"]) == (400, "package", 1)
+    assert (row["other_score"], row["other_score_mean"]) == ("top_5_accuracy", 0.999)
+    why = converge.CONVERGE.by_name["energy_joules"].why
+    assert why is not None
+    assert why({**row, "resumed": 0}) == "no energy could be read"
+    assert why({**row, "resumed": 3}) == "resumed"
+    assert why({**row, "converged": 0}) == "none converged"

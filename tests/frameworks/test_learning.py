@@ -34,6 +34,8 @@ import numpy as np
 import tasks
 from harness.learning import batches
 from harness.learning.evaluation import Evaluator
+from harness.learning.sources import Source
+from harness.learning.targets import Softening, softened
 from harness.learning.training import Recipe, train
 from harness.kind import Context, Subject
 from harness.messages.report import Report
@@ -84,6 +86,39 @@ built.set_learning_rate(0.003)
 built.step()
 moved, wanted = flat(built.weights()) - flat(start), 0.3 * 1.9 * first
 found["pace"] = float(np.linalg.norm(moved - wanted) / np.linalg.norm(wanted))
+
+# soft answers: from weights that all frameworks have, and beside them what its own outputs say
+def mixed(seed):
+    return softened(drawn(seed), Softening(0.1, 0.2, 10), (seed, 0, 0, 0))
+
+soft = adapter_with(mixed(3))
+random = np.random.RandomState(1)
+held = soft.weights()
+held = {name: random.normal(0, 0.1, held[name].shape) for name in sorted(held)}
+soft.load_weights({**held, **soft.statistics()})
+logits = np.asarray(soft.outputs()[0], np.float64)
+logits -= logits.max(axis=1, keepdims=True)
+logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
+found["soft by its outputs"] = float(-(mixed(3)["labels"] * logits).sum(axis=1).mean())
+found["hard by its outputs"] = float(-logits[np.arange(4), drawn(3)["labels"]].mean())
+found["soft"] = loss(soft)
+
+# taken up by a model that has not made a step
+def go_on(adapter, seeds):
+    for seed in seeds:
+        adapter.set_learning_rate(0.001 * seed)
+        adapter.feed(mixed(seed))
+        adapter.step()
+    return flat({**adapter.weights(), **adapter.statistics()})
+
+go_on(soft, (4, 5))
+soft.save_training(KEPT)
+wanted = go_on(soft, (6, 7))
+fresh = started(facts, compiler=COMPILER, batch=4)
+fresh.build(mixed(3))
+fresh.load_training(KEPT)
+found["taken up"] = float(abs(go_on(fresh, (6, 7)) - wanted).max())
+found["went on"] = float(abs(wanted - go_on(soft, (8,))).max())
 """
 
 LEARN = """
@@ -92,14 +127,20 @@ class Silent(Report):
         pass
 
 adapter = started(facts, compiler=COMPILER, batch=32)
-evaluator = Evaluator(adapter, task, data.held_out)
+evaluator = Evaluator(adapter, task.score, data.held_out)
 if LEARNS:
     first = next(batches.of_epoch(data.train, 32, 0, 1, 0))
     adapter.build(first)
     subject = Subject(adapter.case, facts, {}, 1, None, 1)
     context = Context(subject, adapter.place, adapter, [], Silent("", 0, ""))
     recipe = Recipe(EPOCHS, "accuracy", None, "one_cycle", 0.1, 0.3)
-    curve = train(context, data.train, recipe, evaluator.scores)
+    source = Source(
+        len(data.train["labels"]),
+        first,
+        lambda epoch: batches.of_epoch(data.train, 32, 0, 1, epoch),
+        lambda: evaluator,
+    )
+    curve = train(context, source, recipe, evaluator.scores)
     found["curve"] = [epoch["held_out"]["accuracy"] for epoch in curve]
     found["losses"] = [epoch["loss"] for epoch in curve]
     kept = {**adapter.weights(), **adapter.statistics()}
@@ -137,6 +178,7 @@ class Answers:
             "EPOCHS": EPOCHS,
             "TEACHER": TEACHER,
             "WEIGHTS": str(self._folder / "taught.npz"),
+            "KEPT": str(self._folder / f"{framework}-kept"),
         }
         given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
         before = BEFORE["pytorch"] if framework == "pytorch" else ""
@@ -189,3 +231,22 @@ def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) 
     found, teacher = learned[framework]["taught"], learned[TEACHER]["taught"]
     assert found["accuracy"] == teacher["accuracy"] == learned[TEACHER]["curve"][-1]
     assert found["loss"] == pytest.approx(teacher["loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize("framework", COMPILERS)
+def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Answers) -> None:
+    """Label smoothing and mixup, from the same weights with the same batch: as the framework's own
+    outputs say in float64, and as another framework has it."""
+    found, teacher = learned[framework], learned[TEACHER]
+    assert found["soft"] == pytest.approx(found["soft by its outputs"], rel=1e-5)
+    assert found["soft"] == pytest.approx(teacher["soft"], rel=1e-5)
+    # planted: answers that are not soft
+    assert found["soft"] != pytest.approx(found["hard by its outputs"], rel=1e-3)
+
+
+@pytest.mark.parametrize("framework", COMPILERS)
+def test_a_training_is_taken_up_bit_by_bit(framework: str, learned: Answers) -> None:
+    """By a model that has not made a step: weights, running statistics, momentum, rate."""
+    assert learned[framework]["taken up"] == 0
+    # planted: one step more
+    assert learned[framework]["went on"] > 0

@@ -11,7 +11,7 @@ import pytest
 import tasks
 from framebench.records import record_sets
 from harness import kinds
-from harness.adapter import Mismatch
+from harness.adapter import Case, Mismatch
 from harness.kind import Subject, TargetMissed, combined
 from harness.kinds import converge
 from harness.learning import batches, curve
@@ -148,7 +148,8 @@ def test_it_ends_where_the_target_is_reached_or_nothing_is_left() -> None:
 
 def test_a_missed_target_is_no_mismatch() -> None:
     kind = kinds.load("converge")
-    subject = Subject(None, {"task": "digits"}, {"target": 0.995}, 1, None, 1)  # type: ignore[arg-type]
+    case = Case("pytorch", "digits_resnet", "train", 1, 1, 32, "fp32", "none", None)
+    subject = Subject(case, {"task": "digits"}, {"target": 0.995}, 1, None, 1)
     ranks = [{"rank": 0, "curve": CURVE, "weights_checksum": 1.0}]
     with pytest.raises(TargetMissed, match=r"best accuracy is 0\.9900"):
         kind.check(subject, ranks)
@@ -169,6 +170,10 @@ def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
         ("schedule", "step", "must be one of: constant, cosine, one_cycle"),
         ("learning_rate", "-1", "must be a number above 0"),
         ("warmup", "1", "must be a number from 0 to below 1"),
+        ("label_smoothing", "1", "must be a number from 0 to below 1"),
+        ("mixup", "-0.1", "must be a number from 0"),
+        ("weight_decay", "none", "must be a number from 0 to below 1"),
+        ("learning_rate_batch", "x", "must be a whole number of 0 or more"),
     ],
 )
 def test_a_wrong_parameter_is_refused(name: str, text: str, allowed: str) -> None:

@@ -26,7 +26,7 @@ from harness.adapter import (
     zeros,
 )
 from harness.communication import Collective
-from harness.feeding import Scheduling
+from harness.feeding import Resuming
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
 from harness.parallelism import DATA
@@ -43,7 +43,7 @@ class JaxAdapter(
     StepBreakdown,
     Overlapping,
     LayerOperations,
-    Scheduling,
+    Resuming,
     Sharded,
 ):
     MODULE = "jax"
@@ -158,6 +158,16 @@ class JaxAdapter(
         moments = self._shared.moments
         moments = self._optimizers.with_rate(moments, common(self._optimizers.Rate.of(rate)))
         self._shared = self._shared._replace(moments=moments)
+
+    def save_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.save(path, (self._shared, self._own))
+
+    def load_training(self, path: str) -> None:
+        from . import checkpoints
+
+        self._shared, self._own = checkpoints.load(path, (self._shared, self._own))
 
     def _kept(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
         """In the dtype that the precision keeps them in."""

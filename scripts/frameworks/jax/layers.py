@@ -134,8 +134,11 @@ def keys(key: Optional[Array], count: int) -> Iterator[Optional[Array]]:
 
 
 def cross_entropy(logits: Array, labels: Array) -> Array:
-    """Mean over all leading axes, in float32."""
+    """Mean over all leading axes, in float32. ``labels``: classes, or probabilities of all of
+    them."""
     logits = logits.astype(jnp.float32)
+    if jnp.issubdtype(labels.dtype, jnp.floating):
+        return -(labels * jax.nn.log_softmax(logits)).sum(axis=-1).mean()
     picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
     return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
 

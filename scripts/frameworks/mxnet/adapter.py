@@ -24,7 +24,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.communication import ALL_REDUCE, Collective
-from harness.feeding import Scheduling
+from harness.feeding import Resuming
 from harness.loader import Loading
 from harness.operations import NEITHER, Operation, Transposed
 from harness.overlapping import Overlapping
@@ -45,11 +45,12 @@ class MXNetAdapter(
     StepBreakdown,
     Overlapping,
     Loading,
-    Scheduling,
+    Resuming,
 ):
     MODULE = "mxnet"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
+    KEEPS_RANDOM = False
 
     def start(self) -> None:
         # OpenMP reads it once; also in MXNet's own threads, which no function reaches
@@ -133,6 +134,17 @@ class MXNetAdapter(
     def set_learning_rate(self, rate: float) -> None:
         self._optimizers.set_rate(self._trainer, rate)
 
+    def save_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.save(path, {n: v.tensor for n, v in self.state().items()}, self._trainer)
+
+    def load_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.load(path, {n: v.tensor for n, v in self.state().items()}, self._trainer)
+        self._forget_fused_weights()
+
     def _evaluation(self, forward: Any, labels: Tuple[Any, ...]) -> Any:
         """The first part of a step; of one of several micro-steps, to its part of the mean loss."""
         count = self.case.accumulation
@@ -203,6 +215,9 @@ class MXNetAdapter(
     def assign(self, arrays: Dict[str, Any]) -> None:
         for name, variable in self.state().items():
             variable.tensor[:] = self._mx.nd.array(arrays[name], dtype="float32")
+        self._forget_fused_weights()
+
+    def _forget_fused_weights(self) -> None:
         if self.case.compiler != "none":
             # a fused graph keeps the weights of its first run, so MXNet must make a new one
             self._model.hybridize(**self._hybridize)

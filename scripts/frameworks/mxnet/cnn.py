@@ -216,12 +216,13 @@ def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
 
 def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     """Numpy arrays of the batch -> those that :func:`loss` takes."""
-    return (batch["labels"].astype(np.int32),)
+    labels = batch["labels"]  # classes, or probabilities of all of them
+    return (labels if labels.ndim > 1 else labels.astype(np.int32),)
 
 
 def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any]) -> Any:
     """Mean cross entropy over the batch, of the auxiliary heads with their weight."""
-    entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss(sparse_label=labels[0].ndim == 1)
     logits, *heads = (output.astype("float32") for output in outputs)
     value = entropy(logits, labels[0]).mean()
     for auxiliary in heads:

@@ -19,13 +19,13 @@ from harness.adapter import (
     state_of_modules,
 )
 from harness.communication import Collective
-from harness.feeding import Scheduling
+from harness.feeding import Resuming
 from harness.operations import NEITHER, Operation, Transposed
 from harness.overlapping import Overlapping
 from harness.parts import Part, cut, nested
 
 
-class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Scheduling):
+class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Resuming):
     MODULE = "oneflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
@@ -100,6 +100,23 @@ class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Sch
             raise Unsupported("nn.Graph has compiled the learning rate into the step")
         for group in groups:
             group["lr"] = rate
+
+    def save_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.save(path, self._model, self._optimizer)
+
+    def load_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.load(path, self._model, self._optimizer)
+
+    def require_resumable(self) -> None:
+        super().require_resumable()
+        if self._graph_mode:
+            raise Unsupported(
+                "nn.Graph keeps the state of its optimizer: checkpoints are of eager mode"
+            )
 
     def _build_eager(self) -> None:
         if not self._train:

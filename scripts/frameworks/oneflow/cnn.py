@@ -12,6 +12,8 @@ from networks import Layer, Network
 from networks.schedule import Schedule, flattened, schedule
 from oneflow import Tensor, nn
 
+from .classes import cross_entropies
+
 Operation = Callable[..., Tensor]
 
 INITIALIZERS: Dict[str, Callable[[Tensor, float], Any]] = {
@@ -185,7 +187,5 @@ def losses(
 ) -> Tuple[Tensor, ...]:
     """A vector, (batch,), of the logits, and one of each auxiliary head, times its weight; the
     loss is the sum of their means."""
-    logits, *heads = (
-        F.cross_entropy(output.float(), batch["labels"], reduction="none") for output in outputs
-    )
+    logits, *heads = (cross_entropies(output.float(), batch["labels"]) for output in outputs)
     return (logits, *(facts["hyperparameters"]["auxiliary_weight"] * head for head in heads))

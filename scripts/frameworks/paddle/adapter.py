@@ -28,7 +28,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.communication import Collective
-from harness.feeding import Scheduling
+from harness.feeding import Resuming
 from harness.loader import Loading
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
@@ -51,11 +51,12 @@ class PaddleAdapter(
     Overlapping,
     LayerOperations,
     Loading,
-    Scheduling,
+    Resuming,
 ):
     MODULE = "paddle"
     PRECISIONS = ("fp32", "tf32", "amp")
     OUT_OF_MEMORY = ("ResourceExhausted",)
+    KEEPS_RANDOM = False
 
     def start(self) -> None:
         # cuBLAS and cuDNN read it when they are loaded
@@ -141,6 +142,16 @@ class PaddleAdapter(
 
     def set_learning_rate(self, rate: float) -> None:
         self._optimizer.set_lr(rate)
+
+    def save_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.save(path, self._model, self._optimizer, self._scaler)
+
+    def load_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.load(path, self._model, self._optimizer, self._scaler)
 
     def _loss(self, network: Any, number: int) -> Any:
         """Of the micro-batch that has this number when the step runs."""

@@ -176,8 +176,10 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
 
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
     logits, *heads = (output.astype("float32") for output in outputs)
-    value = F.cross_entropy(logits, batch["labels"])
+    labels = batch["labels"]  # classes, or probabilities of all of them
+    soft = labels.ndim > 1
+    value = F.cross_entropy(logits, labels, soft_label=soft)
     for auxiliary in heads:
         weight = facts["hyperparameters"]["auxiliary_weight"]
-        value = value + weight * F.cross_entropy(auxiliary, batch["labels"])
+        value = value + weight * F.cross_entropy(auxiliary, labels, soft_label=soft)
     return value

@@ -68,6 +68,7 @@ class PyTorchAdapter(
     MODULE = "torch"
     PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16", "fp8", "fp8_e4m3")
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
+    RESUMES_ON_SEVERAL = True
 
     def start(self) -> None:
         import torch

@@ -31,7 +31,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.communication import Collective
-from harness.feeding import Scheduling
+from harness.feeding import Resuming
 from harness.loader import Loading
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
@@ -70,7 +70,7 @@ class TensorFlowAdapter(
     Overlapping,
     LayerOperations,
     Loading,
-    Scheduling,
+    Resuming,
 ):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "tf32", "amp")
@@ -160,6 +160,16 @@ class TensorFlowAdapter(
     def set_learning_rate(self, rate: float) -> None:
         # a variable, which the traced step reads; that of what scales the loss is the inner one's
         getattr(self._optimizer, "inner_optimizer", self._optimizer).learning_rate = rate
+
+    def save_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.save(path, self._model, self._optimizer)
+
+    def load_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.load(path, self._model, self._optimizer)
 
     def _make_optimizer(self) -> Any:
         if "own" in self.facts:

@@ -72,8 +72,14 @@ def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
 def loss(
     outputs: Tuple[tf.Tensor, ...], batch: Dict[str, tf.Tensor], facts: Dict[str, Any]
 ) -> tf.Tensor:
-    """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads."""
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads. Labels are
+    classes, or probabilities of all of them."""
+    sparse = batch["labels"].dtype.is_integer
+    entropy = (
+        tf.nn.sparse_softmax_cross_entropy_with_logits
+        if sparse
+        else tf.nn.softmax_cross_entropy_with_logits
+    )
     logits, *heads = (tf.reduce_mean(entropy(batch["labels"], output)) for output in outputs)
     return logits + sum(facts["hyperparameters"]["auxiliary_weight"] * head for head in heads)
 

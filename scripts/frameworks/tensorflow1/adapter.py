@@ -22,16 +22,17 @@ from harness.adapter import (
     zeros,
 )
 from harness.communication import ALL_REDUCE, Collective
-from harness.feeding import Scheduling
+from harness.feeding import Resuming
 from harness.operations import NEITHER, Operation, Transposed
 from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, nested
 
 
-class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping, Scheduling):
+class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping, Resuming):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
+    KEEPS_RANDOM = False
 
     def start(self) -> None:
         # TensorFlow reads these when it is imported.
@@ -107,6 +108,8 @@ class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping
                 forward = self._steps.inference(*parts, scope)
                 self._logits, self._outputs = forward.logits, forward.outputs
                 self._fetches = [forward.update]
+            data = {id(variable) for variable in resident.values()}
+            self._lasting = [v for v in tf.global_variables() if id(v) not in data]
             initialize = tf.global_variables_initializer()
         self._compiler.require(self.case.compiler, graph)
         self._run = self._session(graph)
@@ -124,6 +127,16 @@ class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping
 
     def set_learning_rate(self, rate: float) -> None:
         self._rate.load(rate, self._run)
+
+    def save_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.save(path, self._lasting, self._run)
+
+    def load_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.load(path, self._lasting, self._run)
 
     def beside_for_inference(self) -> Any:
         if self._server:

@@ -65,8 +65,14 @@ def forward(
 
 
 def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
-    """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads."""
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads. Labels are
+    classes, or probabilities of all of them."""
+    sparse = batch["labels"].dtype.is_integer
+    entropy = (
+        tf.nn.sparse_softmax_cross_entropy_with_logits
+        if sparse
+        else tf.nn.softmax_cross_entropy_with_logits_v2
+    )
     logits, *heads = (
         tf.reduce_mean(entropy(labels=batch["labels"], logits=output)) for output in outputs
     )

@@ -1,9 +1,10 @@
 """Training until something is learned: a target on held-out data, or a number of epochs.
 
-What is learned is the task that the model's facts name, a module of ``scripts/tasks``. Data are
-fed from the host, in an order that is the same in every framework; each repeat has a seed of its
-own. Behind each epoch a second model in inference mode is scored with the weights and running
-statistics of the first, on data that are held out.
+What is learned is the task that the model's facts name, a module of ``scripts/tasks``, or images in
+a folder (``input: data``), which the framework's own loader reads. Batches are fed from the host,
+in an order that is the same in every framework; each repeat has a seed of its own. Behind each
+epoch a second model in inference mode is scored with the weights and running statistics of the
+first, on data that are held out.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ import os
 from dataclasses import asdict
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-import tasks
-
 from harness.adapter import Mismatch, Numerics, Unsupported, require
 from harness.feeding import Resuming, Scheduling
 from harness.kind import (
+    USUAL_AXES,
     Context,
     Kind,
     Metric,
@@ -28,16 +28,16 @@ from harness.kind import (
     at_least,
     one_of,
 )
-from harness.learning import batches, curve
+from harness.learning import curve, sources
 from harness.learning.checkpoints import Checkpoint
-from harness.learning.evaluation import Evaluator
 from harness.learning.rates import SCHEDULES
+from harness.learning.targets import softening
 from harness.learning.training import Recipe, steps_of_epoch, train
 from harness.measuring import libraries, model
 from harness.measuring.checks import check_cores, check_same_weights, compiler_proof
 from harness.measuring.steps import peak_host_memory
 
-#: In the place of a number: no target; the learning rate of the model's facts.
+#: In the place of a number: no target; what the model's facts have.
 NONE, OF_MODEL = "none", "model"
 
 
@@ -55,12 +55,24 @@ def _rate(text: str) -> Any:
 
 def _share(text: str) -> float:
     """Below 1."""
+    return _from_zero(text, 1, "from 0 to below 1")
+
+
+def _alpha(text: str) -> float:
+    return _from_zero(text, math.inf, "from 0")
+
+
+def _of_optimizer(text: str) -> Any:
+    return text if text == OF_MODEL else _share(text)
+
+
+def _from_zero(text: str, below: float, allowed: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 <= value < 1:
-        raise ValueError("must be a number from 0 to below 1")
+    if not 0 <= value < below:
+        raise ValueError(f"must be a number {allowed}")
     return value
 
 
@@ -84,7 +96,21 @@ class Converge(Kind):
         Parameter(
             "learning_rate", _rate, "", f"its peak, or {OF_MODEL}: that of the facts", OF_MODEL
         ),
+        Parameter(
+            "learning_rate_batch", at_least(0), "samples",
+            "of a step that the rate is for; of others it is in proportion; 0: of any", 0,
+        ),
         Parameter("warmup", _share, "", "share of all steps in which the rate rises", 0.3),
+        Parameter(
+            "weight_decay", _of_optimizer, "", f"of the optimizer, or {OF_MODEL}", OF_MODEL
+        ),
+        Parameter("momentum", _of_optimizer, "", f"of the optimizer, or {OF_MODEL}", OF_MODEL),
+        Parameter(
+            "label_smoothing", _share, "", "part of each answer spread over all classes", 0.0
+        ),
+        Parameter(
+            "mixup", _alpha, "", "of Beta(mixup, mixup), by which images are mixed; 0: none", 0.0
+        ),
         Parameter(
             "checkpoints",
             _folder,
@@ -92,49 +118,40 @@ class Converge(Kind):
             f"a folder for what each epoch leaves, so that a killed training goes on, or {NONE}",
             NONE,
         ),
-    )
+    )  # fmt: skip
     needs = Scheduling
     seed_of_each_repeat = True
+    axes = (*USUAL_AXES, "input")
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return "train"
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         unit = subject.facts.get("unit", "samples/s")
-        return curve.metrics(_scores(subject), _target_of(subject), unit)
+        return curve.metrics(sources.scores(subject), _target_of(subject), unit)
 
     def measure(self, context: Context) -> None:
         adapter, subject, fields = context.adapter, context.subject, context.fields
-        folder = subject.parameters["checkpoints"]
+        given, folder = subject.parameters, subject.parameters["checkpoints"]
         require(adapter, Numerics, *[Resuming] * (folder != NONE))
-        if folder != NONE and subject.case.devices > 1:
-            raise Unsupported("checkpoints are of trainings on one device")
-        if "task" not in subject.facts:
-            raise Unsupported(f"the facts of {subject.case.model} name no task to be learned")
-        task = tasks.load(subject.facts["task"])
-        data = task.data()
-        fields["task"] = {
-            "name": task.name,
-            "sha256": tasks.checksum(data),
-            "train": tasks.size(data.train),
-            "held_out": tasks.size(data.held_out),
-        }
+        if folder != NONE:
+            adapter.require_resumable()
+        how = softening(subject.facts, given["label_smoothing"], given["mixup"])
+        adapter.facts = _with_recipe(subject)
+        source = sources.softening(sources.source_of(context), how, context)
         recipe = _recipe(subject)
-        steps_of_epoch(tasks.size(data.train), context)
-        evaluator = context.phase(
-            "build for evaluation", lambda: Evaluator(adapter, task, data.held_out), "evaluator"
-        )
-        case, place = subject.case, context.place
-        first = batches.of_epoch(
-            data.train, case.batch_per_device, place.rank, case.devices, place.seed
-        )
-        model.build(context, next(first))
-        checkpoint = None if folder == NONE else Checkpoint(folder, _identity(context))
+        steps_of_epoch(source.samples, context)
+        evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
+        model.build(context, source.first)
+        checkpoint = None
+        if folder != NONE:
+            place = context.place
+            checkpoint = Checkpoint(folder, _identity(context), place.rank, place.world_size)
         before = context.phase("evaluation before training", evaluator.scores, "evaluation")
         fields["untrained"] = before
         found = context.phase(
             "training",
-            lambda: train(context, data.train, recipe, evaluator.scores, checkpoint),
+            lambda: train(context, source, recipe, evaluator.scores, checkpoint),
         )
         if checkpoint:
             checkpoint.remove()
@@ -148,7 +165,7 @@ class Converge(Kind):
         fields["libraries"] = libraries.in_use()
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
-        reason = curve.missed(ranks[0]["curve"], _scores(subject)[0], _target_of(subject))
+        reason = curve.missed(ranks[0]["curve"], sources.scores(subject)[0], _target_of(subject))
         if "diverged" not in reason:  # weights that are no numbers are not compared
             check_same_weights(ranks)
         if reason:
@@ -181,24 +198,36 @@ def _identity(context: Context) -> Dict[str, Any]:
     }
 
 
-def _scores(subject: Subject) -> Sequence[str]:
-    """Names of what outputs are scored by; of a model without a task, the usual one."""
-    task = subject.facts.get("task")
-    return tasks.load(task).scores if task else ("accuracy",)
-
-
 def _target_of(subject: Subject) -> Optional[float]:
     target = subject.parameters["target"]
     return None if target == NONE else float(target)
 
 
+def _with_recipe(subject: Subject) -> Dict[str, Any]:
+    """The facts with the optimizer's numbers that were given. Raises :class:`Unsupported` where it
+    has no such number."""
+    hyper = dict(subject.facts.get("hyperparameters", {}))
+    for name in ("weight_decay", "momentum"):
+        value = subject.parameters[name]
+        if value == OF_MODEL:
+            continue
+        if name not in hyper:
+            raise Unsupported(f"the optimizer of {subject.case.model} has no {name}")
+        hyper[name] = value
+    return {**subject.facts, "hyperparameters": hyper}
+
+
 def _recipe(subject: Subject) -> Recipe:
-    given, rate = subject.parameters, subject.parameters["learning_rate"]
+    given, peak = subject.parameters, subject.parameters["learning_rate"]
+    if peak == OF_MODEL:
+        peak = subject.facts["hyperparameters"]["learning_rate"]
+    if given["learning_rate_batch"]:
+        peak *= subject.case.samples_per_step / given["learning_rate_batch"]
     return Recipe(
         epochs=given["epochs"],
-        score=_scores(subject)[0],
+        score=sources.scores(subject)[0],
         target=_target_of(subject),
         schedule=given["schedule"],
-        peak=subject.facts["hyperparameters"]["learning_rate"] if rate == OF_MODEL else rate,
+        peak=peak,
         warmup=given["warmup"],
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
-
-from tasks import Task
+from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
 
 from harness.adapter import Numerics
 from harness.feeding import Scheduling
 from harness.learning import batches
+
+#: From outputs and their batch to the scores of each sample, and the loss of each, by name.
+Score = Callable[[Sequence[Any], Dict[str, Any]], Dict[str, Any]]
 
 
 class Learner(Scheduling, Numerics):
@@ -20,10 +21,10 @@ class Evaluator:
     statistics and without dropout. It gets the weights and statistics of the one that is trained
     before each evaluation, by the names that all frameworks share."""
 
-    def __init__(self, trained: Learner, task: Task, held_out: Dict[str, Any]) -> None:
+    def __init__(self, trained: Learner, score: Score, held_out: Dict[str, Any]) -> None:
         """``trained``: started, and not built yet. Building this model draws random numbers, which
         building that one seeds."""
-        self._trained, self._task, self._held_out = trained, task, held_out
+        self._trained, self._score, self._arrays = trained, score, held_out
         self._model = trained.beside_for_inference()
         self._batch = trained.case.batch_per_device
         first, _ = next(batches.in_turn(held_out, self._batch))
@@ -41,11 +42,20 @@ class Evaluator:
     def scores_as_loaded(self) -> Dict[str, float]:
         """The same with what was loaded last."""
         totals: Dict[str, float] = {}
-        samples = 0
-        for batch, count in batches.in_turn(self._held_out, self._batch):
+        samples = 0.0
+        for batch, count in self.held_out():
             self._model.feed(batch)
-            scored = self._task.score(self._model.outputs(), batch)
+            scored = self._score(self._model.outputs(), batch)
             for name, values in scored.items():
                 totals[name] = totals.get(name, 0.0) + float(values[:count].sum())
             samples += count
-        return {name: total / samples for name, total in totals.items()}
+        samples = self.summed(samples)
+        return {name: self.summed(total) / samples for name, total in totals.items()}
+
+    def held_out(self) -> Iterator[Tuple[Dict[str, Any], int]]:
+        """What is held out, in batches of one size, and how many samples of each count."""
+        return batches.in_turn(self._arrays, self._batch)
+
+    def summed(self, value: float) -> float:
+        """What all that count have of a sum of this rank: each rank scores all samples."""
+        return value

@@ -8,10 +8,10 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from harness.adapter import Mismatch
 from harness.kind import Context
-from harness.learning import batches
 from harness.learning.checkpoints import Checkpoint
 from harness.learning.evaluation import Learner
 from harness.learning.rates import rate_at
+from harness.learning.sources import Source
 
 
 class Recipe(NamedTuple):
@@ -40,7 +40,7 @@ def steps_of_epoch(samples: int, context: Context) -> int:
 
 def train(
     context: Context,
-    arrays: Dict[str, Any],
+    source: Source,
     recipe: Recipe,
     evaluate: Callable[[], Dict[str, float]],
     checkpoint: Optional[Checkpoint] = None,
@@ -53,22 +53,19 @@ def train(
     may have left, and where this one leaves what it has behind each epoch."""
     adapter, place, clock = context.adapter, context.place, time.perf_counter
     case = context.subject.case
-    samples = len(next(iter(arrays.values())))
-    each = steps_of_epoch(samples, context)
+    each = steps_of_epoch(source.samples, context)
     curve: List[Dict[str, Any]] = context.fields.setdefault("curve", [])
     if checkpoint:
         curve += checkpoint.load(adapter)
         context.fields["resumed_after"] = len(curve)
-        if curve and is_done(curve[-1], recipe, place.rank):
+        if curve and _one_is_done(adapter, is_done(curve[-1], recipe, place.rank)):
             return curve
     rate: Optional[float] = None
     start = context.fields["window_start"] = clock()
     for epoch in range(len(curve), recipe.epochs):
         context.report.enter(f"epoch {epoch + 1}")  # with the curve so far
         begin, losses = clock(), []
-        seed = place.seed * 100003 + epoch
-        fed = batches.of_epoch(arrays, case.batch_per_device, place.rank, case.devices, seed)
-        for number, batch in enumerate(fed):
+        for number, batch in enumerate(source.of_epoch(epoch)):
             step = epoch * each + number
             wanted = rate_at(
                 recipe.schedule, recipe.peak, recipe.warmup, step, recipe.epochs * each

@@ -143,6 +143,7 @@ class Configuration(Keys):
     pue: Annotated[float, Field(ge=1, le=10), FromText, Allowed("a number from 1 to 10")] | None = (
         None
     )
+    equivalence_margin: Share | None = None
     sets: Sets | None = None
     by: Annotated[Literal["date", "commit", "version", "name"], OneOf()] | None = None
     format: Text | None = None

@@ -192,7 +192,7 @@ class Tables:
         price = settings.price_per_hour
         given = Assumptions(
             price and price.amount, price.currency if price else "",
-            settings.grid_intensity, settings.pue or 1.0,
+            settings.grid_intensity, settings.pue or 1.0, settings.equivalence_margin,
         )  # fmt: skip
         try:
             if self._call.starts:

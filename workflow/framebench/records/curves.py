@@ -20,7 +20,8 @@ class Curve:
     ``scores`` has by epoch; ``losses`` are of training, ``held_out_losses`` of what was held out;
     None for what is no number. ``seconds``: of all steps with their feeding, until the end of each
     epoch. ``target`` is None where there was none. ``samples``: that are held out; ``seed``: of
-    weights and order."""
+    weights and order; ``others``: names of its other scores, and what each was behind the last
+    epoch; ``resumed_after``: epochs that another process had trained, which was killed."""
 
     task: str
     score: str
@@ -31,6 +32,8 @@ class Curve:
     seconds: tuple[float, ...]
     samples: int
     seed: int
+    others: tuple[tuple[str, float | None], ...] = ()
+    resumed_after: int = 0
 
     @property
     def last(self) -> float | None:
@@ -64,6 +67,8 @@ def curve_of(record: Mapping[str, Any]) -> Curve | None:
         seconds=_running([epoch["train_seconds"] for epoch in epochs]),
         samples=int(task.get("held_out", 0)),
         seed=int(record["settings"]["seed"]),
+        others=tuple((n, v) for n, v in epochs[-1]["held_out"].items() if n not in (LOSS, score)),
+        resumed_after=int(ranks[0].get("resumed_after") or 0),
     )
 
 

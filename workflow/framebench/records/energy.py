@@ -8,13 +8,18 @@ from typing import Any
 from . import by_node
 
 
+def joules(record: Mapping[str, Any]) -> float | None:
+    """Of all sources that were read (processors, memory, GPUs) together, over the whole window;
+    None without any."""
+    known = [sum(read.values()) for _, read in _read(record) if read]
+    # Of some nodes alone it would not be that of the run.
+    return sum(known) if known and len(known) == record["case"]["nodes"] else None
+
+
 def joules_per_sample(record: Mapping[str, Any]) -> float | None:
-    """Of all sources that were read (processors, memory, GPUs) together; None without any, or
-    without samples."""
-    known = [sum(joules.values()) for _, joules in _read(record) if joules]
-    # Of some nodes alone it would not be that of the samples of all.
-    complete = record["samples"] and len(known) == record["case"]["nodes"]
-    return sum(known) / record["samples"] if complete else None
+    """The same over all samples of the window; None without samples, too."""
+    whole = joules(record)
+    return None if whole is None or not record["samples"] else whole / record["samples"]
 
 
 def sources(record: Mapping[str, Any]) -> str:

@@ -58,7 +58,8 @@ class Run:
     `origin` is the record's path below the set's root, or "runs.csv:LINE". `hardware` (a label)
     and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
     not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
-    are in bytes, of the rank that took most; `joules_per_sample` is the energy of the window over
+    are in bytes, of the rank that took most; `joules` is the energy of the window and
+    `joules_per_sample` that over
     all its samples, and `energy_sources` says of what; `split` is that of the slowest rank, None
     where none was asked for; `all_reduce` and `exchange`, that of the gradients alone, are
     None where none was timed.
@@ -91,6 +92,7 @@ class Run:
     doubts: tuple[Doubt, ...] = ()
     peak_device_memory: int | None = None
     peak_host_memory: int | None = None
+    joules: float | None = None
     joules_per_sample: float | None = None
     energy_sources: str = ""
     split: Split | None = None

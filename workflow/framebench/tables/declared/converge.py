@@ -7,17 +7,18 @@ from itertools import combinations
 from typing import Any
 
 from ...records.curves import KIND, NO_TARGET, Curve
+from ...records.run import Run
 from ...statistics import descriptive, equivalence
 from ..columns import NUMBER, TEXT, WHOLE, Column, Form, Row, interval, shared
 from ..results import CaseResult
 from ..table import Drawing, Inputs, Table
 
-#: Scores that are no further apart are the same: a percentage point.
+#: Scores that are no further apart are the same, unless another is given: a percentage point.
 MARGIN = 0.01
 #: Of a case.
 AXES = ("framework", "framework_version", "model", "precision", "compiler", "nodes",
         "devices_per_node", "batch_per_device")  # fmt: skip
-CONDITIONS = ("accelerator", "cores_per_device", "arm")
+CONDITIONS = ("accelerator", "cores_per_device", "arm", "input")
 #: What two cases have in common that are compared, besides the parameters.
 _IN_COMMON = ("model", "nodes", "devices_per_node", "batch_per_device")
 _SCORE = Form(spec=".4f")
@@ -52,6 +53,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
         first = trained[0] if trained else None
         ends = equivalence.mean_interval(found) or (None, None)
         best = [curve.best for curve in trained if curve.best is not None]
+        energies = [joules for run in result.ok if (joules := _joules(run)) is not None]
         yield [
             *_asked(result),
             first.task if first else "",
@@ -64,9 +66,13 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
             max(found, default=None),
             *ends,
             max(best, default=None),
+            *_other_score(trained),
             _mean(result, "time_to_target"),
             _mean(result, "samples_to_target"),
             _mean(result, "time_to_train"),
+            descriptive.mean(energies) if energies else None,
+            " or ".join(sorted({run.energy_sources for run in result.ok if run.joules})),
+            sum(curve.resumed_after > 0 for curve in trained),
             result.status,
             result.reason,
         ]
@@ -84,7 +90,24 @@ def _asked(result: CaseResult) -> list[Any]:
         given.get("schedule", ""),
         str(given.get("learning_rate", "")),
         given.get("warmup"),
+        given.get("learning_rate_batch") or None,
+        *(str(given.get(name, "")) for name in ("weight_decay", "momentum")),
+        *(given.get(name) or None for name in ("label_smoothing", "mixup")),
     ]
+
+
+def _joules(run: Run) -> float | None:
+    """Of a whole training: what a process that was killed took is not known."""
+    return None if run.curve is None or run.curve.resumed_after else run.joules
+
+
+def _other_score(trained: Sequence[Curve]) -> list[Any]:
+    """Name and mean of the second score, behind the last epoch of each that has a number there."""
+    if not trained or not trained[0].others:
+        return ["", None]
+    name = trained[0].others[0][0]
+    values = [value for curve in trained if (value := dict(curve.others).get(name)) is not None]
+    return [name, descriptive.mean(values) if values else None]
 
 
 def _mean(result: CaseResult, metric: str) -> float | None:
@@ -96,11 +119,12 @@ def _mean(result: CaseResult, metric: str) -> float | None:
 def pairs(inputs: Inputs) -> Iterator[list[Any]]:
     """A row for each two cases that were to learn the same, to the end: they have no target. They
     differ in the framework, whatever compiler each has, or in the precision or compiler alone."""
+    margin = inputs.assumptions.equivalence_margin or MARGIN
     known = [result for result in results(inputs) if _without_target(result) and scores(result)]
     for first, second in combinations(known, 2):
         if not _comparable(first, second):
             continue
-        compared = equivalence.compare(scores(first), scores(second), MARGIN)
+        compared = equivalence.compare(scores(first), scores(second), margin)
         mean, ends, verdict = compared or (None, (None, None), equivalence.CANNOT_TELL)
         yield [
             *(getattr(first.case, axis) for axis in _IN_COMMON),
@@ -110,7 +134,7 @@ def pairs(inputs: Inputs) -> Iterator[list[Any]]:
             min(len(scores(first)), len(scores(second))),
             mean,
             *ends,
-            MARGIN,
+            margin,
             verdict,
         ]
 
@@ -146,7 +170,7 @@ def lead(rows: Sequence[Row]) -> Iterator[str]:
     }
     if rows:
         told = ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
-        yield f"Of {len(rows)} pairs: {told}."
+        yield f"Of {len(rows)} pairs: {told}. The margin is {rows[0]['margin']:g}."
 
 
 def _why_no_target(row: Row) -> str:
@@ -155,6 +179,12 @@ def _why_no_target(row: Row) -> str:
 
 def _needs_two(row: Row) -> str:
     return "needs 2 seeds" if row["seeds"] else ""
+
+
+def _why_no_energy(row: Row) -> str:
+    if not row["converged"]:
+        return "none converged"
+    return "resumed" if row["resumed"] else "no energy could be read"
 
 
 def _of_target(row: Row) -> str:
@@ -184,6 +214,20 @@ CONVERGE = Table(
             "warmup", NUMBER, "share of all steps in which the rate rises", hoisted=True,
             form=Form(spec="g"),
         ),
+        Column(
+            "learning_rate_batch", NUMBER, "samples of a step that the rate is for; others have it "
+            "in proportion", "samples", hoisted=True, optional=True, form=Form(spec=".0f"),
+        ),
+        Column("weight_decay", TEXT, "`model`: that of the model's facts", hoisted=True),
+        Column("momentum", TEXT, "`model`: that of the model's facts", hoisted=True),
+        Column(
+            "label_smoothing", NUMBER, "part of each answer spread over all classes", hoisted=True,
+            form=Form(spec="g"), optional=True,
+        ),
+        Column(
+            "mixup", NUMBER, "of Beta(mixup, mixup), by which images are mixed", hoisted=True,
+            form=Form(spec="g"), optional=True,
+        ),
         Column("task", TEXT, "what is learned", hoisted=True),
         Column("score", TEXT, "by which it is told how well", hoisted=True),
         Column("seeds", WHOLE, "repeats that trained and have a score"),
@@ -202,6 +246,11 @@ CONVERGE = Table(
         Column("score_maximum", NUMBER, "the highest of them"),
         *interval("score_mean", "the mean score", form=_SCORE, why=_needs_two),
         Column("score_best", NUMBER, "highest score of any epoch", title="best", form=_SCORE),
+        Column("other_score", TEXT, "the second score", hoisted=True),
+        Column(
+            "other_score_mean", NUMBER, "its mean behind the last epoch", form=_SCORE,
+            optional=True,
+        ),
         Column(
             "time_to_target", NUMBER,
             "mean over repeats that reached it: training steps with their feeding", "s",
@@ -215,6 +264,19 @@ CONVERGE = Table(
             "time_to_train", NUMBER, "mean over converged repeats, with evaluations", "s",
             form=_SECONDS,
         ),
+        Column(
+            "energy_joules", NUMBER, "mean over converged repeats that were not resumed, from the "
+            "first step to the end of the last evaluation", "J", title="energy", form=_SECONDS,
+            why=_why_no_energy,
+        ),
+        Column(
+            "energy_sources", TEXT,
+            "what was read: processors (`package`), memory (`dram`), `gpu`; a "
+            "package counts idle cores too", title="energy of", hoisted=True,
+        ),
+        Column(
+            "resumed", WHOLE, "of the seeds, those that went on from a checkpoint", optional=True
+        ),
         *shared("status", "reason"),
     ),
     rows=rows,
@@ -222,7 +284,8 @@ CONVERGE = Table(
     heading="Training to a target",
     drawings=(Drawing("learning"),),
     answers=("score_mean", "time_to_target", "status"),
-    keys=(*AXES, *CONDITIONS, "target", "epochs", "schedule", "learning_rate", "warmup"),
+    keys=(*AXES, *CONDITIONS, "target", "epochs", "schedule", "learning_rate", "warmup",
+          "learning_rate_batch", "weight_decay", "momentum", "label_smoothing", "mixup"),
     axes=("framework", "model", "precision", "devices", "compiler"),
 )  # fmt: skip
 _OTHER = tuple(
@@ -234,7 +297,8 @@ EQUIVALENCE = Table(
     title="Do they learn the same?",
     explanation="Two cases that trained for the same epochs, with the same recipe: the mean score "
     "of the second minus that of the first, and its 90 % interval (Welch). The same within the "
-    "margin: the interval lies within it on either side, two one-sided tests at 5 %. That no "
+    "margin: the interval lies within it on either side, two one-sided tests at 5 %; the margin is "
+    "one percentage point, or the key `equivalence_margin`. That no "
     "difference is found would show nothing. The claim is about the samples that were held out.",
     columns=(
         *shared(*_IN_COMMON),

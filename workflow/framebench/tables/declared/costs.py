@@ -27,7 +27,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
     from ...statistics.intervals import median_interval  # scipy takes its time
 
     assumed = inputs.assumptions
-    for result in inputs.cases.values() if assumed else ():
+    for result in inputs.cases.values() if assumed.has_costs else ():
         if result.throughput is None:
             continue
         per, samples = _amount(result)

@@ -1,0 +1,27 @@
+"""A training on disk: the ``state_dict`` of model and optimizer, and the state of random
+numbers."""
+
+from __future__ import annotations
+
+import oneflow
+from oneflow import nn, optim
+
+
+def save(path: str, model: nn.Module, optimizer: optim.Optimizer) -> None:
+    """In eager mode. ``path``: of a folder."""
+    whole = {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "random": oneflow.get_rng_state(),
+    }
+    oneflow.save(whole, path)
+
+
+def load(path: str, model: nn.Module, optimizer: optim.Optimizer) -> None:
+    kept = oneflow.load(path)
+    # not load_state_dict, which does not find layers with dots in their names
+    with oneflow.no_grad():
+        for name, tensor in model.state_dict().items():
+            tensor.copy_(kept["model"][name])
+    optimizer.load_state_dict(kept["optimizer"])
+    oneflow.set_rng_state(kept["random"])

@@ -1,0 +1,26 @@
+"""A training on disk: a ``tf.train.Checkpoint`` of all variables, those of the model, among which
+are the states of dropout's random numbers, and those of the optimizer, in their order."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+_NAME = "training"
+
+
+def _checkpoint(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> Any:
+    variables = [*model.variables, *optimizer.variables]
+    return tf.train.Checkpoint(variables=[variable.value for variable in variables])
+
+
+def save(path: str, model: keras.Model, optimizer: keras.optimizers.Optimizer) -> None:
+    """``path``: of a folder."""
+    _checkpoint(model, optimizer).write(os.path.join(path, _NAME))
+
+
+def load(path: str, model: keras.Model, optimizer: keras.optimizers.Optimizer) -> None:
+    _checkpoint(model, optimizer).read(os.path.join(path, _NAME)).assert_consumed()

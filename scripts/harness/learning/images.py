@@ -1,0 +1,134 @@
+"""Images in a folder as what is learned, through the framework's own loader.
+
+Training reads ``train``, with the crops and flips of :mod:`harness.samples.order`, evaluation
+``val``, of which each rank has a part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Callable, Dict, Iterator, Mapping, Sequence, Tuple
+
+from tasks.scoring import classes
+
+from harness.adapter import require
+from harness.kind import Context
+from harness.learning.evaluation import Evaluator
+from harness.loader import Loading, Loads
+from harness.measuring import fed, model
+from harness.samples import folder, order, supply
+
+Arrays = Dict[str, Any]
+#: The name of what is learned.
+NAME = "images"
+
+
+def scores(facts: Mapping[str, Any]) -> Sequence[str]:
+    """Names of what a model's outputs are scored by."""
+    return classes.scores(facts.get("hyperparameters", {}).get("classes", 0))
+
+
+class FolderEvaluator(Evaluator):
+    """Scores this rank's part of the images, and adds up the parts of all ranks: every image counts
+    once. Each rank has its own running statistics."""
+
+    def __init__(self, trained: Any, images: folder.Images, asked: Loads, first: Arrays) -> None:
+        """``trained``: one that loads images, too; ``asked``: this rank's part of the ``images``;
+        ``first``: a batch of the model's size."""
+        self._loader, self._images, self._asked = trained, images, asked
+        super().__init__(trained, classes.score, first)
+
+    def held_out(self) -> Iterator[Tuple[Arrays, int]]:
+        import numpy as np
+
+        for loaded in supply.batches(self._loader, self._asked, self._images.root):
+            count = len(loaded.numbers)
+            chosen = np.arange(self._batch) % count  # the last is filled up with its first ones
+            images, labels = np.asarray(loaded.images), np.asarray(loaded.labels)
+            yield {"images": images[chosen], "labels": labels[chosen]}, count
+
+    def summed(self, value: float) -> float:
+        return float(self._trained.all_reduce(value))
+
+
+def source(
+    context: Context,
+) -> Tuple[int, Arrays, Callable[[int], Iterator[Arrays]], Callable[[], Evaluator]]:
+    """The parts of a :class:`harness.learning.sources.Source`. Leaves the fields ``task``,
+    ``data_set``, ``loader`` and ``fed``. Raises :class:`folder.BadData` for images that are not as
+    they must be, and :class:`harness.adapter.Unsupported` without a loader."""
+    adapter, subject, place, fields = (
+        context.adapter, context.subject, context.place, context.fields,
+    )  # fmt: skip
+    require(adapter, Loading)
+    case, root, bad = subject.case, subject.data, subject.bad_images
+    size = folder.size_of(subject.facts["inputs"])
+    assert root is not None, "the declaration has seen to it"
+    assert size is not None, "the declaration has seen to it"
+    workers = min(fed.MOST_WORKERS, max(1, len(context.cores) or place.threads))
+
+    def images_of(split: str) -> folder.Images:
+        found = folder.scan(root, split, bad)
+        if bad == folder.SKIP:
+            found = supply.without_broken(adapter, found, range(len(found.paths)), workers)
+        return found
+
+    train = context.phase("scan", lambda: images_of(folder.TRAIN))
+    held_out = context.phase(
+        "scan of held-out images", lambda: images_of(folder.VALIDATION), "held_out_scan"
+    )
+    model.check_classes(subject.facts, len(train.classes))
+    fields["data_set"] = {**folder.report(train), "identity": folder.identity(root)}
+    fields["loader"] = {"workers": workers, **adapter.loader_settings()}
+    fields["task"] = {
+        "name": NAME,
+        "sha256": _digest(train, held_out),
+        "train": len(train.paths),
+        "held_out": len(held_out.paths),
+    }
+    batch, ranks = case.batch_per_device, case.devices
+
+    def asked(number: int) -> Loads:
+        places = order.epoch(train, folder.TRAIN, number, place.seed, place.rank, ranks)
+        return order.loads(train, places, folder.TRAIN, number, place.seed, batch, size, workers)
+
+    def of_epoch(number: int) -> Iterator[Arrays]:
+        for loaded in supply.batches(adapter, asked(number), root):
+            if len(loaded.numbers) == batch:
+                yield {"images": loaded.images, "labels": loaded.labels}
+
+    alone = order.beginning(asked(0), batch)._replace(workers=0)
+    fields["fed"] = context.phase("check", lambda: supply.checked(adapter, alone, root))
+    (loaded,) = supply.batches(adapter, alone, root)
+    first = {"images": loaded.images, "labels": loaded.labels}
+    mine = _part(held_out, place.rank, ranks, batch, size, workers)
+    return (
+        len(train.paths),
+        first,
+        of_epoch,
+        lambda: FolderEvaluator(adapter, held_out, mine, first),
+    )
+
+
+def _part(
+    images: folder.Images, rank: int, ranks: int, batch: int, size: int, workers: int
+) -> Loads:
+    """Of so many ranks each has every so manieth image. Raises :class:`folder.BadData` where there
+    is none for it."""
+    import numpy as np
+
+    places = np.arange(rank, len(images.paths), ranks)
+    if not len(places):
+        raise folder.BadData(
+            f"{folder.VALIDATION} has {len(images.paths)} images, fewer than {ranks} devices"
+        )
+    most = min(batch, len(places))
+    return order.loads(images, places, folder.VALIDATION, 0, 0, most, size, workers)
+
+
+def _digest(*splits: folder.Images) -> str:
+    """SHA-256 (hex) over the paths of all images."""
+    found = hashlib.sha256()
+    for images in splits:
+        found.update("\0".join([*images.paths, ""]).encode("utf-8", "surrogateescape"))
+    return found.hexdigest()

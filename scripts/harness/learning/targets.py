@@ -1,0 +1,59 @@
+"""What a model is to answer, where that is not one class alone: label smoothing and mixup.
+
+Both are done on the host, the same way for every framework: ``labels`` become probabilities of all
+classes, float32 (batch, classes), which the losses of models of images take in the place of
+classes, int64 (batch,). Standard library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
+
+from harness.adapter import Unsupported
+
+Arrays = Dict[str, Any]
+
+
+class Softening(NamedTuple):
+    """``smoothing``: the part of each answer that is spread evenly over all ``classes`` (Szegedy et
+    al. 2016, arXiv:1512.00567); ``mixup``: of Beta(mixup, mixup), by which two samples are mixed
+    (Zhang et al. 2018, arXiv:1710.09412), 0 for none."""
+
+    smoothing: float
+    mixup: float
+    classes: int
+
+
+def softening(facts: Mapping[str, Any], smoothing: float, mixup: float) -> Optional[Softening]:
+    """None where there is nothing to soften. Raises :class:`Unsupported` for a model whose samples
+    are no images of one class each."""
+    if not smoothing and not mixup:
+        return None
+    names = {one["name"] for one in facts["inputs"]}
+    classes = facts.get("hyperparameters", {}).get("classes")
+    if not {"images", "labels"} <= names or not classes:
+        raise Unsupported(
+            f"label smoothing and mixup are of images with a class each, not of {facts['name']}"
+        )
+    return Softening(smoothing, mixup, int(classes))
+
+
+def softened(batch: Arrays, how: Softening, seed: Sequence[int]) -> Arrays:
+    """``batch`` with soft answers. ``seed``: what the mixture is drawn by, numbers from 0 to below
+    2**32. One share and one order a batch, as NVIDIA's ResNet-50 draws them: a sample is mixed with
+    another of the same batch, images and answers by the same share."""
+    import numpy as np
+
+    labels = batch["labels"]
+    spread = how.smoothing / how.classes
+    answers = np.full((len(labels), how.classes), spread, np.float64)
+    answers[np.arange(len(labels)), labels] += 1 - how.smoothing
+    images = np.asarray(batch["images"])
+    if how.mixup:
+        # RandomState, not Generator: its stream is the same in every numpy since 1.0.
+        random = np.random.RandomState(list(seed))
+        share, other = random.beta(how.mixup, how.mixup), random.permutation(len(labels))
+        answers = share * answers + (1 - share) * answers[other]
+        kept, added = np.float32(share), np.float32(1 - share)
+        images = kept * images + added * images[other]
+    return {**batch, "images": images, "labels": answers.astype(np.float32)}

@@ -1,0 +1,106 @@
+"""Images in a folder are learned, through the framework's own loader and the command line: squares
+of three colours, told apart in a few epochs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from framebench.records import record_sets
+from PIL import Image
+
+from ..bench import ROOT, Bench
+from ..conftest import build_environment
+from ..harness.test_runs import assert_valid
+
+COLOURS = ((200, 40, 40), (40, 200, 40), (40, 40, 200))
+EACH = {"train": 16, "val": 5}
+MODEL: dict[str, Any] = {
+    "name": "colours",
+    "title": "One convolution for colours",
+    "base": "cnn",
+    "trainable_parameters": 4 * 27 + 8 + 4 * 3 + 3,
+    "forward_multiply_adds": {"per_sample": 4 * 27 * 64 + 12},
+    "inputs": [
+        {"name": "images", "shape": ["batch", 8, 8, 3], "distribution": "normal"},
+        {"name": "labels", "shape": ["batch"], "distribution": "integers", "below": 3},
+    ],
+    "hyperparameters": {
+        "family": "layers",
+        "classes": 3,
+        "learning_rate": 0.1,
+        "layers": [
+            {"op": "convolution", "name": "conv", "channels": 4, "kernel": 3},
+            {"op": "batch_norm", "name": "bn"},
+            {"op": "relu", "name": "relu"},
+            {"op": "global_average_pool", "name": "pool"},
+            {"op": "linear", "name": "fc", "features": 3},
+        ],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in ImageNet's layout, of noise around a colour for each class."""
+    root = tmp_path_factory.mktemp("colours")
+    random = np.random.RandomState(0)
+    for split, count in EACH.items():
+        for label, colour in enumerate(COLOURS):
+            folder = root / split / f"class{label}"
+            folder.mkdir(parents=True)
+            for number in range(count):
+                noise = random.randint(-40, 40, (20, 24, 3))
+                pixels = np.clip(np.array(colour) + noise, 0, 255).astype(np.uint8)
+                Image.fromarray(pixels).save(folder / f"{number}.JPEG")
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "bases").symlink_to(ROOT / "scripts/models/bases")
+    (folder / "colours.json").write_text(json.dumps(MODEL))
+    return folder / "colours.json"
+
+
+def test_images_in_a_folder_are_learned(colours: Path, model: Path, tmp_path: Path) -> None:
+    """With all that the recipe for ImageNet has."""
+    bench = Bench(tmp_path, build_environment("pytorch"))
+    done = bench.run(
+        framework=ROOT / "scripts/frameworks/pytorch",
+        model=model,
+        kind="converge",
+        batch_per_device=8,
+        input="data",
+        data=colours,
+        parameters={
+            "epochs": 5,
+            "schedule": "cosine",
+            "warmup": 0.1,
+            "learning_rate": 0.1,
+            "learning_rate_batch": 8,
+            "weight_decay": 0.0001,
+            "momentum": 0.875,
+            "label_smoothing": 0.1,
+            "mixup": 0.2,
+        },
+    )
+    record = done.record
+    assert record["status"] == "ok", record["reason"]
+    assert_valid(record)
+    (rank,) = record["ranks"]
+    assert (rank["task"]["name"], rank["task"]["train"], rank["task"]["held_out"]) == (
+        "images", 48, 15,
+    )  # fmt: skip
+    last = rank["curve"][-1]
+    assert last["held_out"]["accuracy"] > 0.9, rank["curve"]
+    assert last["held_out"]["loss"] < rank["untrained"]["loss"]
+    # planted: answers without smoothing would be learned further than 0.1 lets them
+    assert last["loss"] > 0.3
+    assert "top_5_accuracy" not in record["metrics"], "of three classes five guesses tell nothing"
+    (run,) = record_sets.load(bench.output.parent).runs
+    assert run.conditions.input.startswith("data@")

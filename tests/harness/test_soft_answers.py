@@ -1,0 +1,92 @@
+"""Label smoothing and mixup, top-5: what they are, by numbers computed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tasks
+from harness.adapter import Case, Unsupported
+from harness.kind import Subject
+from harness.kinds import converge
+from harness.learning.targets import Softening, softened, softening
+from tasks.scoring import classes
+
+FACTS: dict[str, Any] = {
+    "name": "digits_resnet",
+    "inputs": [{"name": "images"}, {"name": "labels"}],
+    "hyperparameters": {"classes": 10, "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.1},
+}
+
+
+def batch(samples: int = 4) -> dict[str, Any]:
+    images = np.arange(samples * 4, dtype=np.float32).reshape(samples, 2, 2, 1)
+    return {"images": images, "labels": np.arange(samples) % 3}
+
+
+def test_smoothing_spreads_a_part_over_all_classes() -> None:
+    given = batch()
+    found = softened(given, Softening(0.1, 0.0, 10), (0,))
+    assert found["labels"].dtype == np.float32
+    assert found["labels"][1] == pytest.approx([0.01, 0.91, *[0.01] * 8])
+    assert (found["images"] == given["images"]).all()
+
+
+def test_mixup_mixes_images_and_answers_by_one_share() -> None:
+    given = batch(6)
+    found = softened(given, Softening(0.0, 0.4, 3), (7, 1, 2, 0))
+    assert found["labels"].sum(axis=1) == pytest.approx(np.ones(6))
+    # where there is a share and an order that explain the images, they explain the answers too
+    random = np.random.RandomState([7, 1, 2, 0])
+    share, other = random.beta(0.4, 0.4), random.permutation(6)
+    images, hot = given["images"], np.eye(3)[given["labels"]]
+    assert 0.001 < share < 0.999
+    assert found["images"] == pytest.approx(share * images + (1 - share) * images[other], rel=1e-5)
+    assert found["labels"] == pytest.approx(share * hot + (1 - share) * hot[other], rel=1e-5)
+    again, others = (softened(given, Softening(0.0, 0.4, 3), (7, 1, n, 0)) for n in (2, 3))
+    assert (again["images"] == found["images"]).all()
+    assert (others["images"] != found["images"]).any(), "another step has another mixture"
+
+
+def test_only_images_with_a_class_have_soft_answers() -> None:
+    assert softening(FACTS, 0.0, 0.0) is None
+    assert softening(FACTS, 0.1, 0.2) == Softening(0.1, 0.2, 10)
+    spans = {"name": "spans", "inputs": [{"name": "token_ids"}], "hyperparameters": {}}
+    with pytest.raises(Unsupported, match="images with a class each, not of spans"):
+        softening(spans, 0.1, 0.0)
+
+
+def test_the_right_class_among_five() -> None:
+    logits = np.tile(np.arange(12.0), (5, 1))
+    logits[3, 11], logits[4] = np.nan, 1.0
+    found = classes.score([logits], {"labels": np.array([11, 7, 6, 10, 0])})
+    assert found["accuracy"].tolist() == [1, 0, 0, 0, 1]
+    # planted: no number, and a dozen of the same, of which argmax takes the first
+    assert found["top_5_accuracy"].tolist() == [1, 1, 0, 0, 0]
+    few = classes.score([logits[:, :9]], {"labels": np.array([8, 0, 0, 0, 0])})
+    assert "top_5_accuracy" not in few
+    assert tasks.load("digits").scores == ("accuracy", "top_5_accuracy")
+
+
+def subject(**given: Any) -> Subject:
+    case = Case("pytorch", "digits_resnet", "train", 1, 2, 256, "fp32", "none", None)
+    usual = {one.name: one.default for one in converge.Converge.parameters}
+    return Subject(case, FACTS, {**usual, **given}, 1, None, 1)
+
+
+def test_the_rate_follows_the_samples_of_a_step() -> None:
+    given = {"learning_rate": 0.256, "learning_rate_batch": 256}
+    assert converge._recipe(subject(**given)).peak == pytest.approx(0.512)
+    assert converge._recipe(subject()).peak == 0.1
+
+
+def test_the_optimizer_has_the_numbers_of_the_recipe() -> None:
+    found = converge._with_recipe(subject(weight_decay=1 / 32768, momentum=0.875))
+    hyper = found["hyperparameters"]
+    assert (hyper["weight_decay"], hyper["momentum"]) == (1 / 32768, 0.875)
+    assert FACTS["hyperparameters"]["momentum"] == 0.9, "the facts stay what they are"
+    adam = {**FACTS, "hyperparameters": {"learning_rate": 0.1}}
+    other = subject(momentum=0.9)
+    with pytest.raises(Unsupported, match="has no momentum"):
+        converge._with_recipe(Subject(other.case, adam, other.parameters, 1, None, 1))
