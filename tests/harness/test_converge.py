@@ -166,7 +166,7 @@ def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
     [
         ("target", "2", "must be none, or a number above 0 up to 1"),
         ("epochs", "0", "must be 1 or more"),
-        ("schedule", "step", "must be one of: constant, cosine, one_cycle"),
+        ("schedule", "step", "must be one of: constant, cosine, linear, one_cycle"),
         ("learning_rate", "-1", "must be a number above 0"),
         ("warmup", "1", "must be a number from 0 to below 1"),
     ],

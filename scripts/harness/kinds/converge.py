@@ -28,7 +28,7 @@ from harness.kind import (
     at_least,
     one_of,
 )
-from harness.learning import batches, curve
+from harness.learning import batches, curve, material
 from harness.learning.checkpoints import Checkpoint
 from harness.learning.evaluation import Evaluator
 from harness.learning.rates import SCHEDULES
@@ -36,6 +36,7 @@ from harness.learning.training import Recipe, steps_of_epoch, train
 from harness.measuring import libraries, model
 from harness.measuring.checks import check_cores, check_same_weights, compiler_proof
 from harness.measuring.steps import peak_host_memory
+from harness.samples.folder import REFUSE, SKIP
 
 #: In the place of a number: no target; the learning rate of the model's facts.
 NONE, OF_MODEL = "none", "model"
@@ -92,6 +93,27 @@ class Converge(Kind):
             f"a folder for what each epoch leaves, so that a killed training goes on, or {NONE}",
             NONE,
         ),
+        Parameter(
+            "data",
+            _folder,
+            "",
+            f"the folder of the files of a task that reads some, or {NONE}",
+            NONE,
+        ),
+        Parameter(
+            "bad_answers",
+            one_of(REFUSE, SKIP),
+            "",
+            "what becomes of a question whose answers are not where its file says",
+            REFUSE,
+        ),
+        Parameter(
+            "start",
+            _folder,
+            "",
+            f"a file of safetensors with the weights to start from, or {NONE}: drawn ones",
+            NONE,
+        ),
     )
     needs = Scheduling
     seed_of_each_repeat = True
@@ -112,23 +134,32 @@ class Converge(Kind):
         if "task" not in subject.facts:
             raise Unsupported(f"the facts of {subject.case.model} name no task to be learned")
         task = tasks.load(subject.facts["task"])
-        data = task.data()
+        files, start = subject.parameters["data"], subject.parameters["start"]
+        skips = subject.parameters["bad_answers"] == SKIP
+        data = material.data_of(context, task, "" if files == NONE else files, skips)
         fields["task"] = {
             "name": task.name,
             "sha256": tasks.checksum(data),
             "train": tasks.size(data.train),
             "held_out": tasks.size(data.held_out),
+            **({"notes": dict(data.notes)} if data.notes else {}),
         }
         recipe = _recipe(subject)
         steps_of_epoch(tasks.size(data.train), context)
         evaluator = context.phase(
-            "build for evaluation", lambda: Evaluator(adapter, task, data.held_out), "evaluator"
+            "build for evaluation",
+            lambda: Evaluator(adapter, task, data.held_out, data.total),
+            "evaluator",
         )
         case, place = subject.case, context.place
         first = batches.of_epoch(
             data.train, case.batch_per_device, place.rank, case.devices, place.seed
         )
         model.build(context, next(first))
+        if start != NONE:
+            fields["started_from"] = context.phase(
+                "start", lambda: material.start_from(adapter, start)
+            )
         checkpoint = None if folder == NONE else Checkpoint(folder, _identity(context))
         before = context.phase("evaluation before training", evaluator.scores, "evaluation")
         fields["untrained"] = before
@@ -178,6 +209,7 @@ def _identity(context: Context) -> Dict[str, Any]:
         "device": fields["device"],
         "framework_version": fields["framework_version"],
         "task": fields["task"],
+        "started_from": fields.get("started_from"),
     }
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Callable, Dict, List
 
-from tasks import Task
+from tasks import Task, means
 
 from harness.adapter import Numerics
 from harness.feeding import Scheduling
@@ -20,17 +20,24 @@ class Evaluator:
     statistics and without dropout. It gets the weights and statistics of the one that is trained
     before each evaluation, by the names that all frameworks share."""
 
-    def __init__(self, trained: Learner, task: Task, held_out: Dict[str, Any]) -> None:
+    def __init__(
+        self,
+        trained: Learner,
+        task: Task,
+        held_out: Dict[str, Any],
+        total: Callable[[Dict[str, Any]], Dict[str, float]] = means,
+    ) -> None:
         """``trained``: started, and not built yet. Building this model draws random numbers, which
-        building that one seeds."""
+        building that one seeds. ``total``: from what was scored of the samples to their scores."""
         self._trained, self._task, self._held_out = trained, task, held_out
+        self._total = total
         self._model = trained.beside_for_inference()
         self._batch = trained.case.batch_per_device
         first, _ = next(batches.in_turn(held_out, self._batch))
         self._model.build(first)
 
     def scores(self) -> Dict[str, float]:
-        """The mean over all samples of each score, and of the loss."""
+        """Each score of all samples, and the loss."""
         self.load({**self._trained.weights(), **self._trained.statistics()})
         return self.scores_as_loaded()
 
@@ -40,12 +47,11 @@ class Evaluator:
 
     def scores_as_loaded(self) -> Dict[str, float]:
         """The same with what was loaded last."""
-        totals: Dict[str, float] = {}
-        samples = 0
+        import numpy as np
+
+        found: Dict[str, List[Any]] = {}
         for batch, count in batches.in_turn(self._held_out, self._batch):
             self._model.feed(batch)
-            scored = self._task.score(self._model.outputs(), batch)
-            for name, values in scored.items():
-                totals[name] = totals.get(name, 0.0) + float(values[:count].sum())
-            samples += count
-        return {name: total / samples for name, total in totals.items()}
+            for name, values in self._task.score(self._model.outputs(), batch).items():
+                found.setdefault(name, []).append(values[:count])
+        return self._total({name: np.concatenate(parts) for name, parts in found.items()})
