@@ -24,7 +24,7 @@ def data_of(context: Context, task: Task, folder: str, skips: bool) -> Data:
             "data=DIR"
         )
     given = Given(length, folder if reads else None, skips)
-    data = context.phase("task", lambda: task.data(given))
+    data: Data = context.phase("task", lambda: task.data(given))
     for arrays in (data.train, data.held_out):
         batches.check_inputs(arrays, facts["inputs"], length or 0)
     return data
