@@ -1,6 +1,7 @@
 """BERT in float64 (Devlin et al. 2018, arXiv:1810.04805): exact GELU, normalisation behind each
-residual. Its pre-training, masked language model and next sentence with tied embeddings; or, with
-``classes`` in the facts, SuperBench's linear head of so many on what is pooled."""
+residual. Its pre-training, masked language model and next sentence with tied embeddings; with
+``classes`` in the facts, SuperBench's linear head of so many on what is pooled; or, where ``head``
+is ``span``, where an answer begins and ends, by a linear layer on each token, without a pooler."""
 
 from __future__ import annotations
 
@@ -54,7 +55,10 @@ def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
     """Every parameter, and how its value for the comparison is drawn."""
     hyper = facts["hyperparameters"]
     hidden = hyper["hidden"]
-    body = {**embeddings(hyper), **layers(hyper), **linear("pooler", hidden, hidden)}
+    encoder = {**embeddings(hyper), **layers(hyper)}
+    if hyper.get("head") == "span":
+        return {**encoder, **linear("span", hidden, 2)}
+    body = {**encoder, **linear("pooler", hidden, hidden)}
     if "classes" in hyper:
         return {**body, **linear("classifier", hidden, hyper["classes"])}
     return {
@@ -142,10 +146,13 @@ def forward(
     dropout: Dropout | None = None,
 ) -> list[Array]:
     """Logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2); or those of the classes alone. ``dropout``: None is none."""
+    (batch, 2); or those of the classes alone; or of each token how well an answer begins and ends
+    with it (batch, sequence, 2). ``dropout``: None is none."""
     drop = dropping(training, dropout)
     x = embedded(batch["token_ids"], weights, batch, hyper, drop)
     x = encoded(x, weights, batch, hyper, drop)
+    if hyper.get("head") == "span":
+        return [dense(x, weights, "span")]
     pooled = np.tanh(dense(x[:, 0], weights, "pooler"))
     if "classes" in hyper:
         return [dense(pooled, weights, "classifier")]
@@ -156,6 +163,8 @@ def forward(
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
     if "classes" in hyper:
         return cross_entropy(outputs[0], batch["labels"])
+    if hyper.get("head") == "span":  # the classes are the tokens
+        return cross_entropy(np.swapaxes(outputs[0], 1, 2), batch["spans"])
     words, next_sentence = outputs
     masked = cross_entropy(words, batch["masked_labels"])
     return masked + cross_entropy(next_sentence, batch["next_sentence_labels"])

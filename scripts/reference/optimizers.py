@@ -34,6 +34,7 @@ class SGD:
 class AdamW:
     def __init__(self, hyper: dict[str, Any]) -> None:
         self.rate, self.decay = hyper["learning_rate"], hyper["weight_decay"]
+        self.layer_decay, self.layers = hyper.get("layer_decay", 1.0), hyper.get("layers", 0)
         self.betas, self.epsilon = (hyper["beta1"], hyper["beta2"]), hyper["epsilon"]
         self.moments: dict[str, tuple[Any, Any]] = {}
         self.steps = 0
@@ -48,7 +49,17 @@ class AdamW:
             self.moments[name] = first, second
             denominator = np.sqrt(second / (1 - beta2**self.steps)) + self.epsilon
             change = first / (1 - beta1**self.steps) / denominator
-            weights[name] = weights[name] - self.rate * (change + self.decay * weights[name])
+            rate = self.rate * self._part(name)
+            weights[name] = weights[name] - rate * (change + self.decay * weights[name])
+
+    def _part(self, name: str) -> float:
+        """Of the learning rate, by ELECTRA's layer-wise decay (Clark et al. 2020,
+        arXiv:2003.10555): squared for the last layer, once more for each part before it."""
+        first, *others = name.split(".")
+        if first not in ("embeddings", "layers"):
+            return 1.0
+        above = self.layers - (1 + int(others[0]) if first == "layers" else 0)
+        return self.layer_decay ** (2 + above)
 
 
 OPTIMIZERS: dict[str, Any] = {"sgd": SGD, "adamw": AdamW}

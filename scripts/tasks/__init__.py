@@ -1,8 +1,8 @@
 """Tasks to be learned: data for training, data held out, and how outputs are scored.
 
-A task is a module of this folder with ``data()``, ``SCORES`` and ``score(outputs, batch)``; the
-facts of a model name the task that it is for (``task``). Standard library and numpy; Python 3.7 to
-3.13.
+A task is a module of this folder with ``data(given)``, ``SCORES`` and ``score(outputs, batch)``;
+the facts of a model name the task that it is for (``task``). Standard library and numpy; Python 3.7
+to 3.13.
 """
 
 from __future__ import annotations
@@ -10,30 +10,59 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from types import MappingProxyType
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 #: Arrays of as many samples each, by the names of a model's inputs.
 Arrays = Dict[str, Any]
+#: What was scored of all samples, in their order, by its name: arrays (samples,).
+Scored = Dict[str, Any]
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
 
 
+class BadData(Exception):
+    """Data are not as they must be; the message names the file and the place in it."""
+
+
+class Given(NamedTuple):
+    """What a task is asked for besides its name. ``sequence_length``: tokens, of a model that has
+    them; ``folder``: of the files of a task that reads some; ``skips``: whether samples that cannot
+    be used are left out and counted, or refused."""
+
+    sequence_length: Optional[int] = None
+    folder: Optional[str] = None
+    skips: bool = False
+
+
+#: The usual.
+NOTHING = Given()
+
+
+def means(scored: Scored) -> Dict[str, float]:
+    """Of the samples."""
+    return {name: float(values.mean()) for name, values in scored.items()}
+
+
 class Data(NamedTuple):
-    """``train`` and ``held_out`` have no sample in common."""
+    """``train`` and ``held_out`` have no sample in common. ``total``: the scores and the loss of
+    all that is held out, from what was scored of its samples; ``notes``: for the record."""
 
     train: Arrays
     held_out: Arrays
+    total: Callable[[Scored], Dict[str, float]] = means
+    notes: Mapping[str, Any] = MappingProxyType({})
 
 
 class Task(NamedTuple):
     """``scores``: the names of what outputs are scored by, from 0 to 1, the principal one first;
-    ``score``: from outputs and their batch to the score of each sample by name, and the ``loss`` of
-    each, in float64."""
+    ``score``: from outputs and their batch to what is scored of each sample by name, and the
+    ``loss`` of each, in float64."""
 
     name: str
     scores: Tuple[str, ...]
-    data: Callable[[], Data]
-    score: Callable[[Sequence[Any], Arrays], Dict[str, Any]]
+    data: Callable[..., Data]
+    score: Callable[[Sequence[Any], Arrays], Scored]
 
 
 def names() -> List[str]:
@@ -58,7 +87,7 @@ def size(arrays: Arrays) -> int:
 def checksum(data: Data) -> str:
     """SHA-256 (hex) over the names and bytes of all arrays."""
     found = hashlib.sha256()
-    for arrays in data:
+    for arrays in (data.train, data.held_out):
         for name in sorted(arrays):
             found.update(name.encode() + arrays[name].tobytes())
     return found.hexdigest()

@@ -49,6 +49,10 @@ PARAMETERS = {
     "superbench_bert_large": 335_244_388,
     "electra_base": electra_parameters(12, 768, 256),
     "electra_large": electra_parameters(24, 1024, 384),
+    # those of Hugging Face's BertForQuestionAnswering
+    "bert_base_squad": 108_893_186,
+    "electra_base_squad": 108_893_186,
+    "span_encoder": (96 + 24 + 2 + 2) * 64 + encoder(2, 64, 256) + 65 * 2,
 }
 
 
@@ -75,7 +79,7 @@ def products(facts: dict[str, Any]) -> dict[str, int]:
             counted[use] += math.prod(one.shape)
     widths = hyper["hidden"] + hyper.get("generator", {"hidden": 0})["hidden"]
     counted["per_token_pair"] = 2 * hyper["layers"] * widths
-    if "classes" not in hyper:
+    if "classes" not in hyper and hyper.get("head") != "span":
         counted["per_prediction"] += hyper["vocabulary"] * hyper["hidden"]
     return {use: count for use, count in counted.items() if count}
 
@@ -87,7 +91,7 @@ def test_the_facts_have_the_parameters_and_the_products_of_their_matrices(model:
     assert facts["forward_multiply_adds"] == products(facts)
 
 
-@pytest.mark.parametrize("model", ["superbench_bert_base", "electra_base"])
+@pytest.mark.parametrize("model", ["superbench_bert_base", "electra_base", "bert_base_squad"])
 def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> None:
     facts = compute.reduced(facts_of(model))
     module = reference_module(model)
@@ -189,6 +193,15 @@ MISTAKES = {
     "a token by chance alone": (
         *("electra_base", "electra.py", "words.detach().float() + noise(sampling_draws)"),
         "noise(sampling_draws)",
+    ),
+    "the beginning of an answer for its end": (
+        *("bert_base_squad", "bert.py", 'batch["spans"]', 'batch["spans"].flip(1)'),
+    ),
+    "padding that is attended to": (
+        *("bert_base_squad", "bert.py", "attention_mask.bool()", "(attention_mask + 1).bool()"),
+    ),
+    "one learning rate for all layers": (
+        *("electra_base_squad", "optimizers.py", "group[_FACTOR] = factor", "pass"),
     ),
     "a discriminator that sees the true tokens": (
         *("electra_base", "electra.py", "self.embeddings(corrupted, segment_ids)"),

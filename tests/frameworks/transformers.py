@@ -21,8 +21,16 @@ ENCODERS = {
 #: Those that generate text: learned positions, rotary ones with a tied head, and with a head of
 #: its own.
 CAUSAL = ("gpt2_small", "llama_1b", "llama_8b")
-#: These, SuperBench's heads, and two encoders that see the same embeddings.
-COMPARED = (*CAUSAL, "superbench_gpt2_small", "superbench_bert_base", "electra_base")
+#: These, SuperBench's heads, two encoders that see the same embeddings, and where answers stand.
+COMPARED = (
+    *CAUSAL,
+    *("superbench_gpt2_small", "superbench_bert_base", "electra_base"),
+    *("bert_base_squad", "electra_base_squad"),
+)
+#: The frameworks whose layers learn at rates of their own, and models that do; they stand for those
+#: that differ in nothing else.
+LAYERWISE = ("pytorch", "tensorflow", "jax", "paddle")
+WITH_DECAY, WITHOUT_DECAY = "electra_base_squad", "bert_base_squad"
 
 
 def write_decoder_references(folder: Path) -> None:
@@ -33,4 +41,9 @@ def write_decoder_references(folder: Path) -> None:
 def compared_in(framework: str) -> list[str]:
     """Those that the framework has."""
     folder = ROOT / "scripts/frameworks" / framework
-    return [model for model in COMPARED if (folder / f"{definition_of(model)}.py").exists()]
+    other = WITHOUT_DECAY if framework in LAYERWISE else WITH_DECAY
+    return [
+        model
+        for model in COMPARED
+        if (folder / f"{definition_of(model)}.py").exists() and model != other
+    ]

@@ -90,7 +90,8 @@ def test_the_digits_are_what_their_notice_says() -> None:
     assert (tasks.size(data.train), tasks.size(data.held_out)) == (1437, 360)
     assert abs(float(data.train["images"].mean())) < 1e-5
     assert float(data.train["images"].std()) == pytest.approx(1, abs=1e-5)
-    both = [tuple(row.ravel().tolist()) for one in data for row in one["images"]]
+    parts = (data.train, data.held_out)
+    both = [tuple(row.ravel().tolist()) for one in parts for row in one["images"]]
     assert len(both) == 1797
     assert min(np.bincount(data.held_out["labels"], minlength=10)) > 20
     logits = 5.0 * np.eye(10)[data.held_out["labels"]]
@@ -167,7 +168,7 @@ def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
     [
         ("target", "2", "must be none, or a number above 0 up to 1"),
         ("epochs", "0", "must be 1 or more"),
-        ("schedule", "step", "must be one of: constant, cosine, one_cycle"),
+        ("schedule", "step", "must be one of: constant, cosine, linear, one_cycle"),
         ("learning_rate", "-1", "must be a number above 0"),
         ("warmup", "1", "must be a number from 0 to below 1"),
         ("label_smoothing", "1", "must be a number from 0 to below 1"),

@@ -27,6 +27,7 @@ ORDER = [
     "transfers",
     "loader",
     "feeding",
+    "layerwise",
     "precisions",
     # the machine, and what the processes of a run need
     "machine",
@@ -59,7 +60,7 @@ ORDER = [
 #: What an adapter may import of the harness.
 OF_ADAPTERS = {
     *("adapter", "operations", "communication", "overlapping", "sharded", "transfers"),
-    *("loader", "feeding", "parallelism", "parts"),
+    *("loader", "feeding", "layerwise", "parallelism", "parts"),
     *("machine.interfaces", "processes.parent_death"),
 }
 

@@ -1,6 +1,7 @@
 """BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
 arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
-with ``classes`` has SuperBench's head instead."""
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD."""
 
 from __future__ import annotations
 
@@ -90,6 +91,9 @@ def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, 
     drawing = Drawing(hyper, random)
     drawing.embeddings()
     drawing.layers(hyper)
+    if hyper.get("head") == "span":
+        drawing.linear("span", hidden, 2)
+        return drawing.drawn
     drawing.linear("pooler", hidden, hidden)
     if "classes" in hyper:
         drawing.linear("classifier", hidden, hyper["classes"])
@@ -191,11 +195,14 @@ def forward(
     train: bool,
 ) -> Tuple[Tuple[Array, ...], Arrays]:
     """Logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2), or those of the classes alone, in ``dtype``. Dropout in training, with masks drawn
-    from ``key``."""
+    (batch, 2), or those of the classes alone, or of each token how well an answer begins and ends
+    with it (batch, sequence, 2), in ``dtype``. Dropout in training, with masks drawn from
+    ``key``."""
     drawn = keys(key if train else None, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
     x = embedded(parameters, batch["token_ids"], batch, hyper, dtype, next(drawn))
     x = encoded(parameters, x, batch, hyper, drawn)
+    if hyper.get("head") == "span":
+        return (dense(parameters, "span", x),), statistics
     pooled = jnp.tanh(dense(parameters, "pooler", x[:, 0]))
     if "classes" in hyper:
         return (dense(parameters, "classifier", pooled),), statistics
@@ -207,6 +214,8 @@ def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Ar
     """Mean cross entropy over the masked positions plus that over the sequences."""
     if "classes" in hyper:
         return cross_entropy(outputs[0], batch["labels"])
+    if hyper.get("head") == "span":  # the classes are the tokens
+        return cross_entropy(outputs[0].swapaxes(1, 2), batch["spans"])
     words, next_sentence = outputs
     masked = cross_entropy(words, batch["masked_labels"])
     return masked + cross_entropy(next_sentence, batch["next_sentence_labels"])

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from harness import layerwise
 from harness.adapter import Unsupported
 
 
@@ -57,16 +58,23 @@ def _sgd(hyper: Dict[str, Any]) -> optax.GradientTransformation:
 def _adamw(hyper: Dict[str, Any]) -> optax.GradientTransformation:
     moments = optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["epsilon"])
     decay = optax.add_decayed_weights(hyper["weight_decay"])
-    return optax.chain(moments, decay, _scale_by_rate(hyper["learning_rate"]))
+    own = hyper if layerwise.DECAY in hyper else None
+    return optax.chain(moments, decay, _scale_by_rate(hyper["learning_rate"], own))
 
 
-def _scale_by_rate(rate: float) -> optax.GradientTransformation:
-    """Updates against the gradients, in their dtype, by the rate of the state."""
+def _scale_by_rate(
+    rate: float, by_layer: Optional[Dict[str, Any]] = None
+) -> optax.GradientTransformation:
+    """Updates against the gradients, in their dtype, by the rate of the state. ``by_layer``: the
+    hyper-parameters by which layers have parts of it."""
 
     def init(parameters: Any) -> Rate:
         return Rate(jnp.float32(rate))
 
     def update(updates: Any, state: Rate, parameters: Optional[Any] = None) -> Tuple[Any, Rate]:
+        if by_layer is not None:
+            parts = {name: layerwise.factor(name, by_layer) for name in updates}
+            updates = {name: one * parts[name] for name, one in updates.items()}
         return jax.tree.map(lambda one: -state.value.astype(one.dtype) * one, updates), state
 
     return optax.GradientTransformation(init, update)

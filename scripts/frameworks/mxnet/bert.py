@@ -1,6 +1,7 @@
 """BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
 arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
-with ``classes`` has SuperBench's head instead."""
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD."""
 
 from __future__ import annotations
 
@@ -96,31 +97,41 @@ class Layer(nn.HybridBlock):
 
 class Encoder(nn.HybridBlock):
     """Token and segment ids (batch, sequence), position ids (1, sequence) and a mask (batch,
-    sequence) -> (batch, sequence, hidden) and of the first position (batch, hidden)."""
+    sequence) -> (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        hidden = hyper["hidden"]
         self.heads = hyper["heads"]
         self.embeddings = Embeddings(hyper)
         self.layers = nn.HybridSequential()
         for _ in range(hyper["layers"]):
             self.layers.add(Layer(hyper))
-        self.pooler = dense(hidden, hidden)
 
     def encode(
         self, F: Any, token_ids: Any, segment_ids: Any, position_ids: Any, attention_mask: Any
-    ) -> Tuple[Any, Any]:
+    ) -> Any:
         x = self.embeddings(token_ids, segment_ids, position_ids)
         ignored = F.expand_dims((1.0 - attention_mask) * MASKED_SCORE, axis=1)
         mask = F.repeat(ignored, repeats=self.heads, axis=0)  # (batch * heads, 1, sequence)
         for layer in self.layers:
             x = layer(x, mask)
+        return x
+
+
+class Pooled(Encoder):
+    """Its head is on the first position."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.pooler = dense(hyper["hidden"], hyper["hidden"])
+
+    def pooled(self, F: Any, x: Any) -> Any:
+        """Of the first position, (batch, hidden)."""
         first = F.reshape(F.slice_axis(x, axis=1, begin=0, end=1), (-3, 0))
-        return x, F.tanh(self.pooler(first))
+        return F.tanh(self.pooler(first))
 
 
-class Classifier(Encoder):
+class Classifier(Pooled):
     """-> logits (batch, classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
@@ -128,11 +139,22 @@ class Classifier(Encoder):
         self.classifier = dense(hyper["hidden"], hyper["classes"])
 
     def hybrid_forward(self, F: Any, *ids: Any) -> Tuple[Any]:
-        _, pooled = self.encode(F, *ids)
-        return (self.classifier(pooled),)
+        x = self.encode(F, *ids)
+        return (self.classifier(self.pooled(F, x)),)
 
 
-class BertPretraining(Encoder):
+class SpanFinder(Encoder):
+    """-> of each token how well an answer begins and ends with it, (batch, sequence, 2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.span = dense(hyper["hidden"], 2)
+
+    def hybrid_forward(self, F: Any, *ids: Any) -> Tuple[Any]:
+        return (self.span(self.encode(F, *ids)),)
+
+
+class BertPretraining(Pooled):
     """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
     (batch, 2)."""
 
@@ -161,18 +183,19 @@ class BertPretraining(Encoder):
         decoder_weight: Any,
         decoder_bias: Any,
     ) -> Tuple[Any, Any]:
-        x, pooled = self.encode(F, token_ids, segment_ids, position_ids, attention_mask)
+        x = self.encode(F, token_ids, segment_ids, position_ids, attention_mask)
         masked = F.take(F.reshape(x, (-3, 0)), masked_rows)
         masked = self.transform_norm(gelu(F, self.transform(masked)))
         tokens = F.FullyConnected(
             masked, decoder_weight, decoder_bias, num_hidden=self.vocabulary, flatten=False
         )
-        return tokens, self.next_sentence(pooled)
+        return tokens, self.next_sentence(self.pooled(F, x))
 
 
 def build(facts: Dict[str, Any]) -> nn.HybridBlock:
     hyper = facts["hyperparameters"]
-    model = (Classifier if "classes" in hyper else BertPretraining)(hyper)
+    other = SpanFinder if hyper.get("head") == "span" else BertPretraining
+    model = (Classifier if "classes" in hyper else other)(hyper)
     for parameter in model.collect_params(".*weight").values():
         parameter.init = mx.init.Normal(hyper["initializer_range"])
     return model
@@ -198,7 +221,7 @@ def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     """Numpy arrays of the batch -> those that :func:`loss` takes."""
     return tuple(
         batch[name].reshape(-1).astype(np.int32)
-        for name in ("masked_labels", "next_sentence_labels", "labels")
+        for name in ("masked_labels", "next_sentence_labels", "labels", "spans")
         if name in batch
     )
 
@@ -208,6 +231,9 @@ def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     if "classes" in facts["hyperparameters"]:
         return entropy(outputs[0].astype("float32"), labels[0]).mean()
+    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+        scores = outputs[0].astype("float32").transpose((0, 2, 1))
+        return entropy(scores.reshape((-3, 0)), labels[0]).mean()
     tokens, next_sentence = (logits.astype("float32") for logits in outputs)
     masked = entropy(tokens.reshape((-3, 0)), labels[0]).mean()
     return masked + entropy(next_sentence, labels[1]).mean()

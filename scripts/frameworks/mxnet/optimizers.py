@@ -7,6 +7,7 @@ import os
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
+from harness import layerwise
 
 # How many parameters one kernel updates: MXNet's own default for SGD, of which the documentation
 # of its environment variables tells
@@ -83,6 +84,7 @@ class AdamW(mx.optimizer.Optimizer):
 
 def from_facts(facts: Dict[str, Any]) -> mx.optimizer.Optimizer:
     """The optimizer that the model's hyper-parameters name."""
+    layerwise.refuse(facts)
     hyper = facts["hyperparameters"]
     common = {"learning_rate": hyper["learning_rate"], "wd": hyper["weight_decay"]}
     if hyper["optimizer"] == "sgd":  # its decay is part of the gradient, as PyTorch's

@@ -1,6 +1,7 @@
 """BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
 arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
-with ``classes`` has SuperBench's head instead."""
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD."""
 
 from __future__ import annotations
 
@@ -86,26 +87,34 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden) and of
-    the first position (batch, hidden)."""
+    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         self.embeddings = Embeddings(hyper)
         self.layers = nn.ModuleList([Layer(hyper) for _ in range(hyper["layers"])])
-        self.pooler = nn.Linear(hyper["hidden"], hyper["hidden"])
 
-    def encode(
-        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor
-    ) -> Tuple[Tensor, Tensor]:
+    def encode(self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor) -> Tensor:
         x = self.embeddings(token_ids, segment_ids)
         mask = (1 - attention_mask).to(x.dtype)[:, None, None, :] * MASKED_SCORE
         for layer in self.layers:
             x = layer(x, mask)
-        return x, oneflow.tanh(self.pooler(x[:, 0]))
+        return x
 
 
-class Classifier(Encoder):
+class Pooled(Encoder):
+    """Its head is on the first position."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.pooler = nn.Linear(hyper["hidden"], hyper["hidden"])
+
+    def pooled(self, x: Tensor) -> Tensor:
+        """Of the first position, (batch, hidden)."""
+        return oneflow.tanh(self.pooler(x[:, 0]))
+
+
+class Classifier(Pooled):
     """-> logits (batch, classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
@@ -113,11 +122,22 @@ class Classifier(Encoder):
         self.classifier = nn.Linear(hyper["hidden"], hyper["classes"])
 
     def forward(self, *ids: Tensor) -> Tuple[Tensor]:
-        _, pooled = self.encode(*ids)
-        return (self.classifier(pooled),)
+        x = self.encode(*ids)
+        return (self.classifier(self.pooled(x)),)
 
 
-class BertPretraining(Encoder):
+class SpanFinder(Encoder):
+    """-> of each token how well an answer begins and ends with it, (batch, sequence, 2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.span = nn.Linear(hyper["hidden"], 2)
+
+    def forward(self, *ids: Tensor) -> Tuple[Tensor]:
+        return (self.span(self.encode(*ids)),)
+
+
+class BertPretraining(Pooled):
     """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
     (batch, 2)."""
 
@@ -134,16 +154,17 @@ class BertPretraining(Encoder):
     def forward(
         self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
     ) -> Tuple[Tensor, Tensor]:
-        x, pooled = self.encode(token_ids, segment_ids, attention_mask)
+        x = self.encode(token_ids, segment_ids, attention_mask)
         masked = oneflow.gather(x, 1, positions[:, :, None].expand(-1, -1, x.shape[2]))
         masked = self.transform_norm(F.gelu(self.transform(masked)))
         tokens = self.decoder(masked, self.embeddings.token.weight) + self.decoder_bias
-        return tokens, self.next_sentence(pooled)
+        return tokens, self.next_sentence(self.pooled(x))
 
 
 def build(facts: Dict[str, Any]) -> nn.Module:
     hyper = facts["hyperparameters"]
-    model = (Classifier if "classes" in hyper else BertPretraining)(hyper)
+    other = SpanFinder if hyper.get("head") == "span" else BertPretraining
+    model = (Classifier if "classes" in hyper else other)(hyper)
     for module in model.modules():
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=hyper["initializer_range"])
@@ -160,10 +181,13 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def losses(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
-    """Vectors (batch x predictions,) and (batch,), of classes the latter alone; the loss is the sum
-    of their means."""
+    """Vectors (batch x predictions,) and (batch,), of classes the latter alone, of spans one (batch
+    x 2,); the loss is the sum of their means."""
     if "classes" in facts["hyperparameters"]:
         return (F.cross_entropy(outputs[0].float(), batch["labels"], reduction="none"),)
+    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+        scores = outputs[0].float().transpose(1, 2).flatten(0, 1)
+        return (F.cross_entropy(scores, batch["spans"].flatten(), reduction="none"),)
     tokens, next_sentence = (logits.float() for logits in outputs)
     return (
         F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten(), reduction="none"),

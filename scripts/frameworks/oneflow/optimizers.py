@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
+from harness import layerwise
 from oneflow import nn, optim
 
 
@@ -12,6 +13,7 @@ def from_facts(model: nn.Module, facts: Dict[str, Any], fused: bool) -> optim.Op
     """The optimizer that the model's hyper-parameters name, for all parameters of ``model``.
 
     ``fused``: one kernel for many parameters, which OneFlow recommends and has for GPUs alone."""
+    layerwise.refuse(facts)
     hyper = facts["hyperparameters"]
     group: Dict[str, Any] = {"params": list(model.parameters())}
     if hyper.get("clip_global_norm") is not None:

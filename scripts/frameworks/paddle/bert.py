@@ -1,6 +1,7 @@
 """BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
 arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
-with ``classes`` has SuperBench's head instead."""
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD."""
 
 from __future__ import annotations
 
@@ -91,26 +92,34 @@ class Layer(nn.Layer):
 
 
 class Encoder(nn.Layer):
-    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden) and of
-    the first position (batch, hidden)."""
+    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         self.embeddings = Embeddings(hyper)
         self.layers = nn.LayerList([Layer(hyper) for _ in range(hyper["layers"])])
-        self.pooler = dense(hyper["hidden"], hyper["hidden"], hyper)
 
-    def encode(
-        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor
-    ) -> Tuple[Tensor, Tensor]:
+    def encode(self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor) -> Tensor:
         x = self.embeddings(token_ids, segment_ids)
         mask = added_to_scores(attention_mask, x)
         for layer in self.layers:
             x = layer(x, mask)
-        return x, paddle.tanh(self.pooler(x[:, 0]))
+        return x
 
 
-class Classifier(Encoder):
+class Pooled(Encoder):
+    """Its head is on the first position."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.pooler = dense(hyper["hidden"], hyper["hidden"], hyper)
+
+    def pooled(self, x: Tensor) -> Tensor:
+        """Of the first position, (batch, hidden)."""
+        return paddle.tanh(self.pooler(x[:, 0]))
+
+
+class Classifier(Pooled):
     """-> logits (batch, classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
@@ -120,11 +129,24 @@ class Classifier(Encoder):
     def forward(
         self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor
     ) -> Tuple[Tensor]:
-        _, pooled = self.encode(token_ids, segment_ids, attention_mask)
-        return (self.classifier(pooled),)
+        x = self.encode(token_ids, segment_ids, attention_mask)
+        return (self.classifier(self.pooled(x)),)
 
 
-class BertPretraining(Encoder):
+class SpanFinder(Encoder):
+    """-> of each token how well an answer begins and ends with it, (batch, sequence, 2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.span = dense(hyper["hidden"], 2, hyper)
+
+    def forward(
+        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor
+    ) -> Tuple[Tensor]:
+        return (self.span(self.encode(token_ids, segment_ids, attention_mask)),)
+
+
+class BertPretraining(Pooled):
     """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
     (batch, 2)."""
 
@@ -140,10 +162,10 @@ class BertPretraining(Encoder):
     def forward(
         self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
     ) -> Tuple[Tensor, Tensor]:
-        x, pooled = self.encode(token_ids, segment_ids, attention_mask)
+        x = self.encode(token_ids, segment_ids, attention_mask)
         masked = self.transform_norm(F.gelu(self.transform(at(positions, x))))
         tokens = tied_logits(masked, self.embeddings.token.weight, self.decoder_bias, x.shape[0])
-        return tokens, self.next_sentence(pooled)
+        return tokens, self.next_sentence(self.pooled(x))
 
 
 def added_to_scores(attention_mask: Tensor, x: Tensor) -> Tensor:
@@ -165,7 +187,8 @@ def tied_logits(x: Tensor, tokens: Tensor, bias: Tensor, batch: int) -> Tensor:
 
 def build(facts: Dict[str, Any]) -> nn.Layer:
     hyper = facts["hyperparameters"]
-    return (Classifier if "classes" in hyper else BertPretraining)(hyper)
+    other = SpanFinder if hyper.get("head") == "span" else BertPretraining
+    return (Classifier if "classes" in hyper else other)(hyper)
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
@@ -176,6 +199,9 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
     if "classes" in facts["hyperparameters"]:
         return F.cross_entropy(outputs[0].astype("float32"), batch["labels"])
+    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+        scores = outputs[0].astype("float32").transpose([0, 2, 1])
+        return F.cross_entropy(scores.flatten(0, 1), batch["spans"].flatten())
     tokens, next_sentence = (logits.astype("float32") for logits in outputs)
     masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
     return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import paddle
+from harness import layerwise
 from paddle import nn
 
 
@@ -20,6 +21,9 @@ def from_facts(model: nn.Layer, facts: Dict[str, Any]) -> paddle.optimizer.Optim
             use_multi_tensor=True,  # one update for all parameters, as Momentum's reference says
             **common,
         )
+    if layerwise.decays(facts):  # not by AdamW's lr_ratio, which is of GPUs alone
+        for name, parameter in model.named_parameters():
+            parameter.optimize_attr["learning_rate"] = layerwise.factor(name, hyper)
     limit = hyper.get("clip_global_norm")
     return paddle.optimizer.AdamW(
         beta1=hyper["beta1"],

@@ -18,6 +18,7 @@ from typing import (
     Sequence,
 )
 
+from harness import layerwise
 from harness.adapter import (
     FLOAT64,
     Accumulation,
@@ -186,6 +187,10 @@ class PyTorchAdapter(
     def _make_optimizer(self) -> Any:
         if "own" in self.facts:
             return self._definition.optimizer(self._model)
+        if layerwise.decays(self.facts):
+            if self._sharding:
+                raise Unsupported("parts of layers have one learning rate for all layers here")
+            return self._optimizers.by_layer(self._model.named_parameters(), self.facts)
         groups = self._sharding.groups() if self._sharding else [self._model.parameters()]
         return self._optimizers.from_facts(groups, self.facts)
 
@@ -280,8 +285,7 @@ class PyTorchAdapter(
         return self._step()
 
     def set_learning_rate(self, rate: float) -> None:
-        for group in self._optimizer.param_groups:
-            group["lr"] = rate
+        self._optimizers.set_rate(self._optimizer, rate)
 
     def save_training(self, path: str) -> None:
         self._torch.save(self._training_state(), path)

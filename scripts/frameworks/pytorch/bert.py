@@ -1,6 +1,7 @@
 """BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
 arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
-with ``classes`` has SuperBench's head instead."""
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD."""
 
 from __future__ import annotations
 
@@ -81,7 +82,6 @@ class Encoder(nn.Module):
         super().__init__()
         self.embeddings = Embeddings(hyper)
         self.layers = nn.ModuleList(Layer(hyper) for _ in range(hyper["layers"]))
-        self.pooler = nn.Linear(hyper["hidden"], hyper["hidden"])
 
     def forward(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
         mask = self.beside(*inputs)
@@ -101,12 +101,20 @@ class Encoder(nn.Module):
     def finish(self, x: Tensor, *inputs: Tensor) -> Tuple[Tensor, ...]:
         raise NotImplementedError
 
+
+class Pooled(Encoder):
+    """Its head is on the first position."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.pooler = nn.Linear(hyper["hidden"], hyper["hidden"])
+
     def pooled(self, x: Tensor) -> Tensor:
         """Of the first position, (batch, hidden)."""
         return torch.tanh(self.pooler(x[:, 0]))
 
 
-class Classifier(Encoder):
+class Classifier(Pooled):
     """-> logits (batch, classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
@@ -117,7 +125,18 @@ class Classifier(Encoder):
         return (self.classifier(self.pooled(x)),)
 
 
-class BertPretraining(Encoder):
+class SpanFinder(Encoder):
+    """-> of each token how well an answer begins and ends with it, (batch, sequence, 2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.span = nn.Linear(hyper["hidden"], 2)
+
+    def finish(self, x: Tensor, *inputs: Tensor) -> Tuple[Tensor, ...]:
+        return (self.span(x),)
+
+
+class BertPretraining(Pooled):
     """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
     (batch, 2)."""
 
@@ -184,7 +203,8 @@ def drawn(model: nn.Module, hyper: Dict[str, Any]) -> nn.Module:
 
 def build(facts: Dict[str, Any]) -> nn.Module:
     hyper = facts["hyperparameters"]
-    return drawn((Classifier if "classes" in hyper else BertPretraining)(hyper), hyper)
+    other = SpanFinder if hyper.get("head") == "span" else BertPretraining
+    return drawn((Classifier if "classes" in hyper else other)(hyper), hyper)
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
@@ -195,6 +215,8 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
     if "classes" in facts["hyperparameters"]:
         return F.cross_entropy(outputs[0].float(), batch["labels"])
+    if facts["hyperparameters"].get("head") == "span":
+        return F.cross_entropy(outputs[0].float(), batch["spans"])  # the classes are the tokens
     tokens, next_sentence = (logits.float() for logits in outputs)
     masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
     return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])

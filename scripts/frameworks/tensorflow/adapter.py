@@ -175,7 +175,7 @@ class TensorFlowAdapter(
         if "own" in self.facts:
             optimizer = self._definition.optimizer()
         else:
-            optimizer = self._optimizers.from_facts(self.facts)
+            optimizer = self._optimizers.from_facts(self.facts, self._name)
         if self._policy == "mixed_float16":  # bfloat16 has the range of float32
             optimizer = self._tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
         optimizer.build(self._model.trainable_variables)

@@ -1,5 +1,6 @@
 """BERT's pre-training (Devlin et al., 2018, arXiv:1810.04805): masked words and next sentence. One
-with ``classes`` has SuperBench's head instead.
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD.
 
 The vocabulary is projected at the masked positions alone, as in the authors' own code. What has
 weights has a name, which is theirs in ``adapter.py``.
@@ -20,15 +21,19 @@ INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
 
 def build(facts: Dict[str, Any]) -> keras.Model:
     """A dictionary of the INPUTS to float32 logits: of the masked words (batch, predictions,
-    vocabulary), and of the next sentence (batch, 2); or those of the classes alone."""
+    vocabulary), and of the next sentence (batch, 2); or those of the classes alone, or of each
+    token how well an answer begins and ends with it (batch, sequence, 2)."""
     hyperparameters = facts["hyperparameters"]
     classes = hyperparameters.get("classes")
-    names = INPUTS[:-1] if classes else INPUTS
+    spans = hyperparameters.get("head") == "span"
+    names = INPUTS[:-1] if classes or spans else INPUTS
     tensors = {name: keras.Input((None,), dtype="int64", name=name) for name in names}
     float32 = layers.Activation("linear", dtype="float32")
     embeddings = Embeddings(hyperparameters, name="embeddings")
     x = embeddings([tensors["token_ids"], tensors["segment_ids"]])
     x = encoded(x, tensors["attention_mask"], hyperparameters)
+    if spans:
+        return keras.Model(tensors, float32(dense(2, hyperparameters, "span")(x)))
     pooled = dense(hyperparameters["hidden"], hyperparameters, "pooler", "tanh")(x[:, 0])
     if classes:
         return keras.Model(tensors, float32(dense(classes, hyperparameters, "classifier")(pooled)))
@@ -69,6 +74,8 @@ def loss(outputs: Any, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     if "classes" in facts["hyperparameters"]:
         return tf.reduce_mean(entropy(batch["labels"], outputs))
+    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+        return tf.reduce_mean(entropy(batch["spans"], tf.transpose(outputs, (0, 2, 1))))
     words, next_sentence = outputs
     return tf.reduce_mean(entropy(batch["masked_labels"], words)) + tf.reduce_mean(
         entropy(batch["next_sentence_labels"], next_sentence)

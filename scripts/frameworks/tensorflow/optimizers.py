@@ -7,14 +7,21 @@ too large.
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 import keras
 import tensorflow as tf
+from harness import layerwise
 
 
-def from_facts(facts: Dict[str, Any]) -> keras.optimizers.Optimizer:
-    """The optimizer that the model's hyper-parameters name."""
+def from_facts(
+    facts: Dict[str, Any], name_of: Callable[[Any], str] = str
+) -> keras.optimizers.Optimizer:
+    """The optimizer that the model's hyper-parameters name. ``name_of``: the shared name of a
+    variable."""
+    hyper = facts["hyperparameters"]
+    if layerwise.decays(facts):
+        return _adamw(hyper, LayerwiseAdamW, part=lambda one: layerwise.factor(name_of(one), hyper))
     return {"sgd": _sgd, "adamw": _adamw}[facts["hyperparameters"]["optimizer"]](
         facts["hyperparameters"]
     )
@@ -62,6 +69,23 @@ class AdamW(keras.optimizers.AdamW):
         )
 
 
+class LayerwiseAdamW(AdamW):
+    """Each variable has its ``part`` of the learning rate, and with it of the weight decay."""
+
+    def __init__(self, part: Callable[[Any], float], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._part = part
+
+    def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: Any) -> None:
+        own = self._trainable_variables[self._get_variable_index(variable)]
+        rate = tf.cast(learning_rate, variable.dtype) * self._part(own)
+        variable.assign_sub(rate * self.weight_decay * variable)
+        super().update_step(gradient, variable, rate)
+
+    def _apply_weight_decay(self, variables: Any) -> None:
+        """With the update."""
+
+
 def _sgd(hyperparameters: Dict[str, Any]) -> CoupledSGD:
     return CoupledSGD(
         learning_rate=hyperparameters["learning_rate"],
@@ -70,12 +94,13 @@ def _sgd(hyperparameters: Dict[str, Any]) -> CoupledSGD:
     )
 
 
-def _adamw(hyperparameters: Dict[str, Any]) -> AdamW:
-    return AdamW(
+def _adamw(hyperparameters: Dict[str, Any], of: type = AdamW, **more: Any) -> AdamW:
+    return of(
         learning_rate=hyperparameters["learning_rate"],
         weight_decay=hyperparameters["weight_decay"],
         beta_1=hyperparameters["beta1"],
         beta_2=hyperparameters["beta2"],
         epsilon=hyperparameters["epsilon"],
         global_clipnorm=hyperparameters.get("clip_global_norm"),
+        **more,
     )

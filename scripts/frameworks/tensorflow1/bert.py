@@ -1,6 +1,7 @@
 """BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
 arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
-with ``classes`` has SuperBench's head instead."""
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD."""
 
 from __future__ import annotations
 
@@ -39,6 +40,9 @@ def variables(facts: Dict[str, Any]) -> Variables:
         dense(f"{layer}.intermediate", hidden, hyper["intermediate"])
         dense(f"{layer}.output", hyper["intermediate"], hidden)
         norm(f"{layer}.output_norm")
+    if hyper.get("head") == "span":
+        dense("span", hidden, 2)
+        return found
     dense("pooler", hidden, hidden)
     if "classes" in hyper:
         dense("classifier", hidden, hyper["classes"])
@@ -55,8 +59,9 @@ def forward(
     variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
     """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2), or those of the classes alone; there are no running statistics. Every ``scope()``
-    holds a part that is to be compiled by itself."""
+    (batch, 2), or those of the classes alone, or of each token how well an answer begins and ends
+    with it (batch, sequence, 2); there are no running statistics. Every ``scope()`` holds a part
+    that is to be compiled by itself."""
     hyper = facts["hyperparameters"]
     hidden, heads = hyper["hidden"], hyper["heads"]
     rows, length = batch["token_ids"].shape.as_list()
@@ -99,6 +104,8 @@ def forward(
             inner = _gelu(dense(x, f"{layer}.intermediate"))
             x = norm(x + dropout(dense(inner, f"{layer}.output")), f"{layer}.output_norm")
     with scope():
+        if hyper.get("head") == "span":
+            return [tf.reshape(dense(x, "span"), (rows, length, 2))], {}
         first = tf.range(rows, dtype=tf.int64) * length
         pooled = tf.tanh(dense(tf.gather(x, first), "pooler"))
         if "classes" in hyper:
@@ -117,6 +124,9 @@ def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any])
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     if "classes" in facts["hyperparameters"]:
         return tf.reduce_mean(entropy(labels=batch["labels"], logits=outputs[0]))
+    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+        scores = tf.transpose(outputs[0], (0, 2, 1))
+        return tf.reduce_mean(entropy(labels=batch["spans"], logits=scores))
     words, next_sentence = outputs
     return tf.reduce_mean(entropy(labels=batch["masked_labels"], logits=words)) + tf.reduce_mean(
         entropy(labels=batch["next_sentence_labels"], logits=next_sentence)

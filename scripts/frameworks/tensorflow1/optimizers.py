@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import tensorflow as tf
+from harness import layerwise
 
 
 def from_facts(facts: Dict[str, Any], rate: tf.Variable) -> tf.train.Optimizer:
     """The optimizer that the model's hyper-parameters name, with this learning ``rate``, a scalar;
     it does not clip."""
+    layerwise.refuse(facts)
     hyper = facts["hyperparameters"]
     return {"sgd": CoupledMomentum, "adamw": AdamW}[hyper["optimizer"]](hyper, rate)
 

@@ -28,17 +28,19 @@ from harness.kind import (
     at_least,
     one_of,
 )
-from harness.learning import curve, sources
+from harness.learning import curve, material, sources
 from harness.learning.checkpoints import Checkpoint
+from harness.learning.material import NONE
 from harness.learning.rates import SCHEDULES
 from harness.learning.targets import softening
 from harness.learning.training import Recipe, steps_of_epoch, train
 from harness.measuring import libraries, model
 from harness.measuring.checks import check_cores, check_same_weights, compiler_proof
 from harness.measuring.steps import peak_host_memory
+from harness.samples.folder import REFUSE, SKIP
 
-#: In the place of a number: no target; what the model's facts have.
-NONE, OF_MODEL = "none", "model"
+#: In the place of a number: what the model's facts have.
+OF_MODEL = "model"
 
 
 def _target(text: str) -> Any:
@@ -118,6 +120,27 @@ class Converge(Kind):
             f"a folder for what each epoch leaves, so that a killed training goes on, or {NONE}",
             NONE,
         ),
+        Parameter(
+            "data",
+            _folder,
+            "",
+            f"the folder of the files of a task that reads some, or {NONE}",
+            NONE,
+        ),
+        Parameter(
+            "bad_answers",
+            one_of(REFUSE, SKIP),
+            "",
+            "what becomes of a question whose answers are not where its file says",
+            REFUSE,
+        ),
+        Parameter(
+            "start",
+            _folder,
+            "",
+            f"a file of safetensors with the weights to start from, or {NONE}: drawn ones",
+            NONE,
+        ),
     )  # fmt: skip
     needs = Scheduling
     seed_of_each_repeat = True
@@ -143,6 +166,10 @@ class Converge(Kind):
         steps_of_epoch(source.samples, context)
         evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
         model.build(context, source.first)
+        if given["start"] != NONE:
+            fields["started_from"] = context.phase(
+                "start", lambda: material.start_from(adapter, given["start"])
+            )
         checkpoint = None
         if folder != NONE:
             place = context.place
@@ -195,6 +222,7 @@ def _identity(context: Context) -> Dict[str, Any]:
         "device": fields["device"],
         "framework_version": fields["framework_version"],
         "task": fields["task"],
+        "started_from": fields.get("started_from"),
     }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
+
+from harness.adapter import Mismatch
 
 #: Arrays of as many samples each, by name.
 Arrays = Dict[str, Any]
@@ -34,3 +36,20 @@ def in_turn(arrays: Arrays, batch: int) -> Iterator[Tuple[Arrays, int]]:
     for first in range(0, samples, batch):
         chosen = np.arange(first, first + batch) % samples
         yield {name: array[chosen] for name, array in arrays.items()}, min(batch, samples - first)
+
+
+def check_inputs(arrays: Arrays, declared: Sequence[Mapping[str, Any]], length: int) -> None:
+    """Raises :class:`Mismatch` where the arrays are not those that a model takes, by its
+    ``declared`` inputs, or have a number that is beyond what it knows. ``length``: of its
+    sequences, 0 of a model without."""
+    names = [one["name"] for one in declared]
+    if sorted(arrays) != sorted(names):
+        raise Mismatch(f"the task has {sorted(arrays)}, the model takes {sorted(names)}")
+    for one in declared:
+        array, below = arrays[one["name"]], one.get("below")
+        limit = length if below == "sequence" else below
+        if limit is not None and len(array) and not 0 <= array.min() <= array.max() < limit:
+            raise Mismatch(
+                f"{one['name']} of the task are {array.min()} to {array.max()}, those of the model "
+                f"0 to {limit - 1}"
+            )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+
+from tasks import Scored, means
 
 from harness.adapter import Numerics
 from harness.feeding import Scheduling
@@ -21,17 +23,24 @@ class Evaluator:
     statistics and without dropout. It gets the weights and statistics of the one that is trained
     before each evaluation, by the names that all frameworks share."""
 
-    def __init__(self, trained: Learner, score: Score, held_out: Dict[str, Any]) -> None:
+    def __init__(
+        self,
+        trained: Learner,
+        score: Score,
+        held_out: Dict[str, Any],
+        total: Callable[[Scored], Dict[str, float]] = means,
+    ) -> None:
         """``trained``: started, and not built yet. Building this model draws random numbers, which
-        building that one seeds."""
+        building that one seeds. ``total``: from what was scored of the samples to their scores."""
         self._trained, self._score, self._arrays = trained, score, held_out
+        self.total = total
         self._model = trained.beside_for_inference()
         self._batch = trained.case.batch_per_device
         first, _ = next(batches.in_turn(held_out, self._batch))
         self._model.build(first)
 
     def scores(self) -> Dict[str, float]:
-        """The mean over all samples of each score, and of the loss."""
+        """Each score of all samples, and the loss."""
         self.load({**self._trained.weights(), **self._trained.statistics()})
         return self.scores_as_loaded()
 
@@ -41,21 +50,15 @@ class Evaluator:
 
     def scores_as_loaded(self) -> Dict[str, float]:
         """The same with what was loaded last."""
-        totals: Dict[str, float] = {}
-        samples = 0.0
+        import numpy as np
+
+        found: Dict[str, List[Any]] = {}
         for batch, count in self.held_out():
             self._model.feed(batch)
-            scored = self._score(self._model.outputs(), batch)
-            for name, values in scored.items():
-                totals[name] = totals.get(name, 0.0) + float(values[:count].sum())
-            samples += count
-        samples = self.summed(samples)
-        return {name: self.summed(total) / samples for name, total in totals.items()}
+            for name, values in self._score(self._model.outputs(), batch).items():
+                found.setdefault(name, []).append(values[:count])
+        return self.total({name: np.concatenate(parts) for name, parts in found.items()})
 
     def held_out(self) -> Iterator[Tuple[Dict[str, Any], int]]:
         """What is held out, in batches of one size, and how many samples of each count."""
         return batches.in_turn(self._arrays, self._batch)
-
-    def summed(self, value: float) -> float:
-        """What all that count have of a sum of this rank: each rank scores all samples."""
-        return value

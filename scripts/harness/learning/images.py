@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Callable, Dict, Iterator, Mapping, Sequence, Tuple
 
+from tasks import Scored
 from tasks.scoring import classes
 
 from harness.adapter import require
@@ -36,7 +37,7 @@ class FolderEvaluator(Evaluator):
         """``trained``: one that loads images, too; ``asked``: this rank's part of the ``images``;
         ``first``: a batch of the model's size."""
         self._loader, self._images, self._asked = trained, images, asked
-        super().__init__(trained, classes.score, first)
+        super().__init__(trained, classes.score, first, self.of_all_ranks)
 
     def held_out(self) -> Iterator[Tuple[Arrays, int]]:
         import numpy as np
@@ -47,8 +48,11 @@ class FolderEvaluator(Evaluator):
             images, labels = np.asarray(loaded.images), np.asarray(loaded.labels)
             yield {"images": images[chosen], "labels": labels[chosen]}, count
 
-    def summed(self, value: float) -> float:
-        return float(self._trained.all_reduce(value))
+    def of_all_ranks(self, scored: Scored) -> Dict[str, float]:
+        """Means over what all ranks have scored."""
+        summed = self._trained.all_reduce
+        samples = summed(float(len(next(iter(scored.values())))))
+        return {name: summed(float(values.sum())) / samples for name, values in scored.items()}
 
 
 def source(

@@ -17,15 +17,18 @@ def _half_cosine(begin: float, end: float) -> Part:
 #: (its momentum stays as it is here).
 FIRST, LAST = 1 / 25, 1 / 25 / 1e4
 #: How a rate rises and how it falls. "cosine": Loshchilov and Hutter 2016 (arXiv:1608.03983) behind
-#: a linear warm-up; "one_cycle": Smith and Topin 2017 (arXiv:1708.07120).
+#: a linear warm-up; "linear": as BERT is fine-tuned (Devlin et al. 2018, arXiv:1810.04805);
+#: "one_cycle": Smith and Topin 2017 (arXiv:1708.07120).
 RISING: Mapping[str, Part] = {
     "constant": lambda done: done,
     "cosine": lambda done: done,
+    "linear": lambda done: done,
     "one_cycle": _half_cosine(FIRST, 1.0),
 }
 FALLING: Mapping[str, Part] = {
     "constant": lambda done: 1.0,
     "cosine": _half_cosine(1.0, 0.0),
+    "linear": lambda done: 1.0 - done,
     "one_cycle": _half_cosine(1.0, LAST),
 }
 SCHEDULES = tuple(RISING)

@@ -9,7 +9,7 @@ import tasks
 from harness.adapter import Unsupported
 from harness.inputs import DATA, SYNTHETIC
 from harness.kind import Context, Subject
-from harness.learning import batches, images
+from harness.learning import batches, images, material
 from harness.learning.evaluation import Evaluator
 from harness.learning.targets import Softening, softened
 
@@ -67,12 +67,13 @@ def softening(source: Source, how: Optional[Softening], context: Context) -> Sou
 def _of_task(context: Context) -> Source:
     case, place = context.subject.case, context.place
     task = tasks.load(context.subject.facts["task"])
-    data = task.data()
+    data = material.data_of(context, task)
     context.fields["task"] = {
         "name": task.name,
         "sha256": tasks.checksum(data),
         "train": tasks.size(data.train),
         "held_out": tasks.size(data.held_out),
+        **({"notes": dict(data.notes)} if data.notes else {}),
     }
 
     def of_epoch(epoch: int) -> Iterator[Arrays]:
@@ -84,5 +85,5 @@ def _of_task(context: Context) -> Source:
         tasks.size(data.train),
         first,
         of_epoch,
-        lambda: Evaluator(context.adapter, task.score, data.held_out),
+        lambda: Evaluator(context.adapter, task.score, data.held_out, data.total),
     )

@@ -25,8 +25,10 @@ def shape_of(
 def make_batch(
     inputs: List[Dict[str, Any]], batch: int, sequence_length: Optional[int], seed: int, rank: int
 ) -> Dict[str, Any]:
-    """Numpy arrays by input name: ``normal`` as float32, all others as int64. Another rank or
-    another seed gives another batch. Raises ValueError for an unknown distribution."""
+    """Numpy arrays by input name: ``normal`` as float32, all others as int64. ``integers`` are
+    below a number or a word of :func:`shape_of`; ``padded`` is 1 up to a length from half of the
+    sequence to all of it, and 0 behind. Another rank or another seed gives another batch. Raises
+    ValueError for an unknown distribution."""
     if not inputs:
         return {}
     import numpy as np
@@ -40,9 +42,14 @@ def make_batch(
         if kind == "normal":
             array = random.standard_normal(shape).astype(np.float32)
         elif kind == "integers":
-            array = random.randint(0, declared["below"], size=shape).astype(np.int64)
+            (below,) = shape_of([declared["below"]], batch, sequence_length)
+            array = random.randint(0, below, size=shape).astype(np.int64)
         elif kind == "ones":
             array = np.ones(shape, dtype=np.int64)
+        elif kind == "padded":
+            rows, longest = shape
+            lengths = random.randint((longest + 1) // 2, longest + 1, size=(rows, 1))
+            array = (np.arange(longest) < lengths).astype(np.int64)
         elif kind == "positions":
             rows, count = shape
             assert sequence_length is not None

@@ -44,12 +44,13 @@ MILLION = 1_000_000
 class Context:
     """What a configuration is checked against. ``deployment``: what ``--sdm`` asks for, ""
     where it is not given; ``kinds``: a folder of further kinds of measurement; ``storage``: the
-    folder whose storage is measured."""
+    folder whose storage is measured; ``data``: that of data which are read."""
 
     catalog: Catalog
     deployment: str = ""
     kinds: Path | None = None
     storage: Path | None = None
+    data: Path | None = None
 
 
 class Keys(BaseModel):

@@ -24,6 +24,8 @@ MODES = ("train", "inference")
 INDEPENDENT = "independent"
 #: Measures a folder, which the configuration may name.
 STORAGE = "storage"
+#: Learns tasks, some of which are read from the folder of data that the configuration names.
+CONVERGE = "converge"
 #: Reads the images in the folder that the configuration names.
 INPUT = "input"
 #: Kinds that a suite has in another way, and which.

@@ -62,7 +62,8 @@ FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_b
 
 def _suite(name: str, info: ValidationInfo[Context]) -> Suite:
     data = info.data
-    return load_suite(name, info.context.catalog, data.get("kinds"), data.get("storage"))
+    folders = (data.get(key) for key in ("kinds", "storage", "data"))
+    return load_suite(name, info.context.catalog, *folders)
 
 
 def _own_model(source: str, info: ValidationInfo[Context]) -> OwnModel:

@@ -266,6 +266,8 @@ def _measurements(
             texts = {name: _texts(name, value) for name, value in (keys.model_extra or {}).items()}
             if kind == kinds.STORAGE and info.context.storage:
                 texts.setdefault("folder", [str(info.context.storage)])
+            if kind == kinds.CONVERGE and info.context.data and _read_files(chosen, info):
+                texts.setdefault("data", [str(info.context.data)])
             found[kind] = kinds.measurement(
                 kind, chosen, usual, texts, info.context.catalog, info.context.kinds
             )
@@ -273,6 +275,12 @@ def _measurements(
             key = ".".join(filter(None, (kind, error.key)))
             raise NotAllowed(error.allowed, error.shown or "nothing", key) from None
     return found
+
+
+def _read_files(chosen: Axes, info: ValidationInfo[Context]) -> bool:
+    """Whether what one of the models learns is read from files."""
+    models = info.context.catalog.models
+    return any(models[name].get("reads_files", False) for name in chosen.get("model", ()))
 
 
 def _texts(name: str, written: Any) -> list[str]:
@@ -406,12 +414,16 @@ class Suite(SuiteFile):
 
 
 def load_suite(
-    name: str, catalog: Catalog, kinds: Path | None = None, storage: Path | None = None
+    name: str,
+    catalog: Catalog,
+    kinds: Path | None = None,
+    storage: Path | None = None,
+    data: Path | None = None,
 ) -> Suite:
     """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file.
     ``kinds``: a folder of further kinds of measurement; ``storage``: the folder that the kind of
-    that name measures, where the suite names none. Raises :class:`NotAllowed` where there is no
-    such suite, ConfigError for what is wrong with it."""
+    that name measures, ``data``: that of tasks which read files, where the suite names none. Raises
+    :class:`NotAllowed` where there is no such suite, ConfigError for what is wrong with it."""
     folder = catalog.root / "config" / "suites"
     by_path = name.endswith((".yaml", ".yml"))
     path = values.path(name if by_path else str(folder / f"{name}.yaml"))
@@ -420,7 +432,10 @@ def load_suite(
         raise NotAllowed(f"{known}, or the path of a YAML file", show(name))
     shown = path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path
     checked = validated(
-        SuiteFile, read_yaml(path), Context(catalog, kinds=kinds, storage=storage), str(shown)
+        SuiteFile,
+        read_yaml(path),
+        Context(catalog, kinds=kinds, storage=storage, data=data),
+        str(shown),
     )
     asked = any(variant.tuned for variant in checked.variants.values())
     settings = load_tuned(catalog) if asked else {}

@@ -85,6 +85,9 @@ def _attention(hyper: Mapping[str, Any], batch: int, length: int) -> Counted:
 def _bert(hyper: Mapping[str, Any], batch: int, length: int) -> Counted:
     hidden = hyper["hidden"]
     yield from _layers(hyper, batch, length, 1)
+    if hyper.get("head") == "span":
+        yield Shape(1, batch * length, hidden, 2), 1  # where an answer begins and ends
+        return
     yield Shape(1, batch, hidden, hidden), 1  # of the first token
     if "classes" in hyper:
         yield Shape(1, batch, hidden, hyper["classes"]), 1

@@ -1,0 +1,38 @@
+"""Layer-wise decay of the learning rate, with which ELECTRA is fine-tuned (Clark et al. 2020,
+arXiv:2003.10555): a layer learns the more slowly the farther it is from the head. By their code,
+the head has the rate of the facts, the last layer that times ``layer_decay`` squared, each before
+it one factor more, and the embeddings one more than the first layer.
+
+Standard library only; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping
+
+from harness.adapter import Unsupported
+
+#: The hyper-parameter; without it all layers have one rate.
+DECAY = "layer_decay"
+
+
+def decays(facts: Mapping[str, Any]) -> bool:
+    return DECAY in facts["hyperparameters"]
+
+
+def factor(name: str, hyper: Mapping[str, Any]) -> float:
+    """Of the rate of a parameter, by the name that all frameworks share."""
+    top = int(hyper["layers"]) + 2
+    part, number = (name.split(".") + [""])[:2]
+    depth = top
+    if part == "embeddings":
+        depth = 0
+    elif part == "layers":
+        depth = 1 + int(number)
+    return float(hyper[DECAY]) ** (top - depth)
+
+
+def refuse(facts: Dict[str, Any]) -> None:
+    """Raises :class:`Unsupported` where the facts want it: for frameworks that lack it."""
+    if decays(facts):
+        raise Unsupported("its optimizer has one learning rate for all layers here")

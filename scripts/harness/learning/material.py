@@ -1,0 +1,45 @@
+"""What a training learns from, and what it starts from."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from tasks import Data, Given, Task
+
+from harness.adapter import Unsupported
+from harness.kind import Context
+from harness.learning import batches, starting
+from harness.samples.folder import SKIP
+
+#: In the place of a folder or a number: there is none.
+NONE = "none"
+
+
+def data_of(context: Context, task: Task) -> Data:
+    """The data of the model's task, from files of a folder where its facts say that it reads some.
+    Raises :class:`Unsupported` where it should be,
+    :class:`harness.adapter.Mismatch` where the model does not take the data, and what the task
+    raises."""
+    facts, length = context.subject.facts, context.subject.case.sequence_length
+    parameters = context.subject.parameters
+    folder, skips = parameters["data"], parameters["bad_answers"] == SKIP
+    reads = facts.get("reads_files", False)
+    if reads and folder == NONE:
+        raise Unsupported(
+            f"{task.name} is read from files, and no folder is named: say data=DIR, or --parameter "
+            "data=DIR"
+        )
+    given = Given(length, folder if reads else None, skips)
+    data: Data = context.phase("task", lambda: task.data(given))
+    for arrays in (data.train, data.held_out):
+        batches.check_inputs(arrays, facts["inputs"], length or 0)
+    return data
+
+
+def start_from(adapter: Any, path: str) -> Dict[str, Any]:
+    """Overwrite the weights of the model as built with those of a file, as far as it has them.
+    Returns notes for the record. Raises :class:`tasks.BadData`."""
+    drawn = {**adapter.weights(), **adapter.statistics()}
+    start = starting.read(path, {name: array.shape for name, array in drawn.items()})
+    adapter.load_weights({**drawn, **start.weights})
+    return start.notes

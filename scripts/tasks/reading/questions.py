@@ -1,0 +1,104 @@
+"""The official files of SQuAD 1.1 and 2.0: titles, paragraphs, and questions to each of them."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+from tasks import BadData
+from tasks.reading.text_files import read_json
+
+_HOW = "bad_answers: skip leaves the question out and counts it"
+
+
+class Question(NamedTuple):
+    """``answers``: text and first character of each; none of one that is impossible."""
+
+    text: str
+    context: str
+    answers: List[Tuple[str, int]]
+
+
+class Questions(NamedTuple):
+    """``skipped``: why each was left out, with its place."""
+
+    path: str
+    found: List[Question]
+    skipped: List[str]
+
+
+def read(path: str, skips: bool) -> Questions:
+    """All of a file. ``skips``: questions with an answer that is not where it should be are left
+    out. Raises :class:`BadData` for these, unless it skips, and for all else that is wrong."""
+    found: List[Question] = []
+    skipped: List[str] = []
+    for place, context, entry in _entries(path):
+        question = _question(path, place, context, entry)
+        wrong = _wrong(question)
+        if not wrong:
+            found.append(question)
+        elif skips:
+            skipped.append(f"{place}{wrong}")
+        else:
+            raise BadData(f"{path}: {place}{wrong}; {_HOW}")
+    if not found:
+        raise BadData(f"{path}: has no question")
+    return Questions(path, found, skipped)
+
+
+def _entries(path: str) -> Iterator[Tuple[str, str, Any]]:
+    """Place, context and content of each question."""
+    titles = _item(path, "", read_json(path), "data", list)
+    for number, title in enumerate(titles):
+        of_title = f"data[{number}]"
+        for count, paragraph in enumerate(_item(path, of_title, title, "paragraphs", list)):
+            of_paragraph = f"{of_title}.paragraphs[{count}]"
+            context = _item(path, of_paragraph, paragraph, "context", str)
+            for last, entry in enumerate(_item(path, of_paragraph, paragraph, "qas", list)):
+                yield f"{of_paragraph}.qas[{last}]", context, entry
+
+
+def _question(path: str, place: str, context: str, entry: Any) -> Question:
+    text = _item(path, place, entry, "question", str)
+    if entry.get("is_impossible", False):
+        return Question(text, context, [])
+    answers = _item(path, place, entry, "answers", list)
+    if not answers:
+        raise BadData(f"{path}: {place}.answers: is empty, and is_impossible is not true")
+    return Question(
+        text,
+        context,
+        [
+            (
+                _item(path, f"{place}.answers[{number}]", answer, "text", str),
+                _item(path, f"{place}.answers[{number}]", answer, "answer_start", int),
+            )
+            for number, answer in enumerate(answers)
+        ],
+    )
+
+
+def _wrong(question: Question) -> str:
+    """Behind the place of the question, what is wrong with its answers; "" where nothing is."""
+    for number, (text, start) in enumerate(question.answers):
+        there = question.context[start : start + len(text)] if start >= 0 else ""
+        if not text.strip() or there != text:
+            return (
+                f".answers[{number}]: {_short(text)} is not at answer_start {start}, where "
+                f"{_short(there)} is"
+            )
+    return ""
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:38] + "..")
+
+
+def _item(path: str, place: str, holder: Any, key: str, kind: type) -> Any:
+    """What ``holder`` has under ``key``, of a ``kind``. Raises :class:`BadData`."""
+    names: Dict[type, str] = {list: "a list", str: "a text", int: "a whole number"}
+    if not isinstance(holder, dict) or key not in holder:
+        raise BadData(f"{path}: {place or 'the file'} lacks {key}")
+    value = holder[key]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise BadData(f"{path}: {'.'.join(filter(None, (place, key)))} is not {names[kind]}")
+    return value

@@ -1,0 +1,44 @@
+"""Where an answer begins and ends, by two scores of each token."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Best(NamedTuple):
+    """Of each sample, (samples,): the first and the last token of its best span, and the sum of
+    their scores; minus infinity where no token is allowed."""
+
+    first: Any
+    last: Any
+    value: Any
+
+
+def best(scores: Any, allowed: Any, longest: int) -> Best:
+    """Of all spans of up to ``longest`` tokens that begin and end with an allowed one the best, by
+    the sum of both scores; of equal ones a shorter. ``scores``: (samples, tokens, 2);
+    ``allowed``: bool (samples, tokens)."""
+    import numpy as np
+
+    begin, end = (np.where(allowed, scores[:, :, side], -np.inf) for side in range(2))
+    samples, tokens = allowed.shape
+    rows = np.arange(samples)
+    found = Best(np.zeros(samples, int), np.zeros(samples, int), np.full(samples, -np.inf))
+    for more in range(min(longest, tokens)):
+        sums = begin[:, : tokens - more] + end[:, more:]
+        first = sums.argmax(axis=1)
+        value = sums[rows, first]
+        better = value > found.value
+        chosen = Best(first, first + more, value)
+        found = Best(*(np.where(better, new, old) for new, old in zip(chosen, found)))
+    return found
+
+
+def loss(scores: Any, spans: Any) -> Any:
+    """The mean of the cross-entropies of the first and of the last token, (samples,). ``scores``:
+    (samples, tokens, 2); ``spans``: the right ones, (samples, 2)."""
+    import numpy as np
+
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    right = np.take_along_axis(shifted, spans[:, None, :], axis=1)[:, 0]
+    return (np.log(np.exp(shifted).sum(axis=1)) - right).mean(axis=1)

@@ -1,0 +1,92 @@
+"""Questions as arrays: a window of the context with each question, as BERT's authors cut them
+(``run_squad.py`` of google-research/bert). A long context has several windows, which overlap."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+from tasks import Arrays, BadData
+from tasks.reading.questions import Question
+from tasks.reading.wordpiece import BEGIN, PADDING, SEPARATOR, Piece, WordPiece
+
+#: Tokens of a question at most, and between the beginnings of two windows.
+QUESTION, STRIDE = 64, 128
+
+
+class Window(NamedTuple):
+    """``question``: its place among them; ``characters``: of each token of the context, the first
+    character and that behind the last; ``first``: where the context begins among the tokens."""
+
+    question: int
+    first: int
+    characters: Sequence[Tuple[int, int]]
+
+    def text(self, context: str, first: int, last: int) -> str:
+        """What of the ``context`` the tokens ``first`` to ``last`` are."""
+        begin, end = self.characters[first - self.first][0], self.characters[last - self.first][1]
+        return context[begin:end]
+
+
+def cut(
+    questions: Sequence[Question], tokens: WordPiece, length: int
+) -> Tuple[Arrays, List[Window]]:
+    """``token_ids``, ``segment_ids`` (1: the context and what ends it), ``attention_mask``,
+    (windows, length), and ``spans`` (windows, 2), the first and the last token of the first answer,
+    (0, 0) where the window does not have it: int64. And what the windows are of. Raises
+    :class:`BadData` where ``length`` has no room for a context."""
+    import numpy as np
+
+    if length < QUESTION + 4:
+        raise BadData(f"sequence_length {length}: questions and contexts need {QUESTION + 4}")
+    rows: Dict[str, List[Any]] = {}
+    windows: List[Window] = []
+    known: Dict[str, List[Piece]] = {}
+    for number, question in enumerate(questions):
+        if question.context not in known:
+            known = {question.context: tokens.pieces(question.context)}  # one follows the other
+        context = known[question.context]
+        asked = [piece.number for piece in tokens.pieces(question.text)[:QUESTION]]
+        head = [tokens.numbers[BEGIN], *asked, tokens.numbers[SEPARATOR]]
+        answer = _answer(question, context)
+        for begin, end in _parts(len(context), length - len(head) - 1):
+            part = context[begin:end]
+            ids = [*head, *(piece.number for piece in part), tokens.numbers[SEPARATOR]]
+            padding = length - len(ids)
+            row = {
+                "token_ids": ids + [tokens.numbers[PADDING]] * padding,
+                "segment_ids": [0] * len(head) + [1] * (len(part) + 1) + [0] * padding,
+                "attention_mask": [1] * len(ids) + [0] * padding,
+                "spans": _span(answer, begin, end, len(head)),
+            }
+            for name, values in row.items():
+                rows.setdefault(name, []).append(np.array(values, np.int64))
+            windows.append(Window(number, len(head), [(one.begin, one.end) for one in part]))
+    return {name: np.stack(rows.pop(name)) for name in [*rows]}, windows
+
+
+def _parts(pieces: int, room: int) -> List[Tuple[int, int]]:
+    """First and behind the last piece of each window; one of a context without any."""
+    found, begin = [], 0
+    while True:
+        end = min(begin + room, pieces)
+        found.append((begin, end))
+        if end == pieces:
+            return found
+        begin += min(room, STRIDE)
+
+
+def _answer(question: Question, context: Sequence[Piece]) -> Tuple[int, int]:
+    """First and last piece of the first answer; (-1, -1) where there is none."""
+    if not question.answers:
+        return -1, -1
+    text, begin = question.answers[0]
+    end = begin + len(text)
+    inside = [n for n, piece in enumerate(context) if piece.end > begin and piece.begin < end]
+    return (inside[0], inside[-1]) if inside else (-1, -1)
+
+
+def _span(answer: Tuple[int, int], begin: int, end: int, first: int) -> Tuple[int, int]:
+    """That of the tokens of a window, with the context's at ``first``."""
+    if not begin <= answer[0] <= answer[1] < end:
+        return 0, 0
+    return answer[0] - begin + first, answer[1] - begin + first

@@ -1,0 +1,120 @@
+"""WordPiece as BERT's authors have it (``tokenization.py`` of google-research/bert; Devlin et al.
+2018, arXiv:1810.04805): words of letters, single marks of punctuation and single Chinese
+characters, each cut into the longest pieces that the vocabulary has. Of each piece it is known
+which characters of the text it is from."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Dict, Iterator, List, NamedTuple, Tuple
+
+from tasks import BadData
+from tasks.reading.text_files import read_text
+
+UNKNOWN, BEGIN, SEPARATOR, PADDING = "[UNK]", "[CLS]", "[SEP]", "[PAD]"
+#: A word with more letters is unknown.
+_LONGEST = 200
+#: Code points of Chinese characters, each of which is a word: the blocks that BERT's authors list.
+_CHINESE = (
+    *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
+    *((0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
+)
+#: Letters as they are looked up, and of each the place in the text.
+_Word = List[Tuple[str, int]]
+
+
+class Piece(NamedTuple):
+    """``number``: in the vocabulary; it is from ``text[begin:end]``."""
+
+    number: int
+    begin: int
+    end: int
+
+
+class WordPiece:
+    """``cased``: whether letters keep their case and accents, as those of a vocabulary do that has
+    capital letters."""
+
+    def __init__(self, numbers: Dict[str, int], path: str = "vocab.txt") -> None:
+        """``numbers``: of each token; ``path``: of the file that they are from. Raises
+        :class:`BadData` where a token is not there that every text needs."""
+        for token in (UNKNOWN, BEGIN, SEPARATOR, PADDING):
+            if token not in numbers:
+                raise BadData(f"{path}: has no {token}; a vocabulary of BERT's WordPiece has it")
+        self.numbers = numbers
+        self.cased = any(token != token.lower() for token in numbers if not token.startswith("["))
+
+    def pieces(self, text: str) -> List[Piece]:
+        return [piece for word in _words(text, self.cased) for piece in self._cut(word)]
+
+    def _cut(self, word: _Word) -> List[Piece]:
+        found: List[Piece] = []
+        begin = 0
+        while begin < len(word) <= _LONGEST:
+            for end in range(len(word), begin, -1):
+                letters = "".join(letter for letter, _ in word[begin:end])
+                number = self.numbers.get(letters if begin == 0 else "##" + letters)
+                if number is not None:
+                    break
+            else:
+                break
+            found.append(Piece(number, word[begin][1], word[end - 1][1] + 1))
+            begin = end
+        if begin < len(word):
+            return [Piece(self.numbers[UNKNOWN], word[0][1], word[-1][1] + 1)]
+        return found
+
+
+def read(path: str) -> WordPiece:
+    """From a file with a token a line, whose number is that of its line, from 0. Raises
+    :class:`BadData`."""
+    lines = read_text(path).split("\n")
+    tokens = [line.rstrip("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+    return WordPiece({token: number for number, token in enumerate(tokens)}, path)
+
+
+def _words(text: str, cased: bool) -> Iterator[_Word]:
+    word: _Word = []
+    for place, letter in enumerate(text):
+        if _is_blank(letter):
+            if word:
+                yield word
+            word = []
+            continue
+        if _is_dropped(letter):
+            continue
+        for one in letter if cased else _folded(letter):
+            if _is_alone(one):
+                if word:
+                    yield word
+                yield [(one, place)]
+                word = []
+            else:
+                word.append((one, place))
+    if word:
+        yield word
+
+
+def _folded(letter: str) -> str:
+    """In lower case and without accents; "" for an accent."""
+    parts = unicodedata.normalize("NFD", letter.lower())
+    return "".join(part for part in parts if unicodedata.category(part) != "Mn")
+
+
+def _is_blank(letter: str) -> bool:
+    return letter in " \t\n\r" or unicodedata.category(letter) == "Zs"
+
+
+def _is_dropped(letter: str) -> bool:
+    """Control characters, and what stands for one that could not be read."""
+    return letter in "\0\ufffd" or unicodedata.category(letter).startswith("C")
+
+
+def _is_alone(letter: str) -> bool:
+    """Punctuation, all of ASCII's that is no letter and no digit, or a Chinese character."""
+    point = ord(letter)
+    if point < 128:
+        return not letter.isalnum()
+    return unicodedata.category(letter).startswith("P") or any(
+        first <= point <= last for first, last in _CHINESE
+    )

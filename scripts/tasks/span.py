@@ -1,0 +1,73 @@
+"""Generated questions: a text has one to three words of each of six kinds, and the question names
+one of them; its words are the answer. Made from random numbers, the same ones each time."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Sequence, Tuple
+
+from tasks import NOTHING, Arrays, BadData, Data, Given
+from tasks.reading import spans, squad_scores
+
+SCORES = ("exact_match", "f1")
+
+BEGIN, SEPARATOR, FIRST_KIND = 1, 2, 3  # 0 is padding
+KINDS, WORDS, MOST = 6, 14, 3  # words of a kind, and of it in a text at most
+FIRST_WORD = FIRST_KIND + KINDS
+#: Tokens: [begin] kind [separator] text [separator], and padding.
+TOKENS = 24
+TRAIN, HELD_OUT = 2048, 512
+
+
+def data(given: Given = NOTHING) -> Data:
+    """``token_ids``, ``segment_ids`` (1: the text and what ends it) and ``attention_mask``,
+    (samples, 24), ``spans`` (samples, 2): the first and the last token of the answer; all int64.
+    2,048 samples for training, 512 held out. Raises :class:`BadData` for another length."""
+    import numpy as np
+
+    if given.sequence_length not in (None, TOKENS):
+        raise BadData(f"questions of the task have {TOKENS} tokens, not {given.sequence_length}")
+    # RandomState, not Generator: its stream is the same in every numpy since 1.0.
+    random = np.random.RandomState(0)
+    names = ("token_ids", "segment_ids", "attention_mask", "spans")
+
+    def arrays(samples: int) -> Arrays:
+        columns = zip(*(_question(random) for _ in range(samples)))
+        return {name: np.array(rows, np.int64) for name, rows in zip(names, columns)}
+
+    return Data(arrays(TRAIN), arrays(HELD_OUT))
+
+
+def _question(random: Any) -> Tuple[List[int], List[int], List[int], Tuple[int, int]]:
+    """A row of each array."""
+    asked, span = random.randint(KINDS), (0, 0)
+    tokens = [BEGIN, FIRST_KIND + asked, SEPARATOR]
+    before = len(tokens)
+    for kind in random.permutation(KINDS):
+        words = random.randint(WORDS, size=random.randint(1, MOST + 1))
+        if kind == asked:
+            span = (len(tokens), len(tokens) + len(words) - 1)
+        tokens += (FIRST_WORD + WORDS * kind + words).tolist()
+    tokens.append(SEPARATOR)
+    padding = [0] * (TOKENS - len(tokens))
+    segments = [0] * before + [1] * (len(tokens) - before) + padding
+    return tokens + padding, segments, [1] * len(tokens) + padding, span
+
+
+def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
+    """``exact_match`` and ``f1`` of the words that the best span has, as SQuAD scores them;
+    ``loss``: the mean of the cross-entropies of the first and the last token. Of scores (batch,
+    tokens, 2)."""
+    import numpy as np
+
+    scores, tokens = np.asarray(outputs[0], np.float64), batch["token_ids"]
+    found = spans.best(scores, tokens >= FIRST_WORD, TOKENS)
+    pairs = [
+        squad_scores.of_question(_text(row, first, last), [_text(row, *right)])
+        for row, first, last, right in zip(tokens, found.first, found.last, batch["spans"])
+    ]
+    exact, common = np.array(pairs, np.float64).reshape(-1, 2).T
+    return {"exact_match": exact, "f1": common, "loss": spans.loss(scores, batch["spans"])}
+
+
+def _text(tokens: Any, first: int, last: int) -> str:
+    return " ".join(f"word{token}" for token in tokens[first : last + 1])

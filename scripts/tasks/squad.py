@@ -1,0 +1,111 @@
+"""SQuAD 1.1 or 2.0, of the official files in a folder: ``train-v1.1.json`` and ``dev-v1.1.json``,
+or those of ``v2.0``, and the ``vocab.txt`` of the model."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, NamedTuple, Sequence
+
+from tasks import NOTHING, Arrays, BadData, Data, Given, Scored
+from tasks.reading import questions, spans, squad_scores, windows, wordpiece
+
+SCORES = ("f1", "exact_match")
+
+VERSIONS = ("1.1", "2.0")
+VOCABULARY = "vocab.txt"
+#: Tokens of an answer at most.
+ANSWER = 30
+
+
+def data(given: Given = NOTHING) -> Data:
+    """As :func:`tasks.reading.windows.cut` makes it: for training the questions of ``train``, held
+    out are those of ``dev``. Raises :class:`BadData`."""
+    if given.folder is None or given.sequence_length is None:
+        raise BadData("SQuAD is read from a folder, into sequences of a length")
+    version = _version(given.folder)
+    tokens = wordpiece.read(os.path.join(given.folder, VOCABULARY))
+    train, held_out = (
+        questions.read(os.path.join(given.folder, _name(split, version)), given.skips)
+        for split in ("train", "dev")
+    )
+    arrays, _ = windows.cut(train.found, tokens, given.sequence_length)
+    scored, parts = windows.cut(held_out.found, tokens, given.sequence_length)
+    notes = {
+        "version": version,
+        "cased": tokens.cased,
+        "questions": {"train": len(train.found), "held_out": len(held_out.found)},
+        "skipped": len(train.skipped) + len(held_out.skipped),
+        "skipped_first": [*train.skipped, *held_out.skipped][:100],
+    }
+    return Data(arrays, scored, _Total(version == "2.0", held_out.found, parts), notes)
+
+
+def _name(split: str, version: str) -> str:
+    return f"{split}-v{version}.json"
+
+
+def _version(folder: str) -> str:
+    """The one of which the folder has a file. Raises :class:`BadData`."""
+    try:
+        files = os.listdir(folder)
+    except OSError as error:
+        raise BadData(f"{folder}: {error.strerror}") from None
+    found = [v for v in VERSIONS if {_name("train", v), _name("dev", v)} & {*files}]
+    if len(found) == 1:
+        return found[0]
+    allowed = " or ".join(f"{_name('train', v)} and {_name('dev', v)}" for v in VERSIONS)
+    raise BadData(f"{folder}: has files of {' and of '.join(found) or 'no SQuAD'}; needs {allowed}")
+
+
+def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
+    """Of each window ``first`` and ``last`` token of its best span in the context and their
+    ``value``, the value of ``none``, and the ``loss``: the mean of the cross-entropies of the first
+    and the last token. Of scores (batch, tokens, 2)."""
+    import numpy as np
+
+    scores = np.asarray(outputs[0], np.float64)
+    context = batch["segment_ids"] == 1
+    ends = batch["attention_mask"].sum(axis=1) - 1  # the separator behind it
+    context[np.arange(len(ends)), ends] = False
+    found = spans.best(scores, context, ANSWER)
+    return {
+        **found._asdict(),
+        "none": scores[:, 0].sum(axis=1),
+        "loss": spans.loss(scores, batch["spans"]),
+    }
+
+
+class _Total(NamedTuple):
+    """From the windows to the questions. ``impossible``: whether a question may have no answer."""
+
+    impossible: bool
+    questions: Sequence[questions.Question]
+    windows: Sequence[windows.Window]
+
+    def __call__(self, scored: Scored) -> Dict[str, float]:
+        """``f1`` and ``exact_match`` over questions, the ``loss`` over windows."""
+        pairs = [
+            squad_scores.of_question(text, [answer for answer, _ in one.answers], self.impossible)
+            for text, one in zip(self.predictions(scored), self.questions)
+        ]
+        exact, common = (sum(values) / len(pairs) for values in zip(*pairs))
+        return {"f1": common, "exact_match": exact, "loss": float(scored["loss"].mean())}
+
+    def predictions(self, scored: Scored) -> List[str]:
+        """Of each question the text of the best span of all its windows. Where it may have none:
+        the empty text where the least value of none is above that of the span."""
+        import numpy as np
+
+        texts = [""] * len(self.questions)
+        best = np.full(len(texts), -np.inf)
+        none = np.full(len(texts), np.inf)
+        for number, window in enumerate(self.windows):
+            at = window.question
+            none[at] = min(none[at], scored["none"][number])
+            if scored["value"][number] > best[at]:
+                best[at] = scored["value"][number]
+                ends = int(scored["first"][number]), int(scored["last"][number])
+                texts[at] = window.text(self.questions[at].context, *ends)
+        if not self.impossible:
+            return texts
+        return ["" if none[at] > best[at] else text for at, text in enumerate(texts)]
