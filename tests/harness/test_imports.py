@@ -20,6 +20,7 @@ ORDER = [
     "parallelism",
     "inputs",
     "adapter",
+    "optimizers",
     "operations",
     "communication",
     "overlapping",
@@ -58,7 +59,15 @@ ORDER = [
 
 #: What an adapter may import of the harness.
 OF_ADAPTERS = {
-    *("adapter", "operations", "communication", "overlapping", "sharded", "transfers"),
+    *(
+        "adapter",
+        "optimizers",
+        "operations",
+        "communication",
+        "overlapping",
+        "sharded",
+        "transfers",
+    ),
     *("loader", "feeding", "parallelism", "parts"),
     *("machine.interfaces", "processes.parent_death"),
 }

@@ -185,8 +185,8 @@ class PyTorchAdapter(
     def _make_optimizer(self) -> Any:
         if "own" in self.facts:
             return self._definition.optimizer(self._model)
-        groups = self._sharding.groups() if self._sharding else [self._model.parameters()]
-        return self._optimizers.from_facts(groups, self.facts)
+        groups = self._sharding.groups() if self._sharding else [list(self._model.parameters())]
+        return self._optimizers.from_facts(self._model, groups, self.facts)
 
     def _clipping(self, largest: Optional[float]) -> Optional[Callable[[], Any]]:
         if largest is None:

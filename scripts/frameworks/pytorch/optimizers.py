@@ -1,21 +1,50 @@
-"""The facts' optimizers, each parameter updated by a fused kernel."""
+"""The facts' optimizers, each parameter updated by a fused kernel where PyTorch has one."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence
+from collections import defaultdict
+from typing import Any, Dict, List, Sequence, Tuple
 
 import torch
+from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 from torch import nn
 
+from .lamb import Lamb
 
-def from_facts(
-    groups: Sequence[Sequence[nn.Parameter]], facts: Dict[str, Any]
-) -> torch.optim.Optimizer:
-    """The optimizer that the model's hyper-parameters name. Those of a group go into one kernel."""
-    parameters = [{"params": list(group)} for group in groups]
+Groups = Sequence[Sequence[nn.Parameter]]
+
+
+def from_facts(model: nn.Module, groups: Groups, facts: Dict[str, Any]) -> torch.optim.Optimizer:
+    """The optimizer that the model's hyper-parameters name, for ``groups`` of the parameters of
+    ``model``. Those of a group go into one kernel."""
     hyper = facts["hyperparameters"]
+    if hyper["optimizer"] == "lamb":
+        return _lamb(model, groups, hyper)
+    parameters = [{"params": list(group)} for group in groups]
     common = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": True}
     if hyper["optimizer"] == "sgd":
         return torch.optim.SGD(parameters, momentum=hyper["momentum"], **common)
     betas = (hyper["beta1"], hyper["beta2"])
     return torch.optim.AdamW(parameters, betas=betas, eps=hyper["epsilon"], **common)
+
+
+def _lamb(model: nn.Module, groups: Groups, hyper: Dict[str, Any]) -> Lamb:
+    """Each group cut by what is left out of decay and ratio."""
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    undecayed = left_out(hyper, NO_DECAY, names.values())
+    unscaled = left_out(hyper, NO_TRUST_RATIO, names.values())
+    alike: Dict[Tuple[int, bool, bool], List[nn.Parameter]] = defaultdict(list)
+    for number, group in enumerate(groups):
+        for parameter in group:
+            name = names[parameter]
+            alike[number, name in undecayed, name in unscaled].append(parameter)
+    parts = [
+        {
+            "params": parameters,
+            "weight_decay": 0.0 if without_decay else hyper["weight_decay"],
+            "trust_ratio": not without_ratio,
+        }
+        for (_, without_decay, without_ratio), parameters in alike.items()
+    ]
+    betas = (hyper["beta1"], hyper["beta2"])
+    return Lamb(parts, lr=hyper["learning_rate"], betas=betas, eps=hyper["epsilon"])
