@@ -33,6 +33,7 @@ def parity_facts(facts: dict[str, Any], dropout: bool) -> dict[str, Any]:
     own rate of dropout, not without."""
     changed = copy.deepcopy(facts)
     own = facts["hyperparameters"]
+    changed.pop("of_sequence_length", None)  # it would replace some of them
     changed["hyperparameters"].update(facts["parity"]["hyperparameters"])
     if dropout:
         changed["hyperparameters"]["dropout"] = own["dropout"]

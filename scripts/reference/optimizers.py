@@ -1,11 +1,13 @@
-"""One step of the optimizers by the rules of ``torch.optim`` (SGD with momentum and coupled weight
-decay; AdamW of Loshchilov and Hutter 2017, arXiv:1711.05101), in place."""
+"""One step of the optimizers, in place: SGD with momentum and coupled weight decay and AdamW
+(Loshchilov and Hutter 2017, arXiv:1711.05101) by the rules of ``torch.optim``, LAMB (You et al.
+2019, arXiv:1904.00962, algorithm 2) by those of TensorFlow Addons, which NVIDIA's ELECTRA takes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 
 Arrays = dict[str, Any]
 
@@ -41,16 +43,19 @@ class AdamW:
 
     def step(self, weights: Arrays, gradients: Arrays) -> None:
         self.steps += 1
-        beta1, beta2 = self.betas
         for name, gradient in gradients.items():
-            first, second = self.moments.get(name, (0.0, 0.0))
-            first = beta1 * first + (1 - beta1) * gradient
-            second = beta2 * second + (1 - beta2) * gradient**2
-            self.moments[name] = first, second
-            denominator = np.sqrt(second / (1 - beta2**self.steps)) + self.epsilon
-            change = first / (1 - beta1**self.steps) / denominator
-            rate = self.rate * self._part(name)
-            weights[name] = weights[name] - rate * (change + self.decay * weights[name])
+            change = self.change(name, gradient) + self.decay * weights[name]
+            weights[name] = weights[name] - self.rate * self._part(name) * change
+
+    def change(self, name: str, gradient: Any) -> Any:
+        """What a parameter moves against, by the rate 1 and before it decays."""
+        beta1, beta2 = self.betas
+        first, second = self.moments.get(name, (0.0, 0.0))
+        first = beta1 * first + (1 - beta1) * gradient
+        second = beta2 * second + (1 - beta2) * gradient**2
+        self.moments[name] = first, second
+        denominator = np.sqrt(second / (1 - beta2**self.steps)) + self.epsilon
+        return first / (1 - beta1**self.steps) / denominator
 
     def _part(self, name: str) -> float:
         """Of the learning rate, by ELECTRA's layer-wise decay (Clark et al. 2020,
@@ -62,4 +67,30 @@ class AdamW:
         return self.layer_decay ** (2 + above)
 
 
-OPTIMIZERS: dict[str, Any] = {"sgd": SGD, "adamw": AdamW}
+class LAMB(AdamW):
+    """The decay is part of what the ratio of norms scales."""
+
+    def __init__(self, hyper: dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.hyper = hyper
+
+    def step(self, weights: Arrays, gradients: Arrays) -> None:
+        self.steps += 1
+        undecayed, unscaled = (
+            left_out(self.hyper, key, gradients) for key in (NO_DECAY, NO_TRUST_RATIO)
+        )
+        for name, gradient in gradients.items():
+            change = self.change(name, gradient)
+            if name not in undecayed:
+                change = change + self.decay * weights[name]
+            ratio = 1.0 if name in unscaled else trust_ratio(weights[name], change)
+            weights[name] = weights[name] - self.rate * ratio * change
+
+
+def trust_ratio(weight: Any, change: Any) -> float:
+    """Of the norms; 1 where either is zero."""
+    norms = [float(np.linalg.norm(one.ravel())) for one in (weight, change)]
+    return norms[0] / norms[1] if all(norms) else 1.0
+
+
+OPTIMIZERS: dict[str, Any] = {"sgd": SGD, "adamw": AdamW, "lamb": LAMB}

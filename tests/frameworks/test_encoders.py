@@ -1,6 +1,6 @@
-"""BERT of all kinds and ELECTRA: their figures, and mistakes in them and in SuperBench's heads that
-the comparison with the reference finds. That every framework computes what the reference does is
-seen in ``test_decoder.py``."""
+"""BERT of all kinds and ELECTRA: their figures, and mistakes in them, in SuperBench's heads and in
+LAMB that the comparison with the reference finds. That every framework computes what the reference
+does is seen in ``test_decoder.py``."""
 
 from __future__ import annotations
 
@@ -206,6 +206,25 @@ MISTAKES = {
     "a discriminator that sees the true tokens": (
         *("electra_base", "electra.py", "self.embeddings(corrupted, segment_ids)"),
         "self.embeddings(token_ids, segment_ids)",
+    ),
+    "moments that are not corrected": (
+        *("electra_base", "lamb.py", 'group["steps"] += 1', 'group["steps"] = 10**9'),
+    ),
+    "decay of what has none": (
+        *("electra_base", "optimizers.py", "0.0 if without_decay else ", ""),
+    ),
+    "a ratio of norms of what has none": (
+        *(
+            "electra_base",
+            "optimizers.py",
+            '"trust_ratio": not without_ratio',
+            '"trust_ratio": True',
+        ),
+    ),
+    "decay outside the ratio of norms": (
+        *("electra_base", "lamb.py"),
+        'torch._foreach_add_(changes, weights, alpha=group["weight_decay"])',
+        'torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])',
     ),
 }
 

@@ -134,7 +134,7 @@ tf, optimizers = adapter._tf, adapter._optimizers
 random = np.random.RandomState(1)
 start = random.standard_normal(20)
 def run_tensorflow(facts, gradients):
-    optimizer = optimizers.from_facts(facts)
+    optimizer = optimizers.from_facts(facts, str)
     variable = tf.Variable(start.astype("float32"))
     for gradient in gradients:
         optimizer.apply([tf.constant(gradient.astype("float32"))], [variable])

@@ -15,7 +15,7 @@ from harness.adapter import Case, Mismatch
 from harness.kind import Subject, TargetMissed, combined
 from harness.kinds import converge
 from harness.learning import batches, curve
-from harness.learning.rates import FIRST, SCHEDULES, rate_at
+from harness.learning.rates import FIRST, SCHEDULES, rate_at, schedule_of
 from harness.learning.training import Recipe, is_done
 from harness.request import described
 
@@ -40,10 +40,11 @@ def epoch(number: int, score: float, loss: float | None = 0.5, seconds: float = 
     }
 
 
+KNOWN = "constant, cosine, linear, one_cycle, polynomial:POWER:END (above 0, and from 0 to 1)"
 CURVE = [epoch(1, 0.7, seconds=6.0), epoch(2, 0.95), epoch(3, 0.99), epoch(4, 0.98)]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("schedule", [*SCHEDULES, "polynomial:0.5:0", "polynomial:2:0.1"])
 @pytest.mark.parametrize("warmup", [0.0, 0.3])
 def test_a_rate_rises_to_its_peak_and_falls_from_it(schedule: str, warmup: float) -> None:
     rates = [rate_at(schedule, 0.4, warmup, step, 100) for step in range(100)]
@@ -63,6 +64,19 @@ def test_the_schedules_are_those_that_they_are_named_after() -> None:
     )
     assert rate_at("cosine", 1.0, 0.5, 0, 8) == pytest.approx(1 / 4)
     assert rate_at("cosine", 1.0, 0.5, 6, 8) == pytest.approx(0.5)
+    assert rate_at("polynomial:0.5:0", 1.0, 0.2, 0, 10) == pytest.approx(1 / 2)
+    assert rate_at("polynomial:0.5:0", 1.0, 0.2, 8, 10) == pytest.approx(0.5)
+    assert rate_at("polynomial:2:0.2", 1.0, 0.0, 5, 10) == pytest.approx(0.2 + 0.8 / 4)
+
+
+def test_a_polynomial_schedule_says_its_power_and_its_end() -> None:
+    assert (
+        schedule_of("polynomial:0.50:0") == schedule_of("polynomial:.5:0.0") == "polynomial:0.5:0"
+    )
+    for text in ("polynomial", "polynomial:1", "polynomial:0:0", "polynomial:1:2", "linear:1:0"):
+        with pytest.raises(ValueError, match="one_cycle, polynomial:POWER:END"):
+            schedule_of(text)
+    assert [schedule_of(name) for name in SCHEDULES] == [*SCHEDULES]
 
 
 def test_every_sample_is_fed_once_an_epoch_and_ranks_share_them() -> None:
@@ -168,7 +182,7 @@ def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
     [
         ("target", "2", "must be none, or a number above 0 up to 1"),
         ("epochs", "0", "must be 1 or more"),
-        ("schedule", "step", "must be one of: constant, cosine, linear, one_cycle"),
+        ("schedule", "step", f"must be one of: {KNOWN}"),
         ("learning_rate", "-1", "must be a number above 0"),
         ("warmup", "1", "must be a number from 0 to below 1"),
         ("label_smoothing", "1", "must be a number from 0 to below 1"),

@@ -20,6 +20,7 @@ ORDER = [
     "parallelism",
     "inputs",
     "adapter",
+    "optimizers",
     "operations",
     "communication",
     "overlapping",
@@ -59,7 +60,15 @@ ORDER = [
 
 #: What an adapter may import of the harness.
 OF_ADAPTERS = {
-    *("adapter", "operations", "communication", "overlapping", "sharded", "transfers"),
+    *(
+        "adapter",
+        "optimizers",
+        "operations",
+        "communication",
+        "overlapping",
+        "sharded",
+        "transfers",
+    ),
     *("loader", "feeding", "layerwise", "parallelism", "parts"),
     *("machine.interfaces", "processes.parent_death"),
 }

@@ -5,7 +5,7 @@ first gradient. Both are taken apart here for their last part, which is Optax's
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ import numpy as np
 import optax
 from harness import layerwise
 from harness.adapter import Unsupported
+from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 
 
 class Rate(NamedTuple):
@@ -42,7 +43,7 @@ def with_rate(moments: optax.OptState, rate: Rate) -> optax.OptState:
 def from_facts(facts: Dict[str, Any]) -> optax.GradientTransformation:
     """The optimizer that the model's hyper-parameters name; gradients are clipped before it."""
     hyper = facts["hyperparameters"]
-    parts = [{"sgd": _sgd, "adamw": _adamw}[hyper["optimizer"]](hyper)]
+    parts = [{"sgd": _sgd, "adamw": _adamw, "lamb": _lamb}[hyper["optimizer"]](hyper)]
     if hyper.get("clip_global_norm") is not None:
         parts.insert(0, optax.clip_by_global_norm(hyper["clip_global_norm"]))
     return optax.chain(*parts)
@@ -60,6 +61,24 @@ def _adamw(hyper: Dict[str, Any]) -> optax.GradientTransformation:
     decay = optax.add_decayed_weights(hyper["weight_decay"])
     own = hyper if layerwise.DECAY in hyper else None
     return optax.chain(moments, decay, _scale_by_rate(hyper["learning_rate"], own))
+
+
+def _lamb(hyper: Dict[str, Any]) -> optax.GradientTransformation:
+    """``optax.lamb``, whose ratio of norms is of all parameters, with some left out of it."""
+
+    def others(key: str) -> Callable[[Dict[str, Any]], Dict[str, bool]]:
+        def chosen(parameters: Dict[str, Any]) -> Dict[str, bool]:
+            without = left_out(hyper, key, parameters)
+            return {name: name not in without for name in parameters}
+
+        return chosen
+
+    return optax.chain(
+        optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["epsilon"]),
+        optax.add_decayed_weights(hyper["weight_decay"], others(NO_DECAY)),
+        optax.masked(optax.scale_by_trust_ratio(), others(NO_TRUST_RATIO)),
+        _scale_by_rate(hyper["learning_rate"]),
+    )
 
 
 def _scale_by_rate(

@@ -125,7 +125,8 @@ class PaddleAdapter(
         network = self._network
         if self._process_group:
             network = self._wrapped = self._parallel.wrap(network)
-        self._optimizer = self._optimizers.from_facts(self._model, self.facts)
+        trained = {name: v.tensor.name for name, v in self.state().items() if v.trainable}
+        self._optimizer = self._optimizers.from_facts(self._model, self.facts, trained)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
         self._evaluate_alone = self._evaluation(self._network)

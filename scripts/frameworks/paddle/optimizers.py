@@ -6,11 +6,16 @@ from typing import Any, Dict
 
 import paddle
 from harness import layerwise
+from harness.adapter import Unsupported
+from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 from paddle import nn
 
 
-def from_facts(model: nn.Layer, facts: Dict[str, Any]) -> paddle.optimizer.Optimizer:
-    """The optimizer that the model's hyper-parameters name."""
+def from_facts(
+    model: nn.Layer, facts: Dict[str, Any], names: Dict[str, str]
+) -> paddle.optimizer.Optimizer:
+    """The optimizer that the model's hyper-parameters name. ``names``: Paddle's of all that is
+    trained, by those that frameworks share."""
     hyper = facts["hyperparameters"]
     common = {"learning_rate": hyper["learning_rate"], "parameters": model.parameters()}
     if hyper["optimizer"] == "sgd":
@@ -25,11 +30,29 @@ def from_facts(model: nn.Layer, facts: Dict[str, Any]) -> paddle.optimizer.Optim
         for name, parameter in model.named_parameters():
             parameter.optimize_attr["learning_rate"] = layerwise.factor(name, hyper)
     limit = hyper.get("clip_global_norm")
-    return paddle.optimizer.AdamW(
-        beta1=hyper["beta1"],
-        beta2=hyper["beta2"],
-        epsilon=hyper["epsilon"],
-        weight_decay=hyper["weight_decay"],
-        grad_clip=None if limit is None else nn.ClipGradByGlobalNorm(limit),
+    common.update(beta1=hyper["beta1"], beta2=hyper["beta2"], epsilon=hyper["epsilon"])
+    common.update(grad_clip=None if limit is None else nn.ClipGradByGlobalNorm(limit))
+    if hyper["optimizer"] == "lamb":
+        return _lamb(hyper, names, common)
+    return paddle.optimizer.AdamW(weight_decay=hyper["weight_decay"], **common)
+
+
+def _lamb(
+    hyper: Dict[str, Any], names: Dict[str, str], common: Dict[str, Any]
+) -> paddle.optimizer.Lamb:
+    """Raises :class:`Unsupported` where other parameters have no ratio of norms than do not decay:
+    Paddle's kernel gives it to what decays, or to all."""
+    undecayed = left_out(hyper, NO_DECAY, names) if hyper["weight_decay"] else frozenset(names)
+    unscaled = left_out(hyper, NO_TRUST_RATIO, names)
+    if unscaled and unscaled != undecayed:
+        raise Unsupported(
+            "PaddlePaddle's Lamb scales by the ratio of norms what decays, or all: not "
+            f"{NO_TRUST_RATIO} {hyper[NO_TRUST_RATIO]} with {NO_DECAY} {hyper[NO_DECAY]}"
+        )
+    without = {names[name] for name in undecayed}
+    return paddle.optimizer.Lamb(
+        lamb_weight_decay=hyper["weight_decay"],
+        exclude_from_weight_decay_fn=lambda parameter: parameter.name in without,
+        always_adapt=not unscaled,
         **common,
     )

@@ -190,9 +190,9 @@ class PyTorchAdapter(
         if layerwise.decays(self.facts):
             if self._sharding:
                 raise Unsupported("parts of layers have one learning rate for all layers here")
-            return self._optimizers.by_layer(self._model.named_parameters(), self.facts)
-        groups = self._sharding.groups() if self._sharding else [self._model.parameters()]
-        return self._optimizers.from_facts(groups, self.facts)
+            return self._optimizers.by_layer(self._model, self.facts)
+        groups = self._sharding.groups() if self._sharding else [list(self._model.parameters())]
+        return self._optimizers.from_facts(self._model, groups, self.facts)
 
     def _clipping(self, largest: Optional[float]) -> Optional[Callable[[], Any]]:
         if largest is None:

@@ -1,23 +1,30 @@
-"""The facts' optimizers, each parameter updated by a fused kernel."""
+"""The facts' optimizers, each parameter updated by a fused kernel where PyTorch has one."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Sequence, Tuple
+from collections import defaultdict
+from typing import Any, Dict, List, Sequence, Tuple
 
 import torch
 from harness import layerwise
+from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 from torch import nn
+
+from .lamb import Lamb
 
 #: Of a group of parameters: its part of the learning rate.
 _FACTOR = "factor"
 
+Groups = Sequence[Sequence[nn.Parameter]]
 
-def from_facts(
-    groups: Sequence[Sequence[nn.Parameter]], facts: Dict[str, Any]
-) -> torch.optim.Optimizer:
-    """The optimizer that the model's hyper-parameters name. Those of a group go into one kernel."""
-    parameters = [{"params": list(group)} for group in groups]
+
+def from_facts(model: nn.Module, groups: Groups, facts: Dict[str, Any]) -> torch.optim.Optimizer:
+    """The optimizer that the model's hyper-parameters name, for ``groups`` of the parameters of
+    ``model``. Those of a group go into one kernel."""
     hyper = facts["hyperparameters"]
+    if hyper["optimizer"] == "lamb":
+        return _lamb(model, groups, hyper)
+    parameters = [{"params": list(group)} for group in groups]
     common = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": True}
     if hyper["optimizer"] == "sgd":
         return torch.optim.SGD(parameters, momentum=hyper["momentum"], **common)
@@ -25,15 +32,13 @@ def from_facts(
     return torch.optim.AdamW(parameters, betas=betas, eps=hyper["epsilon"], **common)
 
 
-def by_layer(
-    named: Iterable[Tuple[str, nn.Parameter]], facts: Dict[str, Any]
-) -> torch.optim.Optimizer:
+def by_layer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
     """The same with a group for each factor of the learning rate, see :func:`set_rate`."""
     groups: Dict[float, List[nn.Parameter]] = {}
-    for name, parameter in named:
+    for name, parameter in model.named_parameters():
         factor = layerwise.factor(name, facts["hyperparameters"])
         groups.setdefault(factor, []).append(parameter)
-    optimizer = from_facts([*groups.values()], facts)
+    optimizer = from_facts(model, [*groups.values()], facts)
     for group, factor in zip(optimizer.param_groups, groups):
         group[_FACTOR] = factor
     set_rate(optimizer, facts["hyperparameters"]["learning_rate"])
@@ -43,3 +48,25 @@ def by_layer(
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     for group in optimizer.param_groups:
         group["lr"] = rate * group.get(_FACTOR, 1.0)
+
+
+def _lamb(model: nn.Module, groups: Groups, hyper: Dict[str, Any]) -> Lamb:
+    """Each group cut by what is left out of decay and ratio."""
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    undecayed = left_out(hyper, NO_DECAY, names.values())
+    unscaled = left_out(hyper, NO_TRUST_RATIO, names.values())
+    alike: Dict[Tuple[int, bool, bool], List[nn.Parameter]] = defaultdict(list)
+    for number, group in enumerate(groups):
+        for parameter in group:
+            name = names[parameter]
+            alike[number, name in undecayed, name in unscaled].append(parameter)
+    parts = [
+        {
+            "params": parameters,
+            "weight_decay": 0.0 if without_decay else hyper["weight_decay"],
+            "trust_ratio": not without_ratio,
+        }
+        for (_, without_decay, without_ratio), parameters in alike.items()
+    ]
+    betas = (hyper["beta1"], hyper["beta2"])
+    return Lamb(parts, lr=hyper["learning_rate"], betas=betas, eps=hyper["epsilon"])

@@ -101,7 +101,7 @@ class Definition:
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """The file's own, or the usual one."""
         if not hasattr(self._module, "optimizer"):
-            return optimizers.from_facts([model.parameters()], self._facts)
+            return optimizers.from_facts(model, [list(model.parameters())], self._facts)
         return self._module.optimizer(model.parameters())
 
     def check(self, outputs: Any) -> None:

@@ -158,8 +158,8 @@ class TensorFlowAdapter(
             self._step_batch = {name: tf.constant(array) for name, array in stacked.items()}
 
     def set_learning_rate(self, rate: float) -> None:
-        # a variable, which the traced step reads; that of what scales the loss is the inner one's
-        getattr(self._optimizer, "inner_optimizer", self._optimizer).learning_rate = rate
+        # a variable, which the traced step reads; what scales the loss has none of its own
+        self._inner_optimizer.learning_rate = rate
 
     def save_training(self, path: str) -> None:
         from . import checkpoints
@@ -176,6 +176,7 @@ class TensorFlowAdapter(
             optimizer = self._definition.optimizer()
         else:
             optimizer = self._optimizers.from_facts(self.facts, self._name)
+        self._inner_optimizer = optimizer
         if self._policy == "mixed_float16":  # bfloat16 has the range of float32
             optimizer = self._tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
         optimizer.build(self._model.trainable_variables)
@@ -245,7 +246,7 @@ class TensorFlowAdapter(
             train = self.case.mode == "train"
             found["xla_scope"] = "forward and backward pass, optimizer" if train else "step"
         if self.case.mode == "train":
-            found["fused_optimizer"] = True
+            found["fused_optimizer"] = not isinstance(self._inner_optimizer, self._optimizers.Lamb)
             found["loss_scaling"] = self._policy == "mixed_float16"
         return found
 

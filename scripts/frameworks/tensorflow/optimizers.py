@@ -1,30 +1,32 @@
-"""The facts' optimizers by the rules of ``torch.optim``, on TensorFlow's fused update kernels.
+"""The facts' optimizers by the rules of ``torch.optim``, on TensorFlow's fused update kernels, and
+LAMB, for which there is none.
 
 Keras's own SGD knows decoupled weight decay only, and its Adam adds epsilon to sqrt(v) before
 the bias is corrected: at the first step that epsilon is sqrt(1 / (1 - beta2)), about 30 times,
-too large.
+too large. Its Lamb decays outside the ratio of norms, and leaves no parameter out of that.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Sequence
 
 import keras
 import tensorflow as tf
 from harness import layerwise
+from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
+
+NameOf = Callable[[tf.Variable], str]
 
 
-def from_facts(
-    facts: Dict[str, Any], name_of: Callable[[Any], str] = str
-) -> keras.optimizers.Optimizer:
-    """The optimizer that the model's hyper-parameters name. ``name_of``: the shared name of a
-    variable."""
+def from_facts(facts: Dict[str, Any], name_of: NameOf) -> keras.optimizers.Optimizer:
+    """The optimizer that the model's hyper-parameters name. ``name_of``: the name that all
+    frameworks share, of a variable."""
     hyper = facts["hyperparameters"]
+    if hyper["optimizer"] == "lamb":
+        return _lamb(hyper, name_of)
     if layerwise.decays(facts):
         return _adamw(hyper, LayerwiseAdamW, part=lambda one: layerwise.factor(name_of(one), hyper))
-    return {"sgd": _sgd, "adamw": _adamw}[facts["hyperparameters"]["optimizer"]](
-        facts["hyperparameters"]
-    )
+    return {"sgd": _sgd, "adamw": _adamw}[hyper["optimizer"]](hyper)
 
 
 class CoupledSGD(keras.optimizers.SGD):
@@ -86,6 +88,44 @@ class LayerwiseAdamW(AdamW):
         """With the update."""
 
 
+class Lamb(keras.optimizers.Lamb):
+    """Keras's with the decay within the ratio of norms, as You et al. 2019 (arXiv:1904.00962) and
+    TensorFlow Addons have it, and with parameters that neither is of. Clipping by global norm is
+    that of the base class."""
+
+    def __init__(self, hyper: Dict[str, Any], name_of: NameOf, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._hyper, self._name_of = hyper, name_of
+
+    def build(self, variables: Sequence[tf.Variable]) -> None:
+        names = [self._name_of(variable) for variable in variables]
+        undecayed, unscaled = (
+            left_out(self._hyper, key, names) for key in (NO_DECAY, NO_TRUST_RATIO)
+        )
+        self._decays = [0.0 if n in undecayed else self._hyper["weight_decay"] for n in names]
+        self._scaled = [name not in unscaled for name in names]
+        super().build(variables)
+
+    def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: Any) -> None:
+        index = self._get_variable_index(variable)
+        step = tf.cast(self.iterations + 1, variable.dtype)
+        mean, square = self._momentums[index], self._velocities[index]
+        self.assign_add(mean, (gradient - mean) * (1 - self.beta_1))
+        self.assign_add(square, (tf.square(gradient) - square) * (1 - self.beta_2))
+        root = tf.sqrt(square / (1 - tf.pow(tf.cast(self.beta_2, variable.dtype), step)))
+        corrected = mean / (1 - tf.pow(tf.cast(self.beta_1, variable.dtype), step))
+        change = corrected / (root + self.epsilon) + self._decays[index] * variable
+        if self._scaled[index]:
+            change *= trust_ratio(tf.norm(variable), tf.norm(change))
+        self.assign_sub(variable, tf.cast(learning_rate, variable.dtype) * change)
+
+
+def trust_ratio(of_weight: tf.Tensor, of_change: tf.Tensor) -> tf.Tensor:
+    """Of their norms; 1 where either is zero."""
+    scalable = tf.logical_and(of_weight > 0, of_change > 0)
+    return tf.where(scalable, of_weight / of_change, tf.ones_like(of_weight))
+
+
 def _sgd(hyperparameters: Dict[str, Any]) -> CoupledSGD:
     return CoupledSGD(
         learning_rate=hyperparameters["learning_rate"],
@@ -103,4 +143,16 @@ def _adamw(hyperparameters: Dict[str, Any], of: type = AdamW, **more: Any) -> Ad
         epsilon=hyperparameters["epsilon"],
         global_clipnorm=hyperparameters.get("clip_global_norm"),
         **more,
+    )
+
+
+def _lamb(hyper: Dict[str, Any], name_of: NameOf) -> Lamb:
+    return Lamb(
+        hyper,
+        name_of,
+        learning_rate=hyper["learning_rate"],
+        beta_1=hyper["beta1"],
+        beta_2=hyper["beta2"],
+        epsilon=hyper["epsilon"],
+        global_clipnorm=hyper.get("clip_global_norm"),
     )

@@ -109,7 +109,7 @@ class Definition:
         """The file's own, or the usual one."""
         if hasattr(self._module, "optimizer"):
             return self._module.optimizer()
-        return optimizers.from_facts(self._facts)
+        return optimizers.from_facts(self._facts, self.name)
 
     def arrays(self) -> List[np.ndarray]:
         """This rank's inputs and targets."""

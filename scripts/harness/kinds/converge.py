@@ -31,7 +31,7 @@ from harness.kind import (
 from harness.learning import curve, material, sources
 from harness.learning.checkpoints import Checkpoint
 from harness.learning.material import NONE
-from harness.learning.rates import SCHEDULES
+from harness.learning.rates import schedule_of
 from harness.learning.targets import softening
 from harness.learning.training import Recipe, steps_of_epoch, train
 from harness.measuring import libraries, model
@@ -94,7 +94,7 @@ class Converge(Kind):
     parameters = (
         Parameter("target", _target, "", f"score that ends the training, or {NONE}", NONE),
         Parameter("epochs", at_least(1), "epochs", "of training, at most", 10),
-        Parameter("schedule", one_of(*SCHEDULES), "", "of the learning rate", "one_cycle"),
+        Parameter("schedule", schedule_of, "", "of the learning rate", "one_cycle"),
         Parameter(
             "learning_rate", _rate, "", f"its peak, or {OF_MODEL}: that of the facts", OF_MODEL
         ),

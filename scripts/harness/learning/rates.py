@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Callable, Mapping
+from typing import Callable, Mapping, Optional, Tuple
 
 #: A part of the peak, from the part of the way that is done: both from 0 to 1.
 Part = Callable[[float], float]
@@ -32,6 +32,40 @@ FALLING: Mapping[str, Part] = {
     "one_cycle": _half_cosine(1.0, LAST),
 }
 SCHEDULES = tuple(RISING)
+#: One with numbers of its own behind colons: the power by which a rate falls, and the part of the
+#: peak that it ends at. TensorFlow's PolynomialDecay behind a linear warm-up.
+POLYNOMIAL = "polynomial"
+
+
+def schedule_of(text: str) -> str:
+    """The schedule that ``text`` names. Raises ValueError where it names none."""
+    polynomial = _power_and_end(text)
+    if polynomial:
+        return ":".join([POLYNOMIAL, *(format(number, "g") for number in polynomial)])
+    if text not in SCHEDULES:
+        known = ", ".join(SCHEDULES)
+        raise ValueError(
+            f"must be one of: {known}, {POLYNOMIAL}:POWER:END (above 0, and from 0 to 1)"
+        )
+    return text
+
+
+def _power_and_end(schedule: str) -> Optional[Tuple[float, float]]:
+    """Of a polynomial one; None of any other."""
+    name, *numbers = schedule.split(":")
+    try:
+        power, end = map(float, numbers)
+    except ValueError:
+        return None
+    return (power, end) if name == POLYNOMIAL and 0 < power < math.inf and 0 <= end <= 1 else None
+
+
+def _falling(schedule: str) -> Part:
+    polynomial = _power_and_end(schedule)
+    if polynomial is None:
+        return FALLING[schedule]
+    power, end = polynomial
+    return lambda done: end + (1 - end) * (1 - done) ** power
 
 
 def rate_at(schedule: str, peak: float, warmup: float, step: int, steps: int) -> float:
@@ -39,5 +73,6 @@ def rate_at(schedule: str, peak: float, warmup: float, step: int, steps: int) ->
     rises, of which the last has the peak; it falls over the others."""
     rising = round(warmup * steps)
     if step < rising:
-        return peak * RISING[schedule]((step + 1) / rising)
-    return peak * FALLING[schedule]((step - rising) / (steps - rising))
+        rise = RISING.get(schedule, RISING["constant"])
+        return peak * rise((step + 1) / rising)
+    return peak * _falling(schedule)((step - rising) / (steps - rising))

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from harness import kinds, precisions
+from harness import kinds, optimizers, precisions
 from harness.adapter import Case
 from harness.inputs import DATA as FILES
 from harness.inputs import SYNTHETIC
@@ -32,6 +32,7 @@ class Framework:
     compilers: List[str]
     native_compiler: Optional[str]
     parallelism: List[str]
+    optimizers: List[str]
 
 
 def _read(path: str) -> Dict[str, Any]:
@@ -56,6 +57,7 @@ def read_framework(folder: str) -> Framework:
             compilers=list(declared["compilers"]),
             native_compiler=declared["native_compiler"],
             parallelism=[DATA, *declared.get("parallelism", ())],
+            optimizers=[*optimizers.USUAL, *declared.get("optimizers", ())],
         )
     except KeyError as error:
         raise DeclarationError(f"{folder}/framework.json lacks the key {error}") from None
@@ -76,6 +78,10 @@ def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:
     for key in ("name", "unit", "trainable_parameters", "sequence_lengths", "inputs"):
         if key not in facts:
             raise DeclarationError(f"{path} lacks the key {key!r}")
+    try:
+        optimizers.check(facts.get("hyperparameters", {}))
+    except ValueError as error:
+        raise DeclarationError(f"{path}: {error}") from None
     if source:
         facts.update(definition=f"sources.{source}.{definition_of(facts)}", source=source)
     return facts
@@ -103,6 +109,22 @@ def _merged(base: Dict[str, Any], facts: Dict[str, Any]) -> Dict[str, Any]:
     return {key: value for key, value in {**base, **both}.items() if value is not None}
 
 
+def of_length(facts: Dict[str, Any], sequence_length: Optional[int]) -> Dict[str, Any]:
+    """The facts with the hyper-parameters that sequences of this length have for themselves: those
+    in ``of_sequence_length``, by length, a phase of a training for example. Raises
+    :class:`DeclarationError` where they are no hyper-parameters of the model."""
+    phases = facts.get("of_sequence_length", {})
+    usual = facts.get("hyperparameters", {})
+    for length, own in phases.items():
+        unknown = sorted(set(own) - set(usual))
+        if unknown:
+            raise DeclarationError(
+                f"of_sequence_length: {length}: {facts['name']} has no hyper-parameter {unknown[0]}"
+            )
+    hyper = {**usual, **phases.get(str(sequence_length), {})}
+    return {**facts, "hyperparameters": hyper} if phases else facts
+
+
 class Task(NamedTuple):
     """A run as asked for, and what kind, framework and model declare about themselves.
     ``framework``: None for a kind that needs none."""
@@ -122,6 +144,7 @@ def task_of(request: Request) -> Task:
     kind = kinds.load(request.kind, request.kinds)
     framework = None if request.framework is None else read_framework(request.framework)
     facts = {} if request.model is None else read_model(request.model, request.source)
+    facts = of_length(facts, request.sequence_length)
     subject = Subject(
         case=_case_of(request, kind, framework, facts),
         facts=facts,
@@ -218,6 +241,10 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
     if facts and not _has_module(framework.folder, definition_of(facts)):
         source = f" by {facts['source']}" if "source" in facts else ""
         return f"{framework.name} has no definition of the model {case.model}{source}"
+    optimizer = facts.get("hyperparameters", {}).get("optimizer")
+    if case.mode == "train" and optimizer and optimizer not in framework.optimizers:
+        known = ", ".join(framework.optimizers)
+        return f"{framework.name} has no optimizer {optimizer!r} here (it has: {known})"
     if case.compiler == "native":
         return f"{framework.name} has no graph compiler"
     if case.compiler not in framework.compilers:

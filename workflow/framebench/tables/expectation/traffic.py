@@ -25,7 +25,7 @@ from ...config.parallelism import DATA
 from ...records.run import Run
 
 #: Values beside each parameter that an optimizer keeps.
-STATE = {"sgd": 1, "adamw": 2}
+STATE = {"sgd": 1, "adamw": 2, "lamb": 2}
 
 
 class Traffic(NamedTuple):

@@ -1,0 +1,92 @@
+"""LAMB (You et al. 2019, arXiv:1904.00962), which ``torch.optim`` has not, as one of it: each of
+its operations is of all parameters of a group at once (``torch._foreach_*``), as those of PyTorch's
+own optimizers are where they are not fused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, Sequence, Tuple
+
+import torch
+from torch import Tensor
+
+
+class Lamb(torch.optim.Optimizer):
+    """``trust_ratio`` of a group: whether its updates are scaled by the norm of the parameter over
+    their own. A parameter that is a ``DTensor`` is updated part by part, its norms are those of
+    the whole; those of a group have one mesh."""
+
+    def __init__(
+        self, groups: Sequence[Dict[str, Any]], lr: float, betas: Tuple[float, float], eps: float
+    ) -> None:
+        given = {"weight_decay": 0.0, "trust_ratio": True, "steps": 0, "fused": False}
+        super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, **given})
+
+    def step(self, closure: Any = None) -> None:
+        with torch.no_grad():
+            for group in self.param_groups:
+                parameters = [one for one in group["params"] if one.grad is not None]
+                if parameters:
+                    self._update(group, parameters)
+
+    def _update(self, group: Dict[str, Any], parameters: Sequence[Tensor]) -> None:
+        group["steps"] += 1
+        beta1, beta2 = group["betas"]
+        weights = [_local(one) for one in parameters]
+        gradients = [_local(one.grad) for one in parameters]
+        means, squares = self._moments("mean", parameters), self._moments("square", parameters)
+        torch._foreach_lerp_(means, gradients, 1 - beta1)
+        torch._foreach_mul_(squares, beta2)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta2)
+        changes = torch._foreach_sqrt(squares)
+        torch._foreach_div_(changes, math.sqrt(1 - beta2 ** group["steps"]))
+        torch._foreach_add_(changes, group["eps"])
+        torch._foreach_reciprocal_(changes)
+        torch._foreach_mul_(changes, means)
+        torch._foreach_div_(changes, 1 - beta1 ** group["steps"])
+        if group["weight_decay"]:
+            torch._foreach_add_(changes, weights, alpha=group["weight_decay"])
+        if group["trust_ratio"]:
+            ratios = _ratios(parameters, weights, changes)
+            torch._foreach_mul_(changes, list(ratios.unbind()))
+        torch._foreach_add_(weights, changes, alpha=-group["lr"])
+
+    def _moments(self, name: str, parameters: Sequence[Tensor]) -> List[Tensor]:
+        for one in parameters:
+            if name not in self.state[one]:
+                self.state[one][name] = torch.zeros_like(_local(one))
+        return [self.state[one][name] for one in parameters]
+
+
+def _ratios(
+    parameters: Sequence[Tensor], weights: Sequence[Tensor], changes: Sequence[Tensor]
+) -> Tensor:
+    """Norms of ``weights`` over those of ``changes``, of all parts of the ``parameters``; 1 where
+    either is zero. They stay on the device, and are float32 at least."""
+    dtype = torch.promote_types(weights[0].dtype, torch.float32)
+    norms = torch.stack(
+        [torch.stack(torch._foreach_norm(some, 2, dtype=dtype)) for some in (weights, changes)]
+    )
+    of_weights, of_changes = _of_all_parts(parameters, norms)
+    scalable = (of_weights > 0) & (of_changes > 0)
+    return torch.where(scalable, of_weights / of_changes, 1.0)
+
+
+def _of_all_parts(parameters: Sequence[Tensor], norms: Tensor) -> Tensor:
+    """``norms`` (.., parameters) of this rank's parts as those of the whole."""
+    mesh = getattr(parameters[0], "device_mesh", None)
+    if mesh is None:
+        return norms
+    squares = norms.square()
+    for axis in range(mesh.ndim):
+        cut = [n for n, one in enumerate(parameters) if not one.placements[axis].is_replicate()]
+        if cut:
+            sums = squares[:, cut]
+            torch.distributed.all_reduce(sums, group=mesh.get_group(axis))
+            squares[:, cut] = sums
+    return squares.sqrt()
+
+
+def _local(tensor: Tensor) -> Tensor:
+    """This rank's part: all of what is no ``DTensor``, whose import would take a second."""
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor

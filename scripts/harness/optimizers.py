@@ -1,0 +1,48 @@
+"""What a model's facts say of its optimizer. Frameworks and the reference build theirs from it, and
+declare in ``framework.json`` which they have beside :data:`USUAL`."""
+
+from __future__ import annotations
+
+from typing import Any, FrozenSet, Iterable, Mapping
+
+#: Lists of parts of parameters' names. What has one of them in its name does not decay; its update
+#: is not scaled by the ratio of two norms.
+NO_DECAY, NO_TRUST_RATIO = "no_weight_decay", "no_trust_ratio"
+#: What every framework has.
+USUAL = ("sgd", "adamw")
+#: Hyper-parameters without which an optimizer is none.
+NEEDED: Mapping[str, Iterable[str]] = {
+    "sgd": ("learning_rate", "momentum", "weight_decay"),
+    "adamw": ("learning_rate", "beta1", "beta2", "epsilon", "weight_decay"),
+    "lamb": (
+        *("learning_rate", "beta1", "beta2", "epsilon", "weight_decay"),
+        *(NO_DECAY, NO_TRUST_RATIO),
+    ),
+}
+
+
+def check(hyper: Mapping[str, Any]) -> None:
+    """Raises ValueError where hyper-parameters of the optimizer that they name are missing, or are
+    no lists of words."""
+    name = hyper.get("optimizer")
+    for key in NEEDED.get(str(name), ()):
+        if key not in hyper:
+            raise ValueError(f"the optimizer {name} needs the hyper-parameter {key}")
+    if "layer_decay" in hyper and name != "adamw":
+        raise ValueError(f"layer_decay is of the optimizer adamw, not of {name}")
+    for key in (NO_DECAY, NO_TRUST_RATIO):
+        parts = hyper.get(key, [])
+        if not isinstance(parts, list) or not all(isinstance(p, str) and p for p in parts):
+            raise ValueError(
+                f"{key}: found {parts!r}; allowed: a list of parts of parameters' names"
+            )
+
+
+def left_out(hyper: Mapping[str, Any], key: str, names: Iterable[str]) -> FrozenSet[str]:
+    """Those of ``names``, of all parameters of a model, that :data:`NO_DECAY` or
+    :data:`NO_TRUST_RATIO` says. Raises ValueError where one of its parts is in none of them."""
+    every = list(names)
+    for part in hyper[key]:
+        if not any(part in name for name in every):
+            raise ValueError(f"{key}: no parameter of the model has {part!r} in its name")
+    return frozenset(name for name in every if any(part in name for part in hyper[key]))

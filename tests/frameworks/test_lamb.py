@@ -1,0 +1,160 @@
+"""LAMB: an update is what the reference's rule makes of a framework's own gradients, the mean over
+all micro-steps and devices, clipped as a whole. (That it is the reference's with its gradients,
+too, is seen in ``test_decoder.py``, and mistakes are found in ``test_encoders.py``.)"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .comparing import BEFORE, beyond
+from .fork_server import ForkServer, served
+from .models import small
+
+#: A limit that clips, an epsilon beside which the size of a gradient shows, a decay that does.
+FACTS: dict[str, Any] = small(
+    "electra_base",
+    layers=1,
+    dropout=0.0,
+    clip_global_norm=0.1,
+    epsilon=0.01,
+    weight_decay=0.2,
+)
+UPDATES = """
+import numpy as np
+from harness.measuring.errors import compare_arrays
+from reference.optimizers import OPTIMIZERS, clip_by_global_norm
+
+COMPILER = "jit" if FRAMEWORK == "jax" else "none"
+FACTS = json.loads(TEXT)
+
+def with_facts(**changed):
+    return {**FACTS, "hyperparameters": {**FACTS["hyperparameters"], **changed}}
+
+def widened(arrays):
+    return {name: np.asarray(array, np.float64) for name, array in arrays.items()}
+
+def clipped(gradients):
+    return clip_by_global_norm(gradients, FACTS["hyperparameters"]["clip_global_norm"])
+
+def mean(several):
+    return {name: sum(one[name] for one in several) / len(several) for name in several[0]}
+
+def apart(change, hyper, weights, gradients):
+    # from the change that the reference makes with these gradients
+    after = dict(weights)
+    OPTIMIZERS["lamb"](hyper).step(after, dict(gradients))
+    wanted = {name: after[name] - weights[name] for name in after}
+    return ["fp32", compare_arrays("first update", change, wanted, 0.05)]
+
+def prepared(facts, steps=1, **options):
+    adapter = started(facts, compiler=COMPILER, steps=steps, **options)
+    adapter.build(batch_of(facts, 2 * steps, rank=RANK))
+    return adapter
+
+def moved(adapter):
+    # weights, gradients, and the change of the weights by a step
+    weights, gradients = widened(adapter.weights()), widened(adapter.gradients())
+    adapter.step()
+    after = adapter.weights()
+    return weights, gradients, {name: after[name] - weights[name] for name in weights}
+"""
+
+run = served("pytorch", "jax", "tensorflow", "paddle")
+pytorch = served("pytorch")
+paddle = served("paddle")
+
+
+def script(run: ForkServer, text: str) -> str:
+    before = BEFORE["pytorch"] if run.framework == "pytorch" else ""
+    return f"{before}TEXT = {json.dumps(FACTS)!r}\n{UPDATES}{text}"
+
+
+def test_an_update_is_lamb_of_the_mean_over_micro_steps(run: ForkServer) -> None:
+    """Here all are scaled by a ratio of norms, which is 1 of biases, that begin as zero."""
+    (found,) = run(
+        script(
+            run,
+            """
+facts = with_facts(no_trust_ratio=[])
+weights, gradients, change = moved(prepared(facts, steps=2))
+ways = {"right": clipped(gradients), "not clipped": gradients}
+errors = {n: apart(change, facts["hyperparameters"], weights, one) for n, one in ways.items()}
+zeros = sum(not array.any() for array in weights.values())
+absent = raised(ValueError, lambda: prepared(with_facts(no_weight_decay=["nrom"])))
+answer(errors=errors, zeros=zeros, absent=absent)
+""",
+        )
+    )
+    assert {computation for computation, *_ in beyond(found["errors"])} == {"not clipped"}
+    assert found["zeros"] > 10
+    assert found["absent"] == "no_weight_decay: no parameter of the model has 'nrom' in its name"
+
+
+def test_what_paddles_kernel_cannot_leave_out_is_unsupported(paddle: ForkServer) -> None:
+    text = """
+few = with_facts(no_weight_decay=["norm"], no_trust_ratio=["bias"])
+answer(reason=raised(Unsupported, lambda: prepared(few)))
+"""
+    (found,) = paddle(script(paddle, text))
+    assert found["reason"] == (
+        "PaddlePaddle's Lamb scales by the ratio of norms what decays, or all: not "
+        "no_trust_ratio ['bias'] with no_weight_decay ['norm']"
+    )
+
+
+def test_the_whole_gradient_is_clipped_over_ranks_and_micro_steps(pytorch: ForkServer) -> None:
+    """Not that of a rank or a micro-step, which would be seen."""
+    answers = pytorch(
+        script(
+            pytorch,
+            """
+adapter = prepared(FACTS, steps=2)
+weights, gradients, change = moved(adapter)
+place = Place(0, 0, ADDRESSES[RANK:RANK + 1], "cpu", 1, seed=7)
+alone, each = prepared(FACTS, place=place), []
+for rank in range(2):
+    batch = batch_of(FACTS, 4, rank=rank)
+    for part in (slice(0, 2), slice(2, 4)):
+        alone.put({name: array[part] for name, array in batch.items()})
+        each.append(widened(alone.gradients()))
+ways = {
+    "right": clipped(mean(each)),
+    "of ranks": mean([clipped(mean(each[:2])), clipped(mean(each[2:]))]),
+    "of micro-steps": mean([clipped(one) for one in each]),
+    "of none": mean(each),
+}
+hyper = FACTS["hyperparameters"]
+answer(errors={name: apart(change, hyper, weights, one) for name, one in ways.items()},
+       checksum=adapter.weights_checksum())
+""",
+        ),
+        ranks=2,
+    )
+    wrong = {"of ranks", "of micro-steps", "of none"}
+    for answer in answers:
+        assert {computation for computation, *_ in beyond(answer["errors"])} == wrong
+    assert len({answer["checksum"] for answer in answers}) == 1
+
+
+def test_norms_are_of_whole_parameters_where_ranks_share_them(pytorch: ForkServer) -> None:
+    """With FSDP and with tensor parallelism a rank has a part of each: the update is that of one
+    process with all samples."""
+    answers = pytorch(
+        script(
+            pytorch,
+            """
+def shared(way):
+    adapter = started(FACTS, parallelism=way)
+    adapter._parallel.join = lambda *where: "gloo"  # once in a process
+    layout = adapter.case.layout
+    adapter.build(batch_of(FACTS, 2, rank=layout.replica(RANK)))
+    weights, gradients, change = moved(adapter)
+    return apart(change, FACTS["hyperparameters"], weights, clipped(gradients))
+answer(errors={way: shared(way) for way in ("fsdp", "tensor")})
+""",
+        ),
+        ranks=2,
+    )
+    for answer in answers:
+        assert not beyond(answer["errors"])
