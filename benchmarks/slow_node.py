@@ -51,13 +51,13 @@ KINDS: dict[str, tuple[str, list[str]]] = {
         "pytorch", [*PYTORCH, *SHORT, "--precision", "fp32", "--parameter", "shapes=256x256x256"]
     ),
 }  # fmt: skip
-#: The same, as a suite has them.
+#: The same, as a suite has them; blocks of several turns, however few runs they have beside a loop.
 MEASUREMENTS: dict[str, dict[str, Any]] = {
     "memory": {"rounds": 5, "array_bytes": 16000000},
-    "launch": {"framework": "pytorch", "blocks": 3, "block_seconds": 0.2},
+    "launch": {"framework": "pytorch", "blocks": 3, "block_seconds": 1.0},
     "matmul": {
         "framework": "pytorch", "precision": ["fp32"], "shapes": "256x256x256",
-        "blocks": 3, "block_seconds": 0.2,
+        "blocks": 3, "block_seconds": 1.0,
     },
 }  # fmt: skip
 #: Of each kind those that are recorded.
@@ -127,16 +127,18 @@ def prove(repeats: int, folder: Path) -> int:
     return 1
 
 
-#: SLURM runs it on the node before a job and behind it. The loop has a session of its own, because
-#: what a prolog leaves in its group is ended with it.
+#: SLURM runs it on the node before a job and behind it. The loop has a session of its own, and is
+#: waited for until it has, because SLURM ends what a prolog leaves in its group.
 BESIDE = """\
 #!/bin/sh
 [ "$SLURMD_NODENAME" = {slow} ] || exit 0
 if [ "$SLURM_SCRIPT_CONTEXT" = prolog_slurmd ]; then
-    setsid taskset -c {core} sh -c 'while :; do :; done' < /dev/null > /dev/null 2>&1 &
-    echo $! > {pid}
+    exec < /dev/null > /dev/null 2>&1
+    setsid taskset -c {core} sh -c 'echo $$ > {pid}; while :; do :; done' &
+    while [ ! -s {pid} ]; do sleep 0.1; done
 else
     kill -9 "$(cat {pid})"
+    rm {pid}
 fi
 """
 
