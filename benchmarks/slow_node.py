@@ -5,12 +5,18 @@ idle and a shared core instead and writes the figures that the tests draw from.
 
     .venv/bin/python benchmarks/slow_node.py [REPEATS]
     .venv/bin/python benchmarks/slow_node.py --record [REPEATS]
+    .venv/bin/python benchmarks/slow_node.py --slurm [REPEATS]
+
+With ``--slurm`` the suite ``node_health`` does so, cut down to these kinds on one core, by the
+profile for SLURM, on a real cluster of four nodes on this host. They are measured one at a time,
+because they share its cores. A prolog of SLURM keeps the busy loop running while a job is on n3.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,12 +25,18 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT)]
 
 from framebench.comparison import gate, node_health  # noqa: E402
 
 from tests.hog import hog  # noqa: E402
+from tests.slurm import configuration  # noqa: E402
+from tests.slurm.cluster import Cluster  # noqa: E402
+from tests.slurm.project import OnCluster  # noqa: E402
+from tests.workflow.conftest import make_project  # noqa: E402
 
 NODES, SLOW = ("n1", "n2", "n3", "n4"), "n3"
 CORE = max(os.sched_getaffinity(0))
@@ -38,6 +50,15 @@ KINDS: dict[str, tuple[str, list[str]]] = {
     "matmul": (
         "pytorch", [*PYTORCH, *SHORT, "--precision", "fp32", "--parameter", "shapes=256x256x256"]
     ),
+}  # fmt: skip
+#: The same, as a suite has them; blocks of several turns, however few runs they have beside a loop.
+MEASUREMENTS: dict[str, dict[str, Any]] = {
+    "memory": {"rounds": 5, "array_bytes": 16000000},
+    "launch": {"framework": "pytorch", "blocks": 3, "block_seconds": 1.0},
+    "matmul": {
+        "framework": "pytorch", "precision": ["fp32"], "shapes": "256x256x256",
+        "blocks": 3, "block_seconds": 1.0,
+    },
 }  # fmt: skip
 #: Of each kind those that are recorded.
 RECORDED = {"memory": ["triad"], "launch": ["time"], "matmul": ["highest_rate"]}
@@ -106,10 +127,51 @@ def prove(repeats: int, folder: Path) -> int:
     return 1
 
 
+#: SLURM runs it on the node before a job and behind it. The loop has a session of its own, and is
+#: waited for until it has, because SLURM ends what a prolog leaves in its group.
+BESIDE = """\
+#!/bin/sh
+[ "$SLURMD_NODENAME" = {slow} ] || exit 0
+if [ "$SLURM_SCRIPT_CONTEXT" = prolog_slurmd ]; then
+    exec < /dev/null > /dev/null 2>&1
+    setsid taskset -c {core} sh -c 'echo $$ > {pid}; while :; do :; done' &
+    while [ ! -s {pid} ]; do sleep 0.1; done
+else
+    kill -9 "$(cat {pid})"
+    rm {pid}
+fi
+"""
+
+
+def on_slurm(repeats: int, folder: Path) -> int:
+    """The suite, by the profile, on nodes of a cluster of its own."""
+    first = min(os.sched_getaffinity(0))  # which a run with one device takes
+    script = folder / "beside.sh"
+    script.write_text(BESIDE.format(slow=SLOW, core=first, pid=folder / "pid"))
+    script.chmod(0o755)
+    configuration.SLURM += f"Prolog={script}\nEpilog={script}\n"
+    suite = yaml.safe_load((ROOT / "config/suites/node_health.yaml").read_text())
+    suite |= {"repeats": repeats, "measurements": MEASUREMENTS}
+    with Cluster() as cluster:
+        # The jobs alone stand above what else the host does, if they do.
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        made = OnCluster(make_project(folder / "project"), cluster)
+        made.describe(runs_per_allocation=len(MEASUREMENTS), whole_rounds=True)
+        path = made.folder / "config" / "suites" / "node_health.yaml"
+        path.write_text(yaml.safe_dump(suite))
+        (made.folder / ".venvs").symlink_to(ROOT / ".venvs")
+        words = ("suite=node_health", "cores_per_device=1", "fail_on=5%")
+        ran = made.run("all", "--jobs", "1", "--config", *words)
+    print(ran.stdout)
+    named = re.findall(r"^node (\S+): (?:slower|defective|failed)", ran.stdout, re.MULTILINE)
+    return int(not (ran.returncode == gate.REGRESSION and set(named) == {SLOW}))
+
+
 def main() -> int:
-    words = [word for word in sys.argv[1:] if word != "--record"]
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
     repeats = int(words[0]) if words else 5
-    os.sched_setaffinity(0, [CORE])
+    if "--slurm" not in sys.argv:
+        os.sched_setaffinity(0, [CORE])
     with suppress(PermissionError):
         # Children have it too; a busy loop of the same rank takes turns with a run.
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -117,6 +179,8 @@ def main() -> int:
         if "--record" in sys.argv:
             record(repeats, Path(name))
             return 0
+        if "--slurm" in sys.argv:
+            return on_slurm(repeats, Path(name))
         return prove(repeats, Path(name))
 
 

@@ -49,3 +49,31 @@ class Communication(Collectives):
         """Why there is none, in the framework's ``words``."""
         place = "a CPU" if self.place.accelerator == "cpu" else self.place.accelerator
         return Unsupported(f"{self.case.framework} has no {operation} on {place}: {words}")
+
+
+class ShardedProduct(NamedTuple):
+    """A product of two matrices that all ranks share. ``product`` enqueues the part of this rank,
+    ``exchange`` the collective on what the last one gave, and ``both`` one behind the other.
+    ``synchronize()`` behind any of them waits for what it enqueued. ``result``: the whole product
+    by then, for numpy; ``dtype``: of the part. An exchange may write over the part: run again
+    without a product between, it adds up sums."""
+
+    product: Callable[[], Any]
+    exchange: Callable[[], Any]
+    both: Callable[[], Any]
+    result: Callable[[], Any]
+    dtype: str
+
+
+class ShardedProducts(Communication):
+    """A collective takes what a product has left on the device, as in a layer that ranks share."""
+
+    LACKING: ClassVar[str] = "runs no collective on a product here"
+
+    @abstractmethod
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        """The product of this rank's float32 numpy matrices ``left`` and ``right``, copied to the
+        device in the dtype that products have under the case's precision. ``operation``:
+        ALL_REDUCE, the whole product is the sum of the parts, or ALL_GATHER, it is the parts of all
+        ranks side by side, (m, n) each, as one array of (m, ranks x n). Called without
+        :meth:`build`, on several ranks alone. Raises :class:`harness.adapter.Unsupported`."""

@@ -133,16 +133,18 @@ def cases_in(suite: str) -> list[Case]:
 
 def test_the_suite_of_micro_benchmarks_has_one_of_each() -> None:
     found = cases_in("micro")
-    of_frameworks = {"matmul", "launch", "elementwise", "collective", "overlap"}
+    of_frameworks = {"matmul", "launch"}
     of_models = {"convolution", "attention"}
-    of_some = {*of_models, "transfer"}
+    of_ranks = {"collective", "sharded_matmul", "overlap"}
+    of_one = {*of_models, *of_ranks, "elementwise", "transfer", "sustained"}
     modes = {one.mode for one in found}
     of_machines = {"memory", "memory_latency", "network", "storage"}
-    assert modes == of_frameworks | of_some | of_machines
+    assert modes == of_frameworks | of_one | of_machines
     assert {one.mode for one in found if one.model} == of_models
     for mode in of_frameworks:
         named = {one.framework for one in found if one.mode == mode}
         assert named == {*load_catalog(ROOT).frameworks}
+    assert 10 * len(found) < 5 * 60, "a plan expects ten seconds of each run that was never made"
 
 
 def test_the_suite_of_collectives_has_each_up_to_a_gibibyte() -> None:
@@ -156,6 +158,7 @@ def test_superbench_s_micro_benchmarks_have_its_sizes() -> None:
     cases = cases_in("superbench_micro")
     found = {one.mode: dict(one.parameters) for one in cases}
     assert found["overlap"]["shape"] == "640x1024x1880"
+    assert found["sharded_matmul"]["shapes"] == "16000x12288x12288"
     assert found["overlap"]["message_bytes"] == 5000 * 1400 * 4
     assert 30 in {dict(one.parameters).get("products") for one in cases}
     cubes = {f"{size}x{size}x{size}" for size in (2048, 4096, 8192, 16384)}

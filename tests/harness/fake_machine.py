@@ -78,7 +78,8 @@ class FakeNvml(SimpleNamespace):
     """``pynvml`` with devices that are dictionaries; a missing key is not supported."""
 
     NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = "sm", "memory", 0
-    NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC = 1, 0
+    NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 0, 1
+    NVML_VOLATILE_ECC = 0
 
     class NVMLError(Exception):
         pass
@@ -125,7 +126,7 @@ class FakeNvml(SimpleNamespace):
         return self._get(device, "reasons")
 
     def nvmlDeviceGetTotalEccErrors(self, device: dict[str, Any], kind: int, which: int) -> int:
-        return self._get(device, "errors")
+        return self._get(device, "errors" if kind else "corrected")
 
     def nvmlDeviceGetTotalEnergyConsumption(self, device: dict[str, Any]) -> int:
         return self._get(device, "millijoules")

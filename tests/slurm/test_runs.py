@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import combinations, product
 from typing import Any
 
 import pytest
 
 from ..conftest import build_environment
+from ..debian import install_debian_packages
 from ..frameworks.models import BERT, small
 from ..processes import PATIENCE, wait_for
 from ..workflow.conftest import ROOT
@@ -188,15 +190,35 @@ def run_real(
         assert [rank["rank"] for rank in record["ranks"]] == list(range(devices)), name
         assert len(hosts(record)) == case["nodes"], name
         assert hosts(record) <= {"n1", "n2", "n3", "n4"}, name
-        if devices > 1:
+        if devices > 1 and case["model"]:
             assert {rank["processes"] for rank in record["ranks"]} == {devices}, name
             assert all(len(rank["preflight"]) == 2 for rank in record["ranks"]), name
     return found
 
 
+def check_between_two_nodes(network: dict[str, Any], exchange: dict[str, Any]) -> None:
+    """What iperf3 and an all-reduce carried from one node to the other."""
+    measured, told = (rank["network"] for rank in network["ranks"])
+    assert measured == told, "both nodes know the same"
+    for direction in ("forward", "reverse"):
+        assert measured[direction]["bytes_per_second"] > 0
+    assert len(measured["round_trip_seconds"]) == 50
+    assert all(one["value"] > 0 for one in network["metrics"].values())
+    assert {block["at"]["bytes"] for block in exchange["ranks"][1]["blocks"]} == {8, 16, 32, 64}
+    assert exchange["metrics"]["average_bus_bandwidth"]["value"] > 0
+    for record in (network, exchange):
+        assert len({node["node"] for node in record["nodes"]}) == 2
+
+
 def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> None:
     """Of two nodes with two devices and of four nodes: one framework each, for eight ranks start a
-    framework eight times."""
+    framework eight times. And what lies between two nodes, with and without a framework."""
+    if shutil.which("iperf3") is None:
+        assert not install_debian_packages("iperf3")
+    between = {"nodes": [2], "devices_per_node": [1]}
+    short = {"blocks": 2, "block_seconds": 0.002}
+    network = {"seconds": 1, "connections": 3, "round_trips": 50}
+    exchange = {"framework": "pytorch", "operation": "all_reduce", "largest_bytes": 64}
     records = run_real(
         slurm_project,
         ("pytorch", "mxnet"),
@@ -204,11 +226,16 @@ def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> No
         axes={"nodes": [1, 2, 4], "devices_per_node": [1, 2]},
         exclude=[
             {"nodes": [1, 4], "devices_per_node": [2]},
-            {"nodes": [2], "devices_per_node": [1]},
+            {"model": [BERT], "nodes": [2], "devices_per_node": [1]},
             {"framework": ["pytorch"], "nodes": [4]},
             {"framework": ["mxnet"], "nodes": [2]},
         ],
+        measurements={
+            "network": {**between, **network},
+            "collective": {**between, **exchange, **short},
+        },
     )
+    check_between_two_nodes(records.pop((None, "2n1g")), records.pop(("pytorch", "2n1g")))
     assert set(records) == {
         ("pytorch", "1n1g"), ("pytorch", "2n2g"), ("mxnet", "1n1g"), ("mxnet", "4n1g"),
     }  # fmt: skip

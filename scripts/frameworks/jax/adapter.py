@@ -25,7 +25,7 @@ from harness.adapter import (
     micro_batches,
     zeros,
 )
-from harness.communication import Collective
+from harness.communication import Collective, ShardedProduct, ShardedProducts
 from harness.feeding import Resuming
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
@@ -42,6 +42,7 @@ class JaxAdapter(
     Matmul,
     StepBreakdown,
     Overlapping,
+    ShardedProducts,
     LayerOperations,
     Resuming,
     Sharded,
@@ -413,6 +414,11 @@ class JaxAdapter(
     def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
         return self._overlap.overlapped(
             left, right, products, message, self._dtype, self._device, self._ranks, self._note
+        )
+
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        return self._collectives.sharded_product(
+            left, right, operation, self._dtype, self._device, self._ranks, self._note
         )
 
     def operation(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from harness.communication import (
     ALL_GATHER,
@@ -13,6 +14,7 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
+    ShardedProduct,
 )
 
 from .parallel import AXIS, Ranks, local
@@ -71,3 +73,59 @@ def collective(
         note(held)
 
     return Collective(reset, run, lambda: np.array(local(held)[0]).astype(np.float32))
+
+
+def sharded_product(
+    left: Any,
+    right: Any,
+    operation: str,
+    dtype: Any,
+    device: jax.Device,
+    ranks: Ranks,
+    note: Callable[[Any], None],
+) -> ShardedProduct:
+    """See :class:`harness.communication.ShardedProducts`. ``note`` is told each result. Each
+    program gets what the one like it gave before, and so begins behind it."""
+    a, b = (ranks.stacked(jax.device_put(one.astype(dtype), device)) for one in (left, right))
+
+    def multiplied(a: jax.Array, b: jax.Array, before: jax.Array) -> jax.Array:
+        return jnp.matmul(a[0], b[0])[None]
+
+    def exchanged(part: jax.Array, before: jax.Array) -> jax.Array:
+        if operation == ALL_REDUCE:
+            return jax.lax.psum(part[0], AXIS)[None]
+        return jax.lax.all_gather(part[0], AXIS, axis=1, tiled=True)[None]
+
+    def together(a: jax.Array, b: jax.Array, before: jax.Array) -> jax.Array:
+        return exchanged(multiplied(a, b, before), before)
+
+    computing, exchanging = ranks.program(multiplied), ranks.program(exchanged)
+    both_of_them = ranks.program(together)
+
+    def zeros(columns: int) -> jax.Array:
+        empty = np.zeros((left.shape[0], columns), a.dtype)
+        return ranks.stacked(jax.device_put(empty, device))
+
+    columns = right.shape[1]
+    part = computing(a, b, zeros(columns))
+    whole = zeros(columns if operation == ALL_REDUCE else columns * ranks.mesh.size)
+
+    def product() -> None:
+        nonlocal part
+        part = computing(a, b, part)
+        note(part)
+
+    def exchange() -> None:
+        nonlocal whole
+        whole = exchanging(part, whole)
+        note(whole)
+
+    def both() -> None:
+        nonlocal whole
+        whole = both_of_them(a, b, whole)
+        note(whole)
+
+    def result() -> Any:
+        return np.array(local(whole)[0]).astype(np.float32)
+
+    return ShardedProduct(product, exchange, both, result, str(part.dtype))

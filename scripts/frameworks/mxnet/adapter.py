@@ -23,10 +23,18 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
-from harness.communication import ALL_REDUCE, Collective
+from harness.communication import ALL_REDUCE, Collective, ShardedProduct, ShardedProducts
 from harness.feeding import Resuming
 from harness.loader import Loading
-from harness.operations import NEITHER, Operation, Transposed
+from harness.operations import (
+    NEITHER,
+    Attention,
+    Layer,
+    LayerOperations,
+    Operation,
+    Passes,
+    Transposed,
+)
 from harness.overlapping import Overlapping
 from harness.parts import Part, cut
 
@@ -44,6 +52,8 @@ class MXNetAdapter(
     Matmul,
     StepBreakdown,
     Overlapping,
+    ShardedProducts,
+    LayerOperations,
     Loading,
     Resuming,
 ):
@@ -64,12 +74,12 @@ class MXNetAdapter(
         import mxnet as mx
 
         # all that imports MXNet at its top: from here on it is there
-        from . import devices, operations, optimizers, products, steps
+        from . import devices, operations, optimizers, passes, products, steps
 
         self._mx: Any = mx
         self._devices, self._optimizers, self._products = devices, optimizers, products
         self._steps = steps
-        self._operations = operations
+        self._operations, self._passes = operations, passes
 
         devices.put_messages_first()
         self._context = devices.take(self.place)
@@ -299,19 +309,42 @@ class MXNetAdapter(
         return MatrixProduct(multiply, self._devices.name_of(b.dtype))
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
-        if operation != ALL_REDUCE:
-            raise self.no_collective(operation, "its kvstore adds up arrays, and nothing else")
-        if dtype != "float32":
-            raise self.no_collective(operation, f"no {dtype} in its parameter server")
+        self._require_sum(operation, dtype)
         own = self._mx.nd.array(array, dtype="float32", ctx=self._context)
         held = own.copy()
         run, result = self._group.all_reduce_of(held)
         return Collective(lambda: own.copyto(held), run, result)
 
+    def _require_sum(self, operation: str, dtype: str) -> None:
+        if operation != ALL_REDUCE:
+            raise self.no_collective(operation, "its kvstore adds up arrays, and nothing else")
+        if dtype != "float32":
+            raise self.no_collective(operation, f"no {dtype} in its parameter server")
+
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        self._require_sum(operation, self._dtype)
+        a, b = self._arrays((left, right))
+        held = self._mx.nd.dot(a, b)
+        exchange, result = self._group.all_reduce_of(held)
+
+        def product() -> None:
+            self._mx.nd.dot(a, b, out=held)
+
+        def both() -> None:
+            product()
+            exchange()
+
+        return ShardedProduct(product, exchange, both, result, "float32")
+
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
         return self._operations.operation(name, arrays, transposed, self._context, self._dtype)
+
+    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+        if isinstance(of, Attention):
+            raise Unsupported("MXNet has no attention as one operator")
+        return self._passes.convolution(of, arrays, self._context, self._dtype)
 
     def stop(self) -> None:
         if self._group:

@@ -18,14 +18,31 @@ from harness.adapter import (
     Variable,
     state_of_modules,
 )
-from harness.communication import Collective
+from harness.communication import Collective, ShardedProduct, ShardedProducts
 from harness.feeding import Resuming
-from harness.operations import NEITHER, Operation, Transposed
+from harness.operations import (
+    NEITHER,
+    Attention,
+    Layer,
+    LayerOperations,
+    Operation,
+    Passes,
+    Transposed,
+)
 from harness.overlapping import Overlapping
 from harness.parts import Part, cut, nested
 
 
-class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Resuming):
+class OneFlowAdapter(
+    Rounding,
+    Numerics,
+    Matmul,
+    StepBreakdown,
+    Overlapping,
+    ShardedProducts,
+    LayerOperations,
+    Resuming,
+):
     MODULE = "oneflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
@@ -48,6 +65,7 @@ class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Res
             graphs,
             operations,
             optimizers,
+            passes,
             precision,
             products,
             ranks,
@@ -57,6 +75,7 @@ class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Res
         self._eager, self._graphs, self._optimizers = eager, graphs, optimizers
         self._products, self._ranks = products, ranks
         self._operations, self._collectives = operations, collectives
+        self._passes = passes
         self._device = devices.take(self.place)
         self._graph_mode = self.case.compiler == "graph"
         self._amp = None
@@ -305,8 +324,19 @@ class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Res
         collectives, device = self._collectives, self._device
         return collectives.collective(operation, array, dtype, device, self.place)
 
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        collectives, device, ranks = self._collectives, self._device, self.place.world_size
+        dtype = self._amp or self._oneflow.float32
+        return collectives.sharded_product(left, right, operation, device, dtype, ranks)
+
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
         dtype = self._amp or self._oneflow.float32
         return self._operations.operation(name, arrays, transposed, self._device, dtype)
+
+    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+        if isinstance(of, Attention):
+            raise Unsupported("OneFlow has no attention with gradients as one operator on a CPU")
+        dtype = self._amp or self._oneflow.float32
+        return self._passes.convolution(of, arrays, self._device, dtype)

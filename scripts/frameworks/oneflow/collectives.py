@@ -15,6 +15,7 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
+    ShardedProduct,
 )
 
 
@@ -62,3 +63,38 @@ def collective(
         return (held if in_place else received).float().numpy()
 
     return Collective(reset, runs[operation], result)
+
+
+def sharded_product(
+    left: Any,
+    right: Any,
+    operation: str,
+    device: oneflow.device,
+    dtype: oneflow.dtype,
+    ranks: int,
+) -> ShardedProduct:
+    """See :class:`harness.communication.ShardedProducts`."""
+    a, b = (oneflow.tensor(array, dtype=dtype, device=device) for array in (left, right))
+    part = whole = oneflow.matmul(a, b)
+    rows, columns = part.shape
+    parts = oneflow.zeros(ranks * rows, columns, dtype=part.dtype, device=device)
+
+    def product() -> None:
+        nonlocal part
+        part = oneflow.matmul(a, b)
+
+    def exchange() -> None:
+        nonlocal whole
+        if operation == ALL_REDUCE:
+            oneflow.comm.all_reduce(part)
+            whole = part
+        else:
+            oneflow.comm.all_gather_into_tensor(parts, part)
+            whole = oneflow.cat(parts.chunk(ranks), 1)
+
+    def both() -> None:
+        product()
+        exchange()
+
+    name = str(part.dtype).replace("oneflow.", "")
+    return ShardedProduct(product, exchange, both, lambda: whole.float().numpy(), name)

@@ -27,7 +27,7 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
-from harness.communication import Collective
+from harness.communication import Collective, ShardedProduct, ShardedProducts
 from harness.feeding import Resuming
 from harness.loader import Loading
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
@@ -49,6 +49,7 @@ class PaddleAdapter(
     Matmul,
     StepBreakdown,
     Overlapping,
+    ShardedProducts,
     LayerOperations,
     Loading,
     Resuming,
@@ -328,6 +329,9 @@ class PaddleAdapter(
 
     def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
         return self._overlap.overlapped(left, right, products, message, self._dtype)
+
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        return self._collectives.sharded_product(left, right, operation, self._dtype)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER

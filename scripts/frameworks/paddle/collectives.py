@@ -16,6 +16,7 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
+    ShardedProduct,
 )
 
 
@@ -65,3 +66,31 @@ def collective(operation: str, array: Any, dtype: str, place: Place) -> Collecti
         return (held if in_place else received).astype("float32").numpy()
 
     return Collective(reset, runs[operation], result)
+
+
+def sharded_product(left: Any, right: Any, operation: str, dtype: str) -> ShardedProduct:
+    """See :class:`harness.communication.ShardedProducts`."""
+    a, b = (paddle.to_tensor(array).astype(dtype) for array in (left, right))
+    part = whole = paddle.matmul(a, b)
+
+    def product() -> None:
+        nonlocal part
+        part = paddle.matmul(a, b)
+
+    def exchange() -> None:
+        nonlocal whole
+        if operation == ALL_REDUCE:
+            dist.all_reduce(part)
+            whole = part
+        else:
+            parts: List[Any] = []
+            dist.all_gather(parts, part)
+            whole = paddle.concat(parts, 1)
+
+    def both() -> None:
+        product()
+        exchange()
+
+    return ShardedProduct(
+        product, exchange, both, lambda: whole.astype("float32").numpy(), part.dtype.name.lower()
+    )

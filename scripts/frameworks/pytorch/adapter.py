@@ -38,7 +38,7 @@ from harness.adapter import (
     state_of_modules,
     zeros,
 )
-from harness.communication import Collective
+from harness.communication import Collective, ShardedProduct, ShardedProducts
 from harness.feeding import Resuming
 from harness.loader import Loading
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
@@ -60,6 +60,7 @@ class PyTorchAdapter(
     Matmul,
     StepBreakdown,
     Overlapping,
+    ShardedProducts,
     LayerOperations,
     Sharded,
     Transfers,
@@ -490,6 +491,11 @@ class PyTorchAdapter(
     def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
         overlap, device = self._overlap, self._device
         return overlap.overlapped(left, right, products, message, device, self._dtype)
+
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        self._refuse_float8()
+        collectives, device, ranks = self._collectives, self._device, self.place.world_size
+        return collectives.sharded_product(left, right, operation, device, self._dtype, ranks)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER

@@ -16,6 +16,7 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
+    ShardedProduct,
 )
 
 
@@ -52,3 +53,31 @@ def collective(
             received.zero_()
 
     return Collective(reset, runs[operation], lambda: result.float().cpu().numpy())
+
+
+def sharded_product(
+    left: Any, right: Any, operation: str, device: torch.device, dtype: torch.dtype, ranks: int
+) -> ShardedProduct:
+    """See :class:`harness.communication.ShardedProducts`."""
+    a, b = (torch.from_numpy(array).to(device, dtype) for array in (left, right))
+    part = a @ b
+    parts = [torch.empty_like(part) for _ in range(ranks if operation == ALL_GATHER else 0)]
+    whole = part
+
+    def product() -> None:
+        torch.matmul(a, b, out=part)
+
+    def exchange() -> None:
+        nonlocal whole
+        if operation == ALL_REDUCE:
+            dist.all_reduce(part)
+        else:
+            dist.all_gather(parts, part)
+            whole = torch.cat(parts, 1)
+
+    def both() -> None:
+        product()
+        exchange()
+
+    name = str(part.dtype).removeprefix("torch.")
+    return ShardedProduct(product, exchange, both, lambda: whole.float().cpu().numpy(), name)

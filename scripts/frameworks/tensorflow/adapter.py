@@ -30,7 +30,7 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
-from harness.communication import Collective
+from harness.communication import Collective, ShardedProduct, ShardedProducts
 from harness.feeding import Resuming
 from harness.loader import Loading
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
@@ -68,6 +68,7 @@ class TensorFlowAdapter(
     Matmul,
     StepBreakdown,
     Overlapping,
+    ShardedProducts,
     LayerOperations,
     Loading,
     Resuming,
@@ -387,6 +388,10 @@ class TensorFlowAdapter(
     def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
         dtype = self._product_dtype()
         return self._overlap.overlapped(left, right, products, message, dtype, self._strategy)
+
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        dtype = self._product_dtype()
+        return self._collectives.sharded_product(left, right, operation, dtype, self._strategy)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Tuple
+from typing import Any, Tuple
 
 import tensorflow as tf
+from harness.communication import ALL_REDUCE
 from harness.overlapping import Overlapped
 
-from .steps import traced
+from .collectives import exchanged, program
 
 
 def overlapped(
@@ -29,16 +30,11 @@ def overlapped(
         return product, tf.add_n(each)
 
     def summed(value: tf.Tensor) -> tf.Tensor:
-        context = tf.distribute.get_replica_context()
-        # An argument has no device, and the strategy looks for it there.
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(value))
+        return exchanged(ALL_REDUCE, value)
 
-    def program(replica: Callable[..., Any], *arguments: tf.Tensor) -> Any:
-        function = traced(lambda *given: strategy.run(replica, args=given))
-        return function.get_concrete_function(*arguments)
-
-    computing, communicating = program(multiplied, a, b), program(summed, own)
-    together = program(lambda value, a, b: (summed(value), multiplied(a, b)), own, a, b)
+    computing = program(strategy, multiplied, a, b)
+    communicating = program(strategy, summed, own)
+    together = program(strategy, lambda value, a, b: (summed(value), multiplied(a, b)), own, a, b)
     held, (product, _) = own, computing(a, b)
 
     def compute() -> None:

@@ -21,14 +21,31 @@ from harness.adapter import (
     in_shared_layout,
     zeros,
 )
-from harness.communication import ALL_REDUCE, Collective
+from harness.communication import ALL_REDUCE, Collective, ShardedProduct, ShardedProducts
 from harness.feeding import Resuming
-from harness.operations import NEITHER, Operation, Transposed
+from harness.operations import (
+    NEITHER,
+    Attention,
+    Layer,
+    LayerOperations,
+    Operation,
+    Passes,
+    Transposed,
+)
 from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, nested
 
 
-class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping, Resuming):
+class TensorFlow1Adapter(
+    Operators,
+    Numerics,
+    Matmul,
+    StepBreakdown,
+    Overlapping,
+    ShardedProducts,
+    LayerOperations,
+    Resuming,
+):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
@@ -52,6 +69,7 @@ class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping
             operations,
             optimizers,
             overlap,
+            passes,
             steps,
             variables,
         )
@@ -61,7 +79,7 @@ class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping
         self._mixed_precision, self._optimizers = mixed_precision, optimizers
         self._steps, self._variables = steps, variables
         self._operations, self._collectives = operations, collectives
-        self._overlap = overlap
+        self._overlap, self._passes = overlap, passes
 
         self._config = tf.ConfigProto()
         devices.take(self.place, self._config)
@@ -303,25 +321,42 @@ class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping
         return MatrixProduct(session.make_callable(update), product.dtype.name)
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
-        if operation != ALL_REDUCE:
-            words = "its strategies average gradients, and tf.distribute offers no more"
-            raise self.no_collective(operation, words)
+        self._require_sum(operation)
         return self._collectives.all_reduce(array, dtype, self.place, self._session)
 
     def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
-        if self.case.precision == "amp":
-            self._require_amp()
-            left, right = left.astype("float16"), right.astype("float16")
+        left, right = self._operands(left, right)
         return self._overlap.overlapped(left, right, products, message, self.place, self._session)
+
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        self._require_sum(operation)
+        left, right = self._operands(left, right)
+        return self._collectives.sharded_product(left, right, self.place, self._session)
+
+    def _require_sum(self, operation: str) -> None:
+        if operation != ALL_REDUCE:
+            words = "its strategies average gradients, and tf.distribute offers no more"
+            raise self.no_collective(operation, words)
+
+    def _operands(self, *arrays: Any) -> Sequence[Any]:
+        """In the dtype of products."""
+        if self.case.precision == "fp32":
+            return arrays
+        self._require_amp()
+        return [array.astype("float16") for array in arrays]
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
-        if self.case.precision == "amp":
-            self._require_amp()
-            arrays = [array.astype("float16") for array in arrays]
         device = self._devices.device_name(self.place)
+        arrays = self._operands(*arrays)
         return self._operations.operation(name, arrays, transposed, device, self._session)
+
+    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+        if isinstance(of, Attention):
+            raise Unsupported("TensorFlow 1 has no attention as one operator")
+        device = self._devices.device_name(self.place)
+        return self._passes.convolution(of, self._operands(*arrays), device, self._session)
 
     def _require_amp(self) -> None:
         with self._tf.Graph().as_default():

@@ -1,4 +1,4 @@
-"""An all-reduce alone: a graph of one, on a variable."""
+"""An all-reduce alone: a graph of one, on a variable; and one of a product."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Callable, NamedTuple, Tuple
 
 import tensorflow as tf
 from harness.adapter import Place
-from harness.communication import Collective
+from harness.communication import Collective, ShardedProduct
 
-from . import devices
+from . import devices, variables
 
 #: Each has a name and a key of its own: a server keeps a variable by its name, and a collective's
 #: shape by its key, whatever graph they are in.
@@ -58,3 +58,30 @@ def all_reduce(
         session.make_callable(made.update),
         session.make_callable(made.value),
     )
+
+
+def sharded_product(
+    left: Any, right: Any, place: Place, session_of: Callable[[tf.Graph], tf.Session]
+) -> ShardedProduct:
+    """See :class:`harness.communication.ShardedProducts`; with an all-reduce. ``left`` and
+    ``right`` have the dtype of the product."""
+    arrays, graph = {"left": left, "right": right}, tf.Graph()
+    with graph.as_default(), tf.device(devices.device_name(place)):
+        resident = variables.resident(arrays)
+        a, b = resident["left"].read_value(), resident["right"].read_value()
+        computed = tf.matmul(a, b)
+        part, whole = (variables.empty(computed.shape, computed.dtype) for _ in range(2))
+
+        def summed(tensor: tf.Tensor) -> tf.Operation:
+            key = devices.ALONE_KEY + next(_NUMBERS)
+            total = devices.all_reduce(tensor, place, key, mean=False)
+            return whole.assign(total, read_value=False)
+
+        product = part.assign(computed, read_value=False)
+        exchange, both = summed(part.read_value()), summed(computed)
+        value = tf.cast(whole.read_value(), tf.float32)
+    session = session_of(graph)
+    variables.load(resident, arrays, session)
+    session.run(product)
+    product, exchange, both, result = map(session.make_callable, (product, exchange, both, value))
+    return ShardedProduct(product, exchange, both, result, computed.dtype.name)

@@ -13,23 +13,20 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping
 
 from harness.adapter import Mismatch, Unsupported
 from harness.communication import ALL_REDUCE, Collective
 from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
 from harness.measuring import blocks, collectives, libraries
+from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.checks import check_cores, check_products
 from harness.measuring.micro.products import check_product, operands
 from harness.measuring.shapes import Shape, shape
 from harness.overlapping import Overlapped, Overlapping
 
-COMPUTE, COMMUNICATION, BOTH = "compute", "communication", "both"
+COMPUTE, COMMUNICATION = "compute", "communication"
 PARTS = (COMPUTE, COMMUNICATION, BOTH)
-#: Blocks of both that are all shorter, by this part, than all blocks of one of them alone were not
-#: waited for: nothing is faster for something beside it, but for the seconds that it takes in each
-#: run to wake a process that had nothing to do in between.
-_SHORTER, _WAKING = 0.1, 5e-5
 #: Products are matched to the all-reduce; of very small ones no more than this.
 _MOST_PRODUCTS = 256
 _DTYPE = "float32"  # of the message
@@ -177,20 +174,6 @@ class _Trial:
         collectives.check_result(self.made.reduced(), self._sum, what)
         product = self.made.product()
         check_product(product, self._left, self._right, self.made.dtype, self._random)
-
-
-def check_longer(seconds: Mapping[str, Sequence[float]], runs: int) -> None:
-    """Raises Mismatch where both together took less than one of them alone, by more than noise, in
-    blocks of so many ``runs``. The other way round nothing is wrong: they compete for cores and
-    memory, and may take longer than one behind the other."""
-    longest = max(seconds[BOTH])
-    for part in (COMPUTE, COMMUNICATION):
-        shortest = min(seconds[part])
-        if longest < (1 - _SHORTER) * shortest - _WAKING * runs:
-            raise Mismatch(
-                f"both together took {longest:.3g} s at most, and {part} alone {shortest:.3g} s at "
-                "least: together it was not waited for"
-            )
 
 
 def _seconds(rank: Mapping[str, Any], part: str) -> float:

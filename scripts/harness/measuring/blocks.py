@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from harness.adapter import Adapter, Mismatch
 from harness.measuring.window import all_ready
@@ -21,6 +21,12 @@ _MOST_IN_A_BLOCK = 1000000
 #: waited for, was not waited for. See window.py for what honest reads take.
 _LATE_PART, _LATE_SECONDS = 0.5, 0.1
 _READ_AGAIN = 3
+#: Of work that is timed in parts, each alone and together.
+BOTH = "both"
+#: Blocks of both that are all shorter, by this part, than all blocks of one of them alone were not
+#: waited for: nothing is faster for something beside it, but for the seconds that it takes in each
+#: run to wake a process that had nothing to do in between.
+_SHORTER, _WAKING = 0.1, 5e-5
 
 
 def time_together(adapter: Adapter, run: Callable[[], Any], count: int) -> float:
@@ -78,6 +84,20 @@ def check_complete(late: float, block: float, result: Callable[[], Any]) -> None
             f"the result came {late:.3g} s after a block of {block:.3g} s, and reading takes "
             f"{again:.3g} s: synchronize() returned before the work was complete"
         )
+
+
+def check_longer(seconds: Mapping[str, Sequence[float]], runs: int) -> None:
+    """Raises Mismatch where both together took less than one of them alone, by more than noise, in
+    blocks of so many ``runs``. The other way round nothing is wrong: they compete for cores and
+    memory, and may take longer than one behind the other."""
+    longest = max(seconds[BOTH])
+    for part, taken in seconds.items():
+        shortest = min(taken)
+        if part != BOTH and longest < (1 - _SHORTER) * shortest - _WAKING * runs:
+            raise Mismatch(
+                f"both together took {longest:.3g} s at most, and {part} alone {shortest:.3g} s at "
+                "least: together it was not waited for"
+            )
 
 
 def seconds_of_one(rank: Mapping[str, Any], at: Mapping[str, Any]) -> Optional[float]:

@@ -50,3 +50,10 @@ def shapes_of(text: str) -> List[Shape]:
 def shapes(text: str) -> str:
     """The type of a parameter: the same text for the same shapes."""
     return " ".join(dict.fromkeys(str(one) for one in shapes_of(text)))
+
+
+def plain_shapes(text: str) -> str:
+    """The same, of products of two matrices alone."""
+    if any(one.batch > 1 for one in shapes_of(text)):
+        raise ValueError("must be shapes like 640x1024x1880 (m, k, n), without a batch")
+    return shapes(text)

@@ -84,7 +84,8 @@ class Gpus:
     def read(self, ours: Set[int]) -> Dict[str, Any]:
         """One sample of all devices; ``ours``: the run's processes. Utilisation in percent, clocks
         in MHz, power in W, temperature in degrees Celsius, reasons as bits, energy in J since some
-        moment, uncorrected errors since the driver started, and the processes of others."""
+        moment, errors that were corrected or not since the driver started, the processes of
+        others."""
         n = self._library
         quantities: Dict[str, Callable[[Any], Any]] = {
             "utilization_percent": lambda device: n.nvmlDeviceGetUtilizationRates(device).gpu,
@@ -95,6 +96,9 @@ class Gpus:
                 device, n.NVML_TEMPERATURE_GPU
             ),
             "throttle_reasons": n.nvmlDeviceGetCurrentClocksThrottleReasons,
+            "corrected_errors": lambda device: n.nvmlDeviceGetTotalEccErrors(
+                device, n.NVML_MEMORY_ERROR_TYPE_CORRECTED, n.NVML_VOLATILE_ECC
+            ),
             "uncorrected_errors": lambda device: n.nvmlDeviceGetTotalEccErrors(
                 device, n.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, n.NVML_VOLATILE_ECC
             ),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.adapter import Exchange, MatrixProduct, Mismatch, Product, Unsupported
-from harness.communication import Collective
+from harness.communication import Collective, ShardedProduct
 from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
 from harness.overlapping import Overlapped
 from harness.parts import Part
@@ -227,6 +227,11 @@ class ToyAdapter(plain.PlainToy):
             self.occupy(self.does.get("hindered", 0.0))
 
         return made._replace(both=both)
+
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        if self.does.get("wrong_shard") == self.place.rank:
+            right = right[:, ::-1].copy()
+        return super().sharded_product(left, right, operation)
 
     def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
         forward, backward = super().passes(of, arrays)

@@ -27,6 +27,8 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
+    ShardedProduct,
+    ShardedProducts,
 )
 from harness.feeding import Scheduling
 from harness.operations import (
@@ -58,6 +60,7 @@ class PlainToy(
     Matmul,
     StepBreakdown,
     Overlapping,
+    ShardedProducts,
     LayerOperations,
     Transfers,
     Scheduling,
@@ -303,6 +306,33 @@ class PlainToy(
             self.done_at = max(self.done_at, exchanged)
 
         return made._replace(both=both)
+
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        import numpy as np
+
+        part, ranks = left @ right, self.place.world_size
+        whole = [part]
+
+        def product() -> None:
+            self.occupy(self.operation_seconds())
+
+        def exchange() -> None:
+            self.occupy(self.operation_seconds())
+            placed = np.zeros((ranks, *part.shape), np.float32)
+            placed[self.place.rank] = part
+            parts = self.ring.sum(placed).reshape(placed.shape)
+            whole[0] = parts.sum(0) if operation == ALL_REDUCE else np.concatenate(parts, 1)
+
+        def both() -> None:
+            product()
+            exchange()
+
+        def result() -> Any:
+            self._wait_until(self.done_at)
+            return whole[0]
+
+        dtype = "float32" if self.case.precision == "fp32" else "bfloat16"
+        return ShardedProduct(product, exchange, both, result, dtype)
 
     def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
         from . import layers

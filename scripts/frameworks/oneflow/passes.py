@@ -1,0 +1,57 @@
+"""Forward and backward pass of a convolution, as the models here call it."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import oneflow
+from harness.operations import Convolution, Operation, Passes
+from oneflow import Tensor
+from oneflow.nn import functional as F
+
+#: Axes of images and kernels as OneFlow has them, and back.
+_IMAGES, _KERNEL = (0, 3, 1, 2), (3, 2, 0, 1)
+_IMAGES_BACK, _KERNEL_BACK = (0, 2, 3, 1), (2, 3, 1, 0)
+
+
+def convolution(
+    shape: Convolution, arrays: Sequence[Any], device: oneflow.device, dtype: oneflow.dtype
+) -> Passes:
+    """See :class:`harness.operations.LayerOperations`."""
+    layouts = (_IMAGES, _KERNEL, _IMAGES)
+    images, kernel, gradient = (
+        oneflow.tensor(array.transpose(axes).copy(), dtype=dtype, device=device)
+        for array, axes in zip(arrays, layouts)
+    )
+    operands = [images.requires_grad_(), kernel.requires_grad_()]
+
+    def convolved() -> Tensor:
+        return F.conv2d(
+            images, kernel, stride=shape.stride, padding=list(shape.padding), groups=shape.groups
+        )
+
+    def differentiated() -> Any:
+        return oneflow.autograd.grad(kept, operands, gradient, retain_graph=True)
+
+    kept = convolved()
+    with oneflow.no_grad():
+        held = convolved()
+    found = differentiated()
+
+    def forward() -> None:
+        nonlocal held
+        with oneflow.no_grad():
+            held = convolved()
+
+    def backward() -> None:
+        nonlocal found
+        found = differentiated()
+
+    def result(tensor: Tensor, axes: Sequence[int]) -> Any:
+        return tensor.float().numpy().transpose(axes)
+
+    name = str(held.dtype).replace("oneflow.", "")
+    return Passes(
+        Operation(forward, lambda: result(held, _IMAGES_BACK), name),
+        Operation(backward, lambda: list(map(result, found, (_IMAGES_BACK, _KERNEL_BACK))), name),
+    )

@@ -1,0 +1,130 @@
+"""A product again and again for seconds, and what the device tells of itself meanwhile: its clock,
+the power that it takes, errors of its memory.
+
+Of a GPU NVML tells, of a CPU the kernel: cpufreq or /proc/cpuinfo, RAPL, EDAC. What a device does
+not tell has no figure, and the record says why; one that tells nothing of all that is unsupported.
+Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from harness.adapter import Unsupported
+from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
+from harness.measuring import blocks, libraries
+from harness.measuring.checks import check_cores, check_products
+from harness.measuring.micro.products import check_product, operands
+from harness.measuring.shapes import Shape
+from harness.measuring.window import all_ready
+from harness.operations import MATMUL, SingleOperations
+from harness.telemetry import meters, nvml
+from harness.telemetry.meters import CLOCK, CORRECTED, ENERGY, UNCORRECTED
+
+
+class Sustained(Kind):
+    """TFLOP/s over all seconds, MHz, W, and errors that were counted. The worst device counts."""
+
+    needs = SingleOperations
+    independent_ranks = True
+    axes = ("framework", "nodes", "devices_per_node", "precision")
+    parameters = (
+        Parameter("seconds", above_zero, "s", "how long products run", 10.0),
+        Parameter("size", at_least(1), "", "rows and columns of both matrices", 2048),
+        Parameter(
+            "block_seconds", above_zero, "s", "products between two looks at the device", 0.5
+        ),
+    )
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        size = subject.parameters["size"]
+        operations = Shape(1, size, size, size).operations
+
+        def rate(rank: Mapping[str, Any]) -> float:
+            (block,) = rank["blocks"]
+            done = block["operations"] * len(block["seconds"])
+            return float(1e-12 * operations * done / sum(block["seconds"]))
+
+        return {
+            "rate": Metric("TFLOP/s", "higher", "min", rate),
+            "clock": Metric("MHz", "higher", "min", clock),
+            "power": Metric("W", "lower", "max", power),
+            **{
+                name: Metric("errors", "lower", "max", _grown(name))
+                for name in (CORRECTED, UNCORRECTED)
+            },
+        }
+
+    def measure(self, context: Context) -> None:
+        import numpy as np
+
+        adapter, fields, parameters = context.adapter, context.fields, context.subject.parameters
+        meter = of_device(context)
+        fields["absent"] = meter.absent
+        random, size = np.random.RandomState(adapter.place.seed), parameters["size"]
+        first, second = operands(Shape(1, size, size, size), random)
+        product = adapter.operation(MATMUL, [first, second])
+        dtypes = {product.dtype: 1}
+        fields["products"] = check_products(context.subject.case.precision, dtypes)
+        count = blocks.runs_of_block(adapter, product.run, parameters["block_seconds"])
+        context.report.enter("timed window")
+        taken: List[float] = []
+        readings = fields["readings"] = []
+        with all_ready(adapter, context.barrier):
+            start = time.perf_counter()
+            readings.append({"seconds": 0.0, **meter.read()})
+            while readings[-1]["seconds"] < parameters["seconds"]:
+                taken.append(blocks.time_together(adapter, product.run, count))
+                reading = meter.read()
+                readings.append({"seconds": time.perf_counter() - start, **reading})
+            late = blocks.seconds_of(product.result)
+        fields["window_start"], fields["window_seconds"] = start, readings[-1]["seconds"]
+        meter.close()
+        blocks.check_complete(late, taken[-1], product.result)
+        error = check_product(product.result(), first, second, product.dtype, random)
+        fields["blocks"] = [{"at": {}, "operations": count, "seconds": taken, "error": error}]
+        fields["cores"] = check_cores(context.cores)
+        fields["libraries"] = libraries.in_use()
+
+
+def of_device(context: Context) -> meters.Meter:
+    """What tells of the device of this rank. Raises Unsupported where nothing does."""
+    place = context.place
+    if place.accelerator == "cpu":
+        meter: meters.Meter = meters.CpuMeter(context.cores or sorted(os.sched_getaffinity(0)))
+    else:
+        try:
+            import pynvml
+
+            meter = meters.GpuMeter(pynvml, os.environ, place.local_rank)
+        except (ImportError, nvml.Unwatchable) as error:
+            raise Unsupported(f"the GPU tells nothing of itself: {error}") from error
+    if set(meter.absent) == set(meters.QUANTITIES):
+        reasons = "; ".join(f"{name}: {why}" for name, why in meter.absent.items())
+        raise Unsupported(f"this machine tells nothing of its device: {reasons}")
+    return meter
+
+
+def clock(rank: Mapping[str, Any]) -> Optional[float]:
+    """MHz, the median of all looks behind products; None without."""
+    found = [one[CLOCK] for one in rank["readings"][1:] if one[CLOCK] is not None]
+    return statistics.median(found) if found else None
+
+
+def power(rank: Mapping[str, Any]) -> Optional[float]:
+    """W over all seconds; None where no energy was counted."""
+    joules = _grown(ENERGY)(rank)
+    return None if joules is None else joules / rank["readings"][-1]["seconds"]
+
+
+def _grown(name: str) -> Callable[[Mapping[str, Any]], Optional[float]]:
+    """By how much a sum has grown; None where it was not told at both ends."""
+
+    def grown(rank: Mapping[str, Any]) -> Optional[float]:
+        first, last = rank["readings"][0][name], rank["readings"][-1][name]
+        return None if first is None or last is None else last - first
+
+    return grown

@@ -1,0 +1,113 @@
+"""What the device of one rank tells of itself: its clock, the energy that it has taken, the errors
+of its memory. A GPU's through NVML. A CPU's from the kernel: the clock is that of the cores, energy
+that of whole processors, and errors are those of all memory."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import statistics
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from harness.telemetry import nvml
+from harness.telemetry.sensors import Sensors
+
+CLOCK, ENERGY, CORRECTED, UNCORRECTED = (
+    "clock_mhz", "energy_joules", "corrected_errors", "uncorrected_errors",
+)  # fmt: skip
+QUANTITIES = (CLOCK, ENERGY, CORRECTED, UNCORRECTED)
+#: Of a memory controller in EDAC.
+_EDAC = {CORRECTED: "ce_count", UNCORRECTED: "ue_count"}
+
+Reading = Dict[str, Optional[float]]
+
+
+class Meter:
+    """``read`` gives each of QUANTITIES: the clock of this moment, and sums since some moment; None
+    for what is ``absent``, which says why, or gave no answer."""
+
+    absent: Dict[str, str]
+
+    def read(self) -> Reading:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+class CpuMeter(Meter):
+    def __init__(self, cores: Sequence[int], proc: str = "/proc", sys: str = "/sys") -> None:
+        self._sensors = Sensors(cores, proc, sys)
+        self._cores, self._proc = frozenset(cores), proc
+        self._controllers = sorted(glob.glob(f"{sys}/devices/system/edac/mc/mc*"))
+        lacking = {name for name, value in self.read().items() if value is None}
+        told = self._sensors.absent
+        reasons = {
+            CLOCK: told.get("frequency", ""),
+            ENERGY: told.get("processor energy", ""),
+            **dict.fromkeys(_EDAC, f"no memory controller in {sys}/devices/system/edac"),
+        }
+        self.absent = {name: reasons[name] for name in QUANTITIES if name in lacking}
+
+    def read(self) -> Reading:
+        sample = self._sensors.read()
+        joules = [value for name, value in sample.items() if name.endswith("_joules")]
+        known = [value for value in joules if value is not None]
+        return {
+            CLOCK: sample["mhz_median"] or self._clock_of_cpuinfo(),
+            ENERGY: sum(known) if known and len(known) == len(joules) else None,
+            **{name: self._counted(file) for name, file in _EDAC.items()},
+        }
+
+    def _clock_of_cpuinfo(self) -> Optional[float]:
+        """Where the kernel scales no frequency it may tell one all the same."""
+        try:
+            with open(f"{self._proc}/cpuinfo", encoding="ascii", errors="replace") as file:
+                text = file.read()
+        except OSError:
+            return None
+        found = re.findall(r"^processor\s*:\s*(\d+)$.*?^cpu MHz\s*:\s*([\d.]+)$", text, re.M | re.S)
+        clocks = [float(mhz) for core, mhz in found if int(core) in self._cores]
+        return statistics.median(clocks) if clocks else None
+
+    def _counted(self, file: str) -> Optional[float]:
+        try:
+            return (
+                sum(_number(os.path.join(one, file)) for one in self._controllers)
+                if (self._controllers)
+                else None
+            )
+        except (OSError, ValueError):
+            return None
+
+    def close(self) -> None:
+        self._sensors.close()
+
+
+def _number(path: str) -> float:
+    with open(path) as file:
+        return float(file.read())
+
+
+class GpuMeter(Meter):
+    """Of the GPU number ``index`` of a run. Raises :class:`harness.telemetry.nvml.Unwatchable`."""
+
+    def __init__(self, library: Any, variables: Mapping[str, str], index: int) -> None:
+        self._gpus = nvml.Gpus(library, variables, index + 1)
+        self._names = {
+            CLOCK: f"gpu-{index}_sm_mhz",
+            ENERGY: f"gpu-{index}_joules",
+            CORRECTED: f"gpu-{index}_corrected_errors",
+            UNCORRECTED: f"gpu-{index}_uncorrected_errors",
+        }
+        self.read()
+        told = {name.replace(" ", "_"): why for name, why in self._gpus.absent.items()}
+        self.absent = {name: told[own] for name, own in self._names.items() if own in told}
+
+    def read(self) -> Reading:
+        sample = self._gpus.read(set())
+        return {name: sample[own] for name, own in self._names.items()}
+
+    def close(self) -> None:
+        self._gpus.close()
