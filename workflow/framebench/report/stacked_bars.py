@@ -59,7 +59,8 @@ def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = Fa
         at = 0.0
         for bar in bars:
             if not bar.values:
-                _write(axes, bar.label, at + 0.6, 8 - left, color=MUTED, fontweight="bold")
+                gid = known.add(bar.axes) if bar.axes else None
+                _write(axes, bar.label, at + 0.6, 8 - left, color=MUTED, fontweight="bold", gid=gid)
                 at += 1.15
                 continue
             middle = at + (1.3 if narrow else 0.5)
