@@ -154,11 +154,20 @@ def test_points_of_several_numbers_are_a_heat_map() -> None:
     assert sorted(opacities) == [pytest.approx(0.5 * part / 6, abs=0.01) for part in (0.5, 3, 6)]
 
 
+def test_points_in_words_and_numbers_are_a_heat_map_in_their_order() -> None:
+    at = [(("images", name), ("stride", n), ("groups", 1)) for n, name in ((2, "9x9"), (1, "3x3"))]
+    made = of_kind("wire", [Metric("rate", 1.0, "TFLOP/s", point=point) for point in at])
+    (plot,) = drawn(made)
+    assert plot.title == "Wire: rate by images, stride, TFLOP/s (higher is better)"
+    assert re.findall(r'data-tip="[^"]*, ([^",]*): ', plot.svg) == ["9x9 2", "3x3 1"]
+    assert "All: groups 1." in plot.caption
+
+
 def test_points_in_words_have_a_panel_each() -> None:
-    places = [(("layer", name), ("n", 3)) for name in ("first", "last")]
+    places = [(("layer", name),) for name in ("first", "last")]
     made = of_kind("wire", [Metric("rate", 1.0, "TFLOP/s", point=place) for place in places])
     assert [plot.title for plot in drawn(made)] == [
-        f"rate at layer {name}, n 3, TFLOP/s (higher is better)" for name in ("first", "last")
+        f"rate at layer {name}, TFLOP/s (higher is better)" for name in ("first", "last")
     ]
 
 

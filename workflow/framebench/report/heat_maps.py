@@ -1,11 +1,10 @@
-"""A metric at points of several numbers, such as shapes of products: a heat map of points by
-cases."""
+"""A metric at points of several values, such as shapes of products: points by cases, a heat map."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,9 +38,8 @@ class Column:
 
 
 def has_shape(result: CaseResult) -> bool:
-    """Whether it was measured at a point of several numbers."""
-    point = result.key.point
-    return len(point) > 1 and all(isinstance(value, int) for _, value in point)
+    """Whether it was measured at a point of several values."""
+    return len(result.key.point) > 1
 
 
 def panel(kind: str, results: Sequence[CaseResult]) -> Plot | None:
@@ -50,7 +48,7 @@ def panel(kind: str, results: Sequence[CaseResult]) -> Plot | None:
     for result in results:
         if result.throughput is not None:
             cases[result.case, result.conditions][result.key.point] = result
-    every = sorted({point for some in cases.values() for point in some}, key=_size)
+    every = _sorted(dict.fromkeys(point for some in cases.values() for point in some))
     if not every:
         return None
     points = every[:MAX_POINTS]
@@ -65,9 +63,10 @@ def panel(kind: str, results: Sequence[CaseResult]) -> Plot | None:
         for key in chosen
     ]
     first, apart = results[0], _apart(points)
-    names = ["x".join(str(point[at][1]) for at in apart) for point in points]
+    between = "x" if _are_numbers(points) else " "
+    names = [between.join(str(point[at][1]) for at in apart) for point in points]
     metric = first.key.metric.replace("_", " ")
-    by = " x ".join(points[0][at][0] for at in apart)
+    by = (" x " if between == "x" else ", ").join(points[0][at][0] for at in apart)
     same = [f"{name} {value}" for at, (name, value) in enumerate(points[0]) if at not in apart]
     return Plot(
         title=f"{kind.replace('_', ' ').capitalize()}: {metric} by {by}, {first.unit} "
@@ -85,13 +84,20 @@ def panel(kind: str, results: Sequence[CaseResult]) -> Plot | None:
     )
 
 
-def _size(point: Parameters) -> tuple[int, str]:
-    """Sorts points by how much there is to do."""
-    return math.prod(value for _, value in point), str(point)
+def _are_numbers(points: Iterable[Parameters]) -> bool:
+    return all(isinstance(value, int) for point in points for _, value in point)
+
+
+def _sorted(points: Iterable[Parameters]) -> list[Parameters]:
+    """Points of numbers by how much there is to do, others as they came."""
+    some = list(points)
+    if not _are_numbers(some):
+        return some
+    return sorted(some, key=lambda point: (math.prod(value for _, value in point), str(point)))
 
 
 def _apart(points: Sequence[Parameters]) -> list[int]:
-    """The places of the numbers in which points differ; all of a single point."""
+    """The places of the values in which points differ; all of a single point."""
     places = range(len(points[0]))
     return [at for at in places if len({one[at] for one in points}) > 1] or list(places)
 
@@ -101,8 +107,11 @@ def draw(
 ) -> Markup:
     """Points down, cases across; a case has a number, and its name below."""
     left, right, top = 14 + 7.5 * max(map(len, [*points, by])), 10, 26
+    above = left > width / 2  # where names are as wide as that, they stand above their figures
+    left = 10 if above else left
+    high = 2 * _HIGH if above else _HIGH
     legend = ROW * len(columns)
-    height = top + _HIGH * len(points) + 14 + legend
+    height = top + ROW * above + high * len(points) + 14 + legend
     known = [value for column in columns for value in column.values if value is not None]
     most = max(known)
     parts = Parts()
@@ -110,7 +119,7 @@ def draw(
     def drawing(figure: Figure) -> None:
         axes = figure.add_axes(
             (left / width, (14 + legend) / height, (width - left - right) / width,
-             _HIGH * len(points) / height)
+             high * len(points) / height)
         )  # fmt: skip
         axes.set_xlim(0, len(columns))
         axes.set_ylim(len(points), 0)
@@ -118,9 +127,15 @@ def draw(
         for side in axes.spines.values():
             side.set_visible(False)
         axes.set_xticks([])
-        axes.set_yticks([at + 0.5 for at in range(len(points))], points)
-        axes.annotate(by, (0, 1), xycoords="axes fraction", xytext=(-6, 9), ha="right",
-                      textcoords="offset points", color=MUTED, fontsize=FONT - 1)  # fmt: skip
+        style: dict[str, Any] = {
+            "textcoords": "offset points", "color": MUTED, "fontsize": FONT - 1,
+            "annotation_clip": False, "ha": "left" if above else "right",
+        }  # fmt: skip
+        axes.set_yticks([])
+        axes.annotate(by, (0, 0), xytext=(0 if above else -6, 9 + ROW * above), **style)
+        for at, point in enumerate(points):
+            beside: dict[str, Any] = {"xytext": (0 if above else -6, 0), "va": "center"}
+            axes.annotate(point, (0, at + (0.27 if above else 0.5)), **beside, **style)
         handles = []
         for at, column in enumerate(columns):
             name = parts.add(column.axes)
@@ -131,7 +146,7 @@ def draw(
                 Line2D([], [], linestyle="none", label=f"{at + 1}: {column.label}", gid=name)
             )
             for row, value in enumerate(column.values):
-                middle = (at + 0.5, row + 0.5)
+                middle = (at + 0.5, row + (0.75 if above else 0.5))
                 text = "\N{EN DASH}" if value is None else _short(value)
                 axes.annotate(text, middle, ha="center", va="center", gid=name,
                               fontsize=FONT - (1 if width == WIDTH else 3))  # fmt: skip
@@ -139,7 +154,8 @@ def draw(
                     continue
                 opacity = _DARKEST * max(0.0, value / most)
                 axes.add_patch(
-                    Rectangle((at + 0.02, row + 0.04), 0.96, 0.92, facecolor=ACCENT,
+                    Rectangle((at + 0.02, row + 0.52 * above + 0.02), 0.96, 0.46 if above else 0.96,
+                              facecolor=ACCENT,
                               alpha=opacity, linewidth=0, gid=name)
                 )  # fmt: skip
                 said = f"{column.label}, {points[row]}: {number(value)} {unit}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from ..records.curves import Curve
 from ..tables import measured
@@ -114,6 +114,9 @@ def draw(lines: Sequence[Line], look: Look, score: str, target: float | None, wi
             axes.axhline(target, color=MUTED, linewidth=1, zorder=0)
         if not score:
             axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+            axes.yaxis.set_minor_locator(NullLocator())
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("epoch")
         axes.set_ylabel(score or "loss (logarithmic axis)")

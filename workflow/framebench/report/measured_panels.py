@@ -20,8 +20,8 @@ MAX_PANELS = 8
 
 def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
     """A panel for each metric of a kind; of one that a run has at several sizes lines over these,
-    a panel for each combination of the parameters in words; at points of several numbers, such as
-    shapes, a heat map; at points of another sort a panel for each."""
+    a panel for each combination of the parameters in words; at points of several values, such as
+    shapes, a heat map; at points of a single word a panel for each."""
     metrics: dict[str, list[CaseResult]] = defaultdict(list)
     series: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
     points: dict[tuple[str, Parameters], list[CaseResult]] = defaultdict(list)

@@ -94,16 +94,16 @@ def draw(lines: Sequence[Line], look: Look, size: str, unit: str, width: int) ->
             parts.point(name, axes, (at, value), said)
 
     def finish(axes: Axes) -> None:
-        _scale(axes, [point for line in lines for point in line.points])
+        _scale(axes, [point for line in lines for point in line.points], width == WIDTH)
         axes.set_xlabel(f"{size} (logarithmic axis)")
         axes.set_ylabel(unit)
 
     return line_charts.draw(lines, look, width, one, finish)
 
 
-def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]]) -> None:
+def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]], is_wide: bool) -> None:
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=9))
+    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=9 if is_wide else 5))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     if min(value for _, value, _ in points) > 0:

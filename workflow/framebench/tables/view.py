@@ -38,6 +38,7 @@ DASH = "\N{EN DASH}"
 LONG = 28  # characters of a cell that may break into lines
 #: What names a case, but for who measured it: where there is room, it stands beside its figures.
 STAYING = {*CASE, "total_batch", "unit", "status"} - {"source"}
+_EXPONENT_FROM = 1e7
 LONG_NOTE = 160  # characters, from which on a note is given room so that its row stays low
 
 
@@ -290,11 +291,18 @@ def _numbers(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Itera
 def _writer(column: Column, values: Sequence[Any]) -> Callable[[Any], str]:
     form = column.form
     if form.spec:
-        return lambda value: format(value * form.factor, form.spec)
+        return lambda value: _formatted(value * form.factor, form.spec)
     if column.type != "float64":
         return str
     digits = _digits(values)
     return lambda value: f"{value:.{digits}f}"
+
+
+def _formatted(value: Any, spec: str) -> str:
+    """Three digits of what is a thousand and more would be written with an exponent."""
+    text = format(value, spec)
+    is_short = spec.endswith("g") and "e+" in text and abs(value) < _EXPONENT_FROM
+    return f"{value:.0f}" if is_short else text
 
 
 def _digits(values: Sequence[Any]) -> int:

@@ -34,7 +34,8 @@ MARKS = {
     "do not compare this figure",
     "unproved": "nothing shows that this code, in this environment and with these variables, "
     f"computed the same as the reference: {proofs.HOW}",
-    LINT: "the figure cannot be right by those that are printed beside it; the row says why",
+    LINT: "a printed figure that those beside it contradict, or whose baseline is another than it "
+    "says or printed nowhere; the row says which",
 }
 _BESIDE = COLUMNS["side_by_side"].header
 WORDS = {**MARKS, _BESIDE: side_by_side.MEANING}

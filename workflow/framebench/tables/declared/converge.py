@@ -157,6 +157,10 @@ def _needs_two(row: Row) -> str:
     return "needs 2 seeds" if row["seeds"] else ""
 
 
+def _needs_two_each(row: Row) -> str:
+    return "needs 2 seeds of each" if row["fewest_seeds"] < 2 else ""
+
+
 def _of_target(row: Row) -> str:
     return "no target" if row["target"] is None else ""
 
@@ -205,7 +209,7 @@ CONVERGE = Table(
         Column(
             "time_to_target", NUMBER,
             "mean over repeats that reached it: training steps with their feeding", "s",
-            form=_SECONDS, why=_of_target,
+            title="time to target s", form=_SECONDS, why=_of_target,
         ),
         Column(
             "samples_to_target", NUMBER, "mean over the same", "samples", form=Form(spec=".0f"),
@@ -213,7 +217,7 @@ CONVERGE = Table(
         ),
         Column(
             "time_to_train", NUMBER, "mean over converged repeats, with evaluations", "s",
-            form=_SECONDS,
+            title="time to train s", form=_SECONDS,
         ),
         *shared("status", "reason"),
     ),
@@ -244,11 +248,11 @@ EQUIVALENCE = Table(
         Column("fewest_seeds", WHOLE, "seeds of the case with fewer of them", title="seeds"),
         Column(
             "difference", NUMBER, "mean score of the second case minus that of the first",
-            form=_POINTS,
+            form=_POINTS, why=_needs_two_each,
         ),
         Column(
             "difference_low", NUMBER, "lower end of its 90 % interval", title="90 % interval",
-            form=_POINTS, to="difference_high",
+            form=_POINTS, to="difference_high", why=_needs_two_each,
         ),
         Column("difference_high", NUMBER, "upper end of its 90 % interval"),
         Column(

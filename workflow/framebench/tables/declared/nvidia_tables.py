@@ -68,7 +68,7 @@ _FULL = _text("full_precision", "what mixed precision is compared with", "full p
 _LAST = (
     _text(
         CONTRADICTED,
-        "columns of this row that cannot be right by the figures beside them; they are marked",
+        "columns of this row about which lint has a finding; they are marked",
         hidden=True,
     ),
     *shared("marks", "reason"),
@@ -146,7 +146,7 @@ INFERENCE = _table(
     "repeats; percentiles are nearest-rank. ELECTRA's are printed as 90, 95 and 99 % but are means "
     "of the fastest: they lie below the average.",
     measured_rows.inference,
-    (_PRECISION, _BATCH, *_both("compiler", "graph compiler")),
+    (_PRECISION, COLUMNS["compiler"], _BATCH),
     (
         _figure("inference_throughput", "throughput", "throughput", "samples/s"),
         _figure("amp_speedup", _SPEEDUP, "speed-up"),
@@ -177,12 +177,12 @@ ACCURACY = _table(
         *_both("batch", "batch of each device"),
         _text("printed_accumulation", "micro-steps of an update, as printed", "accumulation"),
         _SCORE,
+        _text("time_unit", "of the times; nothing where none is printed", "unit of time"),
     ),
     (
         *_figures("score", "the score", "score"),
         *_figures("time", "time to train", "time"),
         _figure("time_speedup", "time in full over that in mixed precision", "speed-up"),
-        _text("time_unit", "of the times; nothing where none is printed", "unit of time"),
     ),
 )
 SEEDS = _table(

@@ -63,6 +63,7 @@ def inference(inputs: Inputs) -> Iterator[Values]:
                 continue
             row = _row(result, base)
             row |= {"precision": result.case.precision, "unit": result.unit}
+            row["compiler"] = result.case.compiler
             row["inference_throughput"] = _figure(result)
             row["amp_speedup"] = _ratio(result, base)
             for name in _PERCENTILES:

@@ -71,6 +71,7 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
         "nodes": first["nodes"],
         "devices_per_node": first["devices_per_node"],
         "precision": first["precision"],
+        "compiler": first["compiler"],
         "batch": first["batch_per_device"],
     }
     figures: dict[str, list[str]] = defaultdict(list)
