@@ -107,17 +107,19 @@ def pairs(
     results: Iterable[CaseResult],
 ) -> Iterator[tuple[CaseResult, CaseResult | None]]:
     """Each case in mixed precision with the one in full precision of as many samples an update on
-    the same devices; None where there is none. Of several that of the same compiler, else that
-    without one: NVIDIA's mixed precision is compiled, its full precision is not."""
+    the same devices, or None; nothing where no case has one. Of several that of the same compiler,
+    else that without one: NVIDIA's mixed precision is compiled, its full precision is not."""
     known = list(results)
     alike: dict[Hashable, list[CaseResult]] = defaultdict(list)
     for result in known:
         if result.case.precision in FULL:
             alike[_setting(result)].append(result)
-    for result in known:
-        if result.case.precision == AMP:
-            some = alike[_setting(result)]
-            yield result, min(some, key=lambda one: _distance(one, result), default=None)
+    mixed = [result for result in known if result.case.precision == AMP]
+    if not any(_setting(result) in alike for result in mixed):
+        return
+    for result in mixed:
+        some = alike[_setting(result)]
+        yield result, min(some, key=lambda one, own=result: _distance(one, own), default=None)
 
 
 def _distance(full: CaseResult, amp: CaseResult) -> tuple[Any, ...]:
