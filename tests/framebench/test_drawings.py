@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ from .made_up_runs import run
 from .test_compare import write_set
 from .test_converge import trained
 from .test_efficiency import peak
-from .test_page import choose
+from .test_page import AXE, choose
+from .test_products import FORWARD, rates
 from .test_roofline import CPU, MODELS, memory
 
 #: Of each figure with parts: its title, what is shown of each axis, and how many parts are hidden.
@@ -195,7 +197,8 @@ OTHERS = """[...document.querySelectorAll("figure")].map((figure) => {
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page with a roofline of three settings, and curves of learning of two frameworks."""
+    """A page with a roofline of three settings, curves of learning of two frameworks, and a heat
+    map of products."""
     steps = [
         run(10.0, **CPU),
         run(12.0, framework="jax", compiler="xla", **CPU),
@@ -205,12 +208,17 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trainings = [
         trained(0.5, 0.9, 0.97, seed=n, framework=name) for n in (3, 4) for name in ("jax", "mxnet")
     ]
-    others = [memory(10.0), *trainings]
-    inputs = Inputs(
-        group(steps, None), peaks=Peaks((peak(0.2),)), models=MODELS, others=group(others, None)
-    )
+    others = [memory(10.0), *trainings, rates(*FORWARD)]
     target = tmp_path_factory.mktemp("learned") / "report.html"
-    found = RecordSet((*steps, *others), (), target.parent, 0)
+    runs = [replace(one, origin=f"run {n}") for n, one in enumerate([*steps, *others])]
+    found = RecordSet(tuple(runs), (), target.parent, 0)
+    judged = group(runs, None)
+    inputs = Inputs(
+        {key: one for key, one in judged.items() if key.case.is_step},
+        peaks=Peaks((peak(0.2),)),
+        models=MODELS,
+        others={key: one for key, one in judged.items() if not key.case.is_step},
+    )
     html_report.write(found, inputs, frames.build(inputs), target, "A report")
     return target
 
@@ -270,3 +278,37 @@ def test_of_many_epochs_the_pointer_is_told_some_and_the_last() -> None:
     assert len(told) <= learning_curves.MAX_POINTS + 2
     assert "jax, seed 1, epoch 1000: 0.5" in told
     assert "jax, seed 2, epoch 999: 0.5" in told
+
+
+def test_these_charts_are_for_everybody_and_fit_a_phone_and_paper(
+    browser: Browser, learned: Path
+) -> None:
+    browser.open(learned, width=390, query="?base=framework:jax")
+    titles = browser.evaluate(
+        "[...document.querySelectorAll('figure h4')].map(one => one.innerText)"
+    )
+    assert "Matmul: rate by batch x m x k x n, TFLOP/s (higher is better)" in titles
+    browser.driver.execute_script(AXE.read_text(encoding="utf-8"))
+    found = browser.driver.execute_async_script(
+        "axe.run({exclude: ['svg']}, {resultTypes: ['violations']}).then(arguments[0])"
+    )
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == []
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    beyond = """[...document.querySelectorAll("figure svg")].filter((svg) => svg.offsetWidth
+        && svg.getBoundingClientRect().right > innerWidth).length"""
+    assert browser.evaluate(beyond) == 0
+    cut = """[...document.querySelectorAll("figure [data-parts]")].flatMap((svg) => {
+        const box = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll("text")].filter((text) => {
+            const own = text.getBoundingClientRect();
+            return own.width && (own.left < box.left - 1 || own.right > box.right + 1);
+        }).map((text) => text.textContent);
+    })"""
+    assert browser.evaluate(cut) == [], "words that the edge of a drawing cuts"
+    browser.open(learned, width=718)
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 718
+        assert browser.evaluate(cut) == [], "words that the edge of a drawing cuts on paper"
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
