@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from .. import condition_words
@@ -119,10 +120,10 @@ def pairs(
         return
     for result in mixed:
         some = alike[_setting(result)]
-        yield result, min(some, key=lambda one, own=result: _distance(one, own), default=None)
+        yield result, min(some, key=partial(_distance, result), default=None)
 
 
-def _distance(full: CaseResult, amp: CaseResult) -> tuple[Any, ...]:
+def _distance(amp: CaseResult, full: CaseResult) -> tuple[Any, ...]:
     compiler = full.case.compiler
     return FULL.index(full.case.precision), compiler != amp.case.compiler, compiler != "none"
 
