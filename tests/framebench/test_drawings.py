@@ -5,18 +5,36 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from framebench import cli
-from framebench.report import plots, stacked_bars
+from framebench.records.peaks import Peaks
+from framebench.records.record_sets import RecordSet
+from framebench.report import (
+    html_report,
+    learning_curves,
+    plots,
+    roofline_panels,
+    stacked_bars,
+)
 from framebench.report.parts import Parts
 from framebench.report.plots import Look, Row
 from framebench.report.stacked_bars import Bar
+from framebench.tables import frames
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
 
 from .browser import Browser
+from .made_up_runs import run
 from .test_compare import write_set
-from .test_page import choose
+from .test_converge import trained
+from .test_efficiency import peak
+from .test_page import AXE, choose
+from .test_products import FORWARD, rates
+from .test_roofline import CPU, MODELS, memory
 
 #: Of each figure with parts: its title, what is shown of each axis, and how many parts are hidden.
 SHOWN = """[...document.querySelectorAll("figure")].map((figure) => {
@@ -159,3 +177,138 @@ def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(
     )
     assert len(said) == 2
     assert all(re.match(r".+: [\d.]+", one) for one in said), said
+
+
+# ---- rooflines and curves of learning -----------------------------------------------------------
+
+#: Of each of these figures: whether it is hidden, the words in it that are seen, and whom the
+#: pointer is told of.
+OTHERS = """[...document.querySelectorAll("figure")].map((figure) => {
+    const svg = figure.querySelector("[data-parts]");
+    const isSeen = (one) => !one.closest('[display="none"]');
+    const seen = (name) => svg ? [...svg.querySelectorAll(name)].filter(isSeen) : [];
+    return {title: figure.querySelector("h3, h4").innerText, hidden: figure.hidden,
+            words: seen("text").map((one) => one.textContent),
+            told: seen("[data-tip]").map((one) => one.dataset.tip),
+            note: [...figure.querySelectorAll(".under-baseline:not([hidden])")].map((one) =>
+                one.innerText).join("")};
+}).filter((one) => /^(Roofline|Accuracy|Loss)/.test(one.title))"""
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with a roofline of three settings, curves of learning of two frameworks, and a heat
+    map of products."""
+    steps = [
+        run(10.0, **CPU),
+        run(12.0, framework="jax", compiler="xla", **CPU),
+        run(30.0, mode="inference", **CPU),
+        run(33.0, framework="jax", compiler="xla", batch_per_device=8, mode="inference", **CPU),
+    ]
+    trainings = [
+        trained(0.5, 0.9, 0.97, seed=n, framework=name) for n in (3, 4) for name in ("jax", "mxnet")
+    ]
+    others = [memory(10.0), *trainings, rates(*FORWARD)]
+    target = tmp_path_factory.mktemp("learned") / "report.html"
+    runs = [replace(one, origin=f"run {n}") for n, one in enumerate([*steps, *others])]
+    found = RecordSet(tuple(runs), (), target.parent, 0)
+    judged = group(runs, None)
+    inputs = Inputs(
+        {key: one for key, one in judged.items() if key.case.is_step},
+        peaks=Peaks((peak(0.2),)),
+        models=MODELS,
+        others={key: one for key, one in judged.items() if not key.case.is_step},
+    )
+    html_report.write(found, inputs, frames.build(inputs), target, "A report")
+    return target
+
+
+def test_rooflines_and_curves_of_learning_follow_the_filter(
+    browser: Browser, learned: Path
+) -> None:
+    browser.open(learned)
+    roofline, accuracy, loss = browser.evaluate(OTHERS)
+    assert {"pytorch", "jax", "1", "2", "3"} <= {*roofline["words"]}
+    assert len(roofline["told"]) == 4
+    assert (
+        "pytorch, resnet50_v1.5, train, batch 32: 0.06 TFLOP/s, 30.0 % of what the roofs allow"
+        in (roofline["told"])
+    )
+    assert len(accuracy["told"]) == len(loss["told"]) == 12
+    assert "mxnet, 1n1g, seed 4, epoch 2: 0.9" in accuracy["told"]
+    choose(browser, "framework", "jax")
+    roofline, accuracy, loss = browser.evaluate(OTHERS)
+    assert not {"pytorch", "1n1g"} & {*roofline["words"]}
+    kept = [word for word in roofline["words"] if ": resnet50" in word]
+    assert len(kept) == 2, "a setting stays while any of its points does"
+    assert all(one.startswith("jax + xla, ") for one in roofline["told"])
+    assert {one.partition(",")[0] for one in accuracy["told"] + loss["told"]} == {"jax"}
+    assert not any("mxnet" in word for word in accuracy["words"])
+    browser.evaluate("document.querySelector('#ask [type=reset]').click()")
+    choose(browser, "framework", "mxnet")
+    roofline, accuracy, _ = browser.evaluate(OTHERS)
+    assert roofline["hidden"], "no point of it is of this framework"
+    assert not accuracy["hidden"]
+    browser.evaluate("document.querySelector('#ask [type=reset]').click()")
+    choose(browser, "mode", "train")
+    roofline, accuracy, _ = browser.evaluate(OTHERS)
+    assert len(roofline["told"]) == 2
+    assert not accuracy["hidden"], "its table stays, too"
+
+
+def test_every_chart_says_what_a_baseline_does_there(browser: Browser, learned: Path) -> None:
+    browser.open(learned)
+    assert not any(one["note"] for one in browser.evaluate(OTHERS))
+    browser.open(learned, query="?base=framework:jax")
+    roofline, accuracy, loss = browser.evaluate(OTHERS)
+    assert roofline["note"].strip() == roofline_panels.NO_RATIOS
+    assert accuracy["note"].strip() == loss["note"].strip() == learning_curves.NO_RATIOS
+    silent = browser.evaluate(
+        """[...document.querySelectorAll("figure")].filter((figure) =>
+            !figure.closest("[data-draws]") && !figure.querySelector(".under-baseline")).length"""
+    )
+    assert silent == 0
+
+
+def test_of_many_epochs_the_pointer_is_told_some_and_the_last() -> None:
+    many = learning_curves.Line("jax", "jax", [(1, [0.5] * 1000), (2, [0.5] * 999)])
+    told = re.findall(
+        r'data-tip="([^"]*)"', learning_curves.draw([many], Look(["jax"]), "", None, 760)
+    )
+    assert len(told) <= learning_curves.MAX_POINTS + 2
+    assert "jax, seed 1, epoch 1000: 0.5" in told
+    assert "jax, seed 2, epoch 999: 0.5" in told
+
+
+def test_these_charts_are_for_everybody_and_fit_a_phone_and_paper(
+    browser: Browser, learned: Path
+) -> None:
+    browser.open(learned, width=390, query="?base=framework:jax")
+    titles = browser.evaluate(
+        "[...document.querySelectorAll('figure h4')].map(one => one.innerText)"
+    )
+    assert "Matmul: rate by batch x m x k x n, TFLOP/s (higher is better)" in titles
+    browser.driver.execute_script(AXE.read_text(encoding="utf-8"))
+    found = browser.driver.execute_async_script(
+        "axe.run({exclude: ['svg']}, {resultTypes: ['violations']}).then(arguments[0])"
+    )
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == []
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    beyond = """[...document.querySelectorAll("figure svg")].filter((svg) => svg.offsetWidth
+        && svg.getBoundingClientRect().right > innerWidth).length"""
+    assert browser.evaluate(beyond) == 0
+    cut = """[...document.querySelectorAll("figure [data-parts]")].flatMap((svg) => {
+        const box = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll("text")].filter((text) => {
+            const own = text.getBoundingClientRect();
+            return own.width && (own.left < box.left - 1 || own.right > box.right + 1);
+        }).map((text) => text.textContent);
+    })"""
+    assert browser.evaluate(cut) == [], "words that the edge of a drawing cuts"
+    browser.open(learned, width=718)
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 718
+        assert browser.evaluate(cut) == [], "words that the edge of a drawing cuts on paper"
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from framebench.config.kinds import INDEPENDENT
 from framebench.records.communication import GradientExchange
 from framebench.records.run import Metric, Run
+from framebench.report import drawings
+from framebench.report.plots import Look, number
 from framebench.tables import frames
 from framebench.tables.declared.exchange import EXCHANGE
 from framebench.tables.expectation import collectives
@@ -214,3 +217,17 @@ def test_what_exchanges_no_gradients_has_no_row(changes: dict[str, Any]) -> None
 def test_without_all_reduces_there_is_no_table() -> None:
     assert not len(table(*trained([100.0]), run(**PLACE)))
     assert not EXCHANGE.always
+
+
+# ---- the plot -----------------------------------------------------------------------------------
+
+
+def test_a_case_has_bars_of_what_is_expected_and_what_is_measured() -> None:
+    known = table(*trained([100.0]), all_reduces())
+    (plot,) = drawings.of_table(EXCHANGE, known, Inputs({}), Look(["pytorch"]))
+    told = re.findall(r'data-tip="([^"]*)"', plot.svg)
+    assert [one.partition(" ")[0] for one in told] == ["expected:", "alone:"], "there is no control"
+    assert f"expected: expected {number(EXPECTED)} (ms of a step)" == told[0]
+    assert "Nothing is left out (cases with an expectation: 1)." in plot.caption
+    without = table(*trained([100.0]), all_reduces(devices_per_node=4))
+    assert drawings.of_table(EXCHANGE, without, Inputs({}), Look(["pytorch"])) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,8 @@ import pandas as pd
 import pytest
 from framebench.config import catalog
 from framebench.records.run import Metric, Run
+from framebench.report import drawings
+from framebench.report.plots import Look
 from framebench.tables import frames
 from framebench.tables.declared.products import LEAST_COVERED, PRODUCTS
 from framebench.tables.expectation import products
@@ -260,3 +263,21 @@ def test_attention_stands_in_the_place_of_its_products() -> None:
     longer = replace(attention, conditions=replace(attention.conditions, sequence_length=4))
     found = only(table(run(1.0, **CASE), longer, rates(*FORWARD, tflops=2e-9)))
     assert found["products_alone_ms"] == pytest.approx(ALL), "of sequences of another length"
+
+
+# ---- the plot -----------------------------------------------------------------------------------
+
+
+def test_a_step_is_a_bar_of_its_operations_and_the_rest() -> None:
+    (plot,) = drawings.of_table(
+        PRODUCTS, table(run(1.0, **CASE), rates(*FORWARD)), Inputs({}), Look(["pytorch"])
+    )
+    (told,) = re.findall(r'data-tip="([^"]*)"', plot.svg)
+    assert told.endswith(": products and convolutions alone 63.2, rest 36.8 (% of the step)")
+    assert ">1000 ms<" in plot.svg
+    joined = table(run(2.0, **CASE), rates(*FORWARD))
+    (plot,) = drawings.of_table(PRODUCTS, joined, Inputs({}), Look(["pytorch"]))
+    (told,) = re.findall(r'data-tip="([^"]*)"', plot.svg)
+    assert told.endswith("alone 126.4 (% of the step)"), "longer than the step: there is no rest"
+    without = table(run(1.0, **CASE), rates(Shape(1, 2, 4, 4)))
+    assert drawings.of_table(PRODUCTS, without, Inputs({}), Look(["pytorch"])) == []

@@ -15,6 +15,7 @@ from pathlib import Path
 from ..records import record_sets
 from ..statistics.intervals import Interval
 from ..tables.grouping import group
+from ..tables.printed_cells import Printed
 from ..tables.results import CaseResults
 from . import figures
 from .findings import Finding, Linted
@@ -66,6 +67,22 @@ def check_folder(folder: Path) -> Linted:
         for one in found.problems
     ]
     return Linted(folder.name, False, len(cells), "printed cells", tuple(named))
+
+
+def marked(folder: Path) -> list[Printed]:
+    """The printed cells of a folder of published data, in the order printed, each with what the
+    checks of figures say against it. Raises RecordsError where it is none."""
+    cells = read_cells(folder / PUBLISHED_NAME)
+    against: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for figure, check, recomputed, note in check_figures(figures_of(cells)):
+        words = f"{recomputed} ({note})" if recomputed else note
+        against[_place(figure.cell)].append(f"{check}: {words}")
+    return [Printed(cell, tuple(against[_place(cell)])) for cell in cells]
+
+
+def _place(cell: Mapping[str, str]) -> tuple[str, ...]:
+    """Without the quantity: what speed-ups imply of a figure is said of the speed-up."""
+    return cell["table"], cell["place"], cell["column"]
 
 
 # What a check yields: the figure, the name of the check, what is recomputed, and why.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..records import peaks
     from ..tables.origin import Origin
+    from ..tables.printed_cells import Printed
     from ..tables.table import Inputs, Table
 
 FINGERPRINT = "fingerprint.txt"
@@ -59,12 +60,12 @@ def make_report(source: Path, results: Path) -> None:
     problems = (*found.problems, *beside)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    if not found.runs:
+    reference = (source if source.is_dir() else source.parent) / "published.csv"
+    if not found.runs and not reference.is_file():
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     inputs, tables, baseline = tabulated(found, certificates, searched, reached, assumed, results)
-    reference = (source if source.is_dir() else source.parent) / "published.csv"
     compared = None
-    if reference.is_file():
+    if found.runs and reference.is_file():
         compared = published.compare_published(inputs.cases, reference)
     folder, page = results / "tables", results / "report.html"
     everything = tables if compared is None else {**tables, published.TABLE: compared}
@@ -151,8 +152,24 @@ def tabulated(
         assumptions=assumed,
         others={key: result for key, result in cases.items() if not key.case.is_step},
         nodes=nodes,
+        printed=printed_beside(record_set),
     )
     return inputs, frames.build(inputs), baseline
+
+
+def printed_beside(record_set: record_sets.RecordSet) -> list[Printed]:
+    """The cells of the published tables that lie beside these runs; where there are none, those of
+    the tables that ship, if anything was measured that stands beside them."""
+    from ..audit import lint
+    from ..tables.nvidia.measured_rows import MODELS
+    from ..tables.nvidia.printed_rows import AMP
+
+    cases = {run.case for run in record_set.runs}
+    folders = [record_set.root]
+    if not (record_set.root / lint.PUBLISHED_NAME).is_file():
+        is_beside = any(case.precision == AMP and case.model in MODELS for case in cases)
+        folders = lint.folders(PROJECT / "results" / "published") if is_beside else []
+    return [one for folder in folders for one in lint.marked(folder)]
 
 
 def unproved_text(summary: pd.DataFrame) -> str:
@@ -176,6 +193,7 @@ def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> st
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
     noted = [source.parent / name for name in (interruptions.FILE, calls.FILE)]
+    noted.append(found.root / "published.csv")
     noted += [results / name for name in (assumptions.FILE, kept_health.FILE)]
     for path in [*files, *filter(Path.is_file, noted)]:
         try:

@@ -10,6 +10,7 @@ import pandas as pd
 from ..tables.declared import scaling
 from ..tables.table import Drawing, Inputs, Table
 from . import (
+    expectation_bars,
     learning_curves,
     loss_bars,
     measured_panels,
@@ -35,7 +36,7 @@ class Drawn:
 
 #: The repeats of cases of steps or of one kind of measurement; ratios to one; lines over devices;
 #: stacked bars of what losses and times are made of; memory by batch; cases under their roofs;
-#: scores and losses by epoch.
+#: exchanges expected and measured; the operations of a step alone; scores and losses by epoch.
 DRAWERS: Mapping[str, Callable[[Drawn], Sequence[Plot]]] = {
     "throughput": lambda of: panels.throughput(of.inputs.cases, of.look),
     "metrics": lambda of: measured_panels.panels(of.inputs.others, of.look, of.words),
@@ -46,6 +47,8 @@ DRAWERS: Mapping[str, Callable[[Drawn], Sequence[Plot]]] = {
     "run_phases": lambda of: phase_bars.of_cases(of.frame),
     "memory": lambda of: memory_curves.panels(of.frame, of.look),
     "roofline": lambda of: roofline_panels.panels(of.frame, of.look),
+    "exchange": lambda of: expectation_bars.of_exchange(of.frame),
+    "products": lambda of: expectation_bars.of_products(of.frame),
     "learning": lambda of: learning_curves.panels(of.inputs, of.look),
 }
 

@@ -4,36 +4,44 @@ each seed."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from ..records.curves import Curve
 from ..tables import measured
 from ..tables.declared import converge
 from ..tables.results import CaseResult
 from ..tables.table import Inputs
-from .plots import DASHES, NARROW, ROW, WIDTH, Look, Plot
-from .selection import left_out, spread
-from .svg import FONT, MUTED, svg
+from . import line_charts
+from .parts import Parts
+from .plots import NARROW, WIDTH, Look, Plot, number
+from .selection import axes_of_other, left_out, spread
+from .svg import MUTED
 
 MAX_PANELS = 4
 MAX_LINES = 8
+#: Of a drawing that the pointer is told; of more only each so manyth, and the last of a line.
+MAX_POINTS = 300
+#: What a baseline does here.
+NO_RATIOS = (
+    "The baseline divides nothing here: a score or a loss over another says nothing of speed. "
+    "Which cases learn the same stands in the tables of training to a target."
+)
 
-#: What of a curve is drawn over its epochs.
-Values = Callable[[Curve], Sequence[float | None]]
 
-
-class Line(NamedTuple):
-    """The seeds of one case."""
+@dataclass(frozen=True)
+class Line:
+    """The seeds of one case: of each its number, and what it has by epoch."""
 
     label: str
     framework: str
-    curves: Sequence[Sequence[float | None]]
+    curves: Sequence[tuple[int, Sequence[float | None]]]
+    axes: Mapping[str, str] = field(default_factory=dict)
 
 
 def panels(inputs: Inputs, look: Look) -> list[Plot]:
@@ -60,7 +68,8 @@ def _panel(
         Line(
             label(result),
             measured.runs_in(result.case),
-            [curve.scores if score else curve.losses for curve in converge.curves(result)],
+            [(curve.seed, _values(curve, score)) for curve in converge.curves(result)],
+            axes_of_other(result.key.row),
         )
         for result in chosen
     ]
@@ -75,48 +84,41 @@ def _panel(
         caption=f"The {what}, a line for each seed."
         + (" Grey is the target. " if target is not None else " ")
         + left_out(len(lines), len(results), "cases"),
+        under_baseline=NO_RATIOS,
     )
+
+
+def _values(curve: Curve, score: str) -> Sequence[float | None]:
+    return curve.scores if score else curve.losses
 
 
 def draw(lines: Sequence[Line], look: Look, score: str, target: float | None, width: int) -> Markup:
     """``score``: its name; "" for losses, which have a logarithmic axis."""
-    columns = 2 if width == WIDTH else 1
-    legend = ROW * -(-len(lines) // columns)
-    height = 300 + legend
+    points = sum(len(values) for line in lines for _, values in line.curves)
+    told = -(-points // MAX_POINTS)
 
-    def drawing(figure: Figure) -> None:
-        left, right = 64, 14
-        axes = figure.add_axes(
-            (left / width, (52 + legend) / height, (width - left - right) / width, 232 / height)
-        )
-        seen: dict[str, int] = {}
-        for line in lines:
-            dash = DASHES[seen.setdefault(line.framework, 0) % len(DASHES)]
-            seen[line.framework] += 1
-            for number, curve in enumerate(line.curves):
-                _line(axes, line, curve, look, dash, first=number == 0)
+    def one(axes: Axes, line: Line, style: line_charts.Style, parts: Parts) -> None:
+        for at, (seed, values) in enumerate(line.curves):
+            known = [(epoch, value) for epoch, value in enumerate(values, 1) if value is not None]
+            axes.plot(
+                [epoch for epoch, _ in known], [value for _, value in known],
+                markersize=3, linewidth=1, alpha=0.75, label=None if at else line.label, **style,
+            )  # fmt: skip
+            for epoch, value in known:
+                if epoch % told == 0 or epoch == len(values):
+                    said = f"{line.label}, seed {seed}, epoch {epoch}: {number(value)}"
+                    parts.point(style["gid"], axes, (epoch, value), said)
+
+    def finish(axes: Axes) -> None:
         if target is not None:
             axes.axhline(target, color=MUTED, linewidth=1, zorder=0)
         if not score:
             axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+            axes.yaxis.set_minor_locator(NullLocator())
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("epoch")
         axes.set_ylabel(score or "loss (logarithmic axis)")
-        figure.legend(
-            loc="lower left", bbox_to_anchor=(0.02, 0), ncols=columns, fontsize=FONT - 1,
-            handlelength=2.6, columnspacing=2, labelspacing=0.45,
-        )  # fmt: skip
 
-    return svg(drawing, width, height)
-
-
-def _line(
-    axes: Axes, line: Line, curve: Sequence[float | None], look: Look, dash: Any, first: bool
-) -> None:
-    points = [(epoch, value) for epoch, value in enumerate(curve, 1) if value is not None]
-    axes.plot(
-        [epoch for epoch, _ in points], [value for _, value in points],
-        color=look.colour(line.framework), marker=look.marker(line.framework), linestyle=dash,
-        markersize=3, markeredgewidth=0, linewidth=1, alpha=0.75,
-        label=line.label if first else None,
-    )  # fmt: skip
+    return line_charts.draw(lines, look, width, one, finish)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from ..cases.conditions import Parameters
 from ..tables import measured
 from ..tables.results import CaseResult, CaseResults
-from . import plots, series_curves
+from . import heat_maps, plots, series_curves
 from .plots import Look, Plot, Row
-from .selection import axes_of, left_out
+from .selection import axes_of_other, left_out
 
 MAX_ROWS = 30
 #: Of metrics that a run has at several points.
@@ -20,17 +20,20 @@ MAX_PANELS = 8
 
 def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
     """A panel for each metric of a kind; of one that a run has at several sizes lines over these,
-    a panel for each combination of the parameters in words; at points of another sort a panel for
-    each."""
+    a panel for each combination of the parameters in words; at points of several values, such as
+    shapes, a heat map; at points of a single word a panel for each."""
     metrics: dict[str, list[CaseResult]] = defaultdict(list)
     series: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
     points: dict[tuple[str, Parameters], list[CaseResult]] = defaultdict(list)
+    shapes: dict[str, list[CaseResult]] = defaultdict(list)
     for result in measured.by_kind(cases)[kind]:
         key = result.key
         if not key.point:
             metrics[key.metric].append(result)
         elif series_curves.has_sizes(result):
             series[key.metric, _words(result)].append(result)
+        elif heat_maps.has_shape(result):
+            shapes[key.metric].append(result)
         elif result.values:
             points[key.metric, key.point].append(result)
     curves = [
@@ -40,6 +43,7 @@ def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
     return [
         *(_panel(kind, some, look) for some in metrics.values()),
         *filter(None, curves),
+        *filter(None, (heat_maps.panel(kind, some) for some in shapes.values())),
         *(_panel(kind, some, look) for some in list(points.values())[:MAX_PANELS]),
     ]
 
@@ -63,7 +67,7 @@ def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
             result.values,
             "" if result.values else result.status,
             result.interval,
-            axes_of(result.key.row),
+            axes_of_other(result.key.row),
         )
         for result in shown
     ]

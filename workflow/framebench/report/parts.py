@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +41,12 @@ class Parts:
         """A part, and what a filter may ask of it. Returns the ``gid`` of its artists."""
         self._axes.append(axes)
         return f"part-{len(self._axes) - 1}"
+
+    @staticmethod
+    def together(names: Iterable[str]) -> str:
+        """The ``gid`` of what several parts have in common: it goes with the last of them."""
+        numbers = sorted({int(name.removeprefix("part-")) for name in names})
+        return f"part-{'-'.join(map(str, numbers))}"
 
     def row(self, part: str, top: float, width: float, height: float, text: str) -> None:
         """All of a row of the drawing says ``text``; in drawing units from the upper edge."""

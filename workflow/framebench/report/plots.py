@@ -26,13 +26,16 @@ TOP = 6  # of what is drawn in rows
 SLOW = 1.5
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+#: What a baseline does to a drawing that was made before the page was opened.
+AS_MEASURED = "The baseline divides nothing here; the tables have the ratios."
 
 
 @dataclass(frozen=True)
 class Plot:
     """A drawing with its words: ``description`` is read instead of it, ``caption`` stands below
     and says what was left out. ``narrow`` takes its place on a phone. ``axes``: what all that it
-    shows has in common, of what a reader of the page may ask for."""
+    shows has in common, of what a reader of the page may ask for. ``under_baseline``: what stands
+    below it while a reader has chosen a baseline; "" is nothing."""
 
     title: str
     svg: Markup
@@ -41,6 +44,7 @@ class Plot:
     narrow: Markup | None = None
     wide: bool = True
     axes: Mapping[str, str] = field(default_factory=dict)
+    under_baseline: str = AS_MEASURED
 
 
 @dataclass(frozen=True)

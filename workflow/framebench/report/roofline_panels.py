@@ -4,8 +4,8 @@ for each byte, on two logarithmic axes."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -17,9 +17,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ..cases.names import topology_of
 from ..tables import condition_words
+from .parts import Parts
 from .plots import NARROW, WIDTH, Look, Plot, number
-from .selection import is_known, left_out, panels_left_out, rows_of, spread
-from .svg import FONT, INK, MUTED, svg
+from .selection import axes_of, is_known, left_out, panels_left_out, rows_of, spread
+from .svg import FONT, INK, MUTED, legend_of, svg
 
 MAX_PANELS = 6
 #: Models, modes and batches of a panel: each has an intensity of its own.
@@ -28,6 +29,11 @@ MAX_SETTINGS = 12
 _LINE = 18
 #: Settings whose intensities are nearer to each other share a number's place.
 _NEAR = 1.05
+#: What a baseline does here.
+NO_RATIOS = (
+    "The baseline divides nothing here: a ratio has no roof. Of two points at one setting the "
+    "ratio is how far one is above the other, on a logarithmic axis; the tables have the number."
+)
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,24 @@ class Roofs:
 
 @dataclass(frozen=True)
 class Point:
-    """``attained`` in TFLOP/s of one device."""
+    """``attained`` in TFLOP/s of one device, ``reached`` as a part of what the roofs allow;
+    ``axes``: what a reader of the page may ask of it."""
 
     framework: str
     compiler: str
     intensity: float
     attained: float
     trains: bool
+    reached: float
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return (
+            self.framework
+            if self.compiler in ("", "none")
+            else f"{self.framework} + {self.compiler}"
+        )
 
 
 @dataclass(frozen=True)
@@ -98,6 +115,7 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
                 + left_out(len(chosen), len(every), "settings")
                 + panels_left_out(len(found), MAX_PANELS, "below"),
                 axes={"precision": rows[0].precision, "devices": topology_of(rows[0])},
+                under_baseline=NO_RATIOS,
             )
         )
     return drawn
@@ -115,8 +133,9 @@ def _settings(rows: Sequence[Any]) -> list[Setting]:
         for name in ("sequence_length", "accumulation"):
             words.append(condition_words.short(name, _whole(getattr(row, name))))
         point = Point(
-            row.framework, row.compiler, row.intensity, row.tflops_per_device, row.mode == "train"
-        )
+            row.framework, row.compiler, row.intensity, row.tflops_per_device, row.mode == "train",
+            row.reached, axes_of(row._asdict()),
+        )  # fmt: skip
         points[", ".join(filter(None, words)), row.intensity].append(point)
     settings = [Setting(name, at, some) for (name, at), some in points.items()]
     return sorted(settings, key=lambda one: (one.intensity, one.name))
@@ -130,13 +149,18 @@ def draw(settings: Sequence[Setting], roofs: Roofs, look: Look, width: int) -> M
     lines = -(-len(settings) // columns) + -(-(len(frameworks) + 1) // columns)
     legend = _LINE * lines + 16
     height = 330 + legend
+    parts = Parts()
+    names = {id(point): parts.add(point.axes) for point in points}
+
+    def together(some: Iterable[Point]) -> str:
+        return Parts.together(names[id(point)] for point in some)
 
     def drawing(figure: Figure) -> None:
         left, right = 72, 16
         axes = figure.add_axes(
             (left / width, (54 + legend) / height, (width - left - right) / width, 256 / height)
         )
-        _roofs(axes, settings, roofs)
+        _roofs(axes, settings, roofs, together)
         for point in points:
             colour = look.colour(point.framework)
             axes.plot(
@@ -144,15 +168,25 @@ def draw(settings: Sequence[Setting], roofs: Roofs, look: Look, width: int) -> M
                 marker=look.marker(point.framework),
                 markersize=6 if point.compiler in ("", "none") else 9, markeredgewidth=1.5,
                 markerfacecolor=colour if point.trains else "none", alpha=0.85,
+                gid=names[id(point)],
             )  # fmt: skip
-        _numbers(axes, settings)
+        for one in settings:
+            for point in one.points:
+                said = (
+                    f"{point.name}, {one.name}: {number(point.attained)} TFLOP/s, "
+                    f"{100 * point.reached:.1f} % of what the roofs allow"
+                )
+                place = (point.intensity, point.attained)
+                parts.point(names[id(point)], axes, place, said)
+        _numbers(axes, settings, together)
         _scale(axes, [point.attained for point in points], roofs.peak, width == WIDTH)
         handles = [
             Line2D([], [], color=INK, label=f"{roofs.bandwidth:.3g} GB/s, {roofs.peak:.3g} TFLOP/s")
         ]
         handles += [
             Line2D([], [], linestyle="none", color=look.colour(name), marker=look.marker(name),
-                   markersize=6, markeredgewidth=0, label=name)
+                   markersize=6, markeredgewidth=0, label=name,
+                   gid=together(point for point in points if point.framework == name))
             for name in frameworks
         ]  # fmt: skip
         style: dict[str, Any] = {
@@ -160,19 +194,28 @@ def draw(settings: Sequence[Setting], roofs: Roofs, look: Look, width: int) -> M
             "labelspacing": 0.45,
         }  # fmt: skip
         below = _LINE * -(-len(settings) // columns) / height
-        figure.legend(handles=handles, bbox_to_anchor=(0.02, below), handlelength=1.6, **style)
+        legend_of(figure, handles=handles, bbox_to_anchor=(0.02, below), handlelength=1.6, **style)
         named = [
-            Line2D([], [], linestyle="none", label=f"{at}: {one.name}")
+            Line2D([], [], linestyle="none", label=f"{at}: {one.name}", gid=together(one.points))
             for at, one in enumerate(settings, 1)
         ]
-        figure.legend(
-            handles=named, bbox_to_anchor=(0.02, 0), handlelength=0, handletextpad=0, **style
+        legend_of(
+            figure,
+            handles=named,
+            bbox_to_anchor=(0.02, 0),
+            handlelength=0,
+            handletextpad=0,
+            **style,
         )
 
-    return svg(drawing, width, height)
+    return svg(drawing, width, height, parts)
 
 
-def _roofs(axes: Axes, settings: Sequence[Setting], roofs: Roofs) -> None:
+#: The part of several points.
+Together = Callable[[Iterable[Point]], str]
+
+
+def _roofs(axes: Axes, settings: Sequence[Setting], roofs: Roofs, together: Together) -> None:
     """The roofs, and from each setting up to them what it lacks."""
     known = [one.intensity for one in settings]
     first, last = min(*known, roofs.ridge) / 2.5, max(*known, roofs.ridge) * 2.5
@@ -181,24 +224,26 @@ def _roofs(axes: Axes, settings: Sequence[Setting], roofs: Roofs) -> None:
     for one in settings:
         lowest = min(point.attained for point in one.points)
         ends = [lowest, roofs.at(one.intensity)]
-        axes.plot([one.intensity] * 2, ends, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
+        style: Any = {"color": MUTED, "linewidth": 1, "linestyle": (0, (1, 2))}
+        axes.plot([one.intensity] * 2, ends, gid=together(one.points), **style)
     axes.set_xlim(first, last)
 
 
-def _numbers(axes: Axes, settings: Sequence[Setting]) -> None:
+def _numbers(axes: Axes, settings: Sequence[Setting], together: Together) -> None:
     """Above the points of each setting its number, and one place for those that are near."""
-    together: list[list[tuple[int, Setting]]] = []
+    places: list[list[tuple[int, Setting]]] = []
     for numbered in enumerate(settings, 1):
-        before = together[-1][-1][1].intensity if together else 0.0
+        before = places[-1][-1][1].intensity if places else 0.0
         if numbered[1].intensity <= _NEAR * before:
-            together[-1].append(numbered)
+            places[-1].append(numbered)
         else:
-            together.append([numbered])
-    for some in together:
+            places.append([numbered])
+    for some in places:
         top = max(point.attained for _, one in some for point in one.points)
         axes.annotate(
             ", ".join(str(at) for at, _ in some), (some[0][1].intensity, top), ha="center",
             xytext=(0, 8), textcoords="offset points", fontsize=FONT - 1, color=MUTED,
+            gid=together(point for _, one in some for point in one.points),
         )  # fmt: skip
 
 

@@ -61,6 +61,12 @@ def axes_of(row: Mapping[str, Any], without: Sequence[str] = ()) -> dict[str, st
     return {axis: value for axis, value in found.items() if value is not None}
 
 
+def axes_of_other(row: Mapping[str, Any]) -> dict[str, str]:
+    """The same of a case of another kind than steps, as its table has it: nobody asks for the kind
+    as a mode, nor for what the kind does not have."""
+    return {axis: value for axis, value in axes_of(row, without=("mode",)).items() if value}
+
+
 # ---- names --------------------------------------------------------------------------------------
 
 

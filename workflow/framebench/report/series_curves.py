@@ -10,15 +10,14 @@ from typing import Any
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ..tables import measured
 from ..tables.results import CaseResult
+from . import line_charts
 from .parts import Parts
-from .plots import DASHES, NARROW, ROW, WIDTH, Look, Plot, number
-from .selection import axes_of, left_out, spread
-from .svg import FONT, legend_of, svg
+from .plots import NARROW, WIDTH, Look, Plot, number
+from .selection import axes_of_other, left_out, spread
 
 MAX_LINES = 8
 
@@ -58,7 +57,7 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
                 ((one.key.point[0][1], one.throughput or 0.0, one.interval) for one in cases[key]),
                 key=lambda point: point[0],
             ),
-            axes_of(cases[key][0].key.row),
+            axes_of_other(cases[key][0].key.row),
         )
         for key in chosen
     ]
@@ -78,49 +77,33 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
 
 def draw(lines: Sequence[Line], look: Look, size: str, unit: str, width: int) -> Markup:
     """On two logarithmic axes, where all figures are above 0."""
-    columns = 2 if width == WIDTH else 1
-    legend = ROW * -(-len(lines) // columns)
-    height = 300 + legend
-    parts = Parts()
 
-    def drawing(figure: Figure) -> None:
-        left, right = 84, 14
-        axes = figure.add_axes(
-            (left / width, (52 + legend) / height, (width - left - right) / width, 232 / height)
-        )
-        seen: dict[str, int] = {}
-        for line in lines:
-            dash = DASHES[seen.setdefault(line.framework, 0) % len(DASHES)]
-            seen[line.framework] += 1
-            colour, name = look.colour(line.framework), parts.add(line.axes)
-            axes.plot(
-                [point[0] for point in line.points], [point[1] for point in line.points],
-                color=colour, marker=look.marker(line.framework), linestyle=dash, markersize=5,
-                markeredgewidth=0, label=line.label, gid=name,
-            )  # fmt: skip
-            bars = [(at, *interval) for at, _, interval in line.points if interval]
-            if bars:
-                axes.vlines(*zip(*bars, strict=True), color=colour, linewidth=3, alpha=0.35,
-                            gid=name)  # fmt: skip
-            for at, value, interval in line.points:
-                said = f"{line.label}, {size} {short(at)}: {number(value)} {unit}"
-                if interval:
-                    said += "; 95 % interval {} to {}".format(*map(number, interval))
-                parts.point(name, axes, (at, value), said)
-        _scale(axes, [point for line in lines for point in line.points])
+    def one(axes: Axes, line: Line, style: line_charts.Style, parts: Parts) -> None:
+        sizes = [point[0] for point in line.points]
+        medians = [point[1] for point in line.points]
+        axes.plot(sizes, medians, label=line.label, markersize=5, **style)
+        bars = [(at, *interval) for at, _, interval in line.points if interval]
+        name = style["gid"]
+        if bars:
+            axes.vlines(*zip(*bars, strict=True), color=style["color"], linewidth=3, alpha=0.35,
+                        gid=name)  # fmt: skip
+        for at, value, interval in line.points:
+            said = f"{line.label}, {size} {short(at)}: {number(value)} {unit}"
+            if interval:
+                said += "; 95 % interval {} to {}".format(*map(number, interval))
+            parts.point(name, axes, (at, value), said)
+
+    def finish(axes: Axes) -> None:
+        _scale(axes, [point for line in lines for point in line.points], width == WIDTH)
         axes.set_xlabel(f"{size} (logarithmic axis)")
         axes.set_ylabel(unit)
-        legend_of(
-            figure, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=columns, fontsize=FONT - 1,
-            handlelength=2.6, columnspacing=2, labelspacing=0.45,
-        )  # fmt: skip
 
-    return svg(drawing, width, height, parts)
+    return line_charts.draw(lines, look, width, one, finish)
 
 
-def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]]) -> None:
+def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]], is_wide: bool) -> None:
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=9))
+    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=9 if is_wide else 5))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     if min(value for _, value, _ in points) > 0:

@@ -36,7 +36,7 @@ def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = Fa
     shown = [n for n in range(len(parts)) if any(values[n] for values in filled)]
     width = NARROW if narrow else WIDTH
     left = 12 if narrow else min(320, 28 + 8 * max(len(bar.label) for bar in bars))
-    right = 64
+    right = 16 + 8 * max(6, *(len(bar.end) for bar in bars))
     high = 1.95 if narrow else 1.0
     total = sum(high if bar.values else 1.15 for bar in bars)
     columns = 3 if narrow else len(shown)
@@ -59,7 +59,8 @@ def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = Fa
         at = 0.0
         for bar in bars:
             if not bar.values:
-                _write(axes, bar.label, at + 0.6, 8 - left, color=MUTED, fontweight="bold")
+                gid = known.add(bar.axes) if bar.axes else None
+                _write(axes, bar.label, at + 0.6, 8 - left, color=MUTED, fontweight="bold", gid=gid)
                 at += 1.15
                 continue
             middle = at + (1.3 if narrow else 0.5)

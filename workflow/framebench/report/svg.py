@@ -111,7 +111,9 @@ def _inline(drawing: str, width: float, height: float, over: str, words: str) ->
 
 def _tag(tag: str, prefix: str) -> str:
     tag = re.sub(r' id="[a-zA-Z_.0-9]+_\d+"', "", tag)
-    tag = re.sub(r' id="part-(\d+)"', r' data-part="\1"', tag)
+    tag = re.sub(
+        r' id="part-([\d-]+)"', lambda some: f' data-part="{some[1].replace("-", " ")}"', tag
+    )
     tag = re.sub(r' id="(\w+)"', rf' id="{prefix}\1"', tag)
     tag = tag.replace("xlink:href", "href").replace('href="#', f'href="#{prefix}')
     tag = tag.replace("url(#", f"url(#{prefix}")

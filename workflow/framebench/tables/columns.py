@@ -61,6 +61,8 @@ VERDICT = Form(
 AGREES = Form(looks={"no": "failed"})
 #: A figure as others print it: text, but right-aligned, and sorted by its value.
 PRINTED = Form(name="printed")
+#: A column that names those of its row which printed figures contradict, and the mark of these.
+CONTRADICTED, LINT = "contradicted", "lint"
 #: Devices per node, together with the column ``nodes``: 2n8g.
 TOPOLOGY = Form(name="topology")
 

@@ -77,6 +77,9 @@ def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
     its parameters and conditions tells them apart."""
     words = [_words(result) for result in results]
     apart = {name for name in words[0] if len({one.get(name) for one in words}) > 1}
+    versions = {(one.case.framework, one.case.framework_version) for one in results}
+    if len(versions) == len({framework for framework, _ in versions}):
+        apart.discard("framework_version")  # the framework tells it
 
     def label(result: CaseResult) -> str:
         own = {name: word for name, word in _words(result).items() if word and name in apart}

@@ -19,6 +19,7 @@ from .cells import Cell
 from .columns import Column, Row
 from .datasheets import Datasheet
 from .nodes.judging import Node
+from .printed_cells import Printed
 from .results import CaseResults
 
 #: Some fields of a case, and what they are at another one.
@@ -28,7 +29,8 @@ Fields = Mapping[str, Any]
 @dataclass(frozen=True)
 class Inputs:
     """All that tables are made of. ``cases``: of steps; ``others``: of other kinds of measurement.
-    ``models``: facts by name; ``nodes``: those that runs were asked for by name, judged."""
+    ``models``: facts by name; ``nodes``: those that runs were asked for by name, judged;
+    ``printed``: cells of published tables."""
 
     cases: CaseResults
     certificates: Sequence[Certificate] = ()
@@ -39,6 +41,7 @@ class Inputs:
     others: CaseResults = field(default_factory=dict)
     assumptions: Assumptions = NONE
     nodes: Sequence[Node] = ()
+    printed: Sequence[Printed] = ()
 
 
 @dataclass(frozen=True)

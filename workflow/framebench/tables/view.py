@@ -20,7 +20,17 @@ from ..cases.conditions import CASE, CONDITIONS
 from ..cases.names import topology
 from . import condition_words
 from .cells import Cell
-from .columns import NUMBERS, PRINTED, TOPOLOGY, YES_NO, YES_NO_OR_NEITHER, Column, Row
+from .columns import (
+    CONTRADICTED,
+    LINT,
+    NUMBERS,
+    PRINTED,
+    TOPOLOGY,
+    YES_NO,
+    YES_NO_OR_NEITHER,
+    Column,
+    Row,
+)
 from .results import marks_of_all, other_marks
 from .table import Crosstab, Table
 
@@ -28,6 +38,7 @@ DASH = "\N{EN DASH}"
 LONG = 28  # characters of a cell that may break into lines
 #: What names a case, but for who measured it: where there is room, it stands beside its figures.
 STAYING = {*CASE, "total_batch", "unit", "status"} - {"source"}
+_EXPONENT_FROM = 1e7
 LONG_NOTE = 160  # characters, from which on a note is given room so that its row stays low
 
 
@@ -218,7 +229,7 @@ def _cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterato
     if column.is_number:
         return _numbers(column, rows, notes)
     if column.form is PRINTED:  # as it was printed, even where that is no number
-        return (Cell(_text(value), "number", _sort_key(value)) for value in values)
+        return (_printed(column, row) for row in rows)
     if column.type in NUMBERS:  # of conditions, among which one has the usual number
         texts = [_text(value) for value in values]
     elif column.type in (YES_NO, YES_NO_OR_NEITHER) and column.name not in CONDITIONS:
@@ -229,6 +240,16 @@ def _cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterato
         return (Cell(text or DASH, _status(looks.get(text, ""))) for text in texts)
     kind = "case" if max(map(len, texts), default=0) > LONG else ""
     return (Cell(text, kind) for text in texts)
+
+
+def _printed(column: Column, row: Row) -> Cell:
+    text = _text(row[column.name])
+    if not text and column.why:
+        return Cell(DASH, "number missing", "", column.why(row))
+    marks = _text(row.get("marks")).split() if column.marked else []
+    if column.name in _text(row.get(CONTRADICTED)).split():
+        marks.append(LINT)
+    return Cell(text, "number", _sort_key(text), marks=" ".join(marks))
 
 
 def _note(text: str) -> str:
@@ -270,11 +291,18 @@ def _numbers(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Itera
 def _writer(column: Column, values: Sequence[Any]) -> Callable[[Any], str]:
     form = column.form
     if form.spec:
-        return lambda value: format(value * form.factor, form.spec)
+        return lambda value: _formatted(value * form.factor, form.spec)
     if column.type != "float64":
         return str
     digits = _digits(values)
     return lambda value: f"{value:.{digits}f}"
+
+
+def _formatted(value: Any, spec: str) -> str:
+    """Three digits of what is a thousand and more would be written with an exponent."""
+    text = format(value, spec)
+    is_short = spec.endswith("g") and "e+" in text and abs(value) < _EXPONENT_FROM
+    return f"{value:.0f}" if is_short else text
 
 
 def _digits(values: Sequence[Any]) -> int:
@@ -293,7 +321,7 @@ def _why(column: Column, row: Row, notes: Sequence[str]) -> str:
     return "" if is_explained else "not known"
 
 
-def _sort_key(value: Any) -> str:
+def _sort_key(value: str) -> str:
     try:
         return repr(float(value))
     except ValueError:

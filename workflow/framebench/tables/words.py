@@ -9,7 +9,7 @@ import pandas as pd
 from ..plan import side_by_side
 from ..records import doubts, proofs
 from ..statistics import steady
-from .columns import COLUMNS
+from .columns import COLUMNS, CONTRADICTED, LINT
 
 MARKS = {
     "few": "fewer repeats than an interval of the median needs",
@@ -34,6 +34,8 @@ MARKS = {
     "do not compare this figure",
     "unproved": "nothing shows that this code, in this environment and with these variables, "
     f"computed the same as the reference: {proofs.HOW}",
+    LINT: "a printed figure that those beside it contradict, or whose baseline is another than it "
+    "says or printed nowhere; the row says which",
 }
 _BESIDE = COLUMNS["side_by_side"].header
 WORDS = {**MARKS, _BESIDE: side_by_side.MEANING}
@@ -45,6 +47,8 @@ def words_of(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
     for table in tables:
         marks = table["marks"].unique() if "marks" in table else ()
         words |= {word for cell in marks for word in str(cell).split()}
+        if CONTRADICTED in table and any(table[CONTRADICTED]):
+            words.add(LINT)
         if "side_by_side" in table and any(table["side_by_side"]):
             words.add(_BESIDE)
     return [(word, meaning) for word, meaning in WORDS.items() if word in words]

@@ -187,6 +187,10 @@ def _why_no_energy(row: Row) -> str:
     return "resumed" if row["resumed"] else "no energy could be read"
 
 
+def _needs_two_each(row: Row) -> str:
+    return "needs 2 seeds of each" if row["fewest_seeds"] < 2 else ""
+
+
 def _of_target(row: Row) -> str:
     return "no target" if row["target"] is None else ""
 
@@ -254,7 +258,7 @@ CONVERGE = Table(
         Column(
             "time_to_target", NUMBER,
             "mean over repeats that reached it: training steps with their feeding", "s",
-            form=_SECONDS, why=_of_target,
+            title="time to target s", form=_SECONDS, why=_of_target,
         ),
         Column(
             "samples_to_target", NUMBER, "mean over the same", "samples", form=Form(spec=".0f"),
@@ -262,7 +266,7 @@ CONVERGE = Table(
         ),
         Column(
             "time_to_train", NUMBER, "mean over converged repeats, with evaluations", "s",
-            form=_SECONDS,
+            title="time to train s", form=_SECONDS,
         ),
         Column(
             "energy_joules", NUMBER, "mean over converged repeats that were not resumed, from the "
@@ -308,11 +312,11 @@ EQUIVALENCE = Table(
         Column("fewest_seeds", WHOLE, "seeds of the case with fewer of them", title="seeds"),
         Column(
             "difference", NUMBER, "mean score of the second case minus that of the first",
-            form=_POINTS,
+            form=_POINTS, why=_needs_two_each,
         ),
         Column(
             "difference_low", NUMBER, "lower end of its 90 % interval", title="90 % interval",
-            form=_POINTS, to="difference_high",
+            form=_POINTS, to="difference_high", why=_needs_two_each,
         ),
         Column("difference_high", NUMBER, "upper end of its 90 % interval"),
         Column(

@@ -25,7 +25,7 @@ from ..columns import (
 from ..expectation import collectives
 from ..expectation.collectives import Collectives
 from ..results import CaseResult, marks_of
-from ..table import Inputs, Table
+from ..table import Drawing, Inputs, Table
 from .scaling import WEAK
 
 if TYPE_CHECKING:  # numpy takes its time, and a plan only asks for names
@@ -228,5 +228,6 @@ EXCHANGE = Table(
     sectioned=True,
     answers=("expected_exchange_ms", "exchange_alone_ms", "lost_to_exchange_ms"),
     order="exchange_alone_ms",
+    drawings=(Drawing("exchange"),),
 )  # fmt: skip
 TABLES = (EXCHANGE,)

@@ -9,7 +9,7 @@ from typing import Any
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, THREE_DIGITS, Column, shared
 from ..expectation.alone import Alone, Operations
 from ..results import CaseResult, marks_of
-from ..table import Inputs, Table
+from ..table import Drawing, Inputs, Table
 from .efficiency import operations_per_sample
 from .exchange import EXCHANGE, THROUGHPUT
 
@@ -117,5 +117,6 @@ PRODUCTS = Table(
     sectioned=True,
     answers=("products_share", "products_alone_ms", "rest_ms", "covered"),
     order="products_share",
+    drawings=(Drawing("products"),),
 )  # fmt: skip
 TABLES = (PRODUCTS,)

@@ -13,7 +13,8 @@ const showParts = (svg) => {
     axes.some(([axis, values]) => values[part] !== null && !isChosen(axis, values[part]));
   let shown = 0;
   for (const one of svg.querySelectorAll("[data-part]")) {
-    const out = isOut(one.dataset.part);
+    // What several have in common goes with the last of them.
+    const out = one.dataset.part.split(" ").every(isOut);
     // Not `hidden`, which a file of the drawing would not know.
     if (out) one.setAttribute("display", "none");
     else one.removeAttribute("display");
@@ -34,6 +35,7 @@ const showFigures = () => {
     const shown = [...figure.querySelectorAll("[data-parts]")].map(showParts);
     if (shown.length) figure.hidden = !shown.some(Boolean);
   }
+  for (const note of document.querySelectorAll(".under-baseline")) note.hidden = !asked.base;
   const left = document.getElementById("answers-hidden");
   if (!left) return;
   left.hidden = !hidden;

@@ -1,0 +1,210 @@
+"""What NVIDIA printed, in the layout of its tables: all of it, its errors marked, ours beside."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench import cli
+from framebench.audit import lint
+from framebench.audit.published import read_cells
+from framebench.tables import frames, registry, view
+from framebench.tables.grouping import group
+from framebench.tables.printed_cells import Printed
+from framebench.tables.table import Inputs
+
+from ..conftest import ROOT
+from .made_up_runs import repeats
+from .test_converge import trained
+
+PUBLISHED = ROOT / "results" / "published"
+MXNET, ELECTRA = PUBLISHED / "nvidia-mxnet-resnet50", PUBLISHED / "nvidia-tensorflow2-electra"
+NAMES = ("nvidia_training", "nvidia_inference", "nvidia_accuracy", "nvidia_seeds")
+GPU: dict[str, Any] = {"accelerator": "cuda"}
+
+
+def tables_of(inputs: Inputs) -> dict[str, list[dict[str, Any]]]:
+    known = registry.known()
+    made = {name: frames.frame(known[name], known[name].rows(inputs)) for name in NAMES}
+    return {name: [dict(row) for row in view.records(frame)] for name, frame in made.items()}
+
+
+@pytest.fixture(scope="module")
+def printed() -> list[Printed]:
+    return [one for folder in (MXNET, ELECTRA) for one in lint.marked(folder)]
+
+
+@pytest.fixture(scope="module")
+def made(printed: list[Printed]) -> dict[str, list[dict[str, Any]]]:
+    return tables_of(Inputs({}, printed=printed))
+
+
+def rows_of(made: Mapping[str, list[dict[str, Any]]], **wanted: Any) -> Iterator[dict[str, Any]]:
+    for rows in made.values():
+        yield from (row for row in rows if all(row[key] == value for key, value in wanted.items()))
+
+
+@pytest.mark.parametrize(("folder", "count"), [(MXNET, 481), (ELECTRA, 299)])
+def test_every_printed_cell_stands_in_its_row(
+    made: dict[str, list[dict[str, Any]]], folder: Path, count: int
+) -> None:
+    cells = read_cells(folder / "published.csv")
+    assert len(cells) == count
+    for cell in cells:
+        found = list(
+            rows_of(
+                made,
+                source=cell["source"],
+                printed_in=cell["table"],
+                line=cell["place"],
+                model=cell["model"],
+            )
+        )
+        assert found, cell
+        texts = {
+            text for row in found for value in row.values() for text in (str(value), *_split(value))
+        }
+        assert cell["printed"] in texts, cell
+
+
+def _split(value: Any) -> list[str]:
+    return [text for some in str(value).split(" / ") for text in some.split(", ")]
+
+
+def test_figures_stand_under_what_they_are(made: dict[str, list[dict[str, Any]]]) -> None:
+    (row,) = rows_of(made, printed_in="training/DGX A100", line="GPUs 4")
+    assert [row[name] for name in ("throughput_amp", "throughput_full", "amp_speedup")] == [
+        "13442.66", "4182.30", "3.24",
+    ]  # fmt: skip
+    assert (row["weak_amp"], row["weak_full"], row["full_precision"]) == ("3.97", "3.96", "tf32")
+    (row,) = rows_of(made, printed_in="fine-tuning/DGX A100, BASE++", line="GPUs 8")
+    assert (row["score_full"], row["score_amp"]) == ("86.84 / 92.57", "86.83 / 92.56")
+    assert (row["score"], row["time_full"], row["time_amp"]) == ("exact_match / f1", "263", "201")
+    assert (row["time_speedup"], row["time_unit"]) == ("1.30", "s")
+    (row,) = rows_of(made, printed_in="stability", line="epochs 90", precision="fp32")
+    assert [row[f"seeds_{name}"] for name in ("mean", "deviation", "minimum", "maximum")] == [
+        "77.313", "0.00085", "77.228", "77.474",
+    ]  # fmt: skip
+    (row,) = rows_of(made, printed_in="stability/SQuAD v1.1, BASE++", line="f1 %")
+    assert row["each_seed"] == "92.7, 92.66, 92.65, 92.61, 92.97"
+    (row,) = rows_of(made, printed_in="inference/DGX A100", line="batch size 4")
+    assert (row["latency_p99"], row["latency_p99_amp_speedup"]) == ("6.03", "0.45")
+
+
+def test_what_lint_finds_is_marked_where_it_stands(
+    made: dict[str, list[dict[str, Any]]], printed: list[Printed]
+) -> None:
+    faulty = {
+        (one.cell["source"], one.cell["table"], one.cell["place"], one.cell["column"])
+        for one in printed
+        if one.findings
+    }
+    marked = sum(len(row["contradicted"].split()) for rows in made.values() for row in rows)
+    assert marked == len(faulty) > 30
+    (row,) = rows_of(made, printed_in="training/DGX A100", line="GPUs 1")
+    assert row["contradicted"] == "amp_speedup"
+    assert "2.18: ratio: 3.230 (3410.52 / 1055.78)" in row["reason"]
+    table = registry.known()["nvidia_training"]
+    shown = view.of(table, frames.frame(table, table.rows(Inputs({}, printed=printed))))
+    at = [row["line"] for row in shown.rows if row["printed_in"] == "training/DGX A100"].index(
+        "GPUs 1"
+    )
+    marks = {field.column.name: field.cells[at].marks for field in shown.fields}
+    assert {name for name, mark in marks.items() if mark} == {"amp_speedup"}
+    assert marks["amp_speedup"] == "lint"
+
+
+def test_a_planted_error_is_marked_and_no_other_of_its_row(tmp_path: Path) -> None:
+    with (MXNET / "published.csv").open() as file:
+        cells = list(csv.DictReader(file))
+    one = next(
+        cell
+        for cell in cells
+        if (cell["table"], cell["place"], cell["column"])
+        == ("training/DGX A100", "GPUs 8", "Weak scaling - TF32")
+    )
+    one["printed"] = "7.18"
+    with (tmp_path / "published.csv").open("w") as file:
+        writer = csv.DictWriter(file, list(cells[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(cells)
+    planted = tables_of(Inputs({}, printed=lint.marked(tmp_path)))
+    (row,) = rows_of(planted, printed_in="training/DGX A100", line="GPUs 8")
+    assert (row["contradicted"], row["weak_full"]) == ("weak_full", "7.18")
+
+
+def test_ours_stand_in_the_same_layout_with_the_printed_behind(printed: list[Printed]) -> None:
+    of = {"model": "resnet50_v1.5", "batch_per_device": 512, **GPU}
+    runs = [
+        *repeats(3000.0, 3000.0, precision="amp", **of),
+        *repeats(1000.0, 1000.0, precision="tf32", **of),
+        *repeats(9000.0, 9000.0, precision="amp", devices_per_node=4, **of),
+        *repeats(50.0, 50.0, precision="amp", mode="inference", **of),
+        *repeats(25.0, 25.0, precision="fp32", mode="inference", **of),
+    ]
+    found = tables_of(Inputs(group(runs, None), printed=printed))
+    one, four, *others = found["nvidia_training"]
+    assert (one["throughput_amp"], one["throughput_full"]) == ("3000.00", "1000.00")
+    assert (one["amp_speedup"], one["weak_amp"], one["weak_full"]) == ("3.00", "1.00", "1.00")
+    assert (four["weak_amp"], four["throughput_full"], four["amp_speedup"]) == ("3.00", "", "")
+    assert {row["model"] for row in others} == {"resnet50_v1.5"}
+    assert len(others) == 12, "those that are printed of this model"
+    amp, full, *_ = found["nvidia_inference"]
+    assert (amp["precision"], amp["inference_throughput"], amp["amp_speedup"]) == (
+        "amp",
+        "50.00",
+        "2.00",
+    )
+    assert (full["precision"], full["amp_speedup"]) == ("fp32", "")
+    assert found["nvidia_accuracy"] == found["nvidia_seeds"] == []
+
+
+def test_updates_of_as_many_samples_are_compared_whatever_their_batches() -> None:
+    of = {"model": "electra_base", "sequence_length": 128, **GPU}
+    runs = [
+        *repeats(900.0, 900.0, precision="amp", compiler="xla", batch_per_device=176,
+                 accumulation=4, **of),
+        *repeats(500.0, 500.0, precision="tf32", batch_per_device=88, accumulation=8, **of),
+        *repeats(7200.0, 7200.0, precision="amp", compiler="xla", batch_per_device=176,
+                 accumulation=1, devices_per_node=8, **of),
+        *repeats(4000.0, 4000.0, precision="tf32", batch_per_device=88, accumulation=1,
+                 devices_per_node=8, **of),
+    ]  # fmt: skip
+    rows = tables_of(Inputs(group(runs, None)))["nvidia_training"]
+    one, eight = sorted(rows, key=lambda row: row["devices_per_node"])
+    assert (one["amp_speedup"], one["compiler_amp"], one["compiler_full"]) == (
+        "1.80",
+        "xla",
+        "none",
+    )
+    assert (eight["weak_amp"], eight["amp_speedup"]) == ("8.00", ""), "half as many samples"
+
+
+def test_trainings_of_ours_have_scores_and_seeds() -> None:
+    runs = [trained(0.5, 0.9, seed=n, precision=p) for n in (1, 2) for p in ("amp", "fp32")]
+    found = tables_of(Inputs({}, others=group(runs, None)))
+    (row,) = found["nvidia_accuracy"]
+    assert (row["score_amp"], row["score_full"], row["score"]) == ("90.000", "90.000", "accuracy")
+    first, _ = found["nvidia_seeds"]
+    assert (first["seeds_deviation"], first["each_seed"]) == ("0.000", "90.000, 90.000")
+
+
+def test_without_mixed_precision_there_is_no_such_table() -> None:
+    runs = repeats(1.0, 2.0, model="resnet50_v1.5", **GPU)
+    assert not any(tables_of(Inputs(group(runs, None))).values())
+
+
+def test_a_report_is_made_of_a_published_set_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--records", str(ELECTRA), "--results", str(tmp_path)]
+    assert cli.main(["report", *words]) == 0, capsys.readouterr().err
+    text = (tmp_path / "tables" / "nvidia_inference.md").read_text()
+    assert "| 276.26 *lint* |" in text
+    assert "*lint*: " in text
+    page = (tmp_path / "report.html").read_text()
+    assert "In the layout of NVIDIA" in page
+    assert cli.main(["lint", "--sources", str(ELECTRA), "--results", str(tmp_path)]) == 0

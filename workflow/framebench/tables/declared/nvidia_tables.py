@@ -1,0 +1,203 @@
+"""What NVIDIA's DeepLearningExamples print of a model, in the layout of their tables: the cells
+that are printed, and beside them what our own records give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..columns import COLUMNS, CONTRADICTED, PRINTED, TEXT, Column, Row, shared
+from ..nvidia import measured_rows, printed_rows
+from ..nvidia.printed_rows import Values
+from ..table import Inputs, Table
+from .converge import CONVERGE
+
+_NUMBERS = ("nodes", "devices_per_node")
+#: What of a row is no part of its name, though it says what its figures are of.
+_BESIDE = ("source", "framework_version", "full_precision", "accumulation", "compiler")
+_LATENCIES = {"mean": "average", "p50": "50 %", "p90": "90 %", "p95": "95 %", "p99": "99 %"}
+
+
+def _rows(
+    layout: str, measured: Callable[[Inputs], Iterator[Values]], names: tuple[str, ...]
+) -> Callable[[Inputs], Iterator[list[Any]]]:
+    """Ours, and behind them those that are printed of the same models; all that are printed where
+    nothing was measured."""
+
+    def rows(inputs: Inputs) -> Iterator[list[Any]]:
+        ours = list(measured(inputs))
+        models = {row["model"] for row in ours}
+        every = not (inputs.cases or inputs.others)
+        printed = printed_rows.rows(layout, inputs.printed)
+        for row in [*ours, *(row for row in printed if every or row["model"] in models)]:
+            yield [int(row[name]) if name in _NUMBERS else row.get(name, "") for name in names]
+
+    return rows
+
+
+def _why(row: Row) -> str:
+    return "not printed" if row["printed_in"] else "" if row["reason"] else "nothing to divide by"
+
+
+def _text(name: str, explanation: str, title: str = "", **shown: Any) -> Column:
+    return Column(name, TEXT, explanation, title=title, **shown)
+
+
+def _figure(name: str, explanation: str, title: str, unit: str = "") -> Column:
+    return Column(
+        name, TEXT, f"{explanation}; as printed, or as our records give it", unit, title=title,
+        form=PRINTED, marked=True, why=_why,
+    )  # fmt: skip
+
+
+_OF = (
+    *shared("source", "framework", "framework_version", "model"),
+    _text("printed_in", "the table that it is printed in; nothing where we measured", "printed in"),
+    _text("line", "its row there"),
+    _text(
+        "details",
+        "machine, sequence length and what else is said; of our own runs their conditions",
+    ),
+    *shared("nodes", "devices_per_node"),
+)
+_PRECISION = COLUMNS["precision"]
+_BATCH = _text("batch", "batch of each device", "batch per device")
+_SCORE = CONVERGE.by_name["score"]
+_SPEEDUP = "throughput in mixed over that in full precision"
+_FULL = _text("full_precision", "what mixed precision is compared with", "full precision")
+_LAST = (
+    _text(
+        CONTRADICTED,
+        "columns of this row about which lint has a finding; they are marked",
+        hidden=True,
+    ),
+    *shared("marks", "reason"),
+)
+
+
+def _both(stem: str, explanation: str, title: str = "") -> tuple[Column, Column]:
+    """Of mixed and of full precision."""
+    title = title or stem
+    return (
+        _text(f"{stem}_amp", f"{explanation}, in mixed precision", f"{title}, mixed"),
+        _text(f"{stem}_full", f"{explanation}, in full precision", f"{title}, full"),
+    )
+
+
+def _figures(stem: str, explanation: str, title: str, unit: str = "") -> tuple[Column, Column]:
+    return (
+        _figure(f"{stem}_amp", f"{explanation}, in mixed precision", f"{title}, mixed", unit),
+        _figure(f"{stem}_full", f"{explanation}, in full precision", f"{title}, full", unit),
+    )
+
+
+def _table(
+    layout: str,
+    title: str,
+    explanation: str,
+    measured: Callable[[Inputs], Iterator[Values]],
+    keys: tuple[Column, ...],
+    figures: tuple[Column, ...],
+    answers: tuple[str, ...] = (),
+) -> Table:
+    columns = (*_OF, *keys, *figures, *_LAST)
+    names = tuple(column.name for column in columns)
+    axes = ("framework", "model", "devices", *(["precision"] if _PRECISION in keys else []))
+    return Table(
+        name=f"nvidia_{layout}",
+        title=title,
+        explanation=explanation,
+        columns=columns,
+        rows=_rows(layout, measured, names),
+        group="NVIDIA's layout",
+        heading="In the layout of NVIDIA's tables",
+        keys=tuple(column.name for column in (*_OF, *keys) if not column.name.startswith(_BESIDE)),
+        answers=answers or tuple(column.name for column in figures if column.marked),
+        axes=axes,
+    )
+
+
+_UNIT = COLUMNS["unit"]
+TRAINING = _table(
+    printed_rows.TRAINING,
+    "Training throughput, as NVIDIA prints it",
+    "Throughput in mixed and in full precision, the speed-up of the one over the other, and weak "
+    "scaling: throughput over that of one device with the same batch. Ours: the case in mixed "
+    "precision beside the one in TF32, or else FP32, with as many samples an update.",
+    measured_rows.training,
+    (
+        _FULL,
+        *_both("batch", "batch of each device"),
+        *_both("accumulation", "micro-steps of an update"),
+        *_both("compiler", "graph compiler"),
+    ),
+    (
+        *_figures("throughput", "throughput", "throughput", "samples/s"),
+        _figure("amp_speedup", _SPEEDUP, "speed-up"),
+        *_figures("weak", "throughput over that of one device", "weak scaling"),
+        _UNIT,
+    ),
+)
+INFERENCE = _table(
+    printed_rows.INFERENCE,
+    "Inference, as NVIDIA prints it",
+    "Throughput and latency, with the speed-ups of mixed precision: of a latency that in full "
+    "precision over that in mixed. Ours are the times of steps in a closed loop, the median over "
+    "repeats; percentiles are nearest-rank. ELECTRA's are printed as 90, 95 and 99 % but are means "
+    "of the fastest: they lie below the average.",
+    measured_rows.inference,
+    (_PRECISION, COLUMNS["compiler"], _BATCH),
+    (
+        _figure("inference_throughput", "throughput", "throughput", "samples/s"),
+        _figure("amp_speedup", _SPEEDUP, "speed-up"),
+        *(
+            column
+            for name, title in _LATENCIES.items()
+            for column in (
+                _figure(f"latency_{name}", f"{title} latency", f"{title} ms", "ms"),
+                _figure(
+                    f"latency_{name}_amp_speedup",
+                    f"{title} latency in full over that in mixed precision",
+                    f"{title} speed-up",
+                ),
+            )
+        ),
+        _UNIT,
+    ),
+    answers=("inference_throughput", "amp_speedup", *(f"latency_{name}" for name in _LATENCIES)),
+)
+ACCURACY = _table(
+    printed_rows.ACCURACY,
+    "Accuracy and time to train, as NVIDIA prints them",
+    "What was learned in mixed and in full precision, and how long that took. Ours are means over "
+    "seeds of the kind converge, scores in percent, times in seconds with evaluations.",
+    measured_rows.accuracy,
+    (
+        _FULL,
+        *_both("batch", "batch of each device"),
+        _text("printed_accumulation", "micro-steps of an update, as printed", "accumulation"),
+        _SCORE,
+        _text("time_unit", "of the times; nothing where none is printed", "unit of time"),
+    ),
+    (
+        *_figures("score", "the score", "score"),
+        *_figures("time", "time to train", "time"),
+        _figure("time_speedup", "time in full over that in mixed precision", "speed-up"),
+    ),
+)
+SEEDS = _table(
+    printed_rows.SEEDS,
+    "Scores over seeds, as NVIDIA prints them",
+    "Mean, standard deviation and extremes of the score over seeds. Ours are of the kind converge, "
+    "in percent; deviations too, which NVIDIA's of MXNet are not.",
+    measured_rows.seeds,
+    (_PRECISION, _BATCH, _SCORE),
+    (
+        _figure("seeds_mean", "mean over seeds", "mean"),
+        _figure("seeds_deviation", "standard deviation over seeds", "deviation"),
+        _figure("seeds_minimum", "least of a seed", "minimum"),
+        _figure("seeds_maximum", "most of a seed", "maximum"),
+        _text("each_seed", "the score of each, as far as they are printed", "of each"),
+    ),
+)
+TABLES = (TRAINING, INFERENCE, ACCURACY, SEEDS)

@@ -1,0 +1,196 @@
+"""Rows in the layout of NVIDIA's tables, of our own cases: each in mixed precision, beside the one
+in full precision that does as much in an update."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from .. import condition_words
+from ..declared import converge, inference_step_time
+from ..results import CaseResult, marks_of
+from ..table import Inputs
+from .printed_rows import AMP, EACH, FULL, Values
+
+#: Whose tables NVIDIA printed.
+MODELS = ("resnet50_v1.5", "electra_base")
+_PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
+#: Over seeds, by the column of the table of trainings.
+_OVER_SEEDS = {
+    "score_mean": "seeds_mean",
+    "score_deviation": "seeds_deviation",
+    "score_minimum": "seeds_minimum",
+    "score_maximum": "seeds_maximum",
+}
+
+
+def training(inputs: Inputs) -> Iterator[Values]:
+    """Weak scaling is over the case on one device with the same batch; its updates may have more
+    micro-steps."""
+    results = _steps(inputs, "train")
+    alone: dict[Hashable, CaseResult] = {}
+    for one in results:
+        if one.case.devices == 1:
+            alone[_on_one(one)] = one
+    for amp, full in pairs(results):
+        row = _row(amp, full)
+        bases = []
+        for side, result in (("amp", amp), ("full", full)):
+            row[f"throughput_{side}"] = _figure(result)
+            base = alone.get(_on_one(result)) if result else None
+            row[f"weak_{side}"] = _ratio(result, base)
+            bases.append(base)
+        row["amp_speedup"] = _ratio(amp, full)
+        row["unit"] = amp.unit
+        row["marks"] = marks_of(amp, full, *bases)
+        yield row
+
+
+def inference(inputs: Inputs) -> Iterator[Values]:
+    """A speed-up of a time is the time in full precision over that in mixed precision."""
+    results = _steps(inputs, "inference")
+    names = inference_step_time.STEP_TIME.names
+    every = (result for result in inputs.cases.values() if result.case.mode == "inference")
+    times = {
+        result.key: dict(zip(names, row, strict=True))
+        for result, row in zip(every, inference_step_time.rows(inputs), strict=True)
+    }
+    for amp, full in pairs(results):
+        for result, base in ((amp, full), (full, None)):
+            if result is None:
+                continue
+            row = _row(result, base)
+            row |= {"precision": result.case.precision, "unit": result.unit}
+            row["compiler"] = result.case.compiler
+            row["inference_throughput"] = _figure(result)
+            row["amp_speedup"] = _ratio(result, base)
+            for name in _PERCENTILES:
+                own = times[result.key][f"{name}_ms"]
+                other = times[base.key][f"{name}_ms"] if base else None
+                row[f"latency_{name}"] = "" if own is None else f"{own:.3f}"
+                row[f"latency_{name}_amp_speedup"] = f"{other / own:.2f}" if own and other else ""
+            yield row
+
+
+def accuracy(inputs: Inputs) -> Iterator[Values]:
+    """The mean over seeds, of a score in percent."""
+    told = _trained(inputs)
+    for amp, full in pairs(converge.results(inputs)):
+        row = _row(amp, full)
+        times = {}
+        for side, result in (("amp", amp), ("full", full)):
+            found = told[result.key] if result else {}
+            row[f"score_{side}"] = _percent(found.get("score_mean"))
+            times[side] = found.get("time_to_train")
+            row[f"time_{side}"] = "" if times[side] is None else f"{times[side]:.4g}"
+        if times["amp"] and times["full"]:
+            row["time_speedup"] = f"{times['full'] / times['amp']:.2f}"
+        yield row | {"score": str(told[amp.key]["score"]), "time_unit": "s"}
+
+
+def seeds(inputs: Inputs) -> Iterator[Values]:
+    """In percent, as accuracies are printed."""
+    told = _trained(inputs)
+    for pair in pairs(converge.results(inputs)):
+        for result in filter(None, pair):
+            found = told[result.key]
+            row = _row(result, None)
+            row |= {name: _percent(found[of]) for of, name in _OVER_SEEDS.items()}
+            row[EACH] = ", ".join(map(_percent, converge.scores(result)))
+            row |= {"precision": result.case.precision, "score": str(found["score"])}
+            yield row
+
+
+def pairs(
+    results: Iterable[CaseResult],
+) -> Iterator[tuple[CaseResult, CaseResult | None]]:
+    """Each case in mixed precision with the one in full precision of as many samples an update on
+    the same devices, or None; nothing where no case has one. Of several that of the same compiler,
+    else that without one: NVIDIA's mixed precision is compiled, its full precision is not."""
+    known = list(results)
+    alike: dict[Hashable, list[CaseResult]] = defaultdict(list)
+    for result in known:
+        if result.case.precision in FULL:
+            alike[_setting(result)].append(result)
+    mixed = [result for result in known if result.case.precision == AMP]
+    if not any(_setting(result) in alike for result in mixed):
+        return
+    for result in mixed:
+        some = alike[_setting(result)]
+        yield result, min(some, key=partial(_distance, result), default=None)
+
+
+def _distance(amp: CaseResult, full: CaseResult) -> tuple[Any, ...]:
+    compiler = full.case.compiler
+    return FULL.index(full.case.precision), compiler != amp.case.compiler, compiler != "none"
+
+
+def _setting(result: CaseResult) -> Hashable:
+    case = replace(result.case, precision="", compiler="", batch_per_device=0)
+    return case, replace(result.conditions, accumulation=1), result.key.total_batch, result.unit
+
+
+def _on_one(result: CaseResult) -> Hashable:
+    case = replace(result.case, nodes=1, devices_per_node=1)
+    return case, replace(result.conditions, accumulation=1), result.unit
+
+
+def _steps(inputs: Inputs, mode: str) -> list[CaseResult]:
+    cases = inputs.cases.values()
+    return [one for one in cases if one.case.mode == mode and one.case.model in MODELS]
+
+
+def _trained(inputs: Inputs) -> Mapping[Any, Mapping[str, Any]]:
+    """The table of trainings, by case."""
+    names = converge.CONVERGE.names
+    pairs_ = zip(converge.results(inputs), converge.rows(inputs), strict=True)
+    return {result.key: dict(zip(names, row, strict=True)) for result, row in pairs_}
+
+
+def _row(result: CaseResult, full: CaseResult | None) -> Values:
+    """What a row is of; ``full``: the case in full precision beside it."""
+    case, where = result.case, result.conditions
+    named = ("accelerator", "sequence_length", "input", "machine", "environment")
+    words = [condition_words.short(name, getattr(where, name)) for name in named]
+    row = {
+        "source": case.source,
+        "framework": case.framework,
+        "framework_version": case.framework_version,
+        "model": case.model,
+        "details": ", ".join(filter(None, words)),
+        "nodes": str(case.nodes),
+        "devices_per_node": str(case.devices_per_node),
+        "batch": str(case.batch_per_device),
+        "marks": marks_of(result, full),
+        "reason": "; ".join(filter(None, map(_reason, filter(None, (result, full))))),
+    }
+    for side, one in (("amp", result), ("full", full)):
+        if one:
+            row[f"batch_{side}"] = str(one.case.batch_per_device)
+            row[f"accumulation_{side}"] = str(one.conditions.accumulation)
+            row[f"compiler_{side}"] = one.case.compiler
+    if full:
+        row["full_precision"] = full.case.precision
+    return row
+
+
+def _reason(result: CaseResult) -> str:
+    return f"{result.case.precision}: {result.status}: {result.reason}" if result.reason else ""
+
+
+def _figure(result: CaseResult | None) -> str:
+    return f"{result.throughput:.2f}" if result and result.throughput is not None else ""
+
+
+def _ratio(result: CaseResult | None, base: CaseResult | None) -> str:
+    """Of medians that are not rounded."""
+    if not (result and base and result.throughput and base.throughput):
+        return ""
+    return f"{result.throughput / base.throughput:.2f}"
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.3f}"

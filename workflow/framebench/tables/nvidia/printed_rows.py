@@ -1,0 +1,139 @@
+"""Rows in the layout of NVIDIA's tables, of the cells that are printed there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from ..printed_cells import Printed
+
+AMP = "amp"
+#: What mixed precision is compared with, the first that there is.
+FULL = ("tf32", "fp32")
+TRAINING, INFERENCE, ACCURACY, SEEDS = "training", "inference", "accuracy", "seeds"
+#: The column with the score of each seed.
+EACH = "each_seed"
+#: What only a table of this layout has, the first that fits: a part of the name of a quantity.
+_TELLING = {
+    "latency": INFERENCE,
+    "_std": SEEDS,
+    "time_to_train": ACCURACY,
+    "amp_speedup": TRAINING,
+}
+_SCORES = ("top1", "exact_match", "f1", "loss")
+_STATISTICS = {
+    "mean": "seeds_mean",
+    "std": "seeds_deviation",
+    "min": "seeds_minimum",
+    "max": "seeds_maximum",
+}
+
+#: The values of a row, by column.
+Values = dict[str, str]
+
+
+def rows(layout: str, printed: Sequence[Printed]) -> Iterator[Values]:
+    """A row for each printed one of a layout, in the order printed; of seeds one for each score.
+    What no layout has, such as a table without mixed precision, has no row."""
+    tables: dict[tuple[str, str], list[Printed]] = defaultdict(list)
+    for one in printed:
+        tables[one.cell["source"], one.cell["table"]].append(one)
+    for some in tables.values():
+        if _layout_of(some) == layout:
+            yield from _rows(some, _COLUMNS[layout], layout == SEEDS)
+
+
+def _layout_of(some: Iterable[Printed]) -> str:
+    quantities = " ".join(one.cell["quantity"] for one in some)
+    return next((layout for part, layout in _TELLING.items() if part in quantities), "")
+
+
+def _rows(
+    some: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str], is_of_seeds: bool
+) -> Iterator[Values]:
+    lines: dict[tuple[str, str], list[Printed]] = defaultdict(list)
+    for one in some:
+        lines[one.cell["place"], one.cell["precision"] if is_of_seeds else ""].append(one)
+    for line in lines.values():
+        yield _row(line, column_of)
+
+
+def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str]) -> Values:
+    first = line[0].cell
+    row = {
+        "source": first["source"],
+        "framework": first["framework"],
+        "framework_version": first["framework_version"],
+        "model": first["model"],
+        "printed_in": first["table"],
+        "line": first["place"],
+        "details": first["variant"],
+        "nodes": first["nodes"],
+        "devices_per_node": first["devices_per_node"],
+        "precision": first["precision"],
+        "compiler": first["compiler"],
+        "batch": first["batch_per_device"],
+    }
+    figures: dict[str, list[str]] = defaultdict(list)
+    faulty: dict[str, str] = {}
+    for one in line:
+        cell = one.cell
+        column, side = column_of(cell), _side(cell)
+        figures[column].append(cell["printed"])
+        row[f"batch_{side}"] = cell["batch_per_device"]
+        row[f"compiler_{side}"] = cell["compiler"]
+        if side == "full":
+            row["full_precision"] = cell["precision"]
+        if cell["quantity"] == "throughput":
+            row["unit"] = cell["unit"]
+        elif cell["quantity"] == "time_to_train":
+            row["time_unit"] = cell["unit"]
+        for words in one.findings:
+            faulty[f"{cell['column']}, {cell['printed']}: {words}"] = column
+    row |= {name: (", " if name == EACH else " / ").join(texts) for name, texts in figures.items()}
+    row["score"] = " / ".join(dict.fromkeys(filter(None, (_score(one.cell) for one in line))))
+    row["contradicted"] = " ".join(dict.fromkeys(faulty.values()))
+    row["reason"] = "; ".join(faulty)
+    return row
+
+
+def _side(cell: Mapping[str, str]) -> str:
+    return AMP if cell["precision"] == AMP else "full"
+
+
+def _score(cell: Mapping[str, str]) -> str:
+    """Whose score a quantity is; "" for what is of none."""
+    quantity = cell["quantity"]
+    return next((name for name in _SCORES if f"{quantity}_".startswith(f"{name}_")), "")
+
+
+def _of_training(cell: Mapping[str, str]) -> str:
+    names = {"throughput": "throughput", "speedup": "weak", "accumulation_steps": "accumulation"}
+    stem = names.get(cell["quantity"])
+    return f"{stem}_{_side(cell)}" if stem else cell["quantity"]
+
+
+def _of_inference(cell: Mapping[str, str]) -> str:
+    quantity = cell["quantity"]
+    return "inference_throughput" if quantity == "throughput" else quantity
+
+
+def _of_accuracy(cell: Mapping[str, str]) -> str:
+    quantity = cell["quantity"]
+    if quantity == "time_to_train":
+        return f"time_{_side(cell)}"
+    if quantity.startswith("time_to_train"):
+        return "time_speedup"
+    return "printed_accumulation" if quantity == "accumulation_steps" else f"score_{_side(cell)}"
+
+
+def _of_seeds(cell: Mapping[str, str]) -> str:
+    return _STATISTICS.get(cell["quantity"].rpartition("_")[2], EACH)
+
+
+_COLUMNS = {
+    TRAINING: _of_training,
+    INFERENCE: _of_inference,
+    ACCURACY: _of_accuracy,
+    SEEDS: _of_seeds,
+}
