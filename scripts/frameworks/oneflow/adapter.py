@@ -20,12 +20,13 @@ from harness.adapter import (
 )
 from harness.communication import Collective
 from harness.feeding import Scheduling
+from harness.loader import Loading
 from harness.operations import NEITHER, Operation, Transposed
 from harness.overlapping import Overlapping
 from harness.parts import Part, cut, nested
 
 
-class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Scheduling):
+class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Loading, Scheduling):
     MODULE = "oneflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process

@@ -23,12 +23,15 @@ from harness.adapter import (
 )
 from harness.communication import ALL_REDUCE, Collective
 from harness.feeding import Scheduling
+from harness.loader import Loading
 from harness.operations import NEITHER, Operation, Transposed
 from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, nested
 
 
-class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping, Scheduling):
+class TensorFlow1Adapter(
+    Operators, Numerics, Matmul, StepBreakdown, Overlapping, Loading, Scheduling
+):
     MODULE = "tensorflow"
     PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
