@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "mxnet")
 GOAL, GROWTH = 0.95, 0.001
-SIZE, BATCH = 224, 16
+SIZE, BATCH = 224, 8
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 

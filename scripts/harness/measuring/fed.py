@@ -78,7 +78,7 @@ def source_of(context: Context) -> Optional[Source]:
         return None
     if case.input == DATA:
         if folder.size_of(context.subject.facts["inputs"]) is None:
-            return Source(*fed_tokens.source(context, _workers(context)))
+            return Source(*fed_tokens.source(context))
         return _of_files(context)
     batch = model.batch_of_rank(context)
 

@@ -12,13 +12,14 @@ from harness.loader import LoadedTokens
 from harness.samples import folder, tokens
 
 Batch = Dict[str, Any]
+#: A sequence is a slice of a file in memory: the one that asks takes it itself. Workers that are
+#: forked so soon behind each other have been seen to hang in PaddlePaddle and MXNet.
+_WORKERS = 0
 #: What a loader says of itself that is no matter of images.
 _SETTINGS = ("loader", "workers_are", "pin_memory")
 
 
-def source(
-    context: Context, workers: int
-) -> Tuple[Batch, Callable[[], Generator[Batch, None, None]]]:
+def source(context: Context) -> Tuple[Batch, Callable[[], Generator[Batch, None, None]]]:
     """The first batch, and what begins anew with it. Raises what reading the data raises."""
     subject, place, fields = context.subject, context.place, context.fields
     adapter, case, root = context.adapter, subject.case, subject.data
@@ -32,7 +33,7 @@ def source(
     _check_vocabulary(subject.facts, found.vocabulary)
     fields["data_set"] = tokens.report(found)
     said = adapter.loader_settings()
-    fields["loader"] = {"workers": workers, **{k: said[k] for k in _SETTINGS if k in said}}
+    fields["loader"] = {"workers": _WORKERS, **{k: said[k] for k in _SETTINGS if k in said}}
     rank, ranks = case.layout.replica(place.rank), case.layout.replicas
     samples = case.batch_per_device * case.accumulation
 
@@ -40,7 +41,7 @@ def source(
         number = 0
         while True:
             yield tokens.loads(
-                found, split, number, place.seed, rank, ranks, length, samples, workers
+                found, split, number, place.seed, rank, ranks, length, samples, _WORKERS
             )
             number += 1
 
@@ -49,7 +50,7 @@ def source(
             yield _batch(loaded)
 
     begin = next(epochs())
-    alone = begin._replace(starts=begin.starts[:samples], workers=0)
+    alone = begin._replace(starts=begin.starts[:samples])
     fields["fed"] = context.phase("check", lambda: tokens.checked(adapter, alone))
     (first,) = tokens.batches(adapter, alone)
     return _batch(first), batches
