@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
 from framebench import cli
-from framebench.datasets import image_folder, pictures
-from framebench.datasets.image_folder import MANIFEST, Refused, make, names
-from harness.samples import folder
+from framebench.datasets import folders, pictures, record_files, texts
+from framebench.datasets.folders import MANIFEST, Refused
+from framebench.datasets.image_folder import make, names
+from harness.loader import records as read
+from harness.samples import folder, tokens
 from PIL import Image
 
 
@@ -61,7 +65,7 @@ def test_a_folder_with_anything_else_is_left_alone(
 
 def test_other_images_than_those_that_were_begun_are_refused(tmp_path: Path) -> None:
     make(tmp_path, 2, seed=0)
-    with pytest.raises(Refused, match="pictures of seed 0; asked for: seed 1"):
+    with pytest.raises(Refused, match="data of seed 0; asked for: seed 1"):
         make(tmp_path, 2, seed=1)
     (tmp_path / MANIFEST).write_text("{}")
     with pytest.raises(Refused, match="is no manifest of make_data"):
@@ -74,7 +78,7 @@ def test_every_class_has_images_in_both_splits() -> None:
         assert sorted(found.values()) == list(range(images))
         classes = {
             split: {name.split("/")[1] for name in found if name.startswith(split)}
-            for split in image_folder.SPLITS
+            for split in folders.SPLITS
         }
         assert classes["train"] == classes["val"]
 
@@ -88,3 +92,105 @@ def test_pictures_are_like_photographs() -> None:
     assert 3 < bits < 7, "110 KB of 500 x 375 are 4.7 bits a pixel"
     with Image.open(io.BytesIO(made[0].content)) as image:
         assert (image.format, image.mode, image.size) == ("JPEG", "RGB", made[0][1:])
+
+
+def test_records_hold_the_same_images_and_labels(tmp_path: Path) -> None:
+    plain = make(tmp_path / "folder", 20, seed=5)["made"]
+    for form in record_files.FORMATS:
+        assert make(tmp_path / form, 20, seed=5, form=form)["made"] == plain, "of the images"
+        for split in folders.SPLITS:
+            images = folder.scan(str(tmp_path / "folder"), split, "refuse")
+            found = folder.scan(str(tmp_path / form), split, "refuse")
+            assert len(found.classes) == len(images.classes) == 2
+            assert held(found) == held(images)
+    again = tmp_path / "tfrecord"
+    before = contents(again)
+    (again / "val-00000-of-00001.tfrecord").unlink()  # as a kill leaves it
+    (again / ".train-00000-of-00001.tfrecord").write_bytes(b"half")
+    make(again, 20, seed=5, form="tfrecord")
+    assert contents(again) == before
+    with pytest.raises(Refused, match="data of format tfrecord; asked for: format None"):
+        make(again, 20, seed=5)
+
+
+def held(images: folder.Images) -> dict[bytes, int]:
+    """The label of each file's content."""
+    paths = (os.path.join(images.root, path) for path in images.paths)
+    return dict(zip(map(read.content_of, paths), images.labels, strict=True))
+
+
+def test_checksums_are_those_of_the_standard() -> None:
+    """The examples of RFC 3720, appendix B.4, and what both sides have of lengths about a block."""
+    assert read.crc32c(bytes(32)) == 0x8A9136AA
+    assert read.crc32c(b"\xff" * 32) == 0x62A8AB43
+    assert read.crc32c(bytes(range(32))) == 0x46DD794E
+    for length in (4, 1023, 1024, 1025, 5000):
+        content = bytes(number * 7 % 251 for number in range(length))
+        state = 0xFFFFFFFF
+        for byte in content:  # bit by bit
+            state ^= byte
+            for _ in range(8):
+                state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+        assert read.crc32c(content) == record_files.crc32c(content) == state ^ 0xFFFFFFFF
+
+
+def test_a_record_is_cut_where_it_looks_like_the_beginning_of_one(tmp_path: Path) -> None:
+    magic = (0xCED7230A).to_bytes(4, "little")
+    images = [b"abcd" + magic + b"e" + magic + b"x", magic + magic, b"abc" + magic + b"defgh"]
+    with record_files.writing(record_files.RECORDIO, tmp_path / "train.rec") as add:
+        for label, image in enumerate(images):
+            add(label, image)
+    found = read.recordio(str(tmp_path / "train.rec"))
+    assert found.labels == {0: 0, 1: 1, 2: 2}
+    assert [read.content_of(f"{tmp_path}/train.rec/{n}") for n in range(3)] == images
+    words = (tmp_path / "train.rec").read_bytes()
+    found_at = [place for place in range(0, len(words), 4) if words[place : place + 4] == magic]
+    assert len(found_at) == 2 + 3 + 1, "at the beginning of each piece, and nowhere else"
+
+
+def test_two_calls_do_not_make_data_in_one_folder_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path, 2, seed=0)
+    before = contents(tmp_path)
+    (tmp_path / ".half").write_bytes(b"that the other one writes")
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)  # as another call has it
+    assert cli.main(["make-data", "--folder", str(tmp_path), "--images", "2"]) == 1
+    assert "where another make_data is at work; allowed: when it has" in capsys.readouterr().err
+    assert contents(tmp_path) == {**before, ".half": b"that the other one writes"}
+    os.close(handle)
+    make(tmp_path, 2, seed=0)
+
+
+def test_texts_and_tokens_are_the_same_and_good_utf8(tmp_path: Path) -> None:
+    first, other = (texts.make(tmp_path / form, 150_000, 5, form) for form in texts.FORMATS)
+    assert first["made"] == other["made"]
+    own = tmp_path / "own"
+    own.mkdir()
+    for split in folders.SPLITS:
+        text, flat = (
+            tokens.scan(str(tmp_path / form), split, "refuse", str(own)) for form in texts.FORMATS
+        )
+        assert text.length == flat.length == first["made"][split]
+        assert Path(text.path).read_bytes() == Path(flat.path).read_bytes()
+    whole = texts.text(5, 0)
+    assert len(whole.decode()) < len(whole), "with letters beyond ASCII"
+    assert texts.text(5, 0) == whole != texts.text(5, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--format", "lmdb"], "format: found lmdb; allowed for make_data: folder, tfrecord"),
+        (["--tokens", "99999"], "tokens: found 99999 with format=folder, which is of images"),
+        (["--format", "text", "--images", "5"], "images: found 5 with format=text"),
+        (["--format", "tokens", "--tokens", "9"], "tokens: found 9; allowed: more than 65536"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_before_anything_is(
+    tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["make-data", "--folder", str(tmp_path / "new"), *words]) == 1
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

@@ -1,7 +1,9 @@
-"""Images that frameworks' own loaders read: all of them, as Pillow decodes them, and into steps."""
+"""Images and texts that frameworks' own loaders read: all of them, as Pillow decodes them, and into
+steps."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from PIL import Image
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
 from ..harness import images as made
+from .models import facts_of, trained_parameters
 
 #: How far decoded levels may be from Pillow's.
 LEVELS = 1
@@ -76,6 +79,32 @@ def test_steps_are_fed_from_files_and_a_bad_one_is_named_or_left_out(
     (run,) = record_files.read_folder(bench.output.parent)[0]
     assert run.fed is not None
     assert run.conditions.input == f"data@{record['settings']['data']['identity'][:8]}"
+
+
+def test_steps_are_fed_from_texts_and_what_is_no_utf8_is_left_out(tmp_path: Path) -> None:
+    facts = facts_of("gpt2_small")
+    small = {"vocabulary": 300, "hidden": 32, "layers": 1, "heads": 4, "intermediate": 64}
+    facts["hyperparameters"].update({**small, "key_value_heads": 4, "positions": 32})
+    facts["trainable_parameters"] = trained_parameters(facts)
+    model = tmp_path / "gpt2_small.json"
+    model.write_text(json.dumps(facts))
+    texts = tmp_path / "data" / "train"
+    texts.mkdir(parents=True)
+    (texts / "a.txt").write_text("Wörter, und noch mehr davon. " * 40)
+    (texts / "b.txt").write_bytes(b"no UTF-8: \xff")
+    bench = Bench(tmp_path, build_environment("pytorch"))
+    steps = {"warmup_steps": 1, "timed_steps": 3, "batch_per_device": 4, "sequence_length": 16}
+    more = {"kind": "train", "input": "data", "precision": "fp32", "compiler": "none", **steps}
+    record = measured(bench, "pytorch", tmp_path / "data", **more, model=model, bad_images="skip")
+    assert record["status"] == "ok", record["reason"]
+    (rank,) = record["ranks"]
+    assert (rank["data_set"]["tokens"], rank["data_set"]["skipped"]) == (30 * 40 + 1, 1)
+    assert rank["data_set"]["skipped_first"][0]["reason"].startswith("is no UTF-8 at byte 10")
+    assert rank["fed"]["sequences"] == 4
+    assert rank["feeding"]["loader_samples"] == 4 * len(rank["feeding"]["compute_step_seconds"])
+    (run,) = record_files.read_folder(bench.output.parent)[0]
+    assert run.fed is not None
+    assert run.fed.skipped == 1
 
 
 @pytest.mark.parametrize("framework", LOADERS)

@@ -87,5 +87,5 @@ def test_images_are_named_where_they_are_read_and_nowhere_else(
 def test_a_model_without_images_reads_none(toy: Bench) -> None:
     record = toy.run("", input="data", data=toy.folder).record
     assert record["status"] == "unsupported"
-    assert record["reason"] == "toy has no images, and nothing else is read from files yet"
+    assert record["reason"] == "toy has neither images nor running text, and nothing else is read"
     assert record["settings"]["data"]["folder"] == str(toy.folder)

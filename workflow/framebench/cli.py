@@ -102,12 +102,16 @@ def main(arguments: list[str] | None = None) -> int:
             given.format, given.source, given.facts, given.results
         )
     )
-    making_data = commands.add_parser("make-data", help="a folder of images for input pipelines")
+    making_data = commands.add_parser("make-data", help="images or tokens for input pipelines")
     making_data.add_argument("--folder", type=Path, required=True, help="where they are made")
     making_data.add_argument("--images", type=int, help="how many")
+    making_data.add_argument("--tokens", type=int, help="how many, instead")
+    making_data.add_argument("--format", help="folder, tfrecord, recordio, text or tokens")
     making_data.add_argument("--seed", type=int, default=0, help="of all that is drawn")
     making_data.set_defaults(
-        command=lambda given: upkeep.make_data(given.folder, given.images, given.seed)
+        command=lambda given: upkeep.make_data(
+            given.folder, given.images, given.tokens, given.format, given.seed
+        )
     )
     locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
     locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")

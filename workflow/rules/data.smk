@@ -1,4 +1,4 @@
-# A folder of images that are made, for input pipelines. Nothing is measured.
+# A folder of images or tokens that are made, for input pipelines. Nothing is measured.
 rule make_data:
     handover: True
     conda:
@@ -7,6 +7,6 @@ rule make_data:
         framebench=driver.provisioning.driver,
         words=driver.transfers.data,
     message:
-        "Images for input pipelines"
+        "Images or tokens for input pipelines"
     shell:
         "{params.framebench:q} make-data {params.words:q}"

@@ -1,32 +1,38 @@
 """Images from files: gluon.data.DataLoader with worker processes, and mxnet.image, which is OpenCV,
-as Gluon's own image classification has them."""
+as Gluon's own image classification has them; from RecordIO by gluon.data.RecordFileDataset."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Tuple
+import os
+from typing import Any, Dict, Iterator, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
 from harness.loader import (
     DEVIATION,
+    FOLDER,
     MEAN,
+    RECORDIO,
     TIMEOUT,
     Loaded,
+    LoadedTokens,
     Loads,
+    TokenLoads,
     centre,
     check_whole,
     crop,
     is_flipped,
 )
-from mxnet.gluon.data import DataLoader, Dataset
+from harness.loader.tokens import Sequences
+from mxnet.gluon.data import DataLoader, Dataset, RecordFileDataset
+
+FORMATS = (FOLDER, RECORDIO)
 
 
-def decode(path: str) -> Any:
-    """A file as an array of uint8 (height, width, 3). OpenCV fills up what a truncated file
-    lacks, and says nothing."""
-    with open(path, "rb") as file:
-        content = check_whole(file.read())
-    return mx.image.imdecode(content)
+def decode(content: bytes) -> Any:
+    """The bytes of a file as an array of uint8 (height, width, 3). OpenCV fills up what a truncated
+    file lacks, and says nothing."""
+    return mx.image.imdecode(check_whole(content))
 
 
 class Images(Dataset):
@@ -35,13 +41,25 @@ class Images(Dataset):
     def __init__(self, asked: Loads) -> None:
         self._asked = asked
         self._mean, self._deviation = (np.array(c, np.float32) for c in (MEAN, DEVIATION))
+        files = {os.path.dirname(path) for path in asked.paths} if asked.format == RECORDIO else ()
+        self._records = {file: RecordFileDataset(file) for file in files}
 
     def __len__(self) -> int:
         return len(self._asked.paths)
 
+    def _read(self, number: int) -> Tuple[bytes, int]:
+        path = self._asked.paths[number]
+        if not self._records:
+            with open(path, "rb") as file:
+                return file.read(), int(self._asked.labels[number])
+        record, place = os.path.split(path)
+        header, content = mx.recordio.unpack(self._records[record][int(place)])
+        return content, int(header.label)
+
     def __getitem__(self, number: int) -> Tuple[Any, int, int]:
         asked = self._asked
-        image, label = decode(asked.paths[number]), int(asked.labels[number])
+        content, label = self._read(number)
+        image = decode(content)
         if asked.decodes_only:
             return image[0, 0].asnumpy().astype(np.float32), label, number
         height, width, size = image.shape[0], image.shape[1], asked.size
@@ -65,22 +83,30 @@ def _interpolation(height: int, width: int, to_height: int, to_width: int) -> in
     return 3 if to_height * to_width < height * width else 1
 
 
+def _loaded(samples: Any, batch: int, workers: int) -> Iterator[Sequence[Any]]:
+    """Batches as numpy arrays."""
+    loader = DataLoader(
+        samples, batch_size=batch, last_batch="keep", num_workers=workers, timeout=TIMEOUT
+    )
+    for given in loader:
+        yield [array.asnumpy() for array in given]
+
+
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
     """See :meth:`harness.loader.Loading.load`."""
-    loader = DataLoader(
-        Images(asked),
-        batch_size=asked.batch,
-        last_batch="keep",
-        num_workers=asked.workers,
-        timeout=TIMEOUT,
-    )
-    for images, labels, numbers in loader:
-        yield Loaded(images.asnumpy(), labels.asnumpy(), numbers.asnumpy())
+    for given in _loaded(Images(asked), asked.batch, asked.workers):
+        yield Loaded(*given)
 
 
-def pixels(path: str) -> Any:
-    """See :meth:`harness.loader.Loading.decode_file`."""
-    return decode(path).asnumpy()
+def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
+    """See :meth:`harness.loader.Loading.load_tokens`."""
+    for given in _loaded(Sequences(asked), asked.batch, asked.workers):
+        yield LoadedTokens(*given)
+
+
+def pixels(content: bytes) -> Any:
+    """Of a JPEG file; see :class:`harness.loader.Loading`."""
+    return decode(content).asnumpy()
 
 
 def settings(accelerator: str) -> Dict[str, Any]:

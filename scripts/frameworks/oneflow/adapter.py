@@ -20,6 +20,7 @@ from harness.adapter import (
 )
 from harness.communication import Collective, ShardedProduct, ShardedProducts
 from harness.feeding import Resuming
+from harness.loader import Loading
 from harness.operations import (
     NEITHER,
     Attention,
@@ -41,6 +42,7 @@ class OneFlowAdapter(
     Overlapping,
     ShardedProducts,
     LayerOperations,
+    Loading,
     Resuming,
 ):
     MODULE = "oneflow"

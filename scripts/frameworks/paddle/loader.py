@@ -3,70 +3,67 @@ paddle.vision.transforms, as Paddle's own image classification has them."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Dict, Iterator, Sequence
 
 import numpy as np
 import paddle
-import PIL
-from harness.loader import DEVIATION, MEAN, TIMEOUT, Loaded, Loads, centre, crop, is_flipped
+from harness.loader import (
+    DEVIATION,
+    MEAN,
+    TIMEOUT,
+    Loaded,
+    LoadedTokens,
+    Loads,
+    TokenLoads,
+    pillow,
+)
+from harness.loader.tokens import Sequences
 from paddle.vision.transforms import functional
-from PIL import Image, features
+
+pixels = pillow.pixels
 
 
-def decode(path: str) -> Any:
-    """A file as an RGB image of Pillow."""
-    with Image.open(path) as image:
-        return image.convert("RGB")
+class Images(pillow.PillowImages):
+    """Numpy arrays: a worker process makes no tensor of its own."""
 
+    def resized(self, image: Any, height: int, width: int) -> Any:
+        return functional.resize(image, (height, width), "bilinear")
 
-class Images(paddle.io.Dataset):
-    """The samples that are asked for, one by one, as numpy arrays: a worker process makes no tensor
-    of its own."""
+    def cut(self, image: Any, top: int, left: int, height: int, width: int) -> Any:
+        return functional.crop(image, top, left, height, width)
 
-    def __init__(self, asked: Loads) -> None:
-        super().__init__()
-        self._asked = asked
+    def mirrored(self, image: Any) -> Any:
+        return functional.hflip(image)
 
-    def __len__(self) -> int:
-        return len(self._asked.paths)
-
-    def __getitem__(self, number: int) -> Tuple[Any, int, int]:
-        asked = self._asked
-        image, label = decode(asked.paths[number]), int(asked.labels[number])
-        if asked.decodes_only:
-            return np.array(image.getpixel((0, 0)), np.float32), label, number
-        size = asked.size
-        if asked.draws is None:
-            tall, wide, top, left = centre(image.height, image.width, size)
-            image = functional.resize(image, (tall, wide), "bilinear")
-            image = functional.crop(image, top, left, size, size)
-        else:
-            draws = asked.draws[number]
-            image = functional.crop(image, *crop(image.height, image.width, draws))
-            image = functional.resize(image, (size, size), "bilinear")
-            if is_flipped(draws):
-                image = functional.hflip(image)
+    def normalised(self, image: Any) -> Any:
         levels = np.asarray(image, np.float32) / np.float32(255)
-        return functional.normalize(levels, MEAN, DEVIATION, data_format="HWC"), label, number
+        return functional.normalize(levels, MEAN, DEVIATION, data_format="HWC")
+
+
+def _loaded(samples: Any, batch: int, workers: int) -> Iterator[Sequence[Any]]:
+    """Batches as numpy arrays."""
+    loader = paddle.io.DataLoader(
+        samples,
+        batch_size=batch,
+        num_workers=workers,
+        places=paddle.CPUPlace(),
+        return_list=True,
+        timeout=TIMEOUT if workers else 0,
+    )
+    for given in loader:
+        yield [tensor.numpy() for tensor in given]
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
     """See :meth:`harness.loader.Loading.load`."""
-    loader = paddle.io.DataLoader(
-        Images(asked),
-        batch_size=asked.batch,
-        num_workers=asked.workers,
-        places=paddle.CPUPlace(),
-        return_list=True,
-        timeout=TIMEOUT if asked.workers else 0,
-    )
-    for images, labels, numbers in loader:
-        yield Loaded(images.numpy(), labels.numpy(), numbers.numpy())
+    for given in _loaded(Images(asked), asked.batch, asked.workers):
+        yield Loaded(*given)
 
 
-def pixels(path: str) -> Any:
-    """See :meth:`harness.loader.Loading.decode_file`."""
-    return np.asarray(decode(path))
+def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
+    """See :meth:`harness.loader.Loading.load_tokens`."""
+    for given in _loaded(Sequences(asked), asked.batch, asked.workers):
+        yield LoadedTokens(*given)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
@@ -74,7 +71,6 @@ def settings(accelerator: str) -> Dict[str, Any]:
     return {
         "loader": "paddle.io.DataLoader",
         "workers_are": "processes",
-        "decoder": f"Pillow {PIL.__version__}, libjpeg {features.version_codec('jpg')}",
         "transforms": "paddle.vision.transforms",
-        "interpolation": "bilinear, antialiased",
+        **pillow.settings(),
     }

@@ -4,73 +4,71 @@ as PyTorch's own ImageNet example has them."""
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Dict, Iterator, Sequence
 
-import numpy as np
-import PIL
 import torch
-from harness.loader import DEVIATION, MEAN, TIMEOUT, Loaded, Loads, centre, crop, is_flipped
-from PIL import Image, features
-from torch.utils.data import DataLoader, Dataset
+from harness.loader import (
+    DEVIATION,
+    MEAN,
+    TIMEOUT,
+    Loaded,
+    LoadedTokens,
+    Loads,
+    TokenLoads,
+    pillow,
+)
+from harness.loader.tokens import Sequences
+from torch.utils.data import DataLoader
 
 from .sources.torchvision.cnn import models
 
 models()  # whose import needs help beside a PyTorch for CPUs
 functional: Any = importlib.import_module("torchvision.transforms.v2.functional")
 
-
-def decode(path: str) -> Any:
-    """A file as an RGB image of Pillow."""
-    with Image.open(path) as image:
-        return image.convert("RGB")
+pixels = pillow.pixels
 
 
-class Images(Dataset):
-    """The samples that are asked for, one by one."""
+class Images(pillow.PillowImages):
+    """The samples that are asked for, as tensors."""
 
-    def __init__(self, asked: Loads) -> None:
-        self._asked = asked
+    def resized(self, image: Any, height: int, width: int) -> Any:
+        return functional.resize(image, [height, width], functional.InterpolationMode.BILINEAR)
 
-    def __len__(self) -> int:
-        return len(self._asked.paths)
+    def cut(self, image: Any, top: int, left: int, height: int, width: int) -> Any:
+        return functional.crop(image, top, left, height, width)
 
-    def __getitem__(self, number: int) -> Tuple[Any, int, int]:
-        asked = self._asked
-        image, label = decode(asked.paths[number]), int(asked.labels[number])
-        if asked.decodes_only:
-            return torch.tensor(image.getpixel((0, 0)), dtype=torch.float32), label, number
-        size, bilinear = asked.size, functional.InterpolationMode.BILINEAR
-        if asked.draws is None:
-            tall, wide, top, left = centre(image.height, image.width, size)
-            image = functional.resize(image, [tall, wide], bilinear)
-            image = functional.crop(image, top, left, size, size)
-        else:
-            draws = asked.draws[number]
-            box = crop(image.height, image.width, draws)
-            image = functional.resized_crop(image, *box, [size, size], bilinear)
-            if is_flipped(draws):
-                image = functional.horizontal_flip(image)
+    def mirrored(self, image: Any) -> Any:
+        return functional.horizontal_flip(image)
+
+    def normalised(self, image: Any) -> Any:
         whole = functional.pil_to_tensor(image)  # whose channels lie last in memory
         values = functional.to_dtype(whole, torch.float32, scale=True)
-        return functional.normalize(values, MEAN, DEVIATION).permute(1, 2, 0), label, number
+        return functional.normalize(values, MEAN, DEVIATION).permute(1, 2, 0)
+
+
+def _loaded(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
+    """Batches as numpy arrays."""
+    loader: Any = DataLoader(
+        samples,
+        batch_size=batch,
+        num_workers=workers,
+        pin_memory=accelerator == "cuda",
+        timeout=TIMEOUT if workers else 0,
+    )
+    for given in loader:
+        yield [tensor.numpy() for tensor in given]
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
     """See :meth:`harness.loader.Loading.load`."""
-    loader = DataLoader(
-        Images(asked),
-        batch_size=asked.batch,
-        num_workers=asked.workers,
-        pin_memory=accelerator == "cuda",
-        timeout=TIMEOUT if asked.workers else 0,
-    )
-    for images, labels, numbers in loader:
-        yield Loaded(images.numpy(), labels.numpy(), numbers.numpy())
+    for given in _loaded(Images(asked), asked.batch, asked.workers, accelerator):
+        yield Loaded(*given)
 
 
-def pixels(path: str) -> Any:
-    """See :meth:`harness.loader.Loading.decode_file`."""
-    return np.asarray(decode(path))
+def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
+    """See :meth:`harness.loader.Loading.load_tokens`."""
+    for given in _loaded(Sequences(asked), asked.batch, asked.workers, accelerator):
+        yield LoadedTokens(*given)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
@@ -79,7 +77,6 @@ def settings(accelerator: str) -> Dict[str, Any]:
         "loader": "torch.utils.data.DataLoader",
         "workers_are": "processes",
         "pin_memory": accelerator == "cuda",
-        "decoder": f"Pillow {PIL.__version__}, libjpeg {features.version_codec('jpg')}",
         "transforms": "torchvision.transforms.v2",
-        "interpolation": "bilinear, antialiased",
+        **pillow.settings(),
     }

@@ -23,6 +23,7 @@ from harness.adapter import (
 )
 from harness.communication import ALL_REDUCE, Collective, ShardedProduct, ShardedProducts
 from harness.feeding import Resuming
+from harness.loader import Loading
 from harness.operations import (
     NEITHER,
     Attention,
@@ -44,6 +45,7 @@ class TensorFlow1Adapter(
     Overlapping,
     ShardedProducts,
     LayerOperations,
+    Loading,
     Resuming,
 ):
     MODULE = "tensorflow"

@@ -16,7 +16,7 @@ from harness.feeding import Feeding
 from harness.inputs import DATA, SYNTHETIC
 from harness.kind import Context
 from harness.loader import Loading
-from harness.measuring import model
+from harness.measuring import fed_tokens, model
 from harness.measuring.waited import waited_steps
 from harness.measuring.window import Window, measure
 from harness.samples import folder, order, supply
@@ -77,6 +77,8 @@ def source_of(context: Context) -> Optional[Source]:
     if case.input == SYNTHETIC:
         return None
     if case.input == DATA:
+        if folder.size_of(context.subject.facts["inputs"]) is None:
+            return Source(*fed_tokens.source(context))
         return _of_files(context)
     batch = model.batch_of_rank(context)
 
@@ -87,6 +89,10 @@ def source_of(context: Context) -> Optional[Source]:
     return Source(batch, same)
 
 
+def _workers(context: Context) -> int:
+    return min(MOST_WORKERS, max(1, len(context.cores) or context.place.threads))
+
+
 def _of_files(context: Context) -> Source:
     subject, place, fields = context.subject, context.place, context.fields
     adapter, case, root = context.adapter, subject.case, subject.data
@@ -95,7 +101,7 @@ def _of_files(context: Context) -> Source:
     assert size is not None, "the declaration has seen to it"
     split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
     images = context.phase("scan", lambda: folder.scan(root, split, subject.bad_images))
-    workers = min(MOST_WORKERS, max(1, len(context.cores) or place.threads))
+    workers = _workers(context)
     if subject.bad_images == folder.SKIP:
         every = range(len(images.paths))
         images = context.phase(

@@ -12,8 +12,8 @@ from harness import precisions
 
 _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-#: Of the harness: all that a rank imports for what is compared and for the comparison, and what
-#: gives it its variables.
+#: Of the harness: all that a rank imports for what is compared and for the comparison, what
+#: frameworks' loaders import, and what gives it its variables.
 MODULES = (
     "adapter",
     "feeding",
@@ -23,7 +23,11 @@ MODULES = (
     "kinds/inference",
     "kinds/parity",
     "kinds/train",
-    "loader",
+    "loader/__init__",
+    "loader/pillow",
+    "loader/records",
+    "loader/tensorflow_data",
+    "loader/tokens",
     "machine/__init__",
     "machine/allocator",
     "machine/cores",
@@ -35,6 +39,7 @@ MODULES = (
     "measuring/extras",
     "measuring/failure",
     "measuring/fed",
+    "measuring/fed_tokens",
     "measuring/float64_run",
     "measuring/gradient_exchange",
     "measuring/libraries",
@@ -62,7 +67,9 @@ MODULES = (
     "samples/__init__",
     "samples/folder",
     "samples/order",
+    "samples/recorded",
     "samples/supply",
+    "samples/tokens",
     "sharded",
 )
 

@@ -15,6 +15,7 @@ from harness.kind import Kind, Subject
 from harness.parallelism import DATA, form_of, layout_of
 from harness.request import own_model
 from harness.request.command_line import Request
+from harness.samples import tokens
 from harness.samples.folder import size_of
 
 
@@ -232,8 +233,9 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
         return "the batch of a model of one's own is not cut into micro-steps"
     if "own" in facts and case.input != SYNTHETIC:
         return "a model of one's own makes its batch itself, on the device"
-    if case.input == FILES and size_of(facts["inputs"]) is None:
-        return f"{case.model} has no images, and nothing else is read from files yet"
+    inputs = facts.get("inputs", [])
+    if case.input == FILES and size_of(inputs) is None and not tokens.feed(inputs):
+        return f"{case.model} has neither images nor running text, and nothing else is read"
     if case.parallelism != DATA:
         reason = _cannot_share(framework, case, facts)
         if reason:

@@ -1,13 +1,16 @@
-"""Images in ImageNet's layout: ``train/CLASS/NAME.JPEG`` and ``val/CLASS/NAME.JPEG``."""
+"""Images in ImageNet's layout, ``train/CLASS/NAME.JPEG`` and ``val/CLASS/NAME.JPEG``, or in record
+files (:mod:`harness.samples.recorded`)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from harness.adapter import Mismatch
+from harness.loader import FOLDER
+from harness.samples import recorded
 
 TRAIN, VALIDATION = "train", "val"
 SUFFIXES = (".jpeg", ".jpg")
@@ -30,14 +33,16 @@ class Skipped(NamedTuple):
 
 
 class Images(NamedTuple):
-    """One of TRAIN and VALIDATION. ``paths``: below ``root``, sorted; ``labels``: of each, its
-    class's place among the ``classes``; ``skipped``: what was left out."""
+    """One of TRAIN and VALIDATION. ``paths``: below ``root``, sorted, of records FILE/NUMBER;
+    ``labels``: of each, its class's place among the ``classes``; ``skipped``: what was left out;
+    ``format``: as :class:`harness.loader.Loads` has it."""
 
     root: str
     classes: List[str]
     paths: List[str]
     labels: List[int]
     skipped: List[Skipped]
+    format: str = FOLDER
 
 
 def scan(root: str, split: str, bad: str) -> Images:
@@ -50,6 +55,18 @@ def scan(root: str, split: str, bad: str) -> Images:
             raise BadData(f"{path}: {reason}; {_HOW}")
         skipped.append(Skipped(path, reason))
 
+    form, files = recorded.files_of(root, split)
+    if files and not os.path.isdir(os.path.join(root, split)):
+        found = _of_records(root, form, files, bad, refuse)
+    else:
+        found = _of_classes(root, split, refuse)
+    if not found.paths:
+        first = f"; {skipped[0].path}: {skipped[0].reason}" if skipped else ""
+        raise BadData(f"{os.path.join(root, split)} holds no image{first}")
+    return found._replace(skipped=skipped)
+
+
+def _of_classes(root: str, split: str, refuse: Callable[[str, str], None]) -> Images:
     classes = _classes(root, TRAIN) or _classes(root, split)
     numbers = {name: number for number, name in enumerate(classes)}
     paths: List[str] = []
@@ -71,9 +88,30 @@ def scan(root: str, split: str, bad: str) -> Images:
             refuse(inner, "is a class without an image")
         paths += good
         labels += [numbers[name]] * len(good)
-    if not paths:
-        raise BadData(f"{os.path.join(root, split)} holds no image")
-    return Images(root, classes, paths, labels, skipped)
+    return Images(root, classes, paths, labels, [])
+
+
+def _of_records(
+    root: str, form: str, files: List[str], bad: str, refuse: Callable[[str, str], None]
+) -> Images:
+    """Labels are what records say; where make_data left a manifest, they are of its classes."""
+    try:
+        found = recorded.listed(root, form, files, checks_all=bad == SKIP)
+    except OSError as error:
+        raise BadData(f"{error.filename}: {error.strerror}") from None
+    for path, reason in found.bad:
+        refuse(path, reason)
+    known = _made(root).get("classes")
+    count = known if isinstance(known, int) else max(found.labels, default=0) + 1
+    paths: List[str] = []
+    labels: List[int] = []
+    for path, label in zip(found.paths, found.labels):
+        if label >= count:
+            refuse(path, f"its label is {label}; there are {count} classes, from 0")
+            continue
+        paths.append(path)
+        labels.append(label)
+    return Images(root, [str(number) for number in range(count)], paths, labels, [], form)
 
 
 def without(images: Images, broken: List[Skipped]) -> Images:
@@ -89,15 +127,23 @@ def without(images: Images, broken: List[Skipped]) -> Images:
 
 def identity(root: str) -> str:
     """Twelve hexadecimal digits that tell a data set from another: of the paths of all that is in
-    its splits, and of the digest that make_data left. Raises :class:`BadData`."""
-    digest = hashlib.sha256(_made(root).encode())
+    its splits, with the sizes of files of records or tokens, and of the digest that make_data left.
+    Raises :class:`BadData`."""
+    digest = hashlib.sha256(str(_made(root).get("digest", "")).encode())
+
+    def add(*names: str) -> None:
+        digest.update("\0".join([*names, ""]).encode("utf-8", "surrogateescape"))
+
     for split in (TRAIN, VALIDATION):
-        if not os.path.isdir(os.path.join(root, split)):
+        if os.path.isdir(os.path.join(root, split)):
+            for name in _entries(root, split):
+                inner = f"{split}/{name}"
+                within = os.path.isdir(os.path.join(root, inner))
+                add(inner, *(_entries(root, inner) if within else []))
             continue
-        for name in _entries(root, split):
-            inner = f"{split}/{name}"
-            files = _entries(root, inner) if os.path.isdir(os.path.join(root, inner)) else []
-            digest.update("\0".join([inner, *files, ""]).encode("utf-8", "surrogateescape"))
+        for name in _entries(root, "") if os.path.isdir(root) else []:
+            if name.startswith(split):
+                add(name, str(os.path.getsize(os.path.join(root, name))))
     return digest.hexdigest()[:12]
 
 
@@ -111,12 +157,14 @@ def report(images: Images) -> Dict[str, object]:
     }
 
 
-def _made(root: str) -> str:
+def _made(root: str) -> Dict[str, Any]:
+    """What make_data says that it made; nothing where it did not."""
     try:
         with open(os.path.join(root, MANIFEST), encoding="utf-8") as file:
-            return str(json.load(file)["made"]["digest"])
+            found = json.load(file)["made"]
     except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _classes(root: str, split: str) -> List[str]:

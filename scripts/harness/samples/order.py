@@ -9,7 +9,7 @@ import os
 import zlib
 from typing import Any
 
-from harness.loader import DRAWS, Loads
+from harness.loader import DRAWS, TFRECORD, Loads
 from harness.samples.folder import TRAIN, BadData, Images, rank_part
 
 
@@ -23,16 +23,43 @@ def epoch(
     most: int = 0,
 ) -> Any:
     """The places among the ``images`` of those that a rank has in an epoch, int64: shuffled in
-    training, in their order in validation. Each is fed to one rank, and to all ranks as many.
+    training, in their order in validation. Each is fed to one rank, and to all ranks as many. Files
+    of TFRecords are shuffled, and the records in them not: they are read from their beginning.
     ``most``: images of an epoch, 0 for all; the same ones in each epoch."""
+    if images.format == TFRECORD:
+        return _of_files(images, split, number, seed, rank, ranks, most)
+    return places_of(len(images.paths), split, number, seed, rank, ranks, most)
+
+
+def places_of(
+    count: int, split: str, number: int, seed: int, rank: int, ranks: int, most: int = 0
+) -> Any:
+    """As :func:`epoch`, of so many samples."""
     import numpy as np
 
-    count = len(images.paths)
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.
     chosen = np.random.RandomState([seed, 0]).permutation(count)[: most or count]
     chosen.sort()
     if split == TRAIN:
         np.random.RandomState([seed, 1 + number]).shuffle(chosen)
+    first, behind = rank_part(len(chosen), rank, ranks)
+    return chosen[first:behind].astype(np.int64)
+
+
+def _of_files(
+    images: Images, split: str, number: int, seed: int, rank: int, ranks: int, most: int
+) -> Any:
+    """Of a TFRecord: a rank's part of the files one behind the other."""
+    import numpy as np
+
+    files = [os.path.dirname(path) for path in images.paths]
+    several = np.unique(files)
+    turn = np.arange(len(several))
+    if split == TRAIN:
+        np.random.RandomState([seed, 1 + number]).shuffle(turn)
+    taken = np.arange(len(files))[: most or len(files)]
+    own = np.searchsorted(several, files)[taken]
+    chosen = np.concatenate([taken[own == file] for file in turn])
     first, behind = rank_part(len(chosen), rank, ranks)
     return chosen[first:behind].astype(np.int64)
 
@@ -67,6 +94,7 @@ def loads(
         batch=batch,
         size=size,
         workers=workers,
+        format=images.format,
     )
 
 

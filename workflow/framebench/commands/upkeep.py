@@ -24,22 +24,44 @@ def print_forecasts(results: Path) -> None:
     print("\n\n".join(told.table(call, rows) for call, rows in noted_calls.items()))
 
 
-def make_data(folder: Path, images: int | None, seed: int) -> None:
-    """Make so many images in a folder, and print what is there then. Raises ConfigError where
-    something else is there."""
-    from ..datasets import image_folder
+def make_data(
+    folder: Path, images: int | None, tokens: int | None, form: str | None, seed: int
+) -> None:
+    """Make so many images or tokens in a folder, and print what is there then. ``form``: in which
+    format, None for folders of image files. Raises ConfigError where something else is there."""
+    from ..datasets import folders, image_folder, texts
 
+    allowed = (*image_folder.FORMATS, *texts.FORMATS)
+    form = form or image_folder.FOLDER
+    if form not in allowed:
+        raise ConfigError(f"format: found {form}; allowed for make_data: {', '.join(allowed)}")
+    of_images = form in image_folder.FORMATS
+    if (tokens if of_images else images) is not None:
+        key, other = ("tokens", "images") if of_images else ("images", "tokens")
+        raise ConfigError(
+            f"{key}: found {tokens if of_images else images} with format={form}, which is of "
+            f"{other}; allowed: {other}=N"
+        )
     try:
-        manifest = image_folder.make(folder, images or image_folder.IMAGES, seed)
-    except image_folder.Refused as error:
+        if of_images:
+            manifest = image_folder.make(folder, images or image_folder.IMAGES, seed, form)
+        else:
+            manifest = texts.make(folder, tokens or texts.COUNT, seed, form)
+    except folders.Refused as error:
         raise ConfigError(str(error)) from None
     made = manifest["made"]
-    print(
-        f"data: {folder}: {made['train']} images to train on and {made['val']} to validate with, "
-        f"in {made['classes']} classes; in the mean {made['mean_width']:.0f} x "
-        f"{made['mean_height']:.0f} pixels and {made['mean_bytes'] / 1e3:.0f} KB, "
-        f"{made['bytes'] / 1e6:.0f} MB in all; digest {made['digest'][:12]}"
-    )
+    if of_images:
+        print(
+            f"data: {folder}: {made['train']} images to train on and {made['val']} to validate "
+            f"with, in {made['classes']} classes; in the mean {made['mean_width']:.0f} x "
+            f"{made['mean_height']:.0f} pixels and {made['mean_bytes'] / 1e3:.0f} KB, "
+            f"{made['bytes'] / 1e6:.0f} MB in all; digest {made['digest'][:12]}"
+        )
+    else:
+        print(
+            f"data: {folder}: {made['train']} tokens to train on and {made['val']} to validate "
+            f"with, of {made['texts']} texts; digest {made['digest'][:12]}"
+        )
 
 
 def make_hashes(names: Sequence[str]) -> None:

@@ -147,6 +147,7 @@ class Configuration(Keys):
     equivalence_margin: Share | None = None
     sets: Sets | None = None
     by: Annotated[Literal["date", "commit", "version", "name"], OneOf()] | None = None
+    tokens: Annotated[int, Whole(65537, 10**12), FromText] | None = None
     format: Text | None = None
     to: ExportPath | None = None
     imported: ImportPath | None = Field(default=None, alias="from")

@@ -47,10 +47,15 @@ class Transfers:
         """What ``make_data`` makes, and where."""
         settings = self._settings(targets.MAKES_DATA)
         if settings.data is None:
-            refuse("make_data: needs a folder: --config data=DIR, and images=N for how many")
+            refuse("make_data: needs a folder: --config data=DIR, and images=N or tokens=N")
         words = ["--folder", str(settings.data), "--seed", str(settings.seed)]
-        asked = settings.images_asked
-        return words if asked is None else [*words, "--images", str(asked)]
+        asked = {
+            "--images": settings.images_asked,
+            "--tokens": settings.tokens,
+            "--format": settings.format,
+        }
+        given = ((name, str(value)) for name, value in asked.items() if value is not None)
+        return [*words, *(word for pair in given for word in pair)]
 
     def _settings(self, target: str) -> Settings:
         settings = self._work.plan.settings

@@ -1,4 +1,4 @@
-"""What a framework brings to read images from files: the loader that it recommends itself.
+"""What a framework brings to read samples from files: the loader that it recommends itself.
 
 What is loaded, in which order and by which crops, the harness says, the same for all frameworks;
 how it is done is the framework's business. Standard library and numpy; Python 3.7 to 3.13.
@@ -12,6 +12,7 @@ import multiprocessing
 from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
 
 from harness.adapter import Capability, Unsupported
+from harness.loader.records import content_of
 
 #: Of the channels red, green and blue, on a scale from 0 to 1: those of ImageNet, as torchvision
 #: and NVIDIA's ResNet-50 have them.
@@ -24,14 +25,18 @@ DRAWS = 4 * TRIES + 1
 SHORTER = 256 / 224
 #: Seconds for a batch, behind which a worker hangs.
 TIMEOUT = 120
+#: What images lie in: files in a folder of each class, or records of one or more files.
+FOLDER, TFRECORD, RECORDIO = "folder", "tfrecord", "recordio"
+_CALLED = {FOLDER: "folders of image files", TFRECORD: "TFRecord", RECORDIO: "RecordIO"}
 
 
 class Loads(NamedTuple):
-    """What is to be loaded, in this order. ``paths``: of JPEG files; ``labels``: int64 (samples,);
-    ``draws``: float64 (samples, DRAWS) from 0 to 1, None in validation; ``batch``: samples of each
-    batch, of which the last may have fewer; ``size``: pixels of a side; ``workers``: processes or
-    threads beside the one that asks; ``decodes_only``: the files are read and decoded to RGB, and
-    nothing else; of each image one pixel is given on."""
+    """What is to be loaded, in this order. ``paths``: of JPEG files, or FILE/NUMBER of records,
+    which in a TFRecord lie together and upwards; ``labels``: int64 (samples,); ``draws``: float64
+    (samples, DRAWS) from 0 to 1, None in validation; ``batch``: samples of each batch, of which the
+    last may have fewer; ``size``: pixels of a side; ``workers``: processes or threads beside the
+    one that asks; ``decodes_only``: the files are read and decoded to RGB, and nothing else; of
+    each image one pixel is given on; ``format``: FOLDER, TFRECORD or RECORDIO."""
 
     paths: Sequence[str]
     labels: Any
@@ -40,6 +45,7 @@ class Loads(NamedTuple):
     size: int
     workers: int
     decodes_only: bool = False
+    format: str = FOLDER
 
 
 class Loaded(NamedTuple):
@@ -52,12 +58,34 @@ class Loaded(NamedTuple):
     numbers: Any
 
 
-class Loading(Capability):
-    """Images come through the loader that the framework recommends: the module ``loader`` in its
-    folder, with the functions ``load``, ``pixels`` and ``settings``, as the methods here have
-    them. They are called behind :meth:`start`, without :meth:`build`."""
+class TokenLoads(NamedTuple):
+    """Sequences of tokens, in this order. ``path``: of a file of unsigned numbers of the type
+    ``dtype``, little-endian, and nothing else; ``starts``: int64 (samples,), the place of the first
+    token of each; ``length``: tokens of each; ``batch``, ``workers``: as of :class:`Loads`."""
 
-    LACKING: ClassVar[str] = "brings no loader of image files here"
+    path: str
+    dtype: str
+    starts: Any
+    length: int
+    batch: int
+    workers: int
+
+
+class LoadedTokens(NamedTuple):
+    """A batch as the loader gives it. ``tokens``: int64 (batch, length); ``numbers``: int64
+    (batch,), the place of each sequence in what was asked for."""
+
+    tokens: Any
+    numbers: Any
+
+
+class Loading(Capability):
+    """Samples come through the loader that the framework recommends: the module ``loader`` in its
+    folder, with the functions ``load``, ``load_tokens``, ``pixels`` (of the bytes of a JPEG file)
+    and ``settings``, as the methods here have them, and ``FORMATS`` where it reads more than
+    folders of image files. They are called behind :meth:`start`, without :meth:`build`."""
+
+    LACKING: ClassVar[str] = "brings no loader of files here"
 
     def _loader(self) -> Any:
         """Raises :class:`Unsupported` where something is missing that it imports."""
@@ -74,14 +102,28 @@ class Loading(Capability):
         (:func:`crop`), resized to the size bilinearly, flipped where :func:`is_flipped` says so,
         and normalised; in validation (:func:`centre`) resized and its centre cut out. Grey and CMYK
         become RGB. Raises whatever reading and decoding raise."""
+        loader, framework = self._loader(), self.case.framework
+        formats = getattr(loader, "FORMATS", (FOLDER,))
+        if asked.format not in formats:
+            known = " and ".join(_CALLED[name] for name in formats)
+            found = _CALLED[asked.format]
+            raise Unsupported(f"{framework}'s loader reads {known} here, not {found}")
         _shorten_sockets()
-        given: Iterator[Loaded] = self._loader().load(asked, self.place.accelerator)
+        given: Iterator[Loaded] = loader.load(asked, self.place.accelerator)
+        return given
+
+    def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
+        """Each sequence once, in the order asked for. Raises whatever reading raises."""
+        _shorten_sockets()
+        loader, accelerator = self._loader(), self.place.accelerator
+        given: Iterator[LoadedTokens] = loader.load_tokens(asked, accelerator)
         return given
 
     def decode_file(self, path: str) -> Any:
-        """The pixels of a file as :meth:`load` decodes them: a numpy array of uint8 (height, width,
-        3). Called from several threads. Raises what is wrong with it."""
-        return self._loader().pixels(path)
+        """The pixels of a file, or of a record FILE/NUMBER, as :meth:`load` decodes them: a numpy
+        array of uint8 (height, width, 3). Called from several threads. Raises what is wrong with
+        it."""
+        return self._loader().pixels(content_of(path))
 
     def loader_settings(self) -> Dict[str, Any]:
         """What the loader is and how it is set up: JSON values, for the record."""

@@ -1,0 +1,248 @@
+"""Each framework's loader as the harness drives it against the framework's own loop written by
+hand, an epoch of each in turn in one process; and what of memory ten epochs leave.
+
+    .venv/bin/python benchmarks/loader_speed.py [--images 400] [--rounds 10] [--workers 1]
+
+Goals: at least 0.95 of the images/s of the loop by hand, in the median of the rounds; the resident
+memory of the process that asks does not grow from epoch to epoch: the slope's 95 % interval reaches
+down to zero, or the slope is below 0.1 % of it an epoch. Runs in the environments that the workflow
+built. By hand crops are drawn by the framework itself, so they are others of the same kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "mxnet")
+GOAL, GROWTH = 0.95, 0.001
+SIZE, BATCH = 224, 8
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+# ---- by hand, in a framework's environment -----------------------------------------------------
+
+
+def pytorch(root: str, workers: int) -> Callable[[], int]:
+    """As PyTorch's example for ImageNet."""
+    import torch
+    from framework_under_test.sources.torchvision.cnn import models
+
+    models()  # whose import needs help beside a PyTorch for CPUs
+    from torchvision import datasets
+    from torchvision.transforms import v2
+
+    steps = [
+        v2.RandomResizedCrop(SIZE),
+        v2.RandomHorizontalFlip(),
+        v2.PILToTensor(),
+        v2.ToDtype(torch.float32, scale=True),
+        v2.Normalize(MEAN, DEVIATION),
+    ]
+    images = datasets.ImageFolder(f"{root}/train", v2.Compose(steps))
+
+    def epoch() -> int:
+        loader = torch.utils.data.DataLoader(images, BATCH, shuffle=True, num_workers=workers)
+        return sum(len(labels) for _, labels in loader)
+
+    return epoch
+
+
+def tensorflow(root: str, workers: int) -> Callable[[], int]:
+    """As TensorFlow's guide loads images; resized without aliasing, as the harness has it."""
+    import tensorflow as tf
+
+    files = sorted(str(path) for path in Path(root, "train").rglob("*.JPEG"))
+
+    def sample(path: Any) -> Any:
+        image = tf.io.decode_jpeg(tf.io.read_file(path), 3, dct_method="INTEGER_ACCURATE")
+        begin, size, _ = tf.image.sample_distorted_bounding_box(
+            tf.shape(image), tf.zeros((1, 0, 4)), area_range=(0.08, 1.0), max_attempts=10,
+            aspect_ratio_range=(3 / 4, 4 / 3), use_image_if_no_bounding_boxes=True,
+        )  # fmt: skip
+        image = tf.image.resize(tf.slice(image, begin, size), (SIZE, SIZE), antialias=True)
+        image = tf.image.random_flip_left_right(image)
+        return (image / 255.0 - tf.constant(MEAN)) / tf.constant(DEVIATION)
+
+    def epoch() -> int:
+        data = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files))
+        data = data.map(sample, num_parallel_calls=workers or None).batch(BATCH)
+        data = data.prefetch(2) if workers else data
+        options = tf.data.Options()
+        options.threading.private_threadpool_size = max(1, workers)
+        return sum(len(images.numpy()) for images in data.with_options(options))
+
+    return epoch
+
+
+def paddle(root: str, workers: int) -> Callable[[], int]:
+    """As Paddle's image classification."""
+    import numpy as np
+    import paddle as framework
+    from paddle.vision import datasets, transforms
+
+    def levels(image: Any) -> Any:
+        return np.asarray(image, np.float32) / np.float32(255)
+
+    steps = [
+        transforms.RandomResizedCrop(SIZE),
+        transforms.RandomHorizontalFlip(),
+        levels,
+        transforms.Normalize(MEAN, DEVIATION, data_format="HWC"),
+    ]
+    images = datasets.DatasetFolder(f"{root}/train", transform=transforms.Compose(steps))
+
+    def epoch() -> int:
+        loader = framework.io.DataLoader(
+            images, batch_size=BATCH, shuffle=True, num_workers=workers, return_list=True,
+            places=framework.CPUPlace(),
+        )  # fmt: skip
+        return sum(len(labels) for _, labels in loader)
+
+    return epoch
+
+
+def mxnet(root: str, workers: int) -> Callable[[], int]:
+    """As Gluon's image classification."""
+
+    from mxnet.gluon.data import DataLoader, vision
+
+    steps = [
+        vision.transforms.RandomResizedCrop(SIZE),
+        vision.transforms.RandomFlipLeftRight(),
+        vision.transforms.ToTensor(),
+        vision.transforms.Normalize(MEAN, DEVIATION),
+    ]
+    images = vision.ImageFolderDataset(f"{root}/train")
+    images = images.transform_first(vision.transforms.Compose(steps))
+
+    def epoch() -> int:
+        loader = DataLoader(
+            images, BATCH, shuffle=True, num_workers=workers, last_batch="keep", timeout=120
+        )
+        return sum(len(labels.asnumpy()) for _, labels in loader)
+
+    return epoch
+
+
+# ---- inside ------------------------------------------------------------------------------------
+
+
+def resident() -> int:
+    """Bytes that this process has in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def measure(framework: str, root: str, rounds: int, workers: int) -> None:
+    """Prints seconds of each epoch by loop, and bytes in memory behind each of ours, as JSON."""
+    sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
+    import in_turn
+    from harness.adapter import Case, Place
+    from harness.measuring.loading import load_adapter
+    from harness.samples import folder, order, supply
+
+    facts = json.loads((ROOT / "scripts/models/resnet50_v1.5.json").read_text())
+    case = Case(framework, "resnet50_v1.5", "train", 1, 1, BATCH, "fp32", "none", None)
+    place = Place(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
+    adapter: Any = load_adapter(str(ROOT / "scripts/frameworks" / framework))(case, facts, place)
+    adapter.start()
+    images = folder.scan(root, folder.TRAIN, folder.REFUSE)
+    places = order.epoch(images, folder.TRAIN, 0, 0, 0, 1)
+    asked = order.loads(images, places, folder.TRAIN, 0, 0, BATCH, SIZE, workers)
+
+    def ours() -> None:
+        count = sum(len(batch.numbers) for batch in supply.batches(adapter, asked, root))
+        assert count == len(images.paths), "an epoch"
+
+    by_hand = globals()[framework](root, workers)
+
+    def theirs() -> None:
+        assert by_hand() == len(images.paths), "an epoch"
+
+    seconds = in_turn.measure({"ours": ours, "by hand": theirs}, rounds, 1)
+    memory = []
+    for _ in range(10):
+        ours()
+        memory.append(resident())
+    print(json.dumps({"seconds": seconds, "memory": memory}))
+
+
+# ---- outside -----------------------------------------------------------------------------------
+
+
+def slope(values: list[int]) -> tuple[float, float, float]:
+    """Of a line through the ``values``, by least squares, with its 95 % interval; residuals are
+    taken for independent and normal."""
+    from scipy import stats
+
+    found = stats.linregress(range(len(values)), values)
+    half = stats.t.ppf(0.975, len(values) - 2) * found.stderr
+    return found.slope, found.slope - half, found.slope + half
+
+
+def compared(framework: str, root: str, rounds: int, workers: int) -> bool:
+    """Print a framework's figures; whether it reaches both goals."""
+    import in_turn
+
+    python = next(iter(sorted(ROOT.glob(f".venvs/{framework}-*/bin/python"))), None)
+    if python is None:
+        print(f"{framework}: no environment in .venvs: run the workflow first")
+        return False
+    ran = subprocess.run(
+        [str(python), __file__, "--inside", framework, "--data", root,
+         f"--rounds={rounds}", f"--workers={workers}"],
+        stdout=subprocess.PIPE, text=True, check=True, cwd=tempfile.gettempdir(),
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    found = json.loads(ran.stdout.splitlines()[-1])
+    rate, low, high = in_turn.ratio(found["seconds"]["ours"], found["seconds"]["by hand"])
+    growth, least, most = (bytes_ / 1e6 for bytes_ in slope(found["memory"]))
+    held = found["memory"][0] / 1e6
+    steady = least <= 0 or growth < GROWTH * held
+    print(
+        f"{framework:11}{in_turn.milliseconds(found['seconds']['ours'])} an epoch, by hand"
+        f"{in_turn.milliseconds(found['seconds']['by hand'])}: {rate:.3f} of its rate "
+        f"({low:.3f} to {high:.3f}; goal: at least {GOAL}); memory {held:.0f} MB, "
+        f"{growth:+.2f} MB an epoch ({least:+.2f} to {most:+.2f})"
+    )
+    return rate >= GOAL and steady
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, default=400)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--frameworks", nargs="+", choices=FRAMEWORKS, default=FRAMEWORKS)
+    parser.add_argument(
+        "--data", help="a folder of images that make_data made, instead of a new one"
+    )
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.inside:
+        measure(given.inside, given.data, given.rounds, given.workers)
+        return 0
+    sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "benchmarks")]
+    from framebench.datasets import image_folder
+
+    with tempfile.TemporaryDirectory() as name:
+        if given.data is None:
+            image_folder.make(Path(name), given.images, seed=0)
+        root = given.data or name
+        good = [
+            compared(framework, root, given.rounds, given.workers) for framework in given.frameworks
+        ]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

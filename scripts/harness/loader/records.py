@@ -1,0 +1,294 @@
+"""Images in record files: TensorFlow's TFRecord, and MXNet's RecordIO with its index beside it.
+
+Which records there are, their labels, and the bytes of one; frameworks' loaders read them by
+themselves. A record is named FILE/NUMBER, as if its file were a folder; numbers are from 0.
+Standard library and numpy; Python 3.7 to 3.13.
+
+TFRecord: length (8 bytes), masked CRC-32C of it, an example in protocol buffers, masked CRC-32C
+of that (tensorflow/core/lib/io/record_writer.h). RecordIO: 0xced7230a, length and part, content
+in words of four bytes, which begins with MXNet's head of 24 bytes (dmlc/recordio.h,
+mxnet/recordio.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import os
+import struct
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+#: Of an example in a TFRecord: the bytes of a JPEG file, and the label, from 0.
+IMAGE, LABEL = "image/encoded", "image/class/label"
+#: How large a block of :func:`crc32c` is, in bytes.
+_BLOCK = 1024
+_MAGIC = 0xCED7230A
+_BEHIND = "stands behind a record that cannot be read"
+
+
+class Records(NamedTuple):
+    """Of a file: ``labels`` by number, and ``bad``: what is left out, by number, and why."""
+
+    labels: Dict[int, int]
+    bad: List[Tuple[int, str]]
+
+
+def content_of(path: str) -> bytes:
+    """The bytes of a JPEG file, or of that in the record FILE/NUMBER. Raises ValueError for a bad
+    record, and OSError."""
+    file, number = os.path.split(path)
+    if not os.path.isfile(file):
+        with open(path, "rb") as stream:
+            return stream.read()
+    if file.endswith(".rec"):
+        return _recordio_image(file, int(number))
+    return _tfrecord_image(file, int(number))
+
+
+# ---- TFRecord -----------------------------------------------------------------------------------
+
+
+def tfrecord(file: str, checks_all: bool) -> Records:
+    """``checks_all``: the content of each record by its checksum, too. TensorFlow reads nothing
+    behind a bad record of a file, so that is bad as well."""
+    frames, end = _frames(file)
+    found = Records({}, [])
+    with open(file, "rb") as stream:
+        if not frames:
+            return found._replace(bad=[(0, end or "the file holds no record")])
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            for number, (offset, length) in enumerate(frames):
+                try:
+                    if checks_all:
+                        _check_content(content, offset, length)
+                except ValueError as error:
+                    found.bad.append((number, str(error)))
+                    found.bad.extend((n, _BEHIND) for n in range(number + 1, len(frames)))
+                    break
+                try:
+                    found.labels[number] = _example(content, offset, length)[0]
+                except ValueError as error:
+                    found.bad.append((number, str(error)))
+    if end:
+        found.bad.append((len(frames), end))
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def _frames(file: str) -> Tuple[List[Tuple[int, int]], str]:
+    """Offset and length of each record's content, and why there are no more; "" at the end."""
+    found: List[Tuple[int, int]] = []
+    place, size = 0, os.path.getsize(file)
+    with open(file, "rb") as stream:
+        while place < size:
+            stream.seek(place)
+            head = stream.read(12)
+            if len(head) < 12:
+                return found, "the file is truncated within the head of the record"
+            length, checksum = struct.unpack("<QI", head)
+            if masked(crc32c(head[:8])) != checksum:
+                return found, "its length has a wrong checksum, and nothing behind it can be read"
+            if place + 16 + length > size:
+                return found, "the file is truncated within the record"
+            found.append((place + 12, length))
+            place += 16 + length
+    return found, ""
+
+
+def _check_content(content: Any, offset: int, length: int) -> None:
+    (checksum,) = struct.unpack("<I", content[offset + length : offset + length + 4])
+    if masked(crc32c(content[offset : offset + length])) != checksum:
+        raise ValueError("its content has a wrong checksum")
+
+
+def _tfrecord_image(file: str, number: int) -> bytes:
+    frames, end = _frames(file)
+    if number >= len(frames):
+        raise ValueError(end or "there is no such record")
+    offset, length = frames[number]
+    with open(file, "rb") as stream:
+        stream.seek(offset)
+        content = stream.read(length + 4)
+    _check_content(content, 0, length)
+    _, start, behind = _example(content, 0, length)
+    return content[start:behind]
+
+
+def _example(content: Any, start: int, length: int) -> Tuple[int, int, int]:
+    """Label of an example, and where its image begins and ends. Raises ValueError."""
+    features: Dict[bytes, Tuple[int, int]] = {}
+    for features_place in _parts(content, (start, start + length), 1):
+        for entry in _parts(content, features_place, 1):
+            names = [content[a:b] for a, b in _parts(content, entry, 1)]
+            values = list(_parts(content, entry, 2))
+            if len(names) == len(values) == 1:
+                features[bytes(names[0])] = values[0]
+    image = _first(content, features.get(IMAGE.encode()), 1)
+    numbers = _first(content, features.get(LABEL.encode()), 3, lists=True)
+    if image is None or numbers is None:
+        raise ValueError(f"the record has no {IMAGE if image is None else LABEL}")
+    labels = [value for number, _, value in _fields(content, *numbers) if number == 1]
+    packed = list(_parts(content, numbers, 1))
+    if packed:
+        labels = [_varint(content, packed[0][0], packed[0][1])[0]]
+    if len(labels) != 1 or not isinstance(labels[0], int) or labels[0] >= 2**31:
+        raise ValueError(f"{LABEL} is no label")
+    return labels[0], image[0], image[1]
+
+
+def _first(
+    content: Any, feature: Optional[Tuple[int, int]], number: int, lists: bool = False
+) -> Optional[Tuple[int, int]]:
+    """Where the list with this ``number`` of a feature lies or, unless ``lists``, its first."""
+    for place in _parts(content, feature, number) if feature else ():
+        if lists:
+            return place
+        return next(_parts(content, place, 1), None)
+    return None
+
+
+def _parts(content: Any, place: Tuple[int, int], number: int) -> Iterator[Tuple[int, int]]:
+    """Where each field of bytes with this ``number`` begins and ends."""
+    for found, wire, value in _fields(content, *place):
+        if found == number and wire == 2:
+            yield value
+
+
+def _fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]:
+    """Number, type and value of each field of a message; of bytes, where they begin and end."""
+    while place < end:
+        key, place = _varint(content, place, end)
+        wire, value = key & 7, None  # type: int, Any
+        if wire == 0:
+            value, place = _varint(content, place, end)
+        elif wire == 2:
+            length, place = _varint(content, place, end)
+            value, place = (place, place + length), place + length
+        elif wire in (1, 5):
+            place += 8 if wire == 1 else 4
+        else:
+            raise ValueError("the record is no example of TensorFlow")
+        if place > end:
+            raise ValueError("the record is no example of TensorFlow")
+        yield key >> 3, wire, value
+
+
+def _varint(content: Any, place: int, end: int) -> Tuple[int, int]:
+    value = shift = 0
+    while place < end and shift < 64:
+        byte = content[place]
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 128:
+            return value, place
+    raise ValueError("the record is no example of TensorFlow")
+
+
+@functools.lru_cache(maxsize=None)
+def _table() -> Any:
+    """Uint32 (_BLOCK, 256): the checksum of each byte at each place of a block of zeros."""
+    import numpy as np
+
+    first = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        first = np.where(first & np.uint32(1), np.uint32(0x82F63B78), 0) ^ (first >> np.uint32(1))
+    rows = [first.astype(np.uint32)]
+    for _ in range(_BLOCK - 1):
+        last = rows[-1]
+        rows.append((last >> np.uint32(8)) ^ rows[0][last & np.uint32(255)])
+    return np.stack(rows[::-1])
+
+
+def crc32c(content: bytes) -> int:
+    """Castagnoli's checksum of at least four bytes: that of blocks, put together. Raises
+    ValueError for fewer."""
+    import numpy as np
+
+    if len(content) < 4:
+        raise ValueError("the record is no example of TensorFlow")
+    table, blocks = _table(), -(-len(content) // _BLOCK)
+    levels = np.zeros(blocks * _BLOCK, np.uint8)
+    begin = len(levels) - len(content)
+    levels[begin:] = np.frombuffer(content, np.uint8)
+    levels[begin : begin + 4] ^= np.uint8(255)
+    each = table[np.arange(_BLOCK), levels.reshape(blocks, _BLOCK)]
+    state, carried = 0, table[:4].tolist()
+    for part in np.bitwise_xor.reduce(each, axis=1).tolist():
+        for place in range(4):
+            part ^= carried[place][state >> 8 * place & 255]
+        state = part
+    return state ^ 0xFFFFFFFF
+
+
+def masked(checksum: int) -> int:
+    """As TFRecord has it, so that the checksum of a checksum is none."""
+    return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+# ---- RecordIO -----------------------------------------------------------------------------------
+
+
+def recordio(file: str) -> Records:
+    """By the index beside a ``.rec``. Raises OSError where there is none."""
+    found, size = Records({}, []), os.path.getsize(file)
+    with open(file, "rb") as stream:
+        for number, offset in enumerate(_offsets(file)):
+            try:
+                stream.seek(offset)
+                length = _length(stream.read(8))[1]
+                if offset + 8 + length > size:
+                    raise ValueError("the file is truncated within the record")
+                label = _head(stream.read(24))[0]
+                if not 0 <= label < 2**24 or label != int(label):
+                    raise ValueError(f"{label} is no label")
+                found.labels[number] = int(label)
+            except ValueError as error:
+                found.bad.append((number, str(error)))
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def _offsets(file: str) -> List[int]:
+    with open(os.path.splitext(file)[0] + ".idx", encoding="ascii") as stream:
+        return [int(line.split("\t")[1]) for line in stream]
+
+
+def _recordio_image(file: str, number: int) -> bytes:
+    offsets = _offsets(file)
+    if number >= len(offsets):
+        raise ValueError("there is no such record")
+    with open(file, "rb") as stream:
+        stream.seek(offsets[number])
+        part, content = _piece(stream)
+        while part in (1, 2):  # it had the magic number in it, and was cut there
+            part, more = _piece(stream)
+            content += struct.pack("<I", _MAGIC) + more
+    return content[_head(content)[1] :]
+
+
+def _length(head: bytes) -> Tuple[int, int]:
+    """0 of a whole record, 1 to 3 of the first, another and the last piece of one; its bytes."""
+    if len(head) < 8:
+        raise ValueError("the file is truncated before the record")
+    magic, word = struct.unpack("<II", head)
+    if magic != _MAGIC:
+        raise ValueError("where the index has a record there is none")
+    return word >> 29, word & (1 << 29) - 1
+
+
+def _piece(stream: Any) -> Tuple[int, bytes]:
+    part, length = _length(stream.read(8))
+    content = stream.read(length + -length % 4)
+    if len(content) < length:
+        raise ValueError("the file is truncated within the record")
+    return part, content[:length]
+
+
+def _head(content: bytes) -> Tuple[float, int]:
+    """Label, and where the image begins."""
+    if len(content) < 24:
+        raise ValueError("the record has no head of MXNet")
+    several, label = struct.unpack("<If", content[:8])
+    if several:
+        raise ValueError(f"the record has {several} labels, not one")
+    return label, 24

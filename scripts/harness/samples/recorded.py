@@ -1,0 +1,47 @@
+"""Images in record files beside each other: ``train-00000-of-00008.tfrecord``, as TensorFlow's
+examples name them, or ``train.rec`` with ``train.idx``, as MXNet's ``im2rec`` does."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import List, NamedTuple, Tuple
+
+from harness.loader import RECORDIO, TFRECORD, records
+
+#: Of a part of a TFRecord; examples call validation ``validation`` and leave the suffix out.
+_PART = r"%s[a-z]*-\d+-of-\d+(\.tfrecords?)?"
+
+
+class Listed(NamedTuple):
+    """``paths``: below the folder, FILE/NUMBER; ``labels``: of each; ``bad``: path and reason."""
+
+    paths: List[str]
+    labels: List[int]
+    bad: List[Tuple[str, str]]
+
+
+def files_of(root: str, split: str) -> Tuple[str, List[str]]:
+    """In which format the record files of a split are, and their names, sorted; none where there
+    are none."""
+    try:
+        names = sorted(os.listdir(root))
+    except OSError:
+        return "", []
+    if f"{split}.rec" in names:
+        return RECORDIO, [f"{split}.rec"]
+    part = re.compile(_PART % split)
+    return TFRECORD, [name for name in names if part.fullmatch(name)]
+
+
+def listed(root: str, form: str, files: List[str], checks_all: bool) -> Listed:
+    """The records of these ``files``. ``checks_all``: of a TFRecord each record's checksum, too.
+    Raises OSError."""
+    found = Listed([], [], [])
+    for file in files:
+        path = os.path.join(root, file)
+        each = records.tfrecord(path, checks_all) if form == TFRECORD else records.recordio(path)
+        found.paths.extend(f"{file}/{number}" for number in each.labels)
+        found.labels.extend(each.labels.values())
+        found.bad.extend((f"{file}/{number}", reason) for number, reason in each.bad)
+    return found

@@ -1,0 +1,158 @@
+"""What each framework's loader makes of files, records and tokens: the same samples as a loader of
+Pillow and numpy makes of them, in the same order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from framebench.datasets import record_files
+from harness.loader.pillow import PillowImages
+from harness.samples import folder, order, tokens
+
+from ..harness import images as made
+from ..harness import record_folder
+from .fork_server import ForkServer, served
+
+SIZE, BATCH, SEED = 32, 4, 3
+run = served("pytorch", "paddle", "oneflow", "mxnet", "tensorflow", "tensorflow1")
+#: Beside folders of image files.
+READS = {"mxnet": "recordio", "tensorflow": "tfrecord", "tensorflow1": "tfrecord"}
+#: Their workers, forked so soon behind each other, hang now and then; test_input.py has a worker.
+ONE_BY_ONE = ("paddle", "mxnet")
+#: How far values may be from Pillow's, in levels of 0 to 255: in the mean, and at most.
+APART = {"mxnet": (3.0, 60.0), "tensorflow": (0.3, 1.01), "tensorflow1": (0.3, 1.01)}
+
+SCRIPT = """
+import numpy as np
+from harness.samples import folder, order, supply, tokens
+
+facts = small_images()
+adapter = started(facts)
+
+def loaded(root, split, workers, name=""):
+    images = folder.scan(root, split, "refuse")
+    places = order.epoch(images, split, 0, SEED, 0, 1)
+    asked = order.loads(images, places, split, 0, SEED, BATCH, SIZE, workers)
+    fed = supply.checked(adapter, asked, root)
+    if name:
+        whole = [np.asarray(batch.images) for batch in supply.batches(adapter, asked, root)]
+        np.save(name, np.concatenate(whole))
+    return fed
+
+def reason(call):
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+found = {
+    "train": loaded(ROOTS["folder"], "train", 0, "train.npy"),
+    "again": loaded(ROOTS["folder"], "train", WORKERS),
+    "val": loaded(ROOTS["folder"], "val", 0, "val.npy"),
+    "decoded": supply.decoded(adapter, ROOTS["folder"], ["train/c0/grey.JPEG"]),
+}
+for form in ("tfrecord", "recordio"):
+    found[form] = {"reason": reason(lambda: loaded(ROOTS[form], "train", WORKERS, form + ".npy"))}
+    found[form]["damaged"] = reason(lambda: loaded(ROOTS[form + "-damaged"], "train", 0))
+for name in ("tokens", "wide"):
+    data = tokens.scan(ROOTS[name], "train", "refuse", ".")
+    asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, 0)
+    found[name] = tokens.checked(adapter, asked)
+answer(**found)
+"""
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Data sets by name; of records also one whose third image is not what its record says."""
+    base = tmp_path_factory.mktemp("data")
+    found = {
+        "folder": made.folder(base / "folder", train=5, val=5),
+        "tokens": record_folder.tokens(base / "tokens"),
+        "wide": record_folder.tokens(base / "wide", dtype="uint32"),
+    }
+    for name, mode in (("grey", "L"), ("cmyk", "CMYK")):
+        path = found["folder"] / "train" / "c0" / f"{name}.JPEG"
+        path.write_bytes(made.jpeg(8, 64, 48, mode))
+    for form in record_files.FORMATS:
+        found[form] = record_folder.records(base / form, form)
+        damaged = found[f"{form}-damaged"] = record_folder.records(base / f"{form}-damaged", form)
+        file = damaged / ("train.rec" if form == "recordio" else "train-00000-of-00002.tfrecord")
+        content = bytearray(file.read_bytes())
+        if form == "recordio":
+            content = content[:-400]  # the last one is truncated
+        else:
+            content[len(content) // 2] ^= 255  # as a disk would
+        file.write_bytes(content)
+    return {name: str(root) for name, root in found.items()}
+
+
+def expected(root: str, split: str) -> Any:
+    """By Pillow and numpy."""
+    images = folder.scan(root, split, "refuse")
+    places = order.epoch(images, split, 0, SEED, 0, 1)
+    asked = order.loads(images, places, split, 0, SEED, BATCH, SIZE, 0)
+    plain = PillowImages(asked)
+    return np.stack([plain[number][0] for number in range(len(plain))])
+
+
+def apart(one: Any, other: Any) -> tuple[float, float]:
+    """In levels: in the mean, and at most."""
+    levels = np.abs(one - other) * np.float32((0.229, 0.224, 0.225)) * 255
+    return float(levels.mean()), float(levels.max())
+
+
+def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str, str]) -> None:
+    workers = 0 if run.framework in ONE_BY_ONE else 1
+    words = f"ROOTS, SIZE, BATCH, SEED = {json.dumps(roots)}, {SIZE}, {BATCH}, {SEED}\n"
+    words += f"WORKERS = {workers}\n"
+    (found,) = run(words + SCRIPT)
+    mean, most = APART.get(run.framework, (1e-3, 1e-3))
+    for split in ("train", "val"):
+        difference = apart(np.load(run.folder / f"{split}.npy"), expected(roots["folder"], split))
+        assert difference[0] <= mean, f"{split}: {difference}"
+        assert difference[1] <= most, f"{split}: {difference}"
+    assert found["again"] == found["train"], "with a worker and without"
+    assert found["train"]["images"] == 7
+    assert found["decoded"][0]["height"] == 48
+    for form in record_files.FORMATS:
+        reason, damaged = found[form]["reason"], found[form]["damaged"]
+        if READS.get(run.framework) != form:
+            called = {"tfrecord": "TFRecord", "recordio": "RecordIO"}[form]
+            assert reason.startswith("Unsupported: ")
+            assert reason.endswith(f"not {called}")
+            continue
+        assert reason is None
+        assert "BadData: " in damaged
+        assert ("truncated" if form == "recordio" else "wrong checksum") in damaged
+        plain = PillowRecords(roots[form])
+        difference = apart(np.load(run.folder / f"{form}.npy"), plain.images)
+        assert difference[0] <= mean, f"{form}: {difference}"
+    sequences = {name: found[name] for name in ("tokens", "wide")}
+    for name, fed in sequences.items():
+        data = tokens.scan(roots[name], "train", "refuse", ".")
+        asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, 0)
+        assert fed["sequences"] == len(asked.starts) == 62
+    assert sequences["tokens"] == sequences["wide"]
+
+
+class PillowRecords:
+    """The images of records, by Pillow."""
+
+    def __init__(self, root: str) -> None:
+        from harness.loader.records import content_of
+
+        images = folder.scan(root, "train", "refuse")
+        places = order.epoch(images, "train", 0, SEED, 0, 1)
+        asked = order.loads(images, places, "train", 0, SEED, BATCH, SIZE, 0)
+        paths = []
+        for number, path in enumerate(asked.paths):
+            copy = Path(root) / f"copy{number}.jpg"
+            copy.write_bytes(content_of(path))
+            paths.append(str(copy))
+        plain = PillowImages(asked._replace(paths=paths))
+        self.images = np.stack([plain[number][0] for number in range(len(paths))])

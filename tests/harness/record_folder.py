@@ -1,0 +1,40 @@
+"""Small images as records, and token files, as make_data writes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from framebench.datasets import record_files
+
+from .images import jpeg
+
+
+def records(root: Path, form: str, train: int = 7, val: int = 4, classes: int = 2) -> Path:
+    """So many images of each split, in two files of a TFRecord's training."""
+    root.mkdir(parents=True, exist_ok=True)
+    for split, count in (("train", train), ("val", val)):
+        contents = [jpeg(100 * len(split) + n, 40 + 7 * (n % 3), 30 + n) for n in range(count)]
+        cut = -(-count // 2)
+        files = {f"{split}.rec": range(count)}
+        if form == record_files.TFRECORD:
+            files = {
+                f"{split}-00000-of-00002.tfrecord": range(cut),
+                f"{split}-00001-of-00002.tfrecord": range(cut, count),
+            }
+        for name, numbers in files.items():
+            with record_files.writing(form, root / name) as add:
+                for number in numbers:
+                    add(number % classes, contents[number])
+    return root
+
+
+def tokens(root: Path, train: int = 1000, val: int = 300, dtype: str = "uint16") -> Path:
+    """So many tokens below 257."""
+    root.mkdir(parents=True, exist_ok=True)
+    for split, count in (("train", train), ("val", val)):
+        drawn = np.random.RandomState(count).randint(0, 257, count)
+        (root / f"{split}.bin").write_bytes(drawn.astype(dtype).tobytes())
+        (root / f"{split}.json").write_text(json.dumps({"dtype": dtype, "vocabulary": 257}))
+    return root

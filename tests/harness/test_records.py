@@ -1,0 +1,109 @@
+"""Images in record files: which there are, in which order they are fed, and what is bad."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from framebench.datasets import record_files
+from harness.loader import RECORDIO, TFRECORD
+from harness.samples import folder, order
+from harness.samples.folder import REFUSE, SKIP, TRAIN, VALIDATION, BadData
+
+from . import record_folder
+
+PART, REC = "train-00000-of-00002.tfrecord", "train.rec"
+
+
+def test_files_of_records_are_shuffled_and_records_in_them_not(tmp_path: Path) -> None:
+    found = folder.scan(str(record_folder.records(tmp_path, TFRECORD)), TRAIN, REFUSE)
+    assert found.paths[0] == f"{PART}/0"
+    assert (found.format, found.labels) == (TFRECORD, [0, 1, 0, 1, 0, 1, 0])
+    epochs = [order.epoch(found, TRAIN, number, 3, 0, 1).tolist() for number in range(8)]
+    first, second = [0, 1, 2, 3], [4, 5, 6]
+    assert {tuple(epoch) for epoch in epochs} == {(*first, *second), (*second, *first)}
+    parts = [order.epoch(found, TRAIN, 0, 3, rank, 3) for rank in range(3)]
+    assert [len(part) for part in parts] == [2, 2, 2]
+    assert len(set(np.concatenate(parts).tolist())) == 6
+    assert order.epoch(found, VALIDATION, 0, 3, 0, 1, most=2).tolist() == [0, 1]
+    asked = order.loads(found, parts[0], TRAIN, 0, 3, 2, 8, 0)
+    assert asked.format == TFRECORD
+
+
+def test_an_indexed_file_is_fed_in_any_order(tmp_path: Path) -> None:
+    found = folder.scan(str(record_folder.records(tmp_path, RECORDIO)), TRAIN, REFUSE)
+    places = order.epoch(found, TRAIN, 0, 3, 0, 1).tolist()
+    assert sorted(places) == list(range(7)) != places
+
+
+def _flip(root: Path, name: str, place: int) -> None:
+    content = bytearray((root / name).read_bytes())
+    content[place] ^= 255
+    (root / name).write_bytes(content)
+
+
+def _cut(root: Path, name: str) -> None:
+    content = (root / name).read_bytes()
+    (root / name).write_bytes(content[:-100])
+
+
+def _label(root: Path) -> None:
+    with record_files.writing(TFRECORD, root / PART) as add:
+        add(0, b"good")
+        add(7, b"of no class")
+    (root / folder.MANIFEST).write_text('{"made": {"classes": 2}}')
+
+
+def _no_image(root: Path) -> None:
+    content = record_files.example(0, b"").replace(b"image/encoded", b"image/ENCODED")
+    length = struct.pack("<Q", len(content))
+    sums = [record_files._checksum(one) for one in (length, content)]
+    (root / PART).write_bytes(length + sums[0] + content + sums[1])
+
+
+@pytest.mark.parametrize(
+    ("form", "spoil", "bad", "kept", "skipped"),
+    [
+        (TFRECORD, lambda root: _flip(root, PART, 0), f"{PART}/0: its length has a wrong", 3, 1),
+        (TFRECORD, lambda root: _cut(root, PART), f"{PART}/3: the file is truncated within", 6, 1),
+        (TFRECORD, _label, f"{PART}/1: its label is 7; there are 2 classes", 4, 1),
+        (TFRECORD, _no_image, f"{PART}/0: the record has no image/encoded", 3, 1),
+        (RECORDIO, lambda root: _flip(root, REC, 0), f"{REC}/0: where the index has", 6, 1),
+        (RECORDIO, lambda root: _cut(root, REC), f"{REC}/6: the file is truncated within", 6, 1),
+        (RECORDIO, lambda root: _flip(root, REC, 15), "is no label", 6, 1),
+    ],
+)  # fmt: skip
+def test_a_bad_record_ends_the_run_by_name_or_is_counted(
+    tmp_path: Path, form: str, spoil: Callable[[Path], None], bad: str, kept: int, skipped: int
+) -> None:
+    root = record_folder.records(tmp_path, form)
+    spoil(root)
+    with pytest.raises(BadData, match="bad_images: skip leaves it out") as error:
+        folder.scan(str(root), TRAIN, REFUSE)
+    assert bad in str(error.value)
+    found = folder.scan(str(root), TRAIN, SKIP)
+    assert (len(found.paths), len(found.skipped)) == (kept, skipped)
+
+
+def test_what_stands_behind_a_wrong_checksum_is_counted_too(tmp_path: Path) -> None:
+    """TensorFlow reads a file up to there, and looks at checksums itself: only a skip does here."""
+    root = record_folder.records(tmp_path, TFRECORD)
+    content = (root / PART).read_bytes()
+    second = content.index(b"\xff\xd8\xff", content.index(b"\xff\xd9"))
+    _flip(root, PART, second + 200)
+    assert len(folder.scan(str(root), TRAIN, REFUSE).paths) == 7
+    found = folder.scan(str(root), TRAIN, SKIP)
+    assert found.skipped[0] == (f"{PART}/1", "its content has a wrong checksum")
+    assert (len(found.paths), len(found.skipped)) == (4, 3)
+
+
+def test_records_are_named_where_there_is_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "train.rec").write_bytes(b"")
+    with pytest.raises(BadData, match=r"train.idx: No such file"):
+        folder.scan(str(tmp_path), TRAIN, REFUSE)
+    (tmp_path / "train.idx").write_text("")
+    with pytest.raises(BadData, match="holds no image"):
+        folder.scan(str(tmp_path), TRAIN, SKIP)

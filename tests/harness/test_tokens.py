@@ -1,0 +1,149 @@
+"""Tokens from texts and token files: which there are, what is refused, and whether all came; with
+mistakes that a loader could make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness.adapter import Mismatch
+from harness.loader import LoadedTokens, TokenLoads
+from harness.loader.tokens import Sequences
+from harness.samples import folder, tokens
+from harness.samples.folder import REFUSE, SKIP, TRAIN, BadData
+
+from . import record_folder
+
+
+class Plain:
+    """A loader of numpy. ``mistake``: changes the batches that it gives."""
+
+    def __init__(
+        self, mistake: Callable[[Iterator[LoadedTokens]], Iterator[LoadedTokens]] | None = None
+    ) -> None:
+        self._mistake = mistake
+
+    def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
+        given = self._load(asked)
+        return self._mistake(given) if self._mistake else given
+
+    def _load(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
+        sequences = Sequences(asked)
+        for first in range(0, len(sequences), asked.batch):
+            numbers = range(first, min(first + asked.batch, len(sequences)))
+            yield LoadedTokens(np.stack([sequences[n][0] for n in numbers]), np.array(numbers))
+
+
+def asked_of(root: Path, batch: int = 4, length: int = 16, rank: int = 0) -> TokenLoads:
+    found = tokens.scan(str(root), TRAIN, REFUSE, str(root))
+    return tokens.loads(found, TRAIN, 0, 3, rank, 2, length, batch, 0)
+
+
+def test_each_sequence_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
+    root = record_folder.tokens(tmp_path)
+    asked = [asked_of(root, rank=rank) for rank in range(2)]
+    starts = np.concatenate([one.starts for one in asked])
+    assert sorted(starts.tolist()) == list(range(0, 992, 16))
+    assert asked[0].length == 17, "with the token that comes next"
+    whole = np.fromfile(root / "train.bin", "<u2")
+    first = next(Plain().load_tokens(asked[0])).tokens[0]
+    assert first.tolist() == whole[asked[0].starts[0] :][:17].tolist()
+    fed = [tokens.checked(Plain(), one) for one in asked]
+    assert fed[0]["sequences"] == fed[1]["sequences"] == 31
+    assert fed[0]["tokens_crc32"] != fed[1]["tokens_crc32"]
+
+
+def _other(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+    return (one._replace(tokens=one.tokens + 1) for one in given)
+
+
+def _ends_early(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+    yield next(given)
+
+
+def _swapped(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+    return (LoadedTokens(one.tokens[::-1], one.numbers[::-1]) for one in given)
+
+
+def _narrow(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+    return (one._replace(tokens=one.tokens.astype(np.int32)) for one in given)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        (_other, "gave other tokens than those of"),
+        (_ends_early, "gave 4 sequences of 31"),
+        (_swapped, r"gave samples \[3, 2, 1, 0\]"),
+        (_narrow, "gave int32"),
+    ],
+)
+def test_a_mistake_of_a_loader_is_found(
+    tmp_path: Path,
+    mistake: Callable[[Iterator[LoadedTokens]], Iterator[LoadedTokens]],
+    words: str,
+) -> None:
+    asked = asked_of(record_folder.tokens(tmp_path))
+    with pytest.raises(Mismatch, match=words):
+        tokens.checked(Plain(mistake), asked)
+
+
+def test_a_file_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
+    asked = asked_of(record_folder.tokens(tmp_path))
+
+    def broken(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+        yield next(given)
+        (tmp_path / "train.bin").unlink()
+        raise OSError("a worker cannot read")
+
+    with pytest.raises(BadData, match=r"train.bin is not there any more; .* behind 4 sequences"):
+        list(tokens.batches(Plain(broken), asked))
+
+
+def test_bytes_of_texts_are_tokens_and_what_is_no_utf8_is_named_or_counted(tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "a.txt").write_bytes("é".encode())
+    (tmp_path / "train" / "b.txt").write_bytes(b"x")
+    found = tokens.scan(str(tmp_path), TRAIN, REFUSE, str(tmp_path))
+    assert np.fromfile(found.path, "<u2").tolist() == [0xC3, 0xA9, 256, ord("x"), 256]
+    (tmp_path / "train" / "bad.txt").write_bytes(b"good until here\xff")
+    reason = "is no UTF-8 at byte 15: invalid start byte"
+    with pytest.raises(BadData, match=f"train/bad.txt: {reason}; bad_images: skip"):
+        tokens.scan(str(tmp_path), TRAIN, REFUSE, str(tmp_path))
+    report = tokens.report(tokens.scan(str(tmp_path), TRAIN, SKIP, str(tmp_path)))
+    assert (report["tokens"], report["skipped"]) == (5, 1)
+    assert report["skipped_first"] == [{"path": "train/bad.txt", "reason": reason}]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda root: (root / "train.bin").write_bytes(b"abc"), "train.bin: is truncated"),
+        (lambda root: (root / "train.json").unlink(), "train.json: FileNotFoundError"),
+        (lambda root: (root / "train.json").write_text("[]"), "train.json: TypeError"),
+        (lambda root: (root / "train.json").write_text(
+            json.dumps({"dtype": "int64", "vocabulary": 5})), "allowed: uint16 or uint32"),
+        (lambda root: (root / "train.json").write_text(
+            json.dumps({"dtype": "uint16", "vocabulary": 200})), "has a vocabulary of 200"),
+        (lambda root: (root / "train.bin").unlink(), "has neither train.bin with train.json nor"),
+    ],
+)  # fmt: skip
+def test_a_bad_token_file_is_refused(
+    tmp_path: Path, spoil: Callable[[Path], object], words: str
+) -> None:
+    spoil(record_folder.tokens(tmp_path))
+    with pytest.raises(BadData, match=words):
+        asked_of(tmp_path)
+
+
+def test_too_few_tokens_for_a_batch_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=r"1000 tokens, 4 sequences of 100 .* too few .* batch of 5"):
+        asked_of(record_folder.tokens(tmp_path), batch=5, length=100)
+
+
+def test_another_token_file_has_another_identity(tmp_path: Path) -> None:
+    roots = [record_folder.tokens(tmp_path / str(count), train=count) for count in (500, 501)]
+    assert len({folder.identity(str(root)) for root in roots}) == 2

@@ -1,0 +1,171 @@
+"""JPEG files and labels as TensorFlow's TFRecord and MXNet's RecordIO, without either of them.
+
+TFRecord: length (8 bytes), its masked CRC-32C, an example in protocol buffers with the features
+``image/class/label`` (from 0), ``image/encoded`` and ``image/format``, its masked CRC-32C
+(tensorflow/core/lib/io/record_writer.h). RecordIO: 0xced7230a, piece and length, 24 bytes with the
+label, the image, up to a word of four bytes (dmlc/recordio.h, mxnet/recordio.py); an index beside
+it has number and offset of each record.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..files.whole_files import write_whole
+from .folders import SPLITS
+
+TFRECORD, RECORDIO = "tfrecord", "recordio"
+FORMATS = (TFRECORD, RECORDIO)
+#: Images of a TFRecord: TensorFlow's guide has files of 100 MB and more, and several for a reader.
+_EACH = 256
+_MAGIC = struct.pack("<I", 0xCED7230A)
+#: How large a block of :func:`crc32c` is, in bytes.
+_BLOCK = 1024
+
+
+def parts(form: str, names: Iterable[str]) -> dict[str, list[str]]:
+    """The record files of images with these ``names`` (``SPLIT/..``), and which are in each."""
+    found: dict[str, list[str]] = {}
+    for split in SPLITS:
+        own = [name for name in names if name.startswith(f"{split}/")]
+        if form == RECORDIO:
+            found[f"{split}.rec"] = own
+            continue
+        count = -(-len(own) // _EACH)
+        for number in range(count):
+            file = f"{split}-{number:05d}-of-{count:05d}.tfrecord"
+            found[file] = own[number * _EACH : (number + 1) * _EACH]
+    return found
+
+
+def files(form: str, names: Iterable[str]) -> list[str]:
+    """All that is written for images with these ``names``."""
+    found = list(parts(form, names))
+    if form == RECORDIO:
+        found += [f"{split}.idx" for split in SPLITS]
+    return found
+
+
+@contextmanager
+def writing(form: str, target: Path) -> Iterator[Callable[[int, bytes], None]]:
+    """Gives what adds a record of a label and a JPEG file. The record file is whole or not there.
+    Raises OSError."""
+    offsets: list[int] = []
+    hidden = target.with_name(f".{target.name}")
+    with open(hidden, "wb") as file:
+
+        def add(label: int, image: bytes) -> None:
+            offsets.append(file.tell())
+            if form == TFRECORD:
+                _write_framed(file, example(label, image))
+            else:
+                head = struct.pack("<IfQQ", 0, label, len(offsets) - 1, 0)
+                _write_pieces(file, head + image)
+
+        yield add
+        file.flush()
+        os.fsync(file.fileno())
+    if form == RECORDIO:
+        lines = (f"{number}\t{offset}\n" for number, offset in enumerate(offsets))
+        write_whole(target.with_suffix(".idx"), "".join(lines))
+    os.replace(hidden, target)
+
+
+# ---- TFRecord -----------------------------------------------------------------------------------
+
+
+def example(label: int, image: bytes) -> bytes:
+    """``tf.train.Example`` of a JPEG file and its label, in protocol buffers."""
+    features = {
+        "image/class/label": _field(3, _field(1, _varint(label))),
+        "image/encoded": _field(1, _field(1, image)),
+        "image/format": _field(1, _field(1, b"JPEG")),
+    }
+    entries = (_field(1, name.encode()) + _field(2, one) for name, one in features.items())
+    return _field(1, b"".join(_field(1, entry) for entry in entries))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def _write_framed(file: BinaryIO, content: bytes) -> None:
+    length = struct.pack("<Q", len(content))
+    file.write(length + _checksum(length) + content + _checksum(content))
+
+
+def _checksum(content: bytes) -> bytes:
+    """Masked, so that the checksum of a checksum is none."""
+    plain = crc32c(content)
+    return struct.pack("<I", ((plain >> 15 | plain << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+@functools.cache
+def _table() -> Any:
+    """Uint32 (_BLOCK, 256): the checksum of each byte at each place of a block of zeros."""
+    first = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        first = np.where(first & 1, np.uint32(0x82F63B78), np.uint32(0)) ^ (first >> 1)
+    rows = [first]
+    for _ in range(_BLOCK - 1):
+        rows.append((rows[-1] >> 8) ^ first[rows[-1] & 255])
+    return np.stack(rows[::-1])
+
+
+def crc32c(content: bytes) -> int:
+    """Castagnoli's checksum of at least four bytes: that of blocks, put together. The harness has
+    the same, to read by (``harness.loader.records``)."""
+    table, blocks = _table(), -(-len(content) // _BLOCK)
+    levels = np.zeros(blocks * _BLOCK, np.uint8)
+    begin = len(levels) - len(content)
+    levels[begin:] = np.frombuffer(content, np.uint8)
+    levels[begin : begin + 4] ^= 255
+    each = table[np.arange(_BLOCK), levels.reshape(blocks, _BLOCK)]
+    state, carried = 0, table[:4].tolist()
+    for part in np.bitwise_xor.reduce(each, axis=1).tolist():
+        for place in range(4):
+            part ^= carried[place][state >> 8 * place & 255]
+        state = part
+    return state ^ 0xFFFFFFFF
+
+
+# ---- RecordIO -----------------------------------------------------------------------------------
+
+
+def _write_pieces(file: BinaryIO, content: bytes) -> None:
+    """A record is cut where it has the magic number at a word's beginning, and written without it:
+    whoever looks for a record's beginning finds none within one."""
+    pieces = _cut(content)
+    for number, piece in enumerate(pieces):
+        part = 0
+        if len(pieces) > 1:
+            part = 1 if number == 0 else 3 if number == len(pieces) - 1 else 2
+        file.write(_MAGIC + struct.pack("<I", part << 29 | len(piece)))
+        file.write(piece + bytes(-len(piece) % 4))
+
+
+def _cut(content: bytes) -> Sequence[bytes]:
+    found: list[bytes] = []
+    first, place = 0, content.find(_MAGIC)
+    while place >= 0:
+        if place % 4 == 0:
+            found.append(content[first:place])
+            first = place + 4
+        place = content.find(_MAGIC, place + (4 if place % 4 == 0 else 1))
+    return [*found, content[first:]]

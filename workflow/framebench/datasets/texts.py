@@ -1,0 +1,97 @@
+"""Text that is made of random words, as files or as tokens, for models of language.
+
+The words are of syllables, some with letters beyond ASCII, and are drawn as words are in a
+language: the second is drawn half as often as the first, the third a third as often. Nothing can be
+learned from them but that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..files.whole_files import write_whole, write_whole_bytes
+from .folders import SPLITS, Refused, claimed, write_manifest
+
+TEXT, TOKENS = "text", "tokens"
+FORMATS = (TEXT, TOKENS)
+#: Tokens that are asked for where nobody says; of a text, its end included.
+COUNT, _EACH = 1_000_000, 65536
+#: One text of so many is kept for validation, one of fewer, too.
+_HELD_OUT = 10
+#: A token is a byte, and this one ends each text; how many there are with it.
+_END, _VOCABULARY = 256, 257
+_ONSETS = ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr", "ß", "č")
+_VOWELS = ("a", "e", "i", "o", "u", "ä", "é", "ai", "ou")
+_WORDS, _SENTENCE = 5000, 14
+
+
+def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
+    """Make ``count`` tokens, up to a text's, in ``folder``: as texts or as a file of tokens of
+    each split. Returns the manifest. Raises :class:`Refused` where there is something else, and
+    OSError."""
+    texts = -(-count // _EACH)
+    if texts < 2:
+        raise Refused(f"tokens: found {count}; allowed: more than {_EACH}, a text of each split")
+    asked = {"tokens": count, "seed": seed, "numpy": version("numpy"), "format": form}
+    held_out = max(1, texts // _HELD_OUT)
+    numbers = {"train": range(texts - held_out), "val": range(texts - held_out, texts)}
+    paths = {
+        split: [f"{split}/{number:06d}.txt" for number in own] for split, own in numbers.items()
+    }
+    wanted = {path for split in SPLITS for path in paths[split]}
+    if form == TOKENS:
+        wanted = {f"{split}{suffix}" for split in SPLITS for suffix in (".bin", ".json")}
+    digest, made = hashlib.sha256(), {}
+    with claimed(folder, asked, wanted):
+        for split in SPLITS:
+            whole = [text(seed, number) for number in numbers[split]]
+            for path, content in zip(paths[split], whole, strict=True):
+                digest.update(content)
+                if form == TEXT:
+                    write_whole_bytes(folder / path, content)
+            made[split] = sum(len(content) + 1 for content in whole)
+            if form == TOKENS:
+                write_whole_bytes(folder / f"{split}.bin", b"".join(map(_tokens, whole)))
+                said = {"dtype": "uint16", "vocabulary": _VOCABULARY, "tokenizer": "bytes"}
+                write_whole(folder / f"{split}.json", json.dumps(said) + "\n")
+        found = {**made, "texts": texts, "vocabulary": _VOCABULARY, "digest": digest.hexdigest()}
+        return write_manifest(folder, asked, found)
+
+
+def text(seed: int, number: int) -> bytes:
+    """The text with this number of those with this seed, in UTF-8: _EACH - 1 bytes at most, and a
+    few less: the same from the same version of numpy."""
+    words = _words(seed)
+    random = np.random.RandomState([seed, 1, number])
+    chance = 1 / np.arange(1, len(words) + 1)
+    drawn = random.choice(len(words), size=_EACH // 3, p=chance / chance.sum())
+    lines, used = [], 0
+    for first in range(0, len(drawn), _SENTENCE):
+        sentence = " ".join(words[one] for one in drawn[first : first + _SENTENCE])
+        line = (sentence.capitalize() + ".\n").encode()
+        if used + len(line) >= _EACH:
+            break
+        lines.append(line)
+        used += len(line)
+    return b"".join(lines)
+
+
+def _words(seed: int) -> list[str]:
+    random = np.random.RandomState([seed, 0])
+    return [
+        "".join(
+            _ONSETS[random.randint(len(_ONSETS))] + _VOWELS[random.randint(len(_VOWELS))]
+            for _ in range(random.randint(1, 4))
+        )
+        for _ in range(_WORDS)
+    ]
+
+
+def _tokens(content: bytes) -> bytes:
+    return np.append(np.frombuffer(content, np.uint8), [_END]).astype("<u2").tobytes()
