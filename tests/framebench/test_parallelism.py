@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,61 @@ def test_samples_of_a_pipeline_are_those_of_its_micro_batches(tmp_path: Path) ->
 def test_a_total_batch_is_shared_among_those_with_samples_of_their_own(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, batch_total=[8], devices_per_node=[2], parallelism=["fsdp", "tensor"])
     assert {c.parallelism: c.batch_per_device for c in plan.folders} == {"fsdp": 4, "tensor": 8}
+
+
+def test_what_a_framework_lacks_is_left_out_once_with_the_reason(tmp_path: Path) -> None:
+    """By its own declaration: no process is started to learn it."""
+    frameworks = ["pytorch", "mxnet", "jax"]
+    ways = ["data", "tensor", "tensor2xpipeline2"]
+    plan = plan_of(
+        tmp_path, framework=frameworks, devices_per_node=[4], parallelism=ways,
+        compiler=["none", "inductor"], precision=["fp32", "fp8"],
+    )  # fmt: skip
+    kept = {(c.framework, c.parallelism, c.compiler, c.precision) for c in plan.folders}
+    assert {one for one in kept if one[0] == "pytorch"} == {
+        ("pytorch", way, compiler, precision)
+        for way in ways for compiler in ("none", "inductor") for precision in ("fp32", "fp8")
+    }  # fmt: skip
+    assert {one for one in kept if one[0] != "pytorch"} == {
+        ("mxnet", "data", "none", "fp32"),
+        ("jax", "data", "none", "fp32"),
+        ("jax", "tensor", "none", "fp32"),
+    }
+    reasons = Counter(one.reason for one in plan.left_out)
+    assert reasons == {
+        "mxnet has no parallelism tensor (it has: data)": 4,
+        "mxnet has no parallelism tensorxpipeline (it has: data)": 4,
+        "jax has no parallelism tensorxpipeline (it has: data, fsdp, tensor, fsdpxtensor)": 4,
+        "mxnet has no compiler inductor (it has: none, hybridize)": 2,
+        "jax has no compiler inductor (it has: none, jit)": 4,
+        "mxnet has no precision fp8 (it has: fp32, amp)": 1,
+        "jax has no precision fp8 (it has: fp32, tf32, amp, bf16, fp16)": 2,
+    }
+    text = describe(plan)
+    for reason in reasons:
+        assert text.count(reason) == 1, reason
+
+
+def test_models_that_are_no_transformers_are_left_out(tmp_path: Path) -> None:
+    batches = {"batch_per_device": [4]}
+    ways = {"devices_per_node": [2], "parallelism": ["data", "fsdp"]}
+    plan = plan_of(tmp_path, model=["resnet18", "gpt2_small"], **batches, **ways)
+    (left,) = plan.left_out
+    assert left.case.model == "resnet18"
+    assert left.reason == "resnet18 is no transformer: its devices share a step by data alone"
+
+
+def test_a_kind_that_a_framework_lacks_is_left_out(tmp_path: Path) -> None:
+    """MXNet brings no generation; TensorFlow does."""
+    asked = {"framework": ["mxnet", "tensorflow"], "model": ["gpt2_small"], "new_tokens": [2]}
+    sizes = {"batch_per_device": [1], "sequence_length": [8]}
+    suite = {key: SUITE[key] for key in ("steps", "repeats")}
+    suite["measurements"] = {"generate": {**asked, **sizes}}
+    plan = make_plan(settings(tmp_path, suite), CATALOG, HERE, None)
+    assert {case.framework for case in plan.folders} == {"tensorflow"}
+    (left,) = plan.left_out
+    assert (left.case.framework, left.reason.split()[0]) == ("mxnet", "mxnet")
+    assert "generat" in left.reason or "text" in left.reason
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ ORDER = [
     "overlapping",
     "sharded",
     "transfers",
+    "reserving",
     "loader",
     "feeding",
     "precisions",
@@ -59,7 +60,7 @@ ORDER = [
 #: What an adapter may import of the harness.
 OF_ADAPTERS = {
     *("adapter", "operations", "communication", "overlapping", "sharded", "transfers"),
-    *("loader", "feeding", "parallelism", "parts"),
+    *("loader", "feeding", "parallelism", "parts", "reserving"),
     *("machine.interfaces", "processes.parent_death"),
 }
 

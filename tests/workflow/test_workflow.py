@@ -161,14 +161,21 @@ def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
     assert "Nothing to be done" in project.all().stdout
 
 
-def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
+def test_what_a_framework_cannot_do_is_kept_and_what_it_lacks_is_not_tried(
+    project: Project,
+) -> None:
+    """The framework itself refuses to run; that it has no compiler its declaration says."""
     project.write_suite({**SUITE, "axes": {**SUITE["axes"], "compiler": ["none", "native"]}})
-    ran = project.all()
+    ran = project.all(toy="unsupported")
     assert ran.returncode == 0, ran.stdout
     summary = rows(project.folder / "results" / "tables" / "summary.csv")
-    native = [row for row in summary if row["compiler"] == "native"]
-    assert [row["status"] for row in native] == ["unsupported"] * CASES
-    assert all(row["reason"] and not row["throughput_median"] for row in native)
+    assert [(row["compiler"], row["status"]) for row in summary] == [
+        ("none", "unsupported")
+    ] * CASES
+    assert all(row["reason"] and not row["throughput_median"] for row in summary)
+    assert {record["case"]["compiler"] for record in project.parsed()} == {"none"}
+    plan = project.run("--cores", "1", "plan")
+    assert plan.stdout.count("toy has no graph compiler") == 1, plan.stdout
 
 
 def test_a_changed_setting_is_another_case(measured: Project) -> None:

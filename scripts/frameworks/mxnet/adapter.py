@@ -48,7 +48,6 @@ class MXNetAdapter(
     Scheduling,
 ):
     MODULE = "mxnet"
-    PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
 
     def start(self) -> None:

@@ -27,7 +27,6 @@ from harness.parts import Part, cut, nested
 
 class OneFlowAdapter(Rounding, Numerics, Matmul, StepBreakdown, Overlapping, Scheduling):
     MODULE = "oneflow"
-    PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
 
     def start(self) -> None:

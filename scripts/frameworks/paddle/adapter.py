@@ -54,7 +54,6 @@ class PaddleAdapter(
     Scheduling,
 ):
     MODULE = "paddle"
-    PRECISIONS = ("fp32", "tf32", "amp")
     OUT_OF_MEMORY = ("ResourceExhausted",)
 
     def start(self) -> None:

@@ -44,6 +44,7 @@ from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passe
 from harness.overlapping import Overlapped, Overlapping
 from harness.parallelism import DATA
 from harness.parts import Part, cut
+from harness.reserving import Reserving
 from harness.sharded import Sharded
 from harness.transfers import Transfers
 
@@ -61,12 +62,12 @@ class PyTorchAdapter(
     Overlapping,
     LayerOperations,
     Sharded,
+    Reserving,
     Transfers,
     Loading,
     Resuming,
 ):
     MODULE = "torch"
-    PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16", "fp8", "fp8_e4m3")
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
 
     def start(self) -> None:
@@ -152,9 +153,8 @@ class PyTorchAdapter(
         else:
             self._model.to(self._device)
         # dropout differs between those that have samples of their own, or layers
-        rank, layout = self.place.rank, self.case.layout
-        other = rank if self._in_stages else layout.replica(rank)
-        torch.manual_seed(self.place.seed + 1 + other)
+        group = self.place.rank // self.case.layout.tensor
+        torch.manual_seed(self.place.seed + 1 + group)
         if self.case.compiler != "none":
             self._compiler.compile_module(self._model, self.case.compiler, self._device)
         if not train:
@@ -512,6 +512,9 @@ class PyTorchAdapter(
 
     def peak_device_memory(self) -> Optional[int]:
         return self._torch.cuda.max_memory_allocated(self._device) if self._cuda else None
+
+    def peak_reserved_memory(self) -> Optional[int]:
+        return self._torch.cuda.max_memory_reserved(self._device) if self._cuda else None
 
     def stop(self) -> None:
         if self._torch.distributed.is_initialized():

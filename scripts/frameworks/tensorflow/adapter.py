@@ -73,7 +73,6 @@ class TensorFlowAdapter(
     Scheduling,
 ):
     MODULE = "tensorflow"
-    PRECISIONS = ("fp32", "tf32", "amp")
     GENERATES_WITH = ("none", "xla")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
 

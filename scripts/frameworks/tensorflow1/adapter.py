@@ -30,7 +30,6 @@ from harness.parts import Part, nested
 
 class TensorFlow1Adapter(Operators, Numerics, Matmul, StepBreakdown, Overlapping, Scheduling):
     MODULE = "tensorflow"
-    PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
 
     def start(self) -> None:

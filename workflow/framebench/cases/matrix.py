@@ -21,6 +21,7 @@ from ..config.suite import AXES, BATCHES, Axes, Suite
 from ..config.validation import ConfigError, did_you_mean
 from ..machine.local import Machine
 from .conditions import MODES, Parameters
+from .declared import lacking
 from .names import topology_of
 
 #: In the place of a framework or model that there is none of.
@@ -219,12 +220,15 @@ def _named(found: list[Case], settings: Settings) -> list[Case]:
     return [names[name] for name in dict.fromkeys(settings.cases)]
 
 
-def fit(found: list[Case], place: Capacity) -> tuple[list[Case], list[LeftOut]]:
-    """Split cases into those that fit the place and those that do not, with the reason."""
+def fit(
+    found: list[Case], place: Capacity, suite: Suite, catalog: Catalog
+) -> tuple[list[Case], list[LeftOut]]:
+    """Split cases into those that can be measured here and those that cannot, with the reason: the
+    place is too small, or the framework says of itself that it lacks something."""
     kept: list[Case] = []
     left: list[LeftOut] = []
     for case in found:
-        reason = _misfit(case, place)
+        reason = _misfit(case, place) or lacking(case, suite, catalog)
         if reason:
             left.append(LeftOut(case, reason))
         else:

@@ -15,7 +15,10 @@ from .. import PROJECT
 from .validation import ConfigError
 
 #: What a framework.json has.
-KEYS = ("name", "title", "package", "compilers", "native_compiler", "none_is", "none_means")
+KEYS = (
+    *("name", "title", "package", "compilers", "native_compiler", "precisions"),
+    *("none_is", "none_means"),
+)
 #: How a framework runs where no compiler is asked for: each operation by itself, by a dispatcher
 #: that is made for that, or as a graph that the framework optimizes whether asked or not.
 NONE_IS = ("op by op", "eager", "graph")
@@ -46,7 +49,7 @@ class Catalog:
 
     def compiler(self, framework: str, word: str) -> str:
         """The name of the compiler that one of WORDS, or a name, stands for; ``native`` itself
-        where the framework has none, so that the run says so."""
+        where the framework has none, so that the plan says so."""
         if word not in WORDS:
             return word
         declared = self.frameworks[framework].get(WORDS[word])

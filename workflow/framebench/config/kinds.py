@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,12 +37,14 @@ OTHERWISE = {
 @dataclass(frozen=True)
 class Measurement:
     """What is measured of one kind. ``axes``: the values of what it has of a case; ``parameters``:
-    those of each parameter, as they stand in records."""
+    those of each parameter, as they stand in records; ``lacking``: what frameworks do not do that
+    lack what the kind needs, by their names."""
 
     kind: str
     axes: Mapping[str, list[Any]]
     counts_steps: bool
     parameters: Mapping[str, tuple[Any, ...]]
+    lacking: Mapping[str, str] = field(default_factory=dict)
 
 
 def measurement(
@@ -74,7 +76,7 @@ def measurement(
     parameters = {
         name: tuple(dict.fromkeys(values)) for name, values in about["parameters"].items()
     }
-    return Measurement(kind, axes, about["counts_steps"], parameters)
+    return Measurement(kind, axes, about["counts_steps"], parameters, about["lacking"])
 
 
 @cache

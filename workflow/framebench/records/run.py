@@ -90,6 +90,7 @@ class Run:
     record: Path | None
     doubts: tuple[Doubt, ...] = ()
     peak_device_memory: int | None = None
+    peak_reserved_memory: int | None = None
     peak_host_memory: int | None = None
     joules_per_sample: float | None = None
     energy_sources: str = ""
