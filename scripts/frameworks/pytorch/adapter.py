@@ -158,7 +158,9 @@ class PyTorchAdapter(
         if self.case.compiler != "none":
             self._compiler.compile_module(self._model, self.case.compiler, self._device)
         if not train:
-            self._step = self._steps.inference(lambda: self._forward(self._model))
+            self._step = self._steps.inference(
+                lambda: self._forward(self._model), self._without_gradients
+            )
             return
         model = self._model
         if self._process_group and not self._sharding:
@@ -454,8 +456,15 @@ class PyTorchAdapter(
         (prompts,) = self._micro_batches[0].inputs
         self._generator = generator(self._model, prompts, new_tokens)
 
+    @property
+    def _without_gradients(self) -> Any:
+        """The mode in which the model only answers. In inference mode PyTorch hands tensors that
+        hold others whole operations, which torchao's of float8 do not know."""
+        torch = self._torch
+        return torch.no_grad if self._in_float8 else torch.inference_mode
+
     def _generating(self, work: Callable[[], Any]) -> Any:
-        with self._torch.inference_mode(), self._autocast():
+        with self._without_gradients(), self._autocast():
             return work()
 
     def prefill(self, more: Any = None) -> Any:

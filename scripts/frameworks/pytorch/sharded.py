@@ -178,16 +178,14 @@ class Sharding:
     def summed_up(self, differentiate: Callable[[], Tensor]) -> Callable[[], Tensor]:
         """``differentiate``, and behind it the sums of gradients that are parts, and without FSDP
         the averages over those with samples of their own."""
-        if TENSOR not in self._sizes:
-            return differentiate
-        group = self._mesh[TENSOR].get_group()
         replicas = 1 if FSDP in self._sizes else self._sizes.get(DATA, 1)
 
         def run() -> Tensor:
             value = differentiate()
-            add_up_parts(self._model.parameters(), group)
+            if TENSOR in self._sizes:
+                add_up_parts(self._model.parameters(), self._mesh.get_group(TENSOR))
             if replicas > 1:
-                average(self._model.parameters(), self._mesh[DATA].get_group(), replicas)
+                average(self._model.parameters(), self._mesh.get_group(DATA), replicas)
             return value
 
         return run

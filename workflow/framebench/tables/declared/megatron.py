@@ -78,7 +78,7 @@ def _is_gated(hyper: Facts) -> bool:
 
 def _padded(hyper: Facts, tensor: int) -> int:
     multiple = MULTIPLE * tensor
-    return math.ceil(hyper["vocabulary"] / multiple) * multiple
+    return int(math.ceil(hyper["vocabulary"] / multiple) * multiple)
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
