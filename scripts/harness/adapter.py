@@ -191,8 +191,6 @@ class Adapter(ABC):
 
     #: The framework's module, whose ``__version__`` is that of the framework.
     MODULE: ClassVar[str]
-    #: Those of ``scripts/precisions`` that it can be set to; others are `unsupported`.
-    PRECISIONS: ClassVar[Sequence[str]]
     #: What errors of this framework say when memory ran out, beside :data:`OUT_OF_MEMORY`: words of
     #: their text or names of their types.
     OUT_OF_MEMORY: ClassVar[Sequence[str]] = ()
@@ -653,15 +651,15 @@ def state_of_modules(model: Any, dense: type) -> Dict[str, Variable]:
 
 def require(adapter: Adapter, *capabilities: type) -> None:
     """Raises :class:`Unsupported` where ``adapter`` lacks one of ``capabilities``, classes like
-    those above, or the precision of its case."""
-    case = adapter.case
-    if case.precision not in adapter.PRECISIONS:
-        known = ", ".join(adapter.PRECISIONS)
-        raise Unsupported(f"{case.framework} has no precision {case.precision} (it has: {known})")
+    those above."""
     for capability in capabilities:
         if not isinstance(adapter, capability):
-            lacking = getattr(capability, "LACKING", f"brings no {capability.__name__}")
-            raise Unsupported(f"{case.framework} {lacking}")
+            raise Unsupported(f"{adapter.case.framework} {lacking_words(capability)}")
+
+
+def lacking_words(capability: type) -> str:
+    """What a framework without it does not do."""
+    return str(getattr(capability, "LACKING", f"brings no {capability.__name__}"))
 
 
 class MicroBatch(NamedTuple):

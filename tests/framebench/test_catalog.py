@@ -21,6 +21,7 @@ FACTS = {
     "package": "new",
     "compilers": ["none", "fast"],
     "native_compiler": "fast",
+    "precisions": ["fp32"],
     "none_is": "eager",
     "none_means": "slow",
 }

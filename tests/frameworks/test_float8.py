@@ -85,3 +85,12 @@ answer(
     assert "no convolutions in float8" in found["convolutions"]
     assert "multiples of 16" in found["sides"]
     assert "linear layers of a model alone" in found["product"]
+
+
+def test_inference_steps_multiply_in_float8(run: ForkServer) -> None:
+    """As a run has them: without gradients."""
+    (found,) = run("""
+adapter = built(small_bert(), precision="fp8", mode="inference")
+answer(value=adapter.read(adapter.step()), logits=adapter.read(adapter.logits()))
+""")
+    assert found["value"] == pytest.approx(found["logits"], rel=1e-6)

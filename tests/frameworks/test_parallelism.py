@@ -28,8 +28,13 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
         ],
         4: [
             *((way, "gpt2_small", 1) for way in ("fsdp", "tensor", "fsdp2xtensor2")),
+            *((way, "gpt2_small", 2) for way in ("data2xfsdp2", "data2xtensor2")),
             ("pipeline", "gpt2 of 4 layers", 5),
             ("data2xpipeline2", "gpt2_small", 2),
+            ("pipeline2xfsdp2", "gpt2_small", 3),
+            ("pipeline2xtensor2", "bert_base", 2),
+            ("interleaved2xfsdp2", "bert_base", 2),
+            ("interleaved2xtensor2", "llama_8b", 1),
         ],
     },
     "jax": {
@@ -41,9 +46,10 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
     },
 }
 ERROR = 1e-5  # relative, of a gradient's norm
-#: AdamW's first update is a gradient over its own size: those near zero are mostly rounding, more
-#: or less so by the processor.
-UPDATE_ERROR = 4e-3
+#: Of the learning rate: of an element's first update, beyond the rounding of the parameter. JAX has
+#: the gradients of a step from another program than those that are asked for: they differ in their
+#: last bits, of which the update of an element whose gradient is about epsilon makes more.
+UPDATE_ERROR = {"pytorch": 1e-4, "jax": 1e-2}
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -106,17 +112,36 @@ def script(run: ForkServer, text: str, **values: Any) -> str:
     return STARTING[run.framework] + COMPARED + facts_text + given + text
 
 
+#: AdamW's first update is a gradient over its own size: g / (|g| + epsilon) may be anything where a
+#: gradient is mostly rounding, so that of one process says little. That of a rank's own gradients,
+#: which are compared with one process's, is known element by element.
 STEP = """
+def first_update(facts, weights, gradients):
+    hyper = facts["hyperparameters"]
+    gradients = {name: one.astype("float64") for name, one in gradients.items()}
+    norm = sum((one ** 2).sum() for one in gradients.values()) ** 0.5
+    scale = min(1.0, hyper.get("clip_global_norm", np.inf) / norm)
+    decay, epsilon = hyper["weight_decay"], hyper["epsilon"]
+    return {
+        name: -(scale * one / (abs(scale * one) + epsilon) + decay * weights[name])
+        for name, one in gradients.items()
+    }
+
 def observed(way, facts, steps=1):
     adapter = on_all(facts, way, steps)
     layout = adapter.case.layout
     alone = on_one(facts, layout.replicas, steps)
     before = alone.weights()
-    error = apart(adapter.gradients(), alone.gradients())
+    gradients = adapter.gradients()
+    error = apart(gradients, alone.gradients())
     loss = adapter.read(adapter.step()), alone.read(alone.step())
-    after, expected = adapter.weights(), alone.weights()
-    change = apart(
-        {n: after[n] - before[n] for n in after}, {n: expected[n] - before[n] for n in after})
+    after, rate = adapter.weights(), facts["hyperparameters"]["learning_rate"]
+    expected = first_update(facts, before, gradients)
+    change = 0.0
+    for name, update in expected.items():
+        found = after[name].astype("float64") - before[name]
+        rounding = 2.0 ** -23 * np.maximum(abs(after[name]), abs(before[name]))
+        change = max(change, ((abs(found - rate * update) - rounding) / rate).max())
     held, total = adapter.held_parameters(), adapter.trainable_parameters()
     exchanges = check_exchanges(way, layout, RANK, adapter.exchanges())
     if steps > 1:
@@ -136,7 +161,7 @@ def test_gradients_are_those_of_one_process(run: ForkServer, ranks: int) -> None
         of_ranks = [answer["found"][place] for answer in answers]
         about, total = f"{way} {model} {steps}", of_ranks[0]["total"]
         assert max(one["error"] for one in of_ranks) < ERROR, about
-        assert max(one["change"] for one in of_ranks) < UPDATE_ERROR, about
+        assert max(one["change"] for one in of_ranks) < UPDATE_ERROR[run.framework], about
         held = [one["held"] for one in of_ranks]
         assert max(held) < total <= sum(held), about
         if way == "fsdp":
@@ -152,16 +177,23 @@ def assert_in_stages(way: str, model: str, steps: int, of_ranks: list[dict[str, 
     """Each rank holds its own layers, and a tied embedding stands at both ends. Each sends as many
     messages as its stages have neighbours, for each micro-batch."""
     ranks, total = len(of_ranks), of_ranks[0]["total"]
-    replicas = 2 if "data2" in way else 1
-    size = ranks // replicas
+    inner = 2 if "x" in way else 1
+    size = ranks // inner
     twice = 0 if model == "llama_8b" else 50 * 32
-    held = [one["held"] for one in of_ranks]
-    assert sum(held) == replicas * (total + twice), f"{way} {model}"
+    held = sum(one["held"] for one in of_ranks)
+    if "tensor" in way:  # of which embeddings, heads and normalisations are whole in each rank
+        assert total + twice < held < inner * (total + twice), f"{way} {model}"
+    else:
+        replicas = inner if "data" in way else 1
+        assert held == replicas * (total + twice), f"{way} {model}"
     last = size * (2 if "interleaved" in way else 1) - 1
     for rank, one in enumerate(of_ranks):
-        stages = range(rank // replicas, last + 1, size)
+        stages = range(rank // inner, last + 1, size)
         neighbours = sum((stage > 0) + (stage < last) for stage in stages)
         assert one["exchanges"]["send"] == steps * neighbours, f"{way} {model} rank {rank}"
+    if "fsdp" in way:  # gradients go once, whatever the micro-steps: those of layers and the others
+        sums = {one["exchanges"]["reduce_scatter"] for one in of_ranks}
+        assert max(sums) <= 2 * 2 + 2, f"{way} {model}"
 
 
 #: What goes wrong, by what stands in place of what in the adapter's module.
@@ -172,7 +204,7 @@ MISTAKES = {
         "for rank in range(ranks) for part in parts]",
         "for part in parts for rank in range(ranks)]",
     ),
-    "only layers sharded": ("fsdp", "fully_shard(model, mesh=self._mesh[FSDP])", "pass"),
+    "only layers sharded": ("fsdp", "fully_shard(model, mesh=over)", "pass"),
 }
 
 
@@ -242,6 +274,8 @@ found = {}
 facts = FACTS["gpt2_small"]
 for way in ("fsdp", "tensor"):
     adapter = on_all(facts, way, steps=3)
+    # before any step, as a run does: what is computed for the first time may be computed twice
+    check_micro_steps(3, adapter.step_products(), adapter.micro_step_products())
     alone = on_one(facts, adapter.case.layout.replicas, steps=3)
     error = apart(adapter.gradients(), alone.gradients())
     found[way] = [error, adapter.exchanges(), on_all(facts, way).exchanges()]

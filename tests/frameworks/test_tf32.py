@@ -3,6 +3,7 @@ proves nothing."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from unittest.mock import patch
@@ -93,4 +94,5 @@ def test_a_processor_has_none(run: ForkServer) -> None:
 def test_who_has_tf32_shows_what_it_does(folder: Path) -> None:
     with patch.dict(sys.modules):  # where one framework's adapter would stand for all
         adapter = load_adapter(str(folder))
-    assert issubclass(adapter, Rounding) or "tf32" not in adapter.PRECISIONS
+    declared = json.loads((folder / "framework.json").read_text())
+    assert issubclass(adapter, Rounding) or "tf32" not in declared["precisions"]

@@ -34,7 +34,6 @@ AXES = {"conv": CONVOLUTION_OIHW, "dense": DENSE_OI}
 class Numpy(Operators, Numerics, Collectives):
     """Its model is an array of each kind; its loss scale is 4, its ranks sum to ten times."""
 
-    PRECISIONS = ("fp32",)
     OUT_OF_MEMORY = ("no room", "FullError")
 
     def __init__(self, ranks: int = 1, accelerator: str = "cpu", precision: str = "fp32") -> None:
@@ -221,11 +220,6 @@ def test_what_an_adapter_lacks_is_the_reason() -> None:
         require(Numpy(), Operators, Matmul)
     with pytest.raises(Unsupported, match="numpy does not take its training step apart"):
         require(Numpy(), StepBreakdown)
-
-
-def test_a_precision_that_an_adapter_does_not_name_is_unsupported() -> None:
-    with pytest.raises(Unsupported, match="numpy has no precision amp"):
-        require(Numpy(precision="amp"))
 
 
 def test_a_device_that_a_framework_does_not_see_is_unsupported() -> None:

@@ -26,6 +26,7 @@ ORDER = [
     "overlapping",
     "sharded",
     "transfers",
+    "reserving",
     "loader",
     "feeding",
     "layerwise",
@@ -69,7 +70,7 @@ OF_ADAPTERS = {
         "sharded",
         "transfers",
     ),
-    *("loader", "feeding", "layerwise", "parallelism", "parts"),
+    *("loader", "feeding", "layerwise", "parallelism", "parts", "reserving"),
     *("machine.interfaces", "processes.parent_death"),
 }
 

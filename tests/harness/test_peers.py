@@ -49,8 +49,6 @@ class Clocked(Operators, Recorder):
     """Its steps take the seconds they are told, on a clock that nothing else moves. The wall clock
     is put back by an hour after 60 steps."""
 
-    PRECISIONS = ("fp32",)
-
     def __init__(self, seconds: Sequence[float], batch: int) -> None:
         super().__init__()
         self.case = replace(self.case, batch_per_device=batch)

@@ -176,6 +176,7 @@ def test_what_goes_wrong_is_said(
             "precision 'int8' cannot be measured yet (known: amp, bf16, fp16, fp32, fp8, "
             "fp8_e4m3, tf32)",
         ),
+        ({"precision": "bf16"}, "toy has no precision bf16 (it has: fp32, amp)"),
         ({"cores_per_device": 4096}, "1 device(s) of 4096 core(s) need 4096 cores"),
         ({"model": ROOT / "scripts/models/resnet50_v1.5.json"}, "no definition of the model res"),
     ],
@@ -349,7 +350,6 @@ from harness.measuring import extras, split
 from harness.messages import report
 from tests.harness.test_parts import Recorder
 class Hanging(StepBreakdown, Recorder):
-    PRECISIONS = ("fp32",)
     def parts(self):
         time.sleep(600)
 extras._LEAST_SECONDS = 1

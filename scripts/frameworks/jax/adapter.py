@@ -48,7 +48,6 @@ class JaxAdapter(
     Sharded,
 ):
     MODULE = "jax"
-    PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16")
     GENERATES_WITH = ("none", "jit")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)
 

@@ -58,7 +58,6 @@ class MXNetAdapter(
     Resuming,
 ):
     MODULE = "mxnet"
-    PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
     KEEPS_RANDOM = False
 

@@ -46,7 +46,6 @@ class OneFlowAdapter(
     Resuming,
 ):
     MODULE = "oneflow"
-    PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
 
     def start(self) -> None:

@@ -55,7 +55,6 @@ class PaddleAdapter(
     Resuming,
 ):
     MODULE = "paddle"
-    PRECISIONS = ("fp32", "tf32", "amp")
     OUT_OF_MEMORY = ("ResourceExhausted",)
     KEEPS_RANDOM = False
 

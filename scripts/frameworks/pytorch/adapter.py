@@ -45,6 +45,7 @@ from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passe
 from harness.overlapping import Overlapped, Overlapping
 from harness.parallelism import DATA
 from harness.parts import Part, cut
+from harness.reserving import Reserving
 from harness.sharded import Sharded
 from harness.transfers import Transfers
 
@@ -63,12 +64,12 @@ class PyTorchAdapter(
     ShardedProducts,
     LayerOperations,
     Sharded,
+    Reserving,
     Transfers,
     Loading,
     Resuming,
 ):
     MODULE = "torch"
-    PRECISIONS = ("fp32", "tf32", "amp", "bf16", "fp16", "fp8", "fp8_e4m3")
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
     RESUMES_ON_SEVERAL = True
 
@@ -155,13 +156,14 @@ class PyTorchAdapter(
         else:
             self._model.to(self._device)
         # dropout differs between those that have samples of their own, or layers
-        rank, layout = self.place.rank, self.case.layout
-        other = rank if self._in_stages else layout.replica(rank)
-        torch.manual_seed(self.place.seed + 1 + other)
+        group = self.place.rank // self.case.layout.tensor
+        torch.manual_seed(self.place.seed + 1 + group)
         if self.case.compiler != "none":
             self._compiler.compile_module(self._model, self.case.compiler, self._device)
         if not train:
-            self._step = self._steps.inference(lambda: self._forward(self._model))
+            self._step = self._steps.inference(
+                lambda: self._forward(self._model), self._without_gradients
+            )
             return
         model = self._model
         if self._process_group and not self._sharding:
@@ -460,8 +462,15 @@ class PyTorchAdapter(
         (prompts,) = self._micro_batches[0].inputs
         self._generator = generator(self._model, prompts, new_tokens)
 
+    @property
+    def _without_gradients(self) -> Any:
+        """The mode in which the model only answers. In inference mode PyTorch hands tensors that
+        hold others whole operations, which torchao's of float8 do not know."""
+        torch = self._torch
+        return torch.no_grad if self._in_float8 else torch.inference_mode
+
     def _generating(self, work: Callable[[], Any]) -> Any:
-        with self._torch.inference_mode(), self._autocast():
+        with self._without_gradients(), self._autocast():
             return work()
 
     def prefill(self, more: Any = None) -> Any:
@@ -523,6 +532,9 @@ class PyTorchAdapter(
 
     def peak_device_memory(self) -> Optional[int]:
         return self._torch.cuda.max_memory_allocated(self._device) if self._cuda else None
+
+    def peak_reserved_memory(self) -> Optional[int]:
+        return self._torch.cuda.max_memory_reserved(self._device) if self._cuda else None
 
     def stop(self) -> None:
         if self._torch.distributed.is_initialized():

@@ -79,6 +79,8 @@ class ProductWatch(TorchDispatchMode):
         kernel = func.overloadpacket
         name = kernel.__name__
         count = 1 if name in ONE_PRODUCT else 2 if name.startswith(TWO_PRODUCTS) else 0
+        if count and any(_has_shape_alone(argument) for argument in args):
+            count = 0
         if count:
             # the first tensor stands for all: these kernels refuse operands of different dtypes
             operand = next(argument for argument in args if isinstance(argument, Tensor))
@@ -87,6 +89,13 @@ class ProductWatch(TorchDispatchMode):
             operations = formula(*args, **(kwargs or {}), out_val=result) if formula else 0
             self.products += count * [Product(dtype, operations // 2 // count)]
         return result
+
+
+def _has_shape_alone(argument: Any) -> bool:
+    """Of what nothing is computed: DTensor learns the shape of a result in this way, once."""
+    return isinstance(argument, Tensor) and (
+        argument.is_meta or type(argument).__name__ == "FakeTensor"
+    )
 
 
 class ResultWatch(TorchDispatchMode):

@@ -1,5 +1,5 @@
 """Models of which each rank holds a part: FSDP2 (``fully_shard``), tensor parallelism with sequence
-parallelism (``parallelize_module``), and both.
+parallelism (``parallelize_module``), both, and either of them with replicas of what is shared.
 
 A definition that can be shared out says what its layers are (``LAYER``), which of their projections
 are cut by columns and which by rows (``COLUMNS``, ``ROWS``), which normalisations stand between
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, defaultdict
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from harness.adapter import Unsupported
@@ -28,7 +28,9 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 
-FSDP, TENSOR = "fsdp", "tensor"
+from .parallel import all_reduce_together
+
+DATA, FSDP, TENSOR = "data", "fsdp", "tensor"
 #: What PyTorch's profiler calls the collectives that reach a process group.
 COLLECTIVES = {
     "c10d::_allgather_base_": ALL_GATHER,
@@ -84,12 +86,61 @@ class FirstInput(ParallelStyle):
         return module
 
 
+def by_mesh(parameters: Iterable[nn.Parameter]) -> List[List[nn.Parameter]]:
+    """In each group those that an operation of several tensors can take."""
+    found: Dict[Any, List[nn.Parameter]] = defaultdict(list)
+    for one in parameters:
+        found[one.device_mesh if isinstance(one, DTensor) else None].append(one)
+    return list(found.values())
+
+
+def squared_norm(groups: Sequence[Sequence[nn.Parameter]]) -> Tensor:
+    """Of the gradients of parameters in ``groups`` as :func:`by_mesh` makes them."""
+    norms = [
+        nn.utils.get_total_norm([p.grad for p in group if p.grad is not None]) for group in groups
+    ]
+    whole = [norm.full_tensor() if isinstance(norm, DTensor) else norm for norm in norms]
+    return torch.stack(whole).square().sum()
+
+
+def add_up_parts(parameters: Iterable[nn.Parameter], group: Any) -> None:
+    """One all-reduce of the gradients of which each rank of ``group`` has the sum over its part of
+    the sequence: those of the normalisations."""
+    of_parts = [p for p in parameters if _is_partial(p.grad)]
+    if not of_parts:
+        return
+    local = [local_part(p.grad) for p in of_parts]
+    flat = torch.cat([part.flatten() for part in local])
+    torch.distributed.all_reduce(flat, group=group)
+    sums = flat.split([part.numel() for part in local])
+    for p, part in zip(of_parts, sums, strict=True):
+        whole = part.view(local_part(p).shape)
+        p.grad = DTensor.from_local(whole, p.device_mesh, p.placements, run_check=False)
+
+
+def average(parameters: Iterable[nn.Parameter], group: Any, replicas: int) -> None:
+    """The gradients over the ``replicas`` in ``group``, behind the backward pass."""
+    gradients = [local_part(p.grad) for p in parameters if p.grad is not None]
+    all_reduce_together(gradients, group)
+    torch._foreach_div_(gradients, replicas)
+
+
+def local_part(tensor: Tensor) -> Tensor:
+    """What this rank has of it."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def elements(parameters: Iterable[nn.Parameter]) -> int:
+    """Of ``parameters`` in this rank's memory."""
+    return sum(local_part(p).numel() for p in parameters)
+
+
 class Sharding:
     """A model shared out among the ranks of ``layout``."""
 
     def __init__(self, layout: Layout, device: torch.device) -> None:
         self._device = device
-        sizes = {FSDP: layout.fsdp, TENSOR: layout.tensor}
+        sizes = {DATA: layout.data, FSDP: layout.fsdp, TENSOR: layout.tensor}
         self._sizes = {name: size for name, size in sizes.items() if size > 1}
         self._mesh = init_device_mesh(
             device.type, tuple(self._sizes.values()), mesh_dim_names=tuple(self._sizes)
@@ -102,12 +153,13 @@ class Sharding:
         self._model = model
         if TENSOR in self._sizes:
             by = self._mesh[TENSOR]
-            self._orders = _share_layers(model, definition, by, sequence_length)
+            self._orders = share_layers(model, definition, by, sequence_length)
         if FSDP in self._sizes:
+            over = self._mesh[DATA, FSDP] if DATA in self._sizes else self._mesh[FSDP]
             for module in model.modules():
                 if isinstance(module, definition.LAYER):
-                    fully_shard(module, mesh=self._mesh[FSDP])
-            fully_shard(model, mesh=self._mesh[FSDP])
+                    fully_shard(module, mesh=over)
+            fully_shard(model, mesh=over)
         model.to(self._device)
 
     def forward(self, *inputs: Tensor) -> Any:
@@ -120,32 +172,20 @@ class Sharding:
         return {**self._sizes, "sequence_parallel": TENSOR in self._sizes}
 
     def groups(self) -> List[List[nn.Parameter]]:
-        """The parameters; in each group those that an operation of several tensors can take."""
-        found: Dict[Any, List[nn.Parameter]] = defaultdict(list)
-        for parameter in self._model.parameters():
-            found[parameter.device_mesh if isinstance(parameter, DTensor) else None].append(
-                parameter
-            )
-        return list(found.values())
+        """The parameters, as an optimizer takes them."""
+        return by_mesh(self._model.parameters())
 
     def summed_up(self, differentiate: Callable[[], Tensor]) -> Callable[[], Tensor]:
-        """``differentiate``, and behind it one all-reduce of the gradients of which each rank has
-        the sum over its part of the sequence: those of the normalisations."""
-        if TENSOR not in self._sizes:
-            return differentiate
-        group = self._mesh[TENSOR].get_group()
+        """``differentiate``, and behind it the sums of gradients that are parts, and without FSDP
+        the averages over those with samples of their own."""
+        replicas = 1 if FSDP in self._sizes else self._sizes.get(DATA, 1)
 
         def run() -> Tensor:
             value = differentiate()
-            of_parts = [p for p in self._model.parameters() if _is_partial(p.grad)]
-            if of_parts:
-                local = [p.grad.to_local() for p in of_parts]
-                flat = torch.cat([part.flatten() for part in local])
-                torch.distributed.all_reduce(flat, group=group)
-                sums = flat.split([part.numel() for part in local])
-                for p, part in zip(of_parts, sums, strict=True):
-                    whole = part.view(p.to_local().shape)
-                    p.grad = DTensor.from_local(whole, p.device_mesh, p.placements, run_check=False)
+            if TENSOR in self._sizes:
+                add_up_parts(self._model.parameters(), self._mesh.get_group(TENSOR))
+            if replicas > 1:
+                average(self._model.parameters(), self._mesh.get_group(DATA), replicas)
             return value
 
         return run
@@ -153,12 +193,7 @@ class Sharding:
     def clip(self, largest: float) -> None:
         """Scale the gradients down to the global norm ``largest``, if theirs is larger."""
         groups = self.groups()
-        norms = [
-            nn.utils.get_total_norm([p.grad for p in group if p.grad is not None])
-            for group in groups
-        ]
-        whole = [norm.full_tensor() if isinstance(norm, DTensor) else norm for norm in norms]
-        total = torch.linalg.vector_norm(torch.stack(whole))
+        total = squared_norm(groups).sqrt()
         for group in groups:
             nn.utils.clip_grads_with_norm_(group, largest, total)
 
@@ -187,10 +222,7 @@ class Sharding:
 
     def held(self) -> int:
         """Elements of parameters in this rank's memory."""
-        return sum(
-            (p.to_local() if isinstance(p, DTensor) else p).numel()
-            for p in self._model.parameters()
-        )
+        return elements(self._model.parameters())
 
 
 def _is_partial(gradient: Optional[Tensor]) -> bool:
@@ -205,11 +237,16 @@ def count_collectives(run: Callable[[], Any]) -> Dict[str, int]:
     return dict(Counter(filter(None, names)))
 
 
-def _share_layers(
-    model: nn.Module, definition: Any, mesh: DeviceMesh, sequence_length: int
+def share_layers(
+    model: nn.Module,
+    definition: Any,
+    mesh: DeviceMesh,
+    sequence_length: int,
+    has: Callable[[int], bool] = lambda _: True,
 ) -> Dict[str, Tensor]:
     """Cut the layers of ``model`` by columns and rows, and share the sequence out between them.
-    Returns, by parameter, the order that rows were brought into."""
+    Returns, by parameter, the order that rows were brought into. ``has``: whether this rank has the
+    layer of a number; those that it does not have are left as they are."""
     ranks = mesh.size()
     orders: Dict[str, Tensor] = {}
     if sequence_length % ranks:
@@ -219,6 +256,8 @@ def _share_layers(
         if not layers or not isinstance(layers[0], definition.LAYER):
             continue
         for number, layer in enumerate(layers):
+            if not has(number):
+                continue
             _require_multiples(layer, definition, ranks)
             stacked = definition.share_heads(layer, ranks)
             for name, heads in stacked.items():
@@ -228,12 +267,13 @@ def _share_layers(
                     with torch.no_grad():
                         parameter.copy_(parameter[order])
             parallelize_module(layer, mesh, _plan(layer, definition))
-        first, last = layers[0], layers[-1]
-        parallelize_module(first, mesh, FirstInput(Replicate(), Shard(SEQUENCE), as_local=True))
+        entering = FirstInput(Replicate(), Shard(SEQUENCE), as_local=True)
         leaving = PrepareModuleOutput(
             output_layouts=Shard(SEQUENCE), desired_output_layouts=Replicate()
         )
-        parallelize_module(last, mesh, leaving)
+        for number, style in ((0, entering), (len(layers) - 1, leaving)):
+            if has(number):
+                parallelize_module(layers[number], mesh, style)
     return orders
 
 

@@ -91,6 +91,11 @@ def training(differentiate: Callable[[], Tensor], update: Callable[[], None]) ->
     return step
 
 
-def inference(forward: Step) -> Step:
-    """The step that returns the logits."""
-    return torch.inference_mode()(forward)
+def inference(forward: Step, mode: Callable[[], AbstractContextManager[Any]]) -> Step:
+    """The step that returns the logits. ``mode``: in which there are no gradients."""
+
+    def step() -> Outputs:
+        with mode():
+            return forward()
+
+    return step

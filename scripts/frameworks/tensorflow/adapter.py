@@ -74,7 +74,6 @@ class TensorFlowAdapter(
     Resuming,
 ):
     MODULE = "tensorflow"
-    PRECISIONS = ("fp32", "tf32", "amp")
     GENERATES_WITH = ("none", "xla")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
 

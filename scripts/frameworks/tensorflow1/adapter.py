@@ -49,7 +49,6 @@ class TensorFlow1Adapter(
     Resuming,
 ):
     MODULE = "tensorflow"
-    PRECISIONS = ("fp32", "amp")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
     KEEPS_RANDOM = False
 

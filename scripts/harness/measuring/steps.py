@@ -13,6 +13,7 @@ from harness.measuring.checks import check_cores, check_value, compiler_proof
 from harness.measuring.settling import is_settled, settled_after
 from harness.measuring.waited import waited_steps
 from harness.measuring.window import Window, measure, run_ahead
+from harness.reserving import Reserving
 
 
 def samples(subject: Subject) -> int:
@@ -129,6 +130,8 @@ def run(context: Context) -> None:
 def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, Any]) -> None:
     """Put the results of the window, which ended with step number ``step``, into ``fields``."""
     fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
+    if isinstance(adapter, Reserving):
+        fields["peak_reserved_memory_bytes"] = adapter.peak_reserved_memory()
     fields["peak_host_memory_bytes"] = peak_host_memory()
     fields["window_start"] = window.start
     fields["window_seconds"] = window.seconds

@@ -32,6 +32,7 @@ class Framework:
     package: str
     compilers: List[str]
     native_compiler: Optional[str]
+    precisions: List[str]
     parallelism: List[str]
     optimizers: List[str]
 
@@ -57,6 +58,7 @@ def read_framework(folder: str) -> Framework:
             package=declared["package"],
             compilers=list(declared["compilers"]),
             native_compiler=declared["native_compiler"],
+            precisions=list(declared["precisions"]),
             parallelism=[DATA, *declared.get("parallelism", ())],
             optimizers=[*optimizers.USUAL, *declared.get("optimizers", ())],
         )
@@ -255,6 +257,9 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
     if case.precision not in precisions.names():
         known = ", ".join(precisions.names())
         return f"precision {case.precision!r} cannot be measured yet (known: {known})"
+    if case.precision not in framework.precisions:
+        known = ", ".join(framework.precisions)
+        return f"{framework.name} has no precision {case.precision} (it has: {known})"
     if case.sequence_length is not None:
         shortest, longest = facts["sequence_lengths"]
         if not shortest <= case.sequence_length <= longest:

@@ -11,8 +11,6 @@ from harness.adapter import Numerics, Operators, Product, Variable
 
 
 class AutogradAdapter(Operators, Numerics):
-    PRECISIONS = ("fp32",)
-
     def start(self) -> None:
         import autograd
         import autograd.numpy as np

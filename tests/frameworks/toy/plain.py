@@ -68,8 +68,6 @@ class PlainToy(
     """A step is complete :meth:`seconds` after the one before it. The points of a batch are its `x`
     and `y`; without these the toy draws its own."""
 
-    PRECISIONS = ("fp32", "amp")
-
     def start(self) -> None:
         self.done_at = 0.0
         several = self.place.world_size > 1

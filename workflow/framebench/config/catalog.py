@@ -15,7 +15,10 @@ from .. import PROJECT
 from .validation import ConfigError
 
 #: What a framework.json has.
-KEYS = ("name", "title", "package", "compilers", "native_compiler", "none_is", "none_means")
+KEYS = (
+    *("name", "title", "package", "compilers", "native_compiler", "precisions"),
+    *("none_is", "none_means"),
+)
 #: How a framework runs where no compiler is asked for: each operation by itself, by a dispatcher
 #: that is made for that, or as a graph that the framework optimizes whether asked or not.
 NONE_IS = ("op by op", "eager", "graph")

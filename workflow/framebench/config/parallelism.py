@@ -11,7 +11,8 @@ from typing import NamedTuple
 DATA = "data"
 #: Whose devices have samples of their own; those of the others are a replica of the model together.
 _OF_SAMPLES = (DATA, "fsdp")
-NAMES = (*_OF_SAMPLES, "tensor", "pipeline", "interleaved")
+TENSOR = "tensor"
+NAMES = (*_OF_SAMPLES, TENSOR, "pipeline", "interleaved")
 ALLOWED = f"{', '.join(NAMES)}, or a product with the size of each group, such as fsdp2xtensor2"
 _PART = rf"(?:{'|'.join(NAMES)})"
 #: Of what a suite may say.
@@ -29,6 +30,12 @@ class Sizes(NamedTuple):
 
     devices: int
     replicas: int
+
+
+def size_of(name: str, parallelism: str, devices: int) -> int:
+    """Devices of a group of this name; 1 where there is none."""
+    counts = dict(re.findall(rf"({_PART})([0-9]*)", parallelism))
+    return int(counts[name] or devices) if name in counts else 1
 
 
 @cache

@@ -80,8 +80,14 @@ class CaseResult:
         )
 
     @property
+    def peak_reserved_memory(self) -> int | None:
+        """Bytes, the most that any rank's allocator had taken of its device."""
+        reserved = (run.peak_reserved_memory for run in self.ok if run.peak_reserved_memory)
+        return max(reserved, default=None)
+
+    @property
     def peak_host_memory(self) -> int | None:
-        """The same on the host."""
+        """Bytes, the most that any rank of any ok repeat held on the host."""
         return max((run.peak_host_memory for run in self.ok if run.peak_host_memory), default=None)
 
     @property

@@ -115,9 +115,17 @@ def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str
     return ""
 
 
-def _tflops(name: str, meaning: str, title: str, **shown: Any) -> Column:
+def tflops(name: str, meaning: str, title: str, **shown: Any) -> Column:
+    """A column of 10^12 operations a second."""
     return Column(name, NUMBER, meaning, "TFLOP/s", title=title, form=THREE_DIGITS, **shown)
 
+
+ACHIEVED = tflops(
+    "tflops_per_device",
+    "operations of the model on each device",
+    "TFLOP/s per device",
+    figure=True,
+)
 
 EFFICIENCY = Table(
     name="efficiency",
@@ -132,9 +140,8 @@ EFFICIENCY = Table(
     columns=(
         *RESULT_COLUMNS,
         *shared("throughput_median", "unit"),
-        _tflops("tflops_per_device", "operations of the model on each device",
-                "TFLOP/s per device", figure=True),
-        _tflops("peak_tflops", "fastest products that any framework reached", "peak TFLOP/s"),
+        ACHIEVED,
+        tflops("peak_tflops", "fastest products that any framework reached", "peak TFLOP/s"),
         Column(
             "peak_by",
             TEXT,
@@ -144,7 +151,7 @@ EFFICIENCY = Table(
             hoisted=True,
             follows="precision",
         ),
-        _tflops("datasheet_tflops", "what the vendor states", "datasheet TFLOP/s", optional=True),
+        tflops("datasheet_tflops", "what the vendor states", "datasheet TFLOP/s", optional=True),
         Column(
             "mfu",
             NUMBER,

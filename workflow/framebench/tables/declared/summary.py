@@ -51,14 +51,14 @@ def _row(result: CaseResult) -> list[Any]:
         marks_of(result),
         shape.spread(result.values),
         intervals.repeats_for_width(result.values, WIDTH),
-        _tokens_per_second(result),
+        tokens_per_second(result),
         result.peak_device_memory,
         result.peak_host_memory,
         "; ".join(result.remarks),
     ]
 
 
-def _tokens_per_second(result: CaseResult) -> float | None:
+def tokens_per_second(result: CaseResult) -> float | None:
     """Of samples that are sequences of one length, padding among them; None for all others."""
     length = result.conditions.sequence_length
     if result.throughput is None or length is None:
@@ -70,6 +70,18 @@ def _why_no_tokens(row: Row) -> str:
     known = row["throughput_median"] is None or row["sequence_length"] is not None
     return "" if known else "its samples are no sequences"
 
+
+TOKENS = Column(
+    "tokens_per_second",
+    NUMBER,
+    "the median times the length of its sequences",
+    "tokens/s",
+    title="tokens/s",
+    form=TENTHS,
+    optional=True,
+    why=_why_no_tokens,
+    check="throughput",
+)
 
 SUMMARY = Table(
     name="summary",
@@ -109,17 +121,7 @@ SUMMARY = Table(
             title="repeats for 1 %",
             why=why_no_spread,
         ),
-        Column(
-            "tokens_per_second",
-            NUMBER,
-            "the median times the length of its sequences",
-            "tokens/s",
-            title="tokens/s",
-            form=TENTHS,
-            optional=True,
-            why=_why_no_tokens,
-            check="throughput",
-        ),
+        TOKENS,
         *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "remarks"),
     ),
     rows=rows,

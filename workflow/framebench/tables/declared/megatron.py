@@ -1,0 +1,170 @@
+"""Training of causal language models in the figures that Megatron-LM prints, with the operations of
+a sequence counted in three ways: figures of other tools compare with the one that they use alone.
+
+Of a model with L layers of width h, q and k and v the widths of its queries, keys and values, f
+that inside its feed-forward part, V tokens, for a sequence of s tokens:
+
+- Megatron-LM (commit d98e8a64, ``megatron/training/training.py``): 6 s (L (h (q + k + v) + q h +
+  2 h f) + h V') + 6 L q s², where a gate makes the 2 a 3; V' is V rounded up to a multiple of 128
+  times the tensor group. Causal attention is half of the square.
+- Megatron-DeepSpeed, as older Megatron-LM (Narayanan et al. 2021, arXiv:2104.04473, appendix,
+  without recomputation): 72 s L h² (1 + s / 6h + V' / 16 L h). It is of f = 4 h without a gate,
+  where keys and values are as wide as queries.
+- torchtitan (commit b5bcd76, ``torchtitan/models/utils.py``): 6 s times the parameters without
+  embeddings, and 12 L q s², the full square. A tied head is an embedding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...config.parallelism import TENSOR, size_of
+from ..columns import COUNT, GIBIBYTES, NUMBER, RESULT_COLUMNS, THREE_DIGITS, Column, shared
+from ..results import CaseResult
+from ..table import Inputs, Table
+from .efficiency import ACHIEVED, tflops, tflops_per_device
+from .summary import TOKENS, tokens_per_second
+
+#: Megatron's default of what the rows of a rank's part of the vocabulary are a multiple of.
+MULTIPLE = 128
+_NEEDED = ("hidden", "layers", "heads", "key_value_heads", "intermediate", "vocabulary", "tied")
+
+Facts = Mapping[str, Any]
+
+
+def is_language_model(facts: Facts) -> bool:
+    """Whether a model gives logits of the next token at every place."""
+    hyper = facts.get("hyperparameters", {})
+    return all(name in hyper for name in _NEEDED) and "classes" not in hyper
+
+
+def megatron(facts: Facts, length: int, tensor: int = 1) -> float:
+    """Operations of a training step for a sequence, by Megatron-LM. ``tensor``: devices of a tensor
+    group."""
+    hyper = facts["hyperparameters"]
+    hidden, layers, inner = hyper["hidden"], hyper["layers"], hyper["intermediate"]
+    keys = hidden // hyper["heads"] * hyper["key_value_heads"]
+    matrices = 3 if _is_gated(hyper) else 2
+    layer = hidden * (hidden + 2 * keys) + hidden * hidden + matrices * hidden * inner
+    products = length * (layers * layer + hidden * _padded(hyper, tensor))
+    return float(6 * (products + layers * hidden * length**2))
+
+
+def deepspeed(facts: Facts, length: int, tensor: int = 1) -> float | None:
+    """The same by Megatron-DeepSpeed; None of a model that its formula is not of."""
+    hyper = facts["hyperparameters"]
+    hidden, layers = hyper["hidden"], hyper["layers"]
+    usual = hyper["intermediate"] == 4 * hidden and hyper["key_value_heads"] == hyper["heads"]
+    if _is_gated(hyper) or not usual:
+        return None
+    head = _padded(hyper, tensor) / (16 * layers * hidden)
+    return float(72 * length * layers * hidden**2 * (1 + length / (6 * hidden) + head))
+
+
+def torchtitan(facts: Facts, length: int) -> float:
+    """The same by torchtitan."""
+    hyper = facts["hyperparameters"]
+    hidden = hyper["hidden"]
+    positions = hyper["positions"] if hyper["position"] == "learned" else 0
+    others = facts["trainable_parameters"] - hidden * (hyper["vocabulary"] + positions)
+    return float(6 * length * others + 12 * hyper["layers"] * hidden * length**2)
+
+
+def _is_gated(hyper: Facts) -> bool:
+    return bool(hyper["activation"] == "swiglu")
+
+
+def _padded(hyper: Facts, tensor: int) -> int:
+    multiple = MULTIPLE * tensor
+    return int(math.ceil(hyper["vocabulary"] / multiple) * multiple)
+
+
+def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    """A row for every case that trains a causal language model.
+
+    1. global_batch: samples of a step on all devices together; what a device computes in a
+       micro-step is the batch per device.
+    2. step_seconds: that / the median throughput.
+    3. The three TFLOP/s: median throughput x operations of a sequence / devices.
+    """
+    for result in inputs.cases.values():
+        facts = inputs.models.get(result.case.model, {})
+        if result.case.mode == "train" and is_language_model(facts):
+            yield _row(result, facts, inputs.models)
+
+
+def _row(result: CaseResult, facts: Facts, models: Mapping[str, Facts]) -> list[Any]:
+    case, length = result.case, result.conditions.sequence_length
+    batch, throughput = result.key.total_batch, result.throughput
+    tensor = size_of(TENSOR, result.conditions.parallelism, case.devices)
+    counted: list[float | None] = [None, None, None]
+    if length is not None:
+        counted = [
+            megatron(facts, length, tensor),
+            deepspeed(facts, length, tensor),
+            torchtitan(facts, length),
+        ]
+    return [
+        *result.cells,
+        batch,
+        batch / throughput if throughput else None,
+        throughput,
+        result.unit,
+        tokens_per_second(result),
+        *(_per_device(result, operations) for operations in counted),
+        tflops_per_device(result, models),
+        result.peak_device_memory,
+        result.peak_reserved_memory,
+        result.peak_host_memory,
+        " ".join(sorted(result.marks)),
+        f"{result.status}: {result.reason}" if throughput is None else "",
+    ]
+
+
+def _per_device(result: CaseResult, operations: float | None) -> float | None:
+    if result.throughput is None or operations is None:
+        return None
+    return result.throughput * operations / result.case.devices / 1e12
+
+
+def _by(tool: str, title: str, **shown: Any) -> Column:
+    name = f"{tool}_tflops_per_device"
+    return tflops(name, f"the same, operations counted as {title} does", f"by {title}", **shown)
+
+
+MEGATRON = Table(
+    name="megatron",
+    title="Megatron's figures",
+    explanation="Training of language models as Megatron-LM reports it. The micro-batch is the "
+    "batch per device, the global batch are the samples of an update on all devices. TFLOP/s are "
+    "of one device, by four ways to count the operations of a sequence: Megatron-LM's, which has "
+    "half of the square of causal attention, Megatron-DeepSpeed's, torchtitan's, and ours, which "
+    "count all products and the full square. Their ratio is the same in all rows of a model and a "
+    "length. Reserved is what the allocator has taken of a device, used or not.",
+    columns=(
+        *RESULT_COLUMNS,
+        Column("global_batch", COUNT, "samples of an update on all devices", "samples",
+               title="global batch"),
+        Column("step_seconds", NUMBER, "global batch over the median throughput", "s",
+               title="s per update", form=THREE_DIGITS),
+        *shared("throughput_median", "unit"),
+        TOKENS,
+        _by("megatron", "Megatron-LM"),
+        _by("deepspeed", "Megatron-DeepSpeed", optional=True),
+        _by("torchtitan", "torchtitan"),
+        ACHIEVED,
+        *shared("peak_device_memory_bytes"),
+        Column("peak_reserved_memory_bytes", COUNT,
+               "most that any rank's allocator had taken of its device, used or not", "bytes",
+               title="reserved GiB", form=GIBIBYTES, optional=True),
+        *shared("peak_host_memory_bytes", "marks", "reason"),
+    ),
+    rows=rows,
+    group="Where the time goes",
+    sectioned=True,
+    answers=("megatron_tflops_per_device", "throughput_median", "step_seconds"),
+    order="megatron_tflops_per_device",
+)  # fmt: skip
+TABLES = (MEGATRON,)
