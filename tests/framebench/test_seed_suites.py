@@ -14,6 +14,7 @@ from framebench.config.suite import AxesKeys, load_suite
 from harness.kinds import converge
 
 from ..conftest import ROOT
+from ..frameworks.cnns import TORCHVISION
 from .test_config import CATALOG
 
 SUITES = [
@@ -81,9 +82,7 @@ def test_superbench_has_all_models_of_its_own_and_of_torchvision() -> None:
     found = cases_of("superbench_models")
     facts = CATALOG.models
     theirs = {name for name in facts if name.startswith("superbench_")}
-    theirs |= {
-        name for name, one in facts.items() if one.get("definition") == "cnn" and "task" not in one
-    }
+    theirs |= {*TORCHVISION}
     assert len(theirs) == 42
     for mode in ("train", "inference"):
         for precision in ("fp32", "tf32", "fp16"):

@@ -8,12 +8,16 @@ from framebench.config.catalog import model_facts
 from reference import compute
 
 from ..conftest import ROOT
+from .models import RESNET
 
 CNNS = {
     path.stem: facts
     for path in sorted(ROOT.glob("scripts/models/*.json"))
     if (facts := model_facts(path)).get("definition") == "cnn"
 }
+
+#: The networks under torchvision's names.
+TORCHVISION = sorted(name for name, facts in CNNS.items() if "task" not in facts and name != RESNET)
 
 #: One of each family.
 FAMILIES = (

@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ..framebench.test_config import CATALOG
+from .cnns import TORCHVISION
 from .fork_server import ForkServer, served
 
 SCRIPT = Path(__file__).with_name("torchvision_compared.py")
-NETWORKS = sorted(
-    name
-    for name, facts in CATALOG.models.items()
-    if facts.get("definition") == "cnn" and "task" not in facts
-)
 #: Both are float64, but sums are made in another order.
 RELATIVE = 1e-9
 
@@ -25,12 +20,12 @@ run = served("pytorch")
 
 
 def test_networks_compute_what_those_of_torchvision_do(pytorch_python: str) -> None:
-    assert len(NETWORKS) == 35
+    assert len(TORCHVISION) == 35
     printed = subprocess.run(
-        [pytorch_python, str(SCRIPT), *NETWORKS], check=True, capture_output=True, text=True
+        [pytorch_python, str(SCRIPT), *TORCHVISION], check=True, capture_output=True, text=True
     ).stdout
     found = json.loads(printed)
-    for name in NETWORKS:
+    for name in TORCHVISION:
         one = found[name]
         far = {key: one[key] for key in ("inference", "train", "gradients", "statistics")}
         assert max(far.values()) < RELATIVE, f"{name}: {far}"

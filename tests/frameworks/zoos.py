@@ -22,13 +22,9 @@ from reference import cnn
 from ..conftest import build_environment
 from ..framebench.test_config import CATALOG
 from . import zoo_observed
+from .cnns import TORCHVISION
 
 SCRIPT = Path(zoo_observed.__file__)
-NETWORKS = sorted(
-    name
-    for name, facts in CATALOG.models.items()
-    if facts.get("definition") == "cnn" and "task" not in facts
-)
 TITLES = {
     "tensorflow": "Keras (`keras.applications`)",
     "mxnet": "MXNet (`gluon.model_zoo.vision`)",
@@ -48,7 +44,7 @@ and the outputs of inference in float32 are compared with the reference's in flo
 are not, for their size, nor those of Keras, whose networks all differ already: such a network is at
 best *same by what it is made of*. Initial weights and backward passes are not compared.
 
-torchvision has all {len(NETWORKS)}. Outputs, gradients and running statistics of these are
+torchvision has all {len(TORCHVISION)}. Outputs, gradients and running statistics of these are
 compared with ours by `tests/frameworks/test_torchvision.py`, in float64, and are the same.
 OneFlow and JAX bring no zoo; that of TensorFlow 1 is an older version of Keras's. Names are ours:
 `resnet50` is `resnet50_v1` in MXNet and `ResNet50` in Keras.
@@ -61,7 +57,7 @@ and `tests/frameworks/test_zoos.py` holds that for a network of each family it i
 Layers = Sequence[Mapping[str, Any]]
 
 
-def observed(framework: str, networks: Sequence[str] = NETWORKS) -> dict[str, dict[str, Any]]:
+def observed(framework: str, networks: Sequence[str] = TORCHVISION) -> dict[str, dict[str, Any]]:
     """What the zoo has of these networks of ours."""
     python = build_environment(framework)
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -158,7 +154,7 @@ def _dropout(layers: Layers) -> str:
     return ", ".join(found)
 
 
-def rows(framework: str, networks: Sequence[str] = NETWORKS) -> list[str]:
+def rows(framework: str, networks: Sequence[str] = TORCHVISION) -> list[str]:
     """Of the page: one for each of these networks that the zoo has."""
     found = []
     for network, zoo in observed(framework, networks).items():
@@ -171,7 +167,7 @@ def rows(framework: str, networks: Sequence[str] = NETWORKS) -> list[str]:
 def summary(found: Sequence[str]) -> str:
     """A sentence about the rows of a zoo."""
     same = sum(row.endswith((f"| {SAME} |", f"| {ARRAYS} |")) for row in found)
-    return f"It has {len(found)} of our {len(NETWORKS)} networks, {same} of them the same."
+    return f"It has {len(found)} of our {len(TORCHVISION)} networks, {same} of them the same."
 
 
 def section(framework: str) -> str:
