@@ -482,7 +482,8 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
 def test_training_starts_at_a_guess_and_learns_the_batch(runs: Runs, model: str) -> None:
     (rank,) = runs.ok(model)
     if model in GUESS:
-        assert rank["first_value"] == pytest.approx(GUESS[model], rel=0.3)
+        # two images of ten classes, or a few words, by weights that are drawn
+        assert rank["first_value"] == pytest.approx(GUESS[model], abs=1.2)
     assert rank["last_value"] < rank["first_value"]
 
 
