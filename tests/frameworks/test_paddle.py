@@ -248,7 +248,7 @@ def test_weights_that_do_not_fit_are_refused(run: ForkServer) -> None:
 adapter = built(small_images())
 weights = adapter.weights()
 answer(
-    shape=weights["blocks.0.conv2.weight"].shape,
+    shape=weights["layer1.0.conv2.weight"].shape,
     missing=raised(KeyError, lambda: adapter.load_weights(weights)),
 )
 """)

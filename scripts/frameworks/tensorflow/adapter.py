@@ -37,7 +37,7 @@ from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passe
 from harness.overlapping import Overlapped, Overlapping
 from harness.parts import Part, nested
 
-# The end of the path that Keras gives a weight, ``blocks.0.conv1/kernel`` say, in the shared names;
+# The end of the path that Keras gives a weight, ``layer1.0.conv1/kernel`` say, in the shared names;
 # before it stand the names of the layers. The layer `decoder_bias` is named for its only weight.
 ENDINGS = {
     "kernel": ".weight",

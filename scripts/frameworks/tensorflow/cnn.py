@@ -35,10 +35,9 @@ class CNN(keras.Model):
             for layer in network.layers
             if layer.op in HOLDERS
         }
-        shapes = {layer.name: layer.in_shape for layer in network.layers}
-        for name, holder in self.holders.items():
-            flat = isinstance(holder, layers.Dense)
-            holder.build((None, shapes[name].channels) if flat else (None, *shapes[name]))
+        for layer in network.layers:
+            if layer.name in self.holders:
+                self.holders[layer.name].build(_given(layer, self.holders[layer.name]))
         self.plans = {training: schedule(network, training) for training in (True, False)}
         self.built = True
 
@@ -59,6 +58,17 @@ class CNN(keras.Model):
         if layer.op == "convolution" and holder.padding == "valid":
             x = _padded(x, layer.attributes["padding"])
         return _grouped(layer, holder, x) if layer.attributes.get("groups", 1) > 1 else holder(x)
+
+
+def _given(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
+    """The shape of what the holder is called with."""
+    height, width, channels = layer.in_shape
+    if isinstance(holder, layers.Dense):
+        return None, channels
+    if getattr(holder, "padding", "") == "valid":  # padded before it, see _computed
+        rows, columns = layer.attributes["padding"]
+        height, width = height + 2 * rows, width + 2 * columns
+    return None, height, width, channels
 
 
 def build(facts: Dict[str, Any]) -> keras.Model:
