@@ -75,7 +75,7 @@ COMMUNICATION_ALONE = {
 #: What there was not.
 NEW_TABLES = {
     "run_phases.csv", "suite_phases.csv", "fastest.csv", "gains.csv", "failures.csv",
-    "overview.csv", "input_pipeline.csv",
+    "overview.csv", "input_pipeline.csv", "nvidia_training.csv", "nvidia_inference.csv",
 }  # fmt: skip
 NEW_COLUMNS = {
     "compare.csv": {"parameters", "metric"},

@@ -27,7 +27,7 @@ MEASURES = "a target that measures"
         ("sets", MEASURES, "history"),
         ("from", "export", "import"),
         ("to", "import", "export"),
-        ("format", MEASURES, "export or import"),
+        ("format", MEASURES, "export or import or make_data"),
     ],
 )
 def test_a_key_of_another_target_is_refused(
