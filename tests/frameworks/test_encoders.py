@@ -52,7 +52,7 @@ PARAMETERS = {
     # those of Hugging Face's BertForQuestionAnswering
     "bert_base_squad": 108_893_186,
     "electra_base_squad": 108_893_186,
-    "span_encoder": (96 + 24 + 2 + 2) * 64 + encoder(2, 64, 256) + 65 * 2,
+    "span_encoder": (96 + 128 + 2 + 2) * 64 + encoder(2, 64, 256) + 65 * 2,
 }
 
 

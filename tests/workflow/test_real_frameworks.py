@@ -82,8 +82,7 @@ def test_parity(project: Project, pytorch_python: str) -> None:
     status, printed, certificates = certify()
     assert status != 0
     assert "2 of 2 certificates failed" in printed
-    assert not certificates[certificates["quantity"] == "outputs"]["passed"].any()
-    assert set(certificates["scale"]) == {"full", "small"}
+    assert set(certificates[~certificates["passed"]]["scale"]) == {"full", "small"}
     assert marks() & {"parity", "unproved"} == {"parity"}
     model.write_text(right)
     shutil.rmtree(folder / "results" / "runs")
