@@ -654,12 +654,8 @@ def require(adapter: Adapter, *capabilities: type) -> None:
     those above."""
     for capability in capabilities:
         if not isinstance(adapter, capability):
-            raise Unsupported(f"{adapter.case.framework} {lacking_words(capability)}")
-
-
-def lacking_words(capability: type) -> str:
-    """What a framework without it does not do."""
-    return str(getattr(capability, "LACKING", f"brings no {capability.__name__}"))
+            lacking = getattr(capability, "LACKING", f"brings no {capability.__name__}")
+            raise Unsupported(f"{adapter.case.framework} {lacking}")
 
 
 class MicroBatch(NamedTuple):
