@@ -100,7 +100,8 @@ class Metric(NamedTuple):
     are what ranks are elsewhere.
 
     A run that measures one ``quantity`` at several points, sizes of an array for example, has a
-    metric for each: ``at`` says where. :func:`point` makes one."""
+    metric for each: ``at`` says where. :func:`point` makes one. Of an ``optional`` one a good run may
+    have none, since not every machine tells it; it is left out there."""
 
     unit: str
     better: str  # higher, lower
@@ -108,6 +109,7 @@ class Metric(NamedTuple):
     of_rank: Callable[[Mapping[str, Any]], Optional[float]]
     quantity: str = ""
     at: Mapping[str, Any] = {}
+    optional: bool = False
 
 
 def point(quantity: str, at: Mapping[str, Any], metric: Metric) -> Tuple[str, Metric]:

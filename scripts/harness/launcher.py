@@ -103,6 +103,8 @@ def metrics_of(
             values[name] = combined(metric, left)
         except Exception as error:
             raise Mismatch(f"the ranks left no {name}: {first_line(error)}") from error
+        if values[name] is None and not metric.optional:
+            raise Mismatch(f"the ranks left no {name}")
     return values
 
 

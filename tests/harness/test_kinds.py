@@ -95,6 +95,7 @@ class Broken(Kind):
         ("raise OSError('no disk')", "pass", "OSError: no disk"),
         ("pass", "raise Mismatch('the ranks differ')", "Mismatch: the ranks differ"),
         ("pass", "pass", "Mismatch: the ranks left no speed: KeyError: 'speed'"),
+        ("context.fields['speed'] = None", "pass", "Mismatch: the ranks left no speed"),
     ],
 )
 def test_what_goes_wrong_in_a_kind_is_said(

@@ -57,7 +57,7 @@ class Storage(Kind):
             found[f"{job}_bandwidth"] = Metric("GB/s", "higher", "first", _figure(job, "bw_bytes"))
             found[f"{job}_iops"] = Metric("1/s", "higher", "first", _figure(job, "iops"))
             for percent in PERCENTILES:
-                metric = Metric("us", "lower", "first", _figure(job, f"p{percent}"))
+                metric = Metric("us", "lower", "first", _figure(job, f"p{percent}"), optional=True)
                 found[f"{job}_latency_p{percent}"] = metric
         return found
 

@@ -50,10 +50,10 @@ class Sustained(Kind):
 
         return {
             "rate": Metric("TFLOP/s", "higher", "min", rate),
-            "clock": Metric("MHz", "higher", "min", clock),
-            "power": Metric("W", "lower", "max", power),
+            "clock": Metric("MHz", "higher", "min", clock, optional=True),
+            "power": Metric("W", "lower", "max", power, optional=True),
             **{
-                name: Metric("errors", "lower", "max", _grown(name))
+                name: Metric("errors", "lower", "max", _grown(name), optional=True)
                 for name in (CORRECTED, UNCORRECTED)
             },
         }

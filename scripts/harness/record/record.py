@@ -107,7 +107,7 @@ def _window(task: Task, measured: Measured) -> Dict[str, Any]:
 
 
 def _metrics(task: Task, measured: Measured) -> Dict[str, Dict[str, Any]]:
-    """Each metric of the kind: null unless the run is ok."""
+    """Each metric of the kind: null unless the run is ok, which leaves out what it cannot tell."""
     values = measured.metrics if measured.status == "ok" else {}
     return {
         name: {
@@ -117,6 +117,7 @@ def _metrics(task: Task, measured: Measured) -> Dict[str, Dict[str, Any]]:
             **({"quantity": metric.quantity, "at": dict(metric.at)} if metric.at else {}),
         }
         for name, metric in task.kind.metrics(task.subject).items()
+        if measured.status != "ok" or values.get(name) is not None
     }
 
 
