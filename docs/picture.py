@@ -1,5 +1,6 @@
-"""Make docs/report.png, the picture of docs/reading-a-report.md: the sample report, shortened to
-what the list on that page is about, with the numbers of the list.
+"""Make the pictures of the sample report. docs/report.png, of docs/reading-a-report.md, is the
+report shortened to what the list on that page is about, with the numbers of the list;
+docs/quick.png, of README.md, is one of its charts.
 
     .venv/bin/python docs/picture.py
 """
@@ -19,9 +20,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "workflow")]
 
 import site_pages  # noqa: E402
 
-TARGET = ROOT / "docs" / "report.png"
+DOCS = ROOT / "docs"
 WIDTH = 1120
-COLOURS = 160  # of the picture, which has few
+COLOURS = 255  # of a picture, which has few; its rarest are those of frameworks
+#: The chart of README.md, by its heading.
+CHART = "resnet50_v1.5, training"
 #: What each number of the list stands beside, by a selector of the page.
 MARKED = {
     1: "#answers table",
@@ -54,8 +57,9 @@ for (const table of document.querySelectorAll(".table")) {
   if (!table.matches("#table-overview, #table-summary")) table.style.display = "none";
 }
 for (const section of document.querySelectorAll("section")) section.style.padding = "0.7rem 0";
+return Math.ceil(document.documentElement.scrollHeight);
 """
-#: A number in a disc at the upper left corner of each, and the height of the page.
+#: A number in a disc at the upper left corner of each.
 MARK = """
 for (const [number, selector] of Object.entries(arguments[0])) {
   const box = document.querySelector(selector).getBoundingClientRect();
@@ -66,41 +70,57 @@ for (const [number, selector] of Object.entries(arguments[0])) {
     + `text-align: center; left: 0.5rem; top: ${box.top + scrollY - 2}px`;
   document.body.append(disc);
 }
-return Math.ceil(document.documentElement.scrollHeight);
 """
 
 
 def main() -> int:
-    """Write the picture, and say how large it is."""
+    """Write the pictures, and say how large they are."""
+    from tests.framebench.browser import Browser
+
     with tempfile.TemporaryDirectory() as name:
         page = Path(name, "report.html")
         page.write_bytes(site_pages._sample()["docs/sample/report.html"])
-        content = taken(page, Path(name, "profile"))
-    TARGET.write_bytes(content)
-    print(f"{TARGET.relative_to(ROOT)}: {len(content) / 1000:.0f} kB")
+        browser = Browser(Path(name, "profile"))
+        try:
+            browser.open(page, width=WIDTH)
+            pictures = {"quick.png": chart(browser), "report.png": shortened(browser)}
+        finally:
+            browser.driver.quit()
+    for name, shot in pictures.items():
+        content = small(shot)
+        (DOCS / name).write_bytes(content)
+        print(f"docs/{name}: {len(content) / 1000:.0f} kB")
     return 0
 
 
-def taken(page: Path, profile: Path) -> bytes:
-    """The picture of a report, as PNG."""
-    from tests.framebench.browser import Browser
+def chart(browser: Any) -> bytes:
+    """That of CHART alone, as PNG."""
+    (figure,) = (
+        one
+        for one in browser.driver.find_elements("css selector", "#charts figure")
+        if one.find_element("css selector", "h4").text == CHART
+    )
+    content: bytes = figure.find_element("css selector", ".chart").screenshot_as_png
+    return content
 
-    browser = Browser(profile)
-    try:
-        browser.open(page, width=WIDTH)
-        browser.driver.execute_script(SHORTEN, [*MARKED.values()])
-        height = browser.driver.execute_script(MARK, MARKED)
-        size: dict[str, Any] = {"width": WIDTH, "height": height, "deviceScaleFactor": 1}
-        browser.driver.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride", {**size, "mobile": False}
-        )
-        shot = browser.driver.get_screenshot_as_png()
-    finally:
-        browser.driver.quit()
-    small = BytesIO()
+
+def shortened(browser: Any) -> bytes:
+    """The report with numbers, as PNG; the page is spoilt by it."""
+    height = browser.driver.execute_script(SHORTEN, [*MARKED.values()])
+    size: dict[str, Any] = {"width": WIDTH, "height": height, "deviceScaleFactor": 1}
+    # before the marks: a page of another height is laid out anew
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {**size, "mobile": False})
+    browser.driver.execute_script(MARK, MARKED)
+    content: bytes = browser.driver.get_screenshot_as_png()
+    return content
+
+
+def small(shot: bytes) -> bytes:
+    """The same picture in few colours."""
+    found = BytesIO()
     image = Image.open(BytesIO(shot)).convert("RGB")
-    image.quantize(COLOURS, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
-    return small.getvalue()
+    image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(found, "PNG", optimize=True)
+    return found.getvalue()
 
 
 if __name__ == "__main__":

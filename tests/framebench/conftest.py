@@ -9,7 +9,7 @@ import pytest
 
 from .browser import Browser, make, published_cells
 from .made_up_records import write_records
-from .test_same_figures import unpacked
+from .figures import unpacked
 
 
 @pytest.fixture(scope="session")

@@ -157,8 +157,8 @@ def test_every_step_has_its_time_wherever_the_pointer_is(browser: Browser, quick
     assert len(told) > 4
     for texts in told:
         numbers = [int(re.findall(r"step (-?\d+):", text)[0]) for text in texts]
-        assert numbers == list(range(-1, 5)), "two steps of warm-up, four of the window"
-        assert [text.startswith("warm-up") for text in texts] == [True] * 2 + [False] * 4
+        assert numbers == list(range(-1, 9)), "two steps of warm-up, eight of the window"
+        assert [text.startswith("warm-up") for text in texts] == [True] * 2 + [False] * 8
 
 
 def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(

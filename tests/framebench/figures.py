@@ -1,0 +1,72 @@
+"""Kept records, and every table that is made of them: tests/data/figures.
+
+    .venv/bin/python -m tests.framebench.figures
+
+makes the kept tables anew, for a change that means to change them; the difference is the proof."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "data" / "figures"
+_PUBLISHED = ROOT / "results" / "published"
+
+#: By set of tables, the commands that make them, each with its exit status: what looks for
+#: contradictions finds some in the made-up set.
+COMMANDS: dict[str, list[tuple[int, list[str]]]] = {
+    "quick": [(0, ["report", "--records", "quick/runs"]), (0, ["lint", "--sources", "quick/runs"])],
+    "made_up": [
+        (0, ["report", "--records", "made_up/runs"]),
+        (1, ["lint", "--sources", "made_up/runs"]),
+        (0, ["compare", "--base", "made_up/runs@old", "--candidate", "made_up/runs@new"]),
+    ],
+    "dlperf": [(0, ["report", "--records", str(_PUBLISHED / "dlperf-v1.0")])],
+    "published": [(0, ["lint", "--sources", str(_PUBLISHED)])],
+}
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    """``results`` or ``tables``, as a folder in ``folder``."""
+    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+        archive.extractall(folder / name, filter="data")
+    return folder / name
+
+
+def made(name: str, records: Path, folder: Path) -> Path:
+    """The tables of one set, made in ``folder`` of ``records``, the unpacked results."""
+    from framebench import cli
+
+    with contextlib.chdir(records):
+        for status, command in COMMANDS[name]:
+            assert cli.main([*command, "--results", str(folder)]) == status, command
+    return folder / "tables"
+
+
+def _renew() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        records, kept = unpacked("results", folder), folder / "kept"
+        for one in COMMANDS:
+            for table in made(one, records, folder / one).glob("*.csv"):
+                target = kept / one / table.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(table.read_bytes())
+        with tarfile.open(DATA / "tables.tar.xz", "w:xz") as archive:
+            for path in sorted(kept.rglob("*.csv")):
+                archive.add(path, path.relative_to(kept).as_posix(), filter=_anonymous)
+
+
+def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = entry.mtime = 0
+    entry.uname = entry.gname = ""
+    return entry
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
+    _renew()
