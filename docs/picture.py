@@ -119,7 +119,8 @@ def small(shot: bytes) -> bytes:
     """The same picture in few colours."""
     found = BytesIO()
     image = Image.open(BytesIO(shot)).convert("RGB")
-    image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(found, "PNG", optimize=True)
+    few = image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(found, "PNG", optimize=True)
     return found.getvalue()
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from .browser import Browser, make, published_cells
-from .made_up_records import write_records
 from .figures import unpacked
+from .made_up_records import write_records
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from framebench.tables.table import Inputs
 from pylatexenc.latexwalker import LatexWalker
 
 from ..conftest import ROOT
-from .made_up_runs import changed, repeats
 from .figures import unpacked
+from .made_up_runs import changed, repeats
 
 COMMAND = "overview --records quick/runs of tests/data/figures/results.tar.xz --into README.md"
 
