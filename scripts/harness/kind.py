@@ -100,8 +100,8 @@ class Metric(NamedTuple):
     are what ranks are elsewhere.
 
     A run that measures one ``quantity`` at several points, sizes of an array for example, has a
-    metric for each: ``at`` says where. :func:`point` makes one. An ``optional`` one is left out of a
-    good run on a machine that does not tell it."""
+    metric for each: ``at`` says where. :func:`point` makes one. An ``optional`` one is left out of
+    a good run on a machine that does not tell it."""
 
     unit: str
     better: str  # higher, lower
