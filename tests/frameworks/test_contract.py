@@ -20,7 +20,8 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from framebench.records import converters, parity, peaks, step_parts
+from framebench.records import converters, parity, peaks
+from framebench.records.fields import step_parts
 from framebench.records.record_files import parse
 from harness.adapter import Capability, Numerics
 from harness.communication import OPERATIONS as COLLECTIVES

@@ -15,7 +15,8 @@ from typing import Any
 
 import fastjsonschema
 import pytest
-from framebench.records import converters, step_parts
+from framebench.records import converters
+from framebench.records.fields import step_parts
 from harness.kinds import peak
 from harness.measuring import split
 from harness.messages import report

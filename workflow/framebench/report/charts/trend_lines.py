@@ -10,10 +10,10 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from .parts import Parts
-from .plots import WIDTH, Look, number
-from .selection import short
-from .svg import ALARM, FONT, MUTED, svg
+from ..parts import Parts
+from ..plots import WIDTH, Look, number
+from ..selection import short
+from ..svg import ALARM, FONT, MUTED, svg
 
 HEIGHT = 220
 #: Drawing units of the axis, and of a character of a label and the gap between two labels.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..statistics.descriptive import median
+from ...statistics.descriptive import median
 
 BYTES_PER_GRADIENT = 4  # float32
 

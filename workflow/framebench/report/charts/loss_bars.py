@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.names import topology_of
-from . import stacked_bars
-from .plots import Plot
-from .selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
-from .stacked_bars import Bar
+from ...cases.names import topology_of
+from .. import stacked_bars
+from ..plots import Plot
+from ..selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
+from ..stacked_bars import Bar
 
 MAX_ROWS = 40
 PARTS = ("reached", "shared hardware", "communication", "rest", "communication and rest")

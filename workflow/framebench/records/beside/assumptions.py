@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from ..files import json_files
-from ..files.whole_files import write_whole
-from .run import Problem, cause
+from ...files import json_files
+from ...files.whole_files import write_whole
+from ..run import Problem, cause
 
 FILE = "assumptions.json"
 

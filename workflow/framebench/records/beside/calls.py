@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from ..run import Problem
 from . import noted
-from .run import Problem
 
 FILE = "calls.csv"
 

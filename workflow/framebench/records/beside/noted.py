@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..files import json_files
-from ..files.text import printable
-from .run import Problem, cause
+from ...files import json_files
+from ...files.text import printable
+from ..run import Problem, cause
 
 
 def now() -> str:

@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
 
-from ..cases.conditions import CONDITIONS
-from ..cases.names import topology
-from ..tables.declared.scaling import Kind
-from .parts import Parts
-from .plots import DASHES, ROW, WIDTH, Look, Plot, number
-from .selection import (
+from ...cases.conditions import CONDITIONS
+from ...cases.names import topology
+from ...tables.declared.scaling import Kind
+from ..parts import Parts
+from ..plots import DASHES, ROW, WIDTH, Look, Plot, number
+from ..selection import (
     axes_of,
     is_known,
     labels,
@@ -31,7 +31,7 @@ from .selection import (
     training_first,
     without_ratio,
 )
-from .svg import FONT, INK, MUTED, legend_of, svg
+from ..svg import FONT, INK, MUTED, legend_of, svg
 
 MAX_PANELS = 6
 MAX_LINES = 10

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from ..cases.conditions import Parameters
-from ..tables import measured
-from ..tables.results import CaseResult
-from .parts import Parts
-from .plots import NARROW, ROW, WIDTH, Plot, number
-from .selection import axes_of_other, left_out, spread
-from .svg import ACCENT, FONT, MUTED, legend_of, svg
+from ...cases.conditions import Parameters
+from ...tables import measured
+from ...tables.results import CaseResult
+from ..parts import Parts
+from ..plots import NARROW, ROW, WIDTH, Plot, number
+from ..selection import axes_of_other, left_out, spread
+from ..svg import ACCENT, FONT, MUTED, legend_of, svg
 
 MAX_CASES = 8
 MAX_POINTS = 24

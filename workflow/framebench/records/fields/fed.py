@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..statistics.descriptive import median
+from ...statistics.descriptive import median
 
 
 class Fed(NamedTuple):

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from ..cases.conditions import Parameters
-from ..tables import measured
-from ..tables.results import CaseResult, CaseResults
-from . import heat_maps, plots, series_curves
-from .plots import Look, Plot, Row
-from .selection import axes_of_other, left_out
+from ...cases.conditions import Parameters
+from ...tables import measured
+from ...tables.results import CaseResult, CaseResults
+from .. import plots
+from ..plots import Look, Plot, Row
+from ..selection import axes_of_other, left_out
+from . import heat_maps, series_curves
 
 MAX_ROWS = 30
 #: Of metrics that a run has at several points.

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ..run import Problem
 from . import noted
-from .run import Problem
 
 FILE = "interruptions.csv"
 

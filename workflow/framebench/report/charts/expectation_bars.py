@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.names import topology_of
-from . import stacked_bars
-from .plots import Plot, number
-from .selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
-from .stacked_bars import Bar
+from ...cases.names import topology_of
+from .. import stacked_bars
+from ..plots import Plot, number
+from ..selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
+from ..stacked_bars import Bar
 
 MAX_STEPS = 40
 #: Each has a bar for each of EXCHANGE.

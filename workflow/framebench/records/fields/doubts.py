@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..run import Doubt
 from . import disturbance
-from .run import Doubt
 
 #: The mark of a figure whose model is one that a user brought, for one framework.
 OWN = "own"

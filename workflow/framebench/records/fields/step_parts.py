@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..statistics.descriptive import median
+from ...statistics.descriptive import median
 
 PARTS = ("forward", "backward", "all_reduce", "optimizer")
 

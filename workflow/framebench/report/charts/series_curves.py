@@ -12,12 +12,12 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from ..tables import measured
-from ..tables.results import CaseResult
-from . import line_charts
-from .parts import Parts
-from .plots import NARROW, WIDTH, Look, Plot, number
-from .selection import axes_of_other, left_out, spread
+from ...tables import measured
+from ...tables.results import CaseResult
+from .. import line_charts
+from ..parts import Parts
+from ..plots import NARROW, WIDTH, Look, Plot, number
+from ..selection import axes_of_other, left_out, spread
 
 MAX_LINES = 8
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.names import topology_of
-from ..tables.declared.run_phases import WORDS
-from . import stacked_bars
-from .plots import Plot
-from .selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
-from .stacked_bars import Bar
+from ...cases.names import topology_of
+from ...tables.declared.run_phases import WORDS
+from .. import stacked_bars
+from ..plots import Plot
+from ..selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
+from ..stacked_bars import Bar
 
 MAX_ROWS = 40
 #: What a bar is made of, in the order of a run, and what the legend calls it.

@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from ..cases.names import topology_of
-from ..tables import condition_words
-from .parts import Parts
-from .plots import NARROW, WIDTH, Look, Plot, number
-from .selection import axes_of, is_known, left_out, panels_left_out, rows_of, spread
-from .svg import FONT, INK, MUTED, legend_of, svg
+from ...cases.names import topology_of
+from ...tables import condition_words
+from ..parts import Parts
+from ..plots import NARROW, WIDTH, Look, Plot, number
+from ..selection import axes_of, is_known, left_out, panels_left_out, rows_of, spread
+from ..svg import FONT, INK, MUTED, legend_of, svg
 
 MAX_PANELS = 6
 #: Models, modes and batches of a panel: each has an intensity of its own.

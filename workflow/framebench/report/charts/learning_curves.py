@@ -12,16 +12,16 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from ..records.curves import Curve
-from ..tables import measured
-from ..tables.declared import converge
-from ..tables.results import CaseResult
-from ..tables.table import Inputs
-from . import line_charts
-from .parts import Parts
-from .plots import NARROW, WIDTH, Look, Plot, number
-from .selection import axes_of_other, left_out, spread
-from .svg import MUTED
+from ...records.fields.curves import Curve
+from ...tables import measured
+from ...tables.declared import converge
+from ...tables.results import CaseResult
+from ...tables.table import Inputs
+from .. import line_charts
+from ..parts import Parts
+from ..plots import NARROW, WIDTH, Look, Plot, number
+from ..selection import axes_of_other, left_out, spread
+from ..svg import MUTED
 
 MAX_PANELS = 4
 MAX_LINES = 8

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .. import PROJECT
-from ..config.node_rules.health import Health, Written, health_of
-from ..config.validation import ConfigError
-from ..files import json_files
-from ..files.whole_files import write_whole
-from .run import Problem, cause
+from ... import PROJECT
+from ...config.node_rules.health import Health, Written, health_of
+from ...config.validation import ConfigError
+from ...files import json_files
+from ...files.whole_files import write_whole
+from ..run import Problem, cause
 
 FILE = "node_health.json"
 #: The rules that count where none were given.

@@ -12,13 +12,13 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..cases.names import topology
-from ..records.searches import DECIDING, SUBJECT
-from ..tables import condition_words
-from .parts import Parts
-from .plots import DASHES, ROW, WIDTH, Look, Plot, number
-from .selection import axes_of
-from .svg import MUTED, legend_of, svg
+from ...cases.names import topology
+from ...records.searches import DECIDING, SUBJECT
+from ...tables import condition_words
+from ..parts import Parts
+from ..plots import DASHES, ROW, WIDTH, Look, Plot, number
+from ..selection import axes_of
+from ..svg import MUTED, legend_of, svg
 
 MAX_PANELS = 6
 MAX_LINES = 10
