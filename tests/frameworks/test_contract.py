@@ -84,7 +84,7 @@ OPERATIONS = """
 import time
 import numpy as np
 from harness import communication, operations as of_one
-from harness.measuring import collectives
+from harness.measuring.micro import collectives
 from harness.measuring.micro import attentions, convolutions
 random, operations = np.random.RandomState(5), {}
 first, second = (random.standard_normal((2, 8, 8)).astype(np.float32) for _ in range(2))

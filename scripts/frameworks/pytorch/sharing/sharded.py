@@ -28,7 +28,7 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 
-from .parallel import all_reduce_together
+from ..parallel import all_reduce_together
 
 DATA, FSDP, TENSOR = "data", "fsdp", "tensor"
 #: What PyTorch's profiler calls the collectives that reach a process group.

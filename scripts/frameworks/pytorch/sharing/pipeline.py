@@ -24,8 +24,8 @@ from torch.distributed.pipelining import (
     ScheduleInterleaved1F1B,
 )
 
+from ..parallel import all_reduce_together
 from . import sharded
-from .parallel import all_reduce_together
 from .sharded import DATA, FSDP, TENSOR
 from .sharded import count_collectives as count_collectives
 from .stages import part_of, register, require_schedule, spans_of
