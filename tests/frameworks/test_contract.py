@@ -191,6 +191,7 @@ adapter = started(small_bert(layers=0))
 adapter.exchange(np.ones(4, np.float32)).run()
 adapter.synchronize()
 answer(listening=listening())
+adapter.all_reduce(0.0)  # nobody leaves before all have answered
 adapter.stop()
 """
 # What is called in the window of the throughput, and in that of the steps that are waited for.
