@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts")]
 
-from harness.measuring import stream  # noqa: E402
+from harness.measuring.micro import stream  # noqa: E402
 
 ELEMENTS = 4 << 20
 LOW, HIGH = 0.95, 1.05

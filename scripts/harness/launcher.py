@@ -18,7 +18,7 @@ from harness.devices import devices
 from harness.devices.lease import Lease, leased
 from harness.disk import reservation
 from harness.kind import Kind, Series, Subject, TargetMissed, combined
-from harness.machine import allocator
+from harness.machine import allocator, interfaces
 from harness.machine import cores as cores_of
 from harness.messages.report import first_line, shorten
 from harness.nodes import node, nodes
@@ -26,6 +26,7 @@ from harness.processes import launch, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.processes.guard import sweep
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
+from harness.processes.private_network import Network, private_network
 from harness.provenance import computation, environment, packages, software
 from harness.record import record
 from harness.record.schema import SchemaError, record_schema
@@ -56,13 +57,15 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     task = setup.task
     request, case = task.request, task.case
     found: Optional[node.Found] = None
+    network: Optional[Network] = None
     entries: List[Dict[str, Any]] = []
     if case.nodes == 1:
         addresses = launch.free_addresses(case.devices)
         share = node.Share(setup.run, 0, addresses, setup.deadline - time.monotonic())
-        found = node.run_ranks(
-            task, share, setup.folder, setup.deadline, setup.common, lease=setup.lease
-        )
+        with network_of(task) as network:
+            found = node.run_ranks(
+                task, share, setup.folder, setup.deadline, setup.common, None, setup.lease, network
+            )
         outcomes = found.outcomes
     else:
         log = launch.beside(request.log, "nodes")
@@ -80,7 +83,23 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
             status, reason = "not_converged", shorten(str(missed))
     if found is None:
         return record.Measured(status, reason, fields, nodes=entries, metrics=metrics)
-    return record.Measured(status, reason, fields, found.watch, found.memory, metrics=metrics)
+    own = network.fields() if network else None
+    return record.Measured(
+        status, reason, fields, found.watch, found.memory, metrics=metrics, network=own
+    )
+
+
+@contextlib.contextmanager
+def network_of(task: declaration.Task) -> Iterator[Optional[Network]]:
+    """That of the ranks of one node alone; None where there is nothing to reach (a single rank), or
+    it is not known what they have to reach: GPUs through NCCL, and a model that the user brings."""
+    case = task.case
+    if case.devices == 1 or task.request.accelerator != "cpu" or "own" in task.subject.facts:
+        yield None
+        return
+    own = interfaces.addresses()
+    with private_network(sorted({own[name] for name in own if name != "lo"})) as network:
+        yield network
 
 
 def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:

@@ -18,10 +18,10 @@ from harness.adapter import Adapter, Case, Collectives, Place, require
 from harness.kind import Context, Kind, Subject
 from harness.machine import allocator
 from harness.machine.cores import numa_nodes, parse_list
-from harness.measuring import preflight
 from harness.measuring.checks import check_processes
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter
+from harness.measuring.proof import preflight
 from harness.messages.barrier import Barrier
 from harness.messages.report import Report
 from harness.processes.parent_death import signal_when_parent_dies

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from framebench import cli
 from framebench.machine.identities import Identity
-from framebench.records import calls
+from framebench.records.beside import calls
 from framebench.records.run import Metric, Run
 from framebench.statistics import intervals
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from framebench.records import record_sets
-from framebench.records.communication import (
+from framebench.records.fields.communication import (
     GradientExchange,
     all_reduce_of,
     gradient_exchange_of,

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from framebench.config import statuses
 from framebench.config.validation import ConfigError
-from framebench.records import assumptions
-from framebench.records.assumptions import Assumptions
-from framebench.records.curves import Curve
+from framebench.records.beside import assumptions
+from framebench.records.beside.assumptions import Assumptions
+from framebench.records.fields.curves import Curve
 from framebench.records.run import Metric, Run
-from framebench.report import learning_curves
+from framebench.report.charts import learning_curves
 from framebench.report.plots import Look
 from framebench.statistics import equivalence
 from framebench.tables import frames, grouping, registry

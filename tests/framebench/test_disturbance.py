@@ -16,8 +16,9 @@ import pytest
 from framebench.files.attempt_names import next_attempt
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
-from framebench.records import disturbance, record_sets
-from framebench.records.disturbance import disturbed
+from framebench.records import record_sets
+from framebench.records.fields import disturbance
+from framebench.records.fields.disturbance import disturbed
 from framebench.records.run import Doubt
 from framebench.runs import attempts
 from framebench.tables import words

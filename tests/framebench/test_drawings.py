@@ -13,13 +13,8 @@ import pytest
 from framebench import cli
 from framebench.records.peaks import Peaks
 from framebench.records.record_sets import RecordSet
-from framebench.report import (
-    html_report,
-    learning_curves,
-    plots,
-    roofline_panels,
-    stacked_bars,
-)
+from framebench.report import html_report, plots, stacked_bars
+from framebench.report.charts import learning_curves, roofline_panels
 from framebench.report.parts import Parts
 from framebench.report.plots import Look, Row
 from framebench.report.stacked_bars import Bar

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.config import catalog
-from framebench.records import energy
+from framebench.records.fields import energy
 from framebench.records.peaks import Peak, Peaks
 from framebench.tables import datasheets, frames
 from framebench.tables.declared import efficiency

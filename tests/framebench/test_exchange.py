@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.config.kinds import INDEPENDENT
-from framebench.records.communication import GradientExchange
+from framebench.records.fields.communication import GradientExchange
 from framebench.records.run import Metric, Run
 from framebench.report import drawings
 from framebench.report.plots import Look, number

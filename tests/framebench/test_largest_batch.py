@@ -12,7 +12,7 @@ from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan, with_found
 from framebench.records import searches
-from framebench.report import memory_curves
+from framebench.report.charts import memory_curves
 from framebench.report.plots import Look
 from framebench.tables import frames
 from framebench.tables.declared import largest_batch

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.config.kinds import INDEPENDENT
+from framebench.records.fields.step_parts import Split
 from framebench.records.run import Run
-from framebench.records.step_parts import Split
-from framebench.report import loss_bars
+from framebench.report.charts import loss_bars
 from framebench.tables import frames
 from framebench.tables.declared.scaling import STRONG, WEAK
 from framebench.tables.grouping import group

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from framebench.cases.matrix import Case, capacity, rounds
 from framebench.machine.local import Machine
-from framebench.records import doubts
+from framebench.records.fields import doubts
 
 from .made_up_records import record_of
 

@@ -16,7 +16,7 @@ from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import targets
 from framebench.plan.planning import Plan, make_plan
-from framebench.records import doubts
+from framebench.records.fields import doubts
 from framebench.runs import certify, commands, probes
 from harness.request import own_model
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.records.phases import Phases, phases_of
+from framebench.records.fields.phases import Phases, phases_of
 from framebench.records.run import Metric, Run
-from framebench.report import phase_bars
+from framebench.report.charts import phase_bars
 from framebench.tables import frames
 from framebench.tables.declared import run_phases
 from framebench.tables.grouping import group

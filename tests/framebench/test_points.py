@@ -12,9 +12,9 @@ import pytest
 from framebench.comparison import compare
 from framebench.records import record_files
 from framebench.records.run import Metric, Run
-from framebench.report import measured_panels
+from framebench.report.charts import measured_panels
+from framebench.report.charts.series_curves import short
 from framebench.report.plots import Look, Plot
-from framebench.report.series_curves import short
 from framebench.tables import measured
 from framebench.tables.grouping import group
 

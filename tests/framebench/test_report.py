@@ -13,7 +13,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from framebench.report import html_tables, panels, plots, scaling_curves
+from framebench.report import html_tables, panels, plots
+from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
 from framebench.report.record_links import Link, Links
 from framebench.report.svg import FONT

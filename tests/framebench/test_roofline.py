@@ -17,7 +17,8 @@ from framebench.config.settings import load_settings
 from framebench.records import record_files
 from framebench.records.peaks import Peak, Peaks
 from framebench.records.run import Metric, Run
-from framebench.report import drawings, roofline_panels
+from framebench.report import drawings
+from framebench.report.charts import roofline_panels
 from framebench.report.plots import Look
 from framebench.tables import frames
 from framebench.tables.declared.roofline import ROOFLINE

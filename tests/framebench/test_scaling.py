@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.records import record_sets
-from framebench.records.communication import AllReduce, GradientExchange
+from framebench.records.fields.communication import AllReduce, GradientExchange
 from framebench.records.run import Run
-from framebench.report import html_report, scaling_curves
+from framebench.report import html_report
+from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look, Plot
 from framebench.tables import frames, registry, view
 from framebench.tables.declared import scaling

@@ -20,7 +20,7 @@ from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan, remaining, request
 from framebench.plan.side_by_side import Job, Room, duration, of_first_round
 from framebench.records import record_sets, searches
-from framebench.records.disturbance import disturbed
+from framebench.records.fields.disturbance import disturbed
 from framebench.runs import certify, commands, probes, total
 from harness.devices import devices, lease
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.records.step_parts import Split, split_of
+from framebench.records.fields.step_parts import Split, split_of
 from framebench.tables import frames
 from framebench.tables.declared.step_breakdown import DATA, SPLIT
 from framebench.tables.grouping import group

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from framebench.files import whole_files
-from framebench.records.phases import Phases
+from framebench.records.fields.phases import Phases
 from framebench.records.run import Doubt, Run
 from framebench.tables import frames, registry, view
 from framebench.tables.grouping import group

@@ -90,14 +90,19 @@ class ForkServer:
         self.process.kill()
         self.process.communicate()
 
-    def __call__(self, script: str, ranks: int = 1) -> list[dict[str, Any]]:
-        addresses = free_addresses(ranks)
+    def __call__(
+        self, script: str, ranks: int = 1, hosts: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """``hosts``: the address of each rank, where each is of a node of its own."""
+        addresses = [one for host in hosts for one in free_addresses(1, host)]
+        addresses = addresses or free_addresses(ranks)
+        local_ranks = [0] * len(hosts) or range(ranks)
         names = {"FRAMEWORK": self.framework, "SCRIPTS": str(SCRIPTS)}
         request = {
             "script": f"{self.prelude}\n{script}",
             "places": [
-                {**names, **place_variables(rank, rank, addresses, run="test", cores=())}
-                for rank in range(ranks)
+                {**names, **place_variables(rank, local_rank, addresses, run="test", cores=())}
+                for rank, local_rank in enumerate(local_ranks)
             ],
             "seconds": SECONDS,
         }
@@ -110,7 +115,7 @@ class ForkServer:
             + (self.folder / "server.log").read_text()
         )
         answers = []
-        for rank in range(ranks):
+        for rank in range(len(addresses)):
             output = (self.folder / f"{rank}.txt").read_text()
             _, found, answer = output.rpartition("ANSWER ")
             assert found, f"rank {rank} gave no answer:\n{output}"

@@ -16,6 +16,7 @@ from harness.request.declaration import read_model  # noqa: E402
 
 FRAMEWORK = os.environ["FRAMEWORK"]
 RANK, ADDRESSES = int(os.environ["RANK"]), os.environ["FRAMEBENCH_ADDRESSES"].split(",")
+LOCAL_RANK = int(os.environ["LOCAL_RANK"])
 WORLD = len(ADDRESSES)
 SEQUENCE = 16
 
@@ -55,7 +56,7 @@ def started(  # noqa: ANN201
     devices = len(place.addresses) if place else WORLD
     what = (FRAMEWORK, facts["name"], mode, 1, devices, batch, precision, compiler, SEQUENCE)
     case = Case(*what, accumulation=steps, parallelism=parallelism)
-    place = place or Place(RANK, RANK, ADDRESSES, "cpu", 1, seed=7)
+    place = place or Place(RANK, LOCAL_RANK, ADDRESSES, "cpu", 1, seed=7)
     adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")(case, facts, place)
     adapter.start()
     return adapter

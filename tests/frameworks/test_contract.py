@@ -13,18 +13,20 @@ import math
 import resource
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
-from framebench.records import converters, parity, peaks, step_parts
+from framebench.records import converters, parity, peaks
+from framebench.records.fields import step_parts
 from framebench.records.record_files import parse
 from harness.adapter import Capability, Numerics
 from harness.communication import OPERATIONS as COLLECTIVES
 from harness.communication import REDUCE
+from harness.machine import interfaces
 from harness.measuring.loading import load_adapter
 
 from ..bench import Bench, Finished
@@ -83,7 +85,7 @@ OPERATIONS = """
 import time
 import numpy as np
 from harness import communication, operations as of_one
-from harness.measuring import collectives
+from harness.measuring.micro import collectives
 from harness.measuring.micro import attentions, convolutions
 random, operations = np.random.RandomState(5), {}
 first, second = (random.standard_normal((2, 8, 8)).astype(np.float32) for _ in range(2))
@@ -182,6 +184,16 @@ for operation in communication.OPERATIONS:
         note(operation, lambda: exchanged(operation))
 """
 PARTS = PARTS.replace("OPERATIONS", OPERATIONS.strip())
+# A rank that has exchanged something, as one of several nodes.
+LISTENS = """
+import numpy as np
+adapter = started(small_bert(layers=0))
+adapter.exchange(np.ones(4, np.float32)).run()
+adapter.synchronize()
+answer(listening=listening())
+adapter.all_reduce(0.0)  # nobody leaves before all have answered
+adapter.stop()
+"""
 # What is called in the window of the throughput, and in that of the steps that are waited for.
 WAITS = """
 from harness.measuring import window
@@ -352,6 +364,12 @@ class Runs:
                 self.after_parts = run(PARTS, ranks=2)
         return self.after_parts
 
+    def listening(self, hosts: Sequence[str]) -> list[set[str]]:
+        """The addresses at which a rank on each of ``hosts`` listens."""
+        self.ok(BERT, devices_per_node=2)
+        with ForkServer(self.framework.name, self.python, "", self.bench().folder) as run:
+            return [set(answer["listening"]) for answer in run(LISTENS, hosts=hosts)]
+
     def waits(self) -> dict[str, Any]:
         """What one rank answers after WAITS."""
         with ForkServer(self.framework.name, self.python, "", self.bench().folder) as run:
@@ -448,8 +466,8 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     (rank,) = runs.ok(model, mode)
     record = runs(model, mode).record
     known = set(SCHEMA["properties"])
-    # of several nodes, of runs side by side, of a series of runs, and of a user's own model
-    assert known - set(record) == {"nodes", "lease", "attempts", "own_model"}
+    # of several nodes or devices, of runs side by side, of a series, and of a user's own model
+    assert known - set(record) == {"nodes", "lease", "attempts", "own_model", "network"}
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls", "sustained"}
     elsewhere |= {"gradient_exchange", "preloaded", "micro_steps", "step_exchanges"}
@@ -654,11 +672,16 @@ def host_name_address() -> str:
         return LOOPBACK
 
 
-def test_ranks_of_one_node_listen_where_the_documentation_says(runs: Runs) -> None:
+def documented(framework: Path, column: int) -> str:
     """docs/cluster.md has a row for each framework, by which who runs it decides whom to let in."""
-    title = json.loads((runs.framework / "framework.json").read_text())["title"]
+    title = json.loads((framework / "framework.json").read_text())["title"]
     rows = [line.split(" | ") for line in (ROOT / "docs/cluster.md").read_text().splitlines()]
-    (stated,) = [row[1] for row in rows if row[0] == f"| {title}"]
+    (stated,) = [row[column] for row in rows if row[0] == f"| {title}"]
+    return stated
+
+
+def test_ranks_of_one_node_listen_where_the_documentation_says(runs: Runs) -> None:
+    stated = documented(runs.framework, 1)
     found = {address for rank in runs.pair() for address in rank["listening"]}
     assert found, "ranks that talk without anybody listening"
     allowed = {
@@ -668,6 +691,25 @@ def test_ranks_of_one_node_listen_where_the_documentation_says(runs: Runs) -> No
     }[stated]
     assert found <= allowed, f"it listens at {sorted(found)}"
     assert ("0.0.0.0" in found) == (stated == "every interface"), "it is better than its row"
+
+
+def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) -> None:
+    """Two interfaces of this machine are those of two nodes."""
+    others = [address for name, address in interfaces.addresses().items() if name != "lo"]
+    if not others:
+        pytest.skip("this machine has no interface but one, which cannot be told from any other")
+    stated, hosts = documented(runs.framework, 2), [others[0], LOOPBACK]
+    found = runs.listening(hosts)
+    assert any(found), "ranks that talk without anybody listening"
+    for own, addresses in zip(hosts, found, strict=True):
+        allowed = {
+            "every interface": {"0.0.0.0", own, host_name_address()},
+            "the rank's own address": {own},
+            "the rank's own address and that of the host's name": {own, host_name_address()},
+        }[stated]
+        assert addresses <= allowed, f"the rank at {own} listens at {sorted(addresses)}"
+    everywhere = any("0.0.0.0" in addresses for addresses in found)
+    assert everywhere == (stated == "every interface"), "it is better than its row"
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])

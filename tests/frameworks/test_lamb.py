@@ -22,7 +22,7 @@ FACTS: dict[str, Any] = small(
 )
 UPDATES = """
 import numpy as np
-from harness.measuring.errors import compare_arrays
+from harness.measuring.proof.errors import compare_arrays
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm
 
 COMPILER = "jit" if FRAMEWORK == "jax" else "none"

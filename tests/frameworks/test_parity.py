@@ -131,7 +131,7 @@ RESNET_MISTAKES = {
 BERT_MISTAKES = {
     "dropout left on": [("bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.1)")],
     "no gradient clipping": [
-        ("adapter.py", '.get("clip_global_norm")', '.get("no such fact")'),
+        ("optimizers.py", '.get("clip_global_norm")', '.get("no such fact")'),
     ],
     "GELU approximated": [
         ("bert.py", "F.gelu(", "functools.partial(F.gelu, approximate='tanh')("),

@@ -52,7 +52,8 @@ switches = [core.get_cublas_switch(), core.get_cudnn_switch()]
 """,
 }
 OBSERVED = """
-from harness.measuring import checks, rounding
+from harness.measuring import checks
+from harness.measuring.proof import rounding
 adapter = built(small_bert(), mode="inference")
 
 def switched():

@@ -28,7 +28,12 @@ def test_it_covers_all_modules_that_a_rank_imports() -> None:
     files = (f"harness.{name.replace('/', '.')}" for name in computation.MODULES)
     covered = {name[: -len(".__init__")] if name.endswith(".__init__") else name for name in files}
     of_loaders = {f"harness.loader.{name}" for name in ("pillow", "tensorflow_data", "tokens")}
-    of_adapters = {"harness.layerwise", "harness.optimizers", "harness.processes.launch"}
+    of_adapters = {
+        "harness.layerwise",
+        "harness.optimizers",
+        "harness.processes.launch",
+        "harness.usual",
+    }
     assert covered == imported | of_loaders | of_adapters
 
 

@@ -29,6 +29,7 @@ ORDER = [
     "reserving",
     "loader",
     "feeding",
+    "usual",
     "layerwise",
     "precisions",
     # the machine, and what the processes of a run need
@@ -70,7 +71,7 @@ OF_ADAPTERS = {
         "sharded",
         "transfers",
     ),
-    *("loader", "feeding", "layerwise", "parallelism", "parts", "reserving"),
+    *("loader", "feeding", "usual", "layerwise", "parallelism", "parts", "reserving"),
     *("machine.interfaces", "processes.parent_death"),
 }
 

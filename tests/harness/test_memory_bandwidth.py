@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from harness.adapter import Mismatch, Unsupported
 from harness.kinds import memory
-from harness.measuring import stream
+from harness.measuring.micro import stream
 
 from ..bench import Bench
 from .test_runs import assert_valid

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch
-from harness.measuring import stream
-from harness.measuring.micro import chase
+from harness.measuring.micro import chase, stream
 
 from ..bench import Bench
 from .test_memory_bandwidth import BARE

@@ -3,6 +3,7 @@ this machine; tests/slurm has real ones."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -146,9 +147,27 @@ def test_strangers_who_call_are_no_nodes_and_hold_nobody_up(toy: Bench, which: s
     assert record["wall_seconds"] < 60
 
 
-def test_a_framework_does_not_learn_the_word_by_which_nodes_are_known(toy: Bench) -> None:
+def listening_ports(process: int) -> list[int]:
+    """Those at which a process listens for TCP over IPv4."""
+    folder = Path(f"/proc/{process}/fd")
+    own = set()
+    for file in folder.iterdir():
+        with contextlib.suppress(OSError):  # closed meanwhile
+            own.add(os.readlink(file))
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listen = "0A"
+    return [
+        int(row[1].partition(":")[2], 16)
+        for row in rows
+        if row[3] == listen and f"socket:[{row[9]}]" in own
+    ]
+
+
+def test_nobody_finds_a_door_or_the_word_by_which_nodes_are_known(toy: Bench) -> None:
     launcher = begin(toy, "hang")
+    wait_for(lambda: listening_ports(launcher.pid), "the launcher to listen for its nodes")
     toy.wait_for_phase("warm-up", 4)
+    assert not listening_ports(launcher.pid), "all nodes are there, and it still listens"
     (agent,) = agents(toy, "n1")
     assert "FRAMEBENCH_LAUNCHER_TOKEN" in Path(f"/proc/{agent}/environ").read_text()
     ranks = list(toy.processes("RANK=3"))

@@ -9,9 +9,8 @@ import pytest
 from harness.adapter import Mismatch
 from harness.communication import Collective
 from harness.kinds import overlap
-from harness.measuring import collectives
-from harness.measuring.micro import products
-from harness.measuring.shapes import shape
+from harness.measuring.micro import collectives, products
+from harness.measuring.micro.shapes import shape
 from harness.operations import Operation
 from harness.overlapping import Overlapping
 

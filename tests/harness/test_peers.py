@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from framebench.records import record_sets
-from framebench.records.disturbance import disturbed
+from framebench.records.fields.disturbance import disturbed
 from framebench.records.run import Run
 from framebench.tables import grouping
 from harness import kinds, launcher, rank

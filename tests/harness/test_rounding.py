@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch, Place, Product, Rounding, Unsupported, require_tf32
-from harness.measuring import checks, rounding
+from harness.measuring import checks
+from harness.measuring.proof import rounding
 
 from .test_parts import Recorder
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shlex
 import signal
 import subprocess
@@ -15,7 +16,8 @@ from typing import Any
 
 import fastjsonschema
 import pytest
-from framebench.records import converters, step_parts
+from framebench.records import converters
+from framebench.records.fields import step_parts
 from harness.kinds import peak
 from harness.measuring import split
 from harness.messages import report
@@ -164,6 +166,18 @@ def test_what_goes_wrong_is_said(
     assert record["samples"] is record["window_seconds"] is None
     assert reason in done.stdout, "the reason is on the terminal too"
     assert "NaN" not in toy.output.read_text(), "NaN is no JSON"
+
+
+def test_a_crash_under_a_limit_of_the_address_space_names_it(toy: Bench) -> None:
+    """Some frameworks ask for memory, and use it without a look at whether they were given any."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (7 << 30, 7 << 30))
+
+    record = toy.run("crash_rank=0", before=limit).record
+    assert record["status"] == "failed"
+    assert "signal 11 (SIGSEGV) during: warm-up" in record["reason"]
+    assert "address space is limited to 7.00 GiB" in record["reason"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from harness.adapter import Mismatch, Unsupported
 from harness.kinds import sharded_matmul
 from harness.measuring.micro.products import operands
-from harness.measuring.shapes import Shape, plain_shapes, shapes_of
+from harness.measuring.micro.shapes import Shape, plain_shapes, shapes_of
 
 from ..bench import Bench, Finished
 from .test_micro import BARE, LATE, values

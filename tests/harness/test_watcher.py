@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from framebench.records.disturbance import disturbed
+from framebench.records.fields.disturbance import disturbed
 from harness.machine import cores
 from harness.record import schema
 from harness.telemetry import watch_summary, watcher

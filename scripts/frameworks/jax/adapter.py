@@ -14,39 +14,25 @@ from harness.adapter import (
     Accumulation,
     Exchange,
     Generation,
-    Matmul,
     MatrixProduct,
     OwnModels,
     Product,
     Rounding,
-    StepBreakdown,
     Unsupported,
     Variable,
     micro_batches,
     zeros,
 )
-from harness.communication import Collective, ShardedProduct, ShardedProducts
-from harness.feeding import Resuming
-from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
-from harness.overlapping import Overlapped, Overlapping
+from harness.communication import Collective, ShardedProduct
+from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
+from harness.overlapping import Overlapped
 from harness.parallelism import DATA
 from harness.parts import Part, nested
 from harness.sharded import Sharded
+from harness.usual import UsualCapabilities
 
 
-class JaxAdapter(
-    Generation,
-    Accumulation,
-    Rounding,
-    OwnModels,
-    Matmul,
-    StepBreakdown,
-    Overlapping,
-    ShardedProducts,
-    LayerOperations,
-    Resuming,
-    Sharded,
-):
+class JaxAdapter(Generation, Accumulation, Rounding, OwnModels, UsualCapabilities, Sharded):
     MODULE = "jax"
     GENERATES_WITH = ("none", "jit")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)

@@ -13,30 +13,25 @@ from harness.adapter import (
     SAME,
     Accumulation,
     Exchange,
-    Matmul,
     MatrixProduct,
-    Numerics,
     Product,
     Rounding,
-    StepBreakdown,
     Unsupported,
     Variable,
     micro_batches,
 )
-from harness.communication import ALL_REDUCE, Collective, ShardedProduct, ShardedProducts
-from harness.feeding import Resuming
+from harness.communication import ALL_REDUCE, Collective, ShardedProduct
 from harness.loader import Loading
 from harness.operations import (
     NEITHER,
     Attention,
     Layer,
-    LayerOperations,
     Operation,
     Passes,
     Transposed,
 )
-from harness.overlapping import Overlapping
 from harness.parts import Part, cut
+from harness.usual import UsualCapabilities
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -45,18 +40,7 @@ ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the share
 RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
-class MXNetAdapter(
-    Accumulation,
-    Rounding,
-    Numerics,
-    Matmul,
-    StepBreakdown,
-    Overlapping,
-    ShardedProducts,
-    LayerOperations,
-    Loading,
-    Resuming,
-):
+class MXNetAdapter(Accumulation, Rounding, UsualCapabilities, Loading):
     MODULE = "mxnet"
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
     KEEPS_RANDOM = False

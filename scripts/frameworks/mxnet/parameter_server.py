@@ -46,7 +46,7 @@ def start_children(place: Place) -> List["subprocess.Popen[bytes]"]:
     roles = ["scheduler"] if place.rank == 0 else []
     if place.local_rank == 0:
         roles.append("server")
-    scripts = os.path.dirname(os.path.dirname(sys.modules["harness.adapter"].__file__ or ""))
+    scripts = os.path.dirname(os.path.dirname(sys.modules["harness"].__file__ or ""))
     return [
         subprocess.Popen(
             [sys.executable, "-c", CHILD, scripts, str(os.getpid())],

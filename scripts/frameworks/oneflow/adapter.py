@@ -8,43 +8,28 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from harness.adapter import (
     Exchange,
-    Matmul,
     MatrixProduct,
-    Numerics,
     Product,
     Rounding,
-    StepBreakdown,
     Unsupported,
     Variable,
     state_of_modules,
 )
-from harness.communication import Collective, ShardedProduct, ShardedProducts
-from harness.feeding import Resuming
+from harness.communication import Collective, ShardedProduct
 from harness.loader import Loading
 from harness.operations import (
     NEITHER,
     Attention,
     Layer,
-    LayerOperations,
     Operation,
     Passes,
     Transposed,
 )
-from harness.overlapping import Overlapping
 from harness.parts import Part, cut, nested
+from harness.usual import UsualCapabilities
 
 
-class OneFlowAdapter(
-    Rounding,
-    Numerics,
-    Matmul,
-    StepBreakdown,
-    Overlapping,
-    ShardedProducts,
-    LayerOperations,
-    Loading,
-    Resuming,
-):
+class OneFlowAdapter(Rounding, UsualCapabilities, Loading):
     MODULE = "oneflow"
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
 

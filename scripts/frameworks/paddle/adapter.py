@@ -17,22 +17,19 @@ from harness.adapter import (
     Accumulation,
     Exchange,
     Generation,
-    Matmul,
     MatrixProduct,
     MicroBatch,
-    Numerics,
     Product,
     Rounding,
-    StepBreakdown,
     Variable,
     micro_batches,
 )
-from harness.communication import Collective, ShardedProduct, ShardedProducts
-from harness.feeding import Resuming
+from harness.communication import Collective, ShardedProduct
 from harness.loader import Loading
-from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
-from harness.overlapping import Overlapped, Overlapping
+from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
+from harness.overlapping import Overlapped
 from harness.parts import Part, cut
+from harness.usual import UsualCapabilities
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -41,19 +38,7 @@ if TYPE_CHECKING:
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
-class PaddleAdapter(
-    Generation,
-    Accumulation,
-    Rounding,
-    Numerics,
-    Matmul,
-    StepBreakdown,
-    Overlapping,
-    ShardedProducts,
-    LayerOperations,
-    Loading,
-    Resuming,
-):
+class PaddleAdapter(Generation, Accumulation, Rounding, UsualCapabilities, Loading):
     MODULE = "paddle"
     OUT_OF_MEMORY = ("ResourceExhausted",)
     KEEPS_RANDOM = False

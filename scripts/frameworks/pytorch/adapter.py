@@ -7,47 +7,28 @@ import contextlib
 import copy
 import functools
 from dataclasses import replace
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-)
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
 
-from harness import layerwise
 from harness.adapter import (
     FLOAT64,
     Accumulation,
-    Exchange,
     Generation,
-    Matmul,
-    MatrixProduct,
     MicroBatch,
     Mismatch,
     OwnModels,
     Product,
-    Rounding,
-    StepBreakdown,
     Unsupported,
     Variable,
     micro_batches,
     state_of_modules,
-    zeros,
 )
-from harness.communication import Collective, ShardedProduct, ShardedProducts
-from harness.feeding import Resuming
 from harness.loader import Loading
-from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
-from harness.overlapping import Overlapped, Overlapping
 from harness.parallelism import DATA
 from harness.parts import Part, cut
 from harness.reserving import Reserving
 from harness.sharded import Sharded
-from harness.transfers import Transfers
+
+from .without_model import WithoutModel
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -56,18 +37,11 @@ if TYPE_CHECKING:
 class PyTorchAdapter(
     Generation,
     Accumulation,
-    Rounding,
     OwnModels,
-    Matmul,
-    StepBreakdown,
-    Overlapping,
-    ShardedProducts,
-    LayerOperations,
+    WithoutModel,
     Sharded,
     Reserving,
-    Transfers,
     Loading,
-    Resuming,
 ):
     MODULE = "torch"
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
@@ -78,27 +52,19 @@ class PyTorchAdapter(
 
         # all that imports PyTorch at its top: from here on it is there
         from . import (
-            collectives,
             compiler,
             devices,
             float8,
-            operations,
             optimizers,
-            overlap,
             parallel,
-            passes,
             products,
             steps,
-            transfers,
         )
 
         self._torch: Any = torch
         self._compiler, self._devices, self._parallel = compiler, devices, parallel
         self._products, self._steps, self._optimizers = products, steps, optimizers
-        self._operations, self._collectives = operations, collectives
         self._float8 = float8
-        self._overlap, self._passes = overlap, passes
-        self._transfers = transfers
 
         torch.set_num_threads(self.place.threads)
         torch.set_num_interop_threads(1)
@@ -131,11 +97,11 @@ class PyTorchAdapter(
             raise Unsupported(f"with {name} the loss is not scaled, which float16 needs")
         # PyTorch takes a second to import what they need
         if self._in_stages:
-            from . import pipeline
+            from .sharing import pipeline
 
             self._sharded: Any = pipeline
             return pipeline.Pipeline(case.layout, self._device, case.accumulation)
-        from . import sharded
+        from .sharing import sharded
 
         self._sharded = sharded
         return sharded.Sharding(case.layout, self._device)
@@ -170,7 +136,10 @@ class PyTorchAdapter(
             model = self._wrapped = self._parallel.wrap(
                 model, self._device, self.case.accumulation > 1
             )
-        self._optimizer = self._make_optimizer()
+        if "own" in self.facts:
+            self._optimizer = definition.optimizer(self._model)
+        else:
+            self._optimizer = self._optimizers.of_model(self._model, self._sharding, self.facts)
         # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
         # parameters, which it is scaled back for, have more of it
         scaled = self._amp and self._dtype == torch.float16
@@ -183,27 +152,9 @@ class PyTorchAdapter(
         self._update = self._steps.updating(
             optimizer=self._optimizer,
             scaler=self._scaler,
-            clip=self._clipping(self.facts["hyperparameters"].get("clip_global_norm")),
+            clip=self._optimizers.clipping(self._model, self._sharding, self.facts),
         )
         self._step = self._steps.training(self._differentiate, self._update)
-
-    def _make_optimizer(self) -> Any:
-        if "own" in self.facts:
-            return self._definition.optimizer(self._model)
-        if layerwise.decays(self.facts):
-            if self._sharding:
-                raise Unsupported("parts of layers have one learning rate for all layers here")
-            return self._optimizers.by_layer(self._model, self.facts)
-        groups = self._sharding.groups() if self._sharding else [list(self._model.parameters())]
-        return self._optimizers.from_facts(self._model, groups, self.facts)
-
-    def _clipping(self, largest: Optional[float]) -> Optional[Callable[[], Any]]:
-        if largest is None:
-            return None
-        if self._sharding:
-            return functools.partial(self._sharding.clip, largest)
-        parameters = list(self._model.parameters())
-        return functools.partial(self._torch.nn.utils.clip_grad_norm_, parameters, largest)
 
     def put(self, batch: Dict[str, Any]) -> None:
         parts = micro_batches(batch, self.case.accumulation)
@@ -291,23 +242,14 @@ class PyTorchAdapter(
         self._optimizers.set_rate(self._optimizer, rate)
 
     def save_training(self, path: str) -> None:
-        self._torch.save(self._training_state(), path)
+        from . import checkpoints
+
+        checkpoints.save(path, self._parts_of_training(), self._device)
 
     def load_training(self, path: str) -> None:
-        torch = self._torch
-        state = torch.load(path, map_location=self._device, weights_only=True)
-        for name, part in self._parts_of_training().items():
-            part.load_state_dict(state[name])
-        torch.set_rng_state(state["random"].cpu())
-        if self._cuda:
-            torch.cuda.set_rng_state(state["random_cuda"].cpu(), self._device)
+        from . import checkpoints
 
-    def _training_state(self) -> Dict[str, Any]:
-        found = {name: part.state_dict() for name, part in self._parts_of_training().items()}
-        found["random"] = self._torch.get_rng_state()
-        if self._cuda:
-            found["random_cuda"] = self._torch.cuda.get_rng_state(self._device)
-        return found
+        checkpoints.load(path, self._parts_of_training(), self._device)
 
     def _parts_of_training(self) -> Dict[str, Any]:
         return {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
@@ -433,17 +375,8 @@ class PyTorchAdapter(
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self.case.compiler)
 
-    def exchange(self, array: Any) -> Exchange:
-        tensor = self._torch.from_numpy(array).to(self._device)
-        all_reduce = self._torch.distributed.all_reduce
-        return Exchange(lambda: all_reduce(tensor), lambda: self.to_numpy(tensor))
-
     def gradient_messages(self) -> List[int]:
         return self._parallel.bucket_bytes(self._wrapped)
-
-    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
-        tensors = [self._torch.from_numpy(zeros(size)).to(self._device) for size in messages]
-        return lambda: self._parallel.all_reduce_together(tensors)
 
     def parts(self) -> List[Part]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
@@ -453,9 +386,6 @@ class PyTorchAdapter(
             averaged=self._differentiate if self._process_group else None,
             update=self._update,
         )
-
-    def multiplied(self, left: Any, right: Any) -> Any:
-        return self.to_numpy(self._products.multiply(left, right, self._device))
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
@@ -482,49 +412,6 @@ class PyTorchAdapter(
 
     def following_logits(self) -> Any:
         return self._generator.logits
-
-    def matmul(self, left: Any, right: Any) -> MatrixProduct:
-        self._refuse_float8()
-        a, b = (self._torch.from_numpy(x).to(self._device, self._dtype) for x in (left, right))
-
-        def multiply() -> None:
-            nonlocal b
-            b = a @ b
-
-        return MatrixProduct(multiply, _name(b.dtype))
-
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
-        collectives, device = self._collectives, self._device
-        return collectives.collective(operation, array, dtype, device, self.place)
-
-    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
-        overlap, device = self._overlap, self._device
-        return overlap.overlapped(left, right, products, message, device, self._dtype)
-
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
-        self._refuse_float8()
-        collectives, device, ranks = self._collectives, self._device, self.place.world_size
-        return collectives.sharded_product(left, right, operation, device, self._dtype, ranks)
-
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        self._refuse_float8()
-        operations, device = self._operations, self._device
-        return operations.operation(name, arrays, transposed, device, self._dtype)
-
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
-        self._refuse_float8()
-        memory_format = self._definition.MEMORY_FORMAT
-        return self._passes.passes(of, arrays, self._device, self._dtype, memory_format)
-
-    def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
-        return self._transfers.transfer(direction, array, pinned, self._device)
-
-    def _refuse_float8(self) -> None:
-        """What is no layer has no scales for its operands."""
-        if self._in_float8:
-            raise Unsupported("PyTorch multiplies in float8 in the linear layers of a model alone")
 
     def reset_peak_device_memory(self) -> None:
         if self._cuda:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 from harness import layerwise
+from harness.adapter import Unsupported
 from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 from torch import nn
 
@@ -16,6 +18,26 @@ from .lamb import Lamb
 _FACTOR = "factor"
 
 Groups = Sequence[Sequence[nn.Parameter]]
+
+
+def of_model(model: nn.Module, sharding: Any, facts: Dict[str, Any]) -> torch.optim.Optimizer:
+    """For all parameters of ``model``, which ``sharding`` shares out unless it is None."""
+    if layerwise.decays(facts):
+        if sharding:
+            raise Unsupported("parts of layers have one learning rate for all layers here")
+        return by_layer(model, facts)
+    groups = sharding.groups() if sharding else [list(model.parameters())]
+    return from_facts(model, groups, facts)
+
+
+def clipping(model: nn.Module, sharding: Any, facts: Dict[str, Any]) -> Optional[Callable[[], Any]]:
+    """What clips the gradients by their norm over all parameters, where the facts ask for it."""
+    largest = facts["hyperparameters"].get("clip_global_norm")
+    if largest is None:
+        return None
+    if sharding:
+        return functools.partial(sharding.clip, largest)
+    return functools.partial(nn.utils.clip_grad_norm_, list(model.parameters()), largest)
 
 
 def from_facts(model: nn.Module, groups: Groups, facts: Dict[str, Any]) -> torch.optim.Optimizer:

@@ -20,22 +20,20 @@ from harness.adapter import (
     Accumulation,
     Exchange,
     Generation,
-    Matmul,
     MatrixProduct,
     Mismatch,
     OwnModels,
     Product,
     Rounding,
-    StepBreakdown,
     Variable,
     micro_batches,
 )
-from harness.communication import Collective, ShardedProduct, ShardedProducts
-from harness.feeding import Resuming
+from harness.communication import Collective, ShardedProduct
 from harness.loader import Loading
-from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
-from harness.overlapping import Overlapped, Overlapping
+from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
+from harness.overlapping import Overlapped
 from harness.parts import Part, nested
+from harness.usual import UsualCapabilities
 
 # The end of the path that Keras gives a weight, ``layer1.0.conv1/kernel`` say, in the shared names;
 # before it stand the names of the layers. The layer `decoder_bias` is named for its only weight.
@@ -60,19 +58,7 @@ RECURRENT_KINDS = {
 }
 
 
-class TensorFlowAdapter(
-    Generation,
-    Accumulation,
-    Rounding,
-    OwnModels,
-    Matmul,
-    StepBreakdown,
-    Overlapping,
-    ShardedProducts,
-    LayerOperations,
-    Loading,
-    Resuming,
-):
+class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, UsualCapabilities, Loading):
     MODULE = "tensorflow"
     GENERATES_WITH = ("none", "xla")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")

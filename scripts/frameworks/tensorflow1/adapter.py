@@ -10,44 +10,29 @@ from typing import Any, Callable, Dict, List, Sequence
 
 from harness.adapter import (
     Exchange,
-    Matmul,
     MatrixProduct,
-    Numerics,
-    Operators,
     Product,
-    StepBreakdown,
     Unsupported,
     Variable,
     in_shared_layout,
     zeros,
 )
-from harness.communication import ALL_REDUCE, Collective, ShardedProduct, ShardedProducts
-from harness.feeding import Resuming
+from harness.communication import ALL_REDUCE, Collective, ShardedProduct
 from harness.loader import Loading
 from harness.operations import (
     NEITHER,
     Attention,
     Layer,
-    LayerOperations,
     Operation,
     Passes,
     Transposed,
 )
-from harness.overlapping import Overlapped, Overlapping
+from harness.overlapping import Overlapped
 from harness.parts import Part, nested
+from harness.usual import UsualCapabilities
 
 
-class TensorFlow1Adapter(
-    Operators,
-    Numerics,
-    Matmul,
-    StepBreakdown,
-    Overlapping,
-    ShardedProducts,
-    LayerOperations,
-    Loading,
-    Resuming,
-):
+class TensorFlow1Adapter(UsualCapabilities, Loading):
     MODULE = "tensorflow"
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
     KEEPS_RANDOM = False

@@ -27,8 +27,9 @@ from harness.kind import (
     one_of,
     point,
 )
-from harness.measuring import blocks, collectives, libraries
+from harness.measuring import blocks, libraries
 from harness.measuring.checks import check_cores
+from harness.measuring.micro import collectives
 from harness.processes.memory import available_bytes
 
 _MOST_IN_A_BLOCK = 10000

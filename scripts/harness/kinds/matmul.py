@@ -24,7 +24,7 @@ from harness.kind import (
 from harness.measuring import blocks, libraries
 from harness.measuring.checks import check_cores, check_products
 from harness.measuring.micro.products import check_product, operands
-from harness.measuring.shapes import Shape, shapes, shapes_of
+from harness.measuring.micro.shapes import Shape, shapes, shapes_of
 from harness.operations import MATMUL, SingleOperations, Transposed
 
 

@@ -12,8 +12,8 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from harness.adapter import Mismatch
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
-from harness.measuring import stream
 from harness.measuring.checks import check_cores
+from harness.measuring.micro import stream
 
 #: How many times the last cache all arrays of one name have, as STREAM's rules want.
 TIMES_CACHE = 4

@@ -14,9 +14,9 @@ from typing import Any, Dict, List, Mapping
 
 from harness.adapter import Mismatch
 from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least, point
-from harness.measuring import blocks, stream
+from harness.measuring import blocks
 from harness.measuring.checks import check_cores
-from harness.measuring.micro import chase
+from harness.measuring.micro import chase, stream
 
 #: How many times the last cache the largest working set has, where nothing else is asked for.
 TIMES_CACHE = 4

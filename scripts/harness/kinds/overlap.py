@@ -18,11 +18,12 @@ from typing import Any, Callable, Dict, List, Mapping
 from harness.adapter import Mismatch, Unsupported
 from harness.communication import ALL_REDUCE, Collective
 from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
-from harness.measuring import blocks, collectives, libraries
+from harness.measuring import blocks, libraries
 from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.checks import check_cores, check_products
+from harness.measuring.micro import collectives
 from harness.measuring.micro.products import check_product, operands
-from harness.measuring.shapes import Shape, shape
+from harness.measuring.micro.shapes import Shape, shape
 from harness.overlapping import Overlapped, Overlapping
 
 COMPUTE, COMMUNICATION = "compute", "communication"

@@ -13,9 +13,10 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from harness import precisions
 from harness.adapter import Case, Numerics, Operators
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Subject, one_of
-from harness.measuring import float64_run, model, sharding
+from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_proof
-from harness.measuring.errors import compare_arrays, counted, measured, relative
+from harness.measuring.proof import float64_run, sharding
+from harness.measuring.proof.errors import compare_arrays, counted, measured, relative
 
 STEPS = 5  # optimizer steps whose losses are compared
 

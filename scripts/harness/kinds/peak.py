@@ -15,9 +15,9 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness.adapter import Collectives, Matmul, MatrixProduct, Unsupported, require
 from harness.kind import USUAL_AXES, Context, Kind, Metric, Parameter, Subject, above_zero
-from harness.measuring import rounding
 from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores, check_products
+from harness.measuring.proof import rounding
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
 BLOCKS = 3  # of products that are timed together; the fastest counts, for disturbances only slow

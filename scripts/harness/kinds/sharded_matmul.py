@@ -31,11 +31,12 @@ from harness.kind import (
     one_of,
     point,
 )
-from harness.measuring import blocks, collectives, libraries
+from harness.measuring import blocks, libraries
 from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.checks import check_cores, check_products
+from harness.measuring.micro import collectives
 from harness.measuring.micro.products import check_product, operands
-from harness.measuring.shapes import Shape, plain_shapes, shapes_of
+from harness.measuring.micro.shapes import Shape, plain_shapes, shapes_of
 
 INNER, COLUMNS = "inner", "columns"
 #: What follows a product, by what is cut.

@@ -6,8 +6,9 @@ from typing import Any, Dict, Mapping, Sequence
 
 from harness.adapter import Operators
 from harness.kind import AXES, Context, Kind, Metric, Parameter, Subject, at_least
-from harness.measuring import accumulation, gradient_exchange, sharding, split, steps
+from harness.measuring import gradient_exchange, split, steps
 from harness.measuring.checks import check_same_weights
+from harness.measuring.proof import accumulation, sharding
 
 
 class Train(Kind):

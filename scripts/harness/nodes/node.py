@@ -13,6 +13,7 @@ from harness.machine import allocator, control_groups, hardware
 from harness.machine import cores as cores_of
 from harness.messages.wire import Connection
 from harness.processes import launch, memory, outcome
+from harness.processes.private_network import Network
 from harness.request.command_line import Request
 from harness.request.declaration import Task
 from harness.telemetry import watch_summary
@@ -83,11 +84,12 @@ def run_ranks(
     common: Dict[str, str],
     link: Optional[Connection] = None,
     lease: Optional[Lease] = None,
+    network: Optional[Network] = None,
 ) -> Found:
     """Start the ranks of ``share``, wait for them, judge them. ``folder``: temporary; ``deadline``
     in monotonic seconds; ``common``: the variables of all ranks; ``link``: to whoever tells this
     node that a rank has failed on another, None where there is no other; ``lease``: the devices of
-    the ranks, None for the first of the node."""
+    the ranks, None for the first of the node; ``network``: of their own, None for that of all."""
     request, case = task.request, task.case
     cores = cores_of.allowed()
     per_device = request.cores_per_device
@@ -124,6 +126,7 @@ def run_ranks(
             share.run,
             request.log,
             lease.files if lease else (),
+            network.enter if network else None,
         )
         launch.watch(ranks, folder, deadline, held, link)
     out_of_memory = control_groups.oom_kills() != kills_before

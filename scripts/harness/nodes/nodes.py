@@ -78,6 +78,7 @@ def run_ranks(
             called: List[Node] = []
             try:
                 _wait_for_calls(task, called, listener, token, starter, deadline, nodes_log)
+                listener.close()  # all are there: nobody else has anything to say
                 nodes = _in_order(called)
                 check(task, nodes)
                 _tell_shares(task, run, nodes, deadline)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
 from harness.machine.cores import THREAD_VARIABLES
 from harness.messages import report, wire
@@ -133,10 +133,11 @@ def start_ranks(
     run: str,
     log: str,
     files: Sequence[int] = (),
+    enter: Optional[Callable[[], None]] = None,
 ) -> List[RankProcess]:
     """Start the ``ranks`` of ``spec`` that belong on this node, of all those at ``addresses``.
-    ``cores``: of each of them, empty where it is not to be pinned; ``files``: that they inherit.
-    Raises OSError."""
+    ``cores``: of each of them, empty where it is not to be pinned; ``files``: that they inherit;
+    ``enter``: what each does before it becomes one. Raises OSError."""
     folder = spec["folder"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
@@ -163,6 +164,7 @@ def start_ranks(
                 env=variables,
                 start_new_session=True,
                 pass_fds=files,
+                preexec_fn=enter,
             )
         started.append(RankProcess(rank, process, path))
     return started

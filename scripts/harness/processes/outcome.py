@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
@@ -12,6 +13,7 @@ from harness.disk import room
 from harness.messages import report
 from harness.messages.report import shorten
 from harness.processes.launch import RankProcess
+from harness.processes.memory import gib
 
 # How telling an outcome is, most telling first. What a rank suffers because another one went away
 # is the least telling but one: it is never the cause.
@@ -67,6 +69,15 @@ def last_line(path: str) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
+def _address_space() -> str:
+    """What may be behind a crash, for a reason: frameworks that do not look whether they were given
+    what they asked for. Ranks inherit the limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return ""
+    return f" (address space is limited to {gib(limit)} GiB: it may have run out, see ulimit -v)"
+
+
 def _without_result(
     rank: RankProcess, phase: Optional[str], out_of_memory: bool, limit: float
 ) -> Tuple[int, str, str]:
@@ -86,6 +97,8 @@ def _without_result(
         return _OOM, "oom", f"rank {rank.rank} aborted: out of memory during: {where}"
     if code < 0:
         reason = f"rank {rank.rank} was killed by signal {signal_name(-code)}"
+        if code in (-signal.SIGSEGV, -signal.SIGBUS):
+            where += _address_space()
     else:
         reason = f"rank {rank.rank} exited with status {code} and left no result"
     reason += f" during: {where}"

@@ -37,8 +37,9 @@ class Started:
 class Measured:
     """How the run ended, what each rank left (empty if none was started), and the metrics of a good
     run. On one node: what the watcher saw in the timed window (None if there was none), and the
-    memory held and allowed (likewise). On several: an entry for each of them, which has both. Of a
-    series: its attempts, and the version that they imported."""
+    memory held and allowed (likewise), and, of several ranks, whether they had a network of their
+    own. On several: an entry for each of them, which has both. Of a series: its attempts, and the
+    version that they imported."""
 
     status: str
     reason: str
@@ -49,6 +50,7 @@ class Measured:
     metrics: Mapping[str, Optional[float]] = field(default_factory=dict)
     attempts: Sequence[Dict[str, Any]] = ()
     framework_version: str = ""
+    network: Optional[Dict[str, Any]] = None
 
 
 def _settings(task: Task) -> Dict[str, Any]:
@@ -156,6 +158,8 @@ def assemble(
         record["watch"] = measured.watch
     if measured.memory is not None:
         record["memory"] = measured.memory
+    if measured.network is not None:
+        record["network"] = measured.network
     if measured.nodes:
         record["nodes"] = list(measured.nodes)
     if "own" in task.subject.facts:

@@ -12,7 +12,7 @@ from framebench.comparison import gate, node_health
 from framebench.config.node_rules import health
 from framebench.config.node_rules.health import Written
 from framebench.machine.identities import Identity
-from framebench.records.node_health import SHIPPED
+from framebench.records.beside.node_health import SHIPPED
 from framebench.records.run import Run
 from framebench.tables import grouping
 from framebench.tables.nodes import figures, judging

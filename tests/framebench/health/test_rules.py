@@ -11,7 +11,8 @@ import yaml
 from framebench.config.node_rules import criteria, health
 from framebench.config.node_rules.own import OwnRules
 from framebench.config.validation import ConfigError
-from framebench.records import node_health, record_sets
+from framebench.records import record_sets
+from framebench.records.beside import node_health
 from framebench.tables import grouping
 from framebench.tables.nodes import figures, judging
 

@@ -17,7 +17,8 @@ from ..config.validation import ConfigError
 from ..files import json_files
 from ..files.problem import Problem, cause
 from ..files.whole_files import write_whole_bytes
-from ..records import assumptions, calls, interruptions, node_health, searches
+from ..records import searches
+from ..records.beside import assumptions, calls, interruptions, node_health
 from .redaction import Redaction
 
 #: Folders of records and what is read with them; files that rows are noted in.

@@ -13,9 +13,10 @@ from .. import PROJECT
 from ..config import catalog
 from ..files import json_files, marked_block
 from ..files.whole_files import write_whole
-from ..records import assumptions, calls, interruptions, parity, record_sets, searches
-from ..records import node_health as kept_health
-from ..records.assumptions import Assumptions
+from ..records import parity, record_sets, searches
+from ..records.beside import assumptions, calls, interruptions
+from ..records.beside import node_health as kept_health
+from ..records.beside.assumptions import Assumptions
 from ..records.run import Run, cause
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from ..archive import contents
 from ..comparison import gate
 from ..config.values import Source
 from ..files.whole_files import write_whole
-from ..records import assumptions, calls, record_sets, searches
+from ..records import record_sets, searches
+from ..records.beside import assumptions, calls
 from ..statistics import verdicts
 from ..tables.judged import grouped
 from .reporting import FINGERPRINT, fingerprint, make_report, probes_of, tabulated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..records.facts import leaves
+from ..records.fields.facts import leaves
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..files.whole_files import write_whole
-from ..records import node_health, record_sets
+from ..records import record_sets
+from ..records.beside import node_health
 from ..statistics.verdicts import BASELINE as BASELINE_SIDE
 from ..statistics.verdicts import CANNOT_TELL, OTHERS, SLOWER
 from ..tables import frames, grouping

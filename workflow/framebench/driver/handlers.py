@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..comparison import gate
 from ..plan import estimates, plan_text, side_by_side
-from ..records import calls, interruptions
+from ..records.beside import calls, interruptions
 from ..runs import partial, slurm, slurm_nodes
 from .call import refuse, warn
 from .internals import Job, Snakemake

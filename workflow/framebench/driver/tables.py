@@ -14,8 +14,9 @@ from ..config import values
 from ..config.validation import ConfigError
 from ..plan import plan_text, targets
 from ..plan.forecast import DAY
-from ..records import assumptions, interruptions, node_health, searches
-from ..records.assumptions import Assumptions
+from ..records import searches
+from ..records.beside import assumptions, interruptions, node_health
+from ..records.beside.assumptions import Assumptions
 from ..runs import allocations, certify, probes, slurm
 from ..runs.total import lines
 from ..tables import registry

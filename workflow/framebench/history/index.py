@@ -188,6 +188,7 @@ def _code() -> str:
     """A digest of all that decides what a point is."""
     digest = hashlib.sha256(sys.version.encode())
     for name in _CODE:
-        for file in sorted((_PACKAGE / name).glob("*.py")):
-            digest.update(f"{name}/{file.name}\0".encode() + file.read_bytes())
+        for file in sorted((_PACKAGE / name).rglob("*.py")):
+            path = file.relative_to(_PACKAGE).as_posix()
+            digest.update(f"{path}\0".encode() + file.read_bytes())
     return digest.hexdigest()

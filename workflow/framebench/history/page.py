@@ -13,11 +13,12 @@ from ..cases.conditions import MODES
 from ..cases.names import topology_of
 from ..files.problem import Problem
 from ..files.whole_files import write_whole
-from ..report import html_report, html_tables, page_data, trend_lines
+from ..report import html_report, html_tables, page_data
+from ..report.charts import trend_lines
+from ..report.charts.trend_lines import Level, Trend
 from ..report.plots import Look, Plot
 from ..report.record_links import Links
 from ..report.selection import axes_of, left_out
-from ..report.trend_lines import Level, Trend
 from ..statistics.change_points import DRIFT
 from ..tables import condition_words, measured
 from ..tables.words import words_of

@@ -21,7 +21,8 @@ from ..environments.software import Software, choose
 from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
-from ..records import disturbance, record_sets
+from ..records import record_sets
+from ..records.fields import disturbance
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES

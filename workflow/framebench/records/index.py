@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 from ..cases import conditions
 from ..files import whole_files
 from ..machine import identities
-from . import communication, curves, fed, phases, run, step_parts
+from . import run
+from .fields import communication, curves, fed, phases, step_parts
 from .run import Run
 
 _PACKAGE = Path(__file__).parents[1]
@@ -101,7 +102,7 @@ def _load(file: Path) -> dict[str, Entry]:
 def _version() -> str:
     """A digest of all that decides what is read from a record."""
     digest = hashlib.sha256(sys.version.encode())
-    modules = [file for name in _CODE for file in sorted((_PACKAGE / name).glob("*.py"))]
+    modules = [file for name in _CODE for file in sorted((_PACKAGE / name).rglob("*.py"))]
     for file in (*modules, _SCHEMA):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

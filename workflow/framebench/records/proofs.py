@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..config.parallelism import DATA, smallest
 from ..machine.identities import same
-from .doubts import OWN
+from .fields.doubts import OWN
 from .parity import Certificate
 from .run import Doubt, Run
 

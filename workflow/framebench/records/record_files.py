@@ -23,14 +23,15 @@ from ..config.parallelism import DATA
 from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
-from . import converters, doubts, energy
-from .communication import all_reduce_of, gradient_exchange_of
-from .curves import curve_of
-from .fed import fed_of
+from . import converters
+from .fields import doubts, energy
+from .fields.communication import all_reduce_of, gradient_exchange_of
+from .fields.curves import curve_of
+from .fields.fed import fed_of
+from .fields.phases import phases_of
+from .fields.step_parts import split_of
 from .index import Index
-from .phases import phases_of
 from .run import NO_REASON, WAITED_APART, WAITED_IN_WINDOW, Metric, Problem, Run, cause
-from .step_parts import split_of
 
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 # Of an environment: more than packages, what they are built on.

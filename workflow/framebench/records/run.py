@@ -11,11 +11,11 @@ from ..config.statuses import STATUSES as STATUSES
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
-from .communication import AllReduce, GradientExchange
-from .curves import Curve
-from .fed import Fed
-from .phases import Phases
-from .step_parts import Split
+from .fields.communication import AllReduce, GradientExchange
+from .fields.curves import Curve
+from .fields.fed import Fed
+from .fields.phases import Phases
+from .fields.step_parts import Split
 
 NO_REASON = "no reason given"
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from ..cases import matrix
 from ..config import inputs
-from ..records.calls import Call
+from ..records.beside.calls import Call
 from ..records.run import Run
 
 #: What a call that measures one case again has its own way, or must not have.

@@ -9,13 +9,13 @@ import pandas as pd
 
 from ..tables.declared import scaling
 from ..tables.table import Drawing, Inputs, Table
-from . import (
+from . import panels
+from .charts import (
     expectation_bars,
     learning_curves,
     loss_bars,
     measured_panels,
     memory_curves,
-    panels,
     phase_bars,
     roofline_panels,
     scaling_curves,

@@ -22,8 +22,8 @@ from ..config import precisions
 from ..config.catalog import load_catalog
 from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN
-from ..records.calls import Call
-from ..records.interruptions import Interruption
+from ..records.beside.calls import Call
+from ..records.beside.interruptions import Interruption
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
 from ..tables import answers, frames, measured, origin, registry, view

@@ -16,7 +16,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ..records.calls import Call
+from ..records.beside.calls import Call
 from ..records.run import Run
 from ..tables.cells import Cell
 from ..tables.columns import Row

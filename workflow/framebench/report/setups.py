@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..records.facts import leaves
+from ..records.fields.facts import leaves
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
 from ..tables.measured import runs_in

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from ..files.attempt_names import attempt_name, next_attempt, split_attempt
-from ..records.disturbance import disturbed
+from ..records.fields.disturbance import disturbed
 
 _PR_SET_PDEATHSIG = 1
 PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from ..machine.identities import UNKNOWN
 from ..plan.planning import duration
-from ..records.calls import Call
+from ..records.beside.calls import Call
 from ..records.run import Run
 
 

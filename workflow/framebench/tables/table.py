@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from ..cases.conditions import KEYS
-from ..records.assumptions import NONE, Assumptions
+from ..records.beside.assumptions import NONE, Assumptions
 from ..records.parity import Certificate
 from ..records.peaks import Peaks
 from ..records.run import Run

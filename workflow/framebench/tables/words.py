@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import pandas as pd
 
 from ..plan import side_by_side
-from ..records import doubts, proofs
+from ..records import proofs
+from ..records.fields import doubts
 from ..statistics import steady
 from .columns import COLUMNS, CONTRADICTED, LINT
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..plan.forecast import Forecast, Left, Task, time_left
-from ..records import noted
+from ..records.beside import noted
 from ..records.run import Problem
 from .view import Finished
 

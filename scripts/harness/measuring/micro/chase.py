@@ -10,8 +10,7 @@ import os
 from typing import Any, List
 
 from harness.adapter import Mismatch
-from harness.measuring import stream
-from harness.measuring.micro import compiled
+from harness.measuring.micro import compiled, stream
 
 #: Bytes of the smallest working set.
 SMALLEST = 4096

@@ -9,7 +9,7 @@ import math
 from typing import Any, Sequence
 
 from harness.adapter import Mismatch
-from harness.measuring.shapes import Shape
+from harness.measuring.micro.shapes import Shape
 
 #: Entries of a result that are computed again in float64.
 SAMPLE = 64

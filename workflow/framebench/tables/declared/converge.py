@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from ...records.curves import KIND, NO_TARGET, Curve
+from ...records.fields.curves import KIND, NO_TARGET, Curve
 from ...records.run import Run
 from ...statistics import descriptive, equivalence
 from ..columns import NUMBER, TEXT, WHOLE, Column, Form, Row, interval, shared

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...records.fed import Fed
+from ...records.fields.fed import Fed
 from ...statistics import descriptive
 from ..columns import COUNT, NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, Column, shared
 from ..results import CaseResult

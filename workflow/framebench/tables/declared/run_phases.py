@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from ...records.phases import Phases
+from ...records.fields.phases import Phases
 from ...records.run import Run
 from ...statistics import descriptive
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, WHOLE, Column, shared

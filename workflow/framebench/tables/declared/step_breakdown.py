@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from ...records.step_parts import PARTS
+from ...records.fields.step_parts import PARTS
 from ...statistics import descriptive
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, WHOLE, Column, shared
 from ..results import CaseResult, marks_of

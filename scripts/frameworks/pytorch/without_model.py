@@ -1,0 +1,91 @@
+"""What PyTorch computes without a model: products, single operations and layers, collectives and
+copies. The modules behind it import PyTorch at their top, once something is asked of them."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from harness.adapter import Exchange, MatrixProduct, Rounding, Unsupported, zeros
+from harness.communication import Collective, ShardedProduct
+from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
+from harness.overlapping import Overlapped
+from harness.transfers import Transfers
+from harness.usual import UsualCapabilities
+
+
+class WithoutModel(Rounding, UsualCapabilities, Transfers):
+    """This half of the adapter; the other one, with the model, sets these when it starts."""
+
+    _torch: Any
+    _device: Any
+    _dtype: Any  # of products
+    _in_float8: bool
+    _definition: Any
+
+    def multiplied(self, left: Any, right: Any) -> Any:
+        from . import products
+
+        return self.to_numpy(products.multiply(left, right, self._device))
+
+    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+        self._refuse_float8()
+        a, b = (self._torch.from_numpy(x).to(self._device, self._dtype) for x in (left, right))
+
+        def multiply() -> None:
+            nonlocal b
+            b = a @ b
+
+        return MatrixProduct(multiply, str(b.dtype).removeprefix("torch."))
+
+    def exchange(self, array: Any) -> Exchange:
+        tensor = self._torch.from_numpy(array).to(self._device)
+        all_reduce = self._torch.distributed.all_reduce
+        return Exchange(lambda: all_reduce(tensor), lambda: self.to_numpy(tensor))
+
+    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
+        from . import parallel
+
+        tensors = [self._torch.from_numpy(zeros(size)).to(self._device) for size in messages]
+        return lambda: parallel.all_reduce_together(tensors)
+
+    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+        from .micro import collectives
+
+        return collectives.collective(operation, array, dtype, self._device, self.place)
+
+    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+        from .micro import overlap
+
+        return overlap.overlapped(left, right, products, message, self._device, self._dtype)
+
+    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+        from .micro import collectives
+
+        self._refuse_float8()
+        device, ranks = self._device, self.place.world_size
+        return collectives.sharded_product(left, right, operation, device, self._dtype, ranks)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        from .micro import operations
+
+        self._refuse_float8()
+        return operations.operation(name, arrays, transposed, self._device, self._dtype)
+
+    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+        from .micro import passes
+
+        self._refuse_float8()
+        memory_format = self._definition.MEMORY_FORMAT
+        return passes.passes(of, arrays, self._device, self._dtype, memory_format)
+
+    def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
+        from .micro import transfers
+
+        return transfers.transfer(direction, array, pinned, self._device)
+
+    def _refuse_float8(self) -> None:
+        """What is no layer has no scales for its operands."""
+        if self._in_float8:
+            raise Unsupported("PyTorch multiplies in float8 in the linear layers of a model alone")

@@ -1,0 +1,84 @@
+"""The device of a rank, and the exchange between those of several ranks.
+
+Standard library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+
+from harness.adapter.base import Capability
+from harness.adapter.case import Place, Unsupported
+
+
+class Exchange(NamedTuple):
+    """An all-reduce of one array on the device. ``run`` enqueues it: each rank's array becomes the
+    sum over all ranks; run again, the sum of the sums. ``result``: the array now, for numpy."""
+
+    run: Callable[[], Any]
+    result: Callable[[], Any]
+
+
+class Collectives(Capability):
+    """Several ranks train together."""
+
+    LACKING = "brings no collectives: one device only"
+
+    @abstractmethod
+    def exchange(self, array: Any) -> Exchange:
+        """An all-reduce of a numpy array of float32, one-dimensional, through the collectives
+        that the gradients take. Called on several ranks alone, also before :meth:`build`."""
+
+    def gradient_messages(self) -> List[int]:
+        """Bytes of each array that an all-reduce of a training step's gradients sends, as the
+        framework says after some steps, not as the model's facts let expect. Raises
+        :class:`Unsupported` where it does not tell."""
+        raise Unsupported(f"{self.case.framework} does not tell in which messages gradients go")
+
+    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
+        """A function that enqueues all-reduces of ``messages``, as :meth:`gradient_messages` has
+        them, of zeros: the sums of sums of anything else grow. By default one behind the other, of
+        one array for each size; a framework whose step enqueues them together does so here."""
+        exchanges = {size: self.exchange(zeros(size)) for size in set(messages)}
+
+        def run() -> None:
+            for size in messages:
+                exchanges[size].run()
+
+        return run
+
+    def all_reduce(self, value: float) -> float:
+        if self.place.world_size == 1:
+            return value
+        import numpy as np
+
+        exchange = self.exchange(np.array([value], np.float32))
+        exchange.run()
+        return float(exchange.result()[0])
+
+
+def require_tf32(capability: Optional[Sequence[int]], device: str) -> None:
+    """Raises :class:`Unsupported` where the ``device`` has no TF32. ``capability``: the compute
+    capability of NVIDIA's GPUs, as (major, minor); None of another device."""
+    if capability is None or tuple(capability) < (8, 0):
+        version = "" if capability is None else ", compute capability %d.%d" % tuple(capability)
+        raise Unsupported(
+            "TF32 is in NVIDIA's GPUs of compute capability 8.0 and later; the device is "
+            f"{device}{version}"
+        )
+
+
+def require_visible(framework: str, devices: int, place: Place) -> None:
+    """Raises :class:`Unsupported` where the framework sees so few ``devices`` of the accelerator
+    that there is none for ``place``."""
+    if place.local_rank >= devices:
+        seen = f"{framework} sees {devices} {place.accelerator.upper()} devices"
+        raise Unsupported(f"{seen}, too few for local rank {place.local_rank}")
+
+
+def zeros(size: int) -> Any:
+    """A numpy array of float32 with ``size`` bytes, rounded up."""
+    import numpy as np
+
+    return np.zeros(-(-size // 4), np.float32)

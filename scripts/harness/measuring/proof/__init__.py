@@ -1,0 +1,1 @@
+"""Whether what ran is what was asked, observed and not believed."""

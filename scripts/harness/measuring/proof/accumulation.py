@@ -1,0 +1,45 @@
+"""Whether a training step has the micro-steps that were asked for, and exchanges gradients once."""
+
+from __future__ import annotations
+
+from typing import Sequence, Tuple
+
+from harness.adapter import Mismatch, Product
+from harness.kind import Context
+from harness.parallelism import DATA
+
+
+def check_micro_steps(asked: int, step: Sequence[Product], micro_step: Sequence[Product]) -> int:
+    """``asked``, where a ``step`` has as many times the products of a ``micro_step``, and their
+    multiply-adds. One large batch has the products of one micro-step, only larger."""
+    products, multiply_adds = _counted(step)
+    each, each_multiply_adds = _counted(micro_step)
+    if not each:
+        raise Mismatch("no matrix product of a micro-step was observed: they cannot be counted")
+    if (products, multiply_adds) != (asked * each, asked * each_multiply_adds):
+        raise Mismatch(
+            f"{asked} micro-steps, but a step has {products} products with {multiply_adds} "
+            f"multiply-adds, and a micro-step {each} with {each_multiply_adds}"
+        )
+    return asked
+
+
+def _counted(products: Sequence[Product]) -> Tuple[int, int]:
+    """How many there are, and their multiply-adds."""
+    return len(products), sum(product.multiply_adds for product in products)
+
+
+def check_exchanges(context: Context) -> None:
+    """Gradients go to the other ranks once in a step, however many micro-steps it has. Raises
+    Mismatch where not, Unsupported where the framework does not tell. Of ranks that share a step in
+    another way than by data :mod:`harness.measuring.proof.sharding` sees what they exchange."""
+    case, adapter = context.subject.case, context.adapter
+    if case.accumulation == 1 or context.place.world_size == 1 or case.parallelism != DATA:
+        return
+    once = len(adapter.gradient_messages())
+    found = context.fields["step_exchanges"] = adapter.step_exchanges()
+    if found > once:
+        raise Mismatch(
+            f"a step of {case.accumulation} micro-steps sends {found} messages of gradients, not "
+            f"the {once} of one exchange"
+        )

@@ -1,0 +1,66 @@
+"""What an hour of a node costs, and what a kilowatt-hour emits: no measurement, but what money and
+emissions are computed from; and how far scores may be apart and be the same. Kept in
+``assumptions.json`` in the results, as last given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from ...files import json_files
+from ...files.whole_files import write_whole
+from ..run import Problem, cause
+
+FILE = "assumptions.json"
+
+
+class Assumptions(NamedTuple):
+    """``price_per_hour``: of a node, in ``currency`` (ISO 4217); ``grid_intensity``: g CO2e per
+    kWh; ``pue``: energy of the whole computing centre over that of its computers (power usage
+    effectiveness, ISO/IEC 30134-2). ``equivalence_margin``: that scores from 0 to 1 may be apart
+    and be the same. None for what is not assumed."""
+
+    price_per_hour: float | None = None
+    currency: str = ""
+    grid_intensity: float | None = None
+    pue: float = 1.0
+    equivalence_margin: float | None = None
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether money or emissions can be computed."""
+        return self.price_per_hour is not None or self.grid_intensity is not None
+
+
+NONE = Assumptions()
+_OF_COSTS = ("price_per_hour", "currency", "grid_intensity", "pue")
+
+
+def load(results: Path) -> tuple[Assumptions, list[Problem]]:
+    """Those kept there; none where there is no file, or one that is none of ours."""
+    try:
+        found = json_files.decode(json_files.content_of(results / FILE))
+        price, currency, intensity, pue = (found[name] for name in _OF_COSTS)
+        margin = found.get("equivalence_margin")
+        numbers = [one for one in (price, intensity, pue, margin) if one is not None]
+        if not isinstance(currency, str) or not all(type(one) in (int, float) for one in numbers):
+            raise ValueError("is no such file of ours")
+        return Assumptions(price, currency, intensity, pue, margin), []
+    except FileNotFoundError:
+        return NONE, []
+    except (KeyError, TypeError):
+        return NONE, [Problem(FILE, "is no such file of ours")]
+    except (OSError, ValueError) as error:
+        return NONE, [Problem(FILE, cause(error))]
+
+
+def keep(results: Path, assumptions: Assumptions) -> None:
+    """Write them, where they are others than those that are kept; what is not given stays. Raises
+    OSError."""
+    kept, _ = load(results)
+    wanted = assumptions if assumptions.has_costs else kept
+    margin = assumptions.equivalence_margin or kept.equivalence_margin
+    wanted = wanted._replace(equivalence_margin=margin)
+    if wanted != kept:
+        write_whole(results / FILE, json.dumps(wanted._asdict(), indent=1) + "\n")

@@ -1,0 +1,52 @@
+"""Facts that are noted one by one in a CSV file beside the records."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ...files import json_files
+from ...files.text import printable
+from ..run import Problem, cause
+
+
+def now() -> str:
+    """UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def append(path: Path, fields: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Add rows to the file, behind a header where it is new. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if is_new:
+            writer.writerow(fields)
+        writer.writerows(rows)
+
+
+def read(path: Path, fields: Sequence[str]) -> tuple[list[list[str]], list[Problem]]:
+    """All rows behind the header, none where there is no file; and lines that are none."""
+    noted: list[list[str]] = []
+    problems: list[Problem] = []
+    try:
+        text = json_files.content_of(path).decode("utf-8", "backslashreplace")
+    except FileNotFoundError:
+        return [], []
+    except (OSError, ValueError) as error:
+        return [], [Problem(path.name, cause(error))]
+    reader = csv.reader(io.StringIO(printable(text), newline=""))
+    try:
+        for row in reader:
+            if len(row) == len(fields):
+                noted.append(row)
+            elif row:
+                message = f"found {len(row)} cells; allowed: {len(fields)}"
+                problems.append(Problem(f"{path.name}:{reader.line_num}", message))
+    except csv.Error as error:
+        problems.append(Problem(f"{path.name}:{reader.line_num}", cause(error)))
+    return [row for row in noted if row != list(fields)], problems

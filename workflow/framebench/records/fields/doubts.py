@@ -1,0 +1,39 @@
+"""What a record tells against the figure in it, besides its step times (see `cases.doubts_of`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..run import Doubt
+from . import disturbance
+
+#: The mark of a figure whose model is one that a user brought, for one framework.
+OWN = "own"
+
+
+def of(record: Mapping[str, Any]) -> tuple[Doubt, ...]:
+    """All such doubts about an ok record."""
+    own = [Doubt(OWN, "")] if "own_model" in record else []
+    return (*_never_settled(record), *_disturbed(record), *_shared(record), *own)
+
+
+def _never_settled(record: Mapping[str, Any]) -> Iterator[Doubt]:
+    limit = record["settings"].get("warmup_limit")
+    if limit and any(rank.get("settled_after") is None for rank in record["ranks"]):
+        yield Doubt("unsteady", f"the step time had not settled after {limit} steps of warm-up")
+
+
+def _disturbed(record: Mapping[str, Any]) -> Iterator[Doubt]:
+    if why := disturbance.disturbed(record):
+        yield Doubt(disturbance.MARK, why)
+
+
+def _shared(record: Mapping[str, Any]) -> Iterator[Doubt]:
+    """Older records do not tell how many physical cores there were."""
+    per_device, devices = record["settings"]["cores_per_device"], record["case"]["devices_per_node"]
+    there = record["environment"]["hardware"].get("physical_cores")
+    if record["settings"]["accelerator"] == "cpu" and per_device and isinstance(there, int):
+        needed = per_device * devices
+        if needed > there:
+            yield Doubt("shared", f"{needed} threads had {there} physical cores between them")

@@ -1,0 +1,54 @@
+"""The parts of a training step, from what a rank left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...statistics.descriptive import median
+
+PARTS = ("forward", "backward", "all_reduce", "optimizer")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """``seconds`` by part, in the order of a step, medians over ``steps``. What a framework has in
+    one is joined by ``+``. A difference can be below zero: what the clock cannot tell apart.
+    ``forward_ends``: with what the forward pass does, "" where the record does not tell."""
+
+    seconds: tuple[tuple[str, float], ...] = ()
+    steps: int = 0
+    how: str = ""
+    reason: str = ""
+    forward_ends: str = ""
+
+
+def split_of(rank: Mapping[str, Any]) -> Split | None:
+    """None where it was not asked for. Raises ValueError for parts that contradict each other.
+
+    1. A part's time is its median over the steps.
+    2. One that ran together with earlier parts has what these alone do not take.
+    """
+    found = rank.get("split")
+    if found is None:
+        return None
+    if found["reason"] or not found["parts"]:
+        return Split(reason=found["reason"] or "the framework told of no parts")
+    seconds: dict[str, float] = {}
+    how: list[str] = []
+    for entry in found["parts"]:
+        name, contained = entry["part"], entry["contains"]
+        if not entry["seconds"] or not set(contained) <= set(seconds) or name in seconds:
+            raise ValueError(f"holds a split whose part {name} is not one of a step")
+        seconds[name] = median(entry["seconds"]) - sum(seconds[other] for other in contained)
+        how.append(f"{name} {_less(contained)}")
+    steps = min(len(entry["seconds"]) for entry in found["parts"])
+    ends = next((str(one["ends"]) for one in found["parts"] if one.get("ends")), "")
+    return Split(tuple(seconds.items()), steps, "; ".join(how), forward_ends=ends)
+
+
+def _less(contained: list[str]) -> str:
+    if not contained:
+        return "alone"
+    return f"as a pass until its end, less {', '.join(contained)}"

@@ -1,0 +1,124 @@
+"""What was learned, epoch by epoch: scores of held-out data and losses of training, a thin line for
+each seed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from ...records.fields.curves import Curve
+from ...tables import measured
+from ...tables.declared import converge
+from ...tables.results import CaseResult
+from ...tables.table import Inputs
+from .. import line_charts
+from ..parts import Parts
+from ..plots import NARROW, WIDTH, Look, Plot, number
+from ..selection import axes_of_other, left_out, spread
+from ..svg import MUTED
+
+MAX_PANELS = 4
+MAX_LINES = 8
+#: Of a drawing that the pointer is told; of more only each so manyth, and the last of a line.
+MAX_POINTS = 300
+#: What a baseline does here.
+NO_RATIOS = (
+    "The baseline divides nothing here: a score or a loss over another says nothing of speed. "
+    "Which cases learn the same stands in the tables of training to a target."
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """The seeds of one case: of each its number, and what it has by epoch."""
+
+    label: str
+    framework: str
+    curves: Sequence[tuple[int, Sequence[float | None]]]
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+
+def panels(inputs: Inputs, look: Look) -> list[Plot]:
+    """For each model, task and target the scores, and behind them the losses of training."""
+    grouped: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
+    for result in converge.results(inputs):
+        for curve in converge.curves(result)[:1]:
+            grouped[result.case.model, curve.task, curve.score, curve.target].append(result)
+    drawn: list[Plot] = []
+    for (model, task, score, target), results in list(grouped.items())[:MAX_PANELS]:
+        aim = "without a target" if target is None else f"to {target:g}"
+        of = f"{model}, {task}, {aim}"
+        drawn.append(_panel(f"{score} by epoch: {of}", score, results, look, target=target))
+        drawn.append(_panel(f"Loss of training by epoch: {of}", "", results, look))
+    return drawn
+
+
+def _panel(
+    title: str, score: str, results: Sequence[CaseResult], look: Look, target: float | None = None
+) -> Plot:
+    label = measured.labels(results)
+    chosen = spread(list(results), lambda result: result.case.framework, MAX_LINES)
+    lines = [
+        Line(
+            label(result),
+            measured.runs_in(result.case),
+            [(curve.seed, _values(curve, score)) for curve in converge.curves(result)],
+            axes_of_other(result.key.row),
+        )
+        for result in chosen
+    ]
+    seeds = sum(len(line.curves) for line in lines)
+    what = f"{score} of held-out data" if score else "mean loss of the steps of an epoch"
+    return Plot(
+        title=title[:1].upper() + title[1:],
+        svg=draw(lines, look, score, target, WIDTH),
+        narrow=draw(lines, look, score, target, NARROW),
+        description=f"{what} by epoch: {seeds} trainings of {len(lines)} cases. How they ended "
+        "stands in the table.",
+        caption=f"The {what}, a line for each seed."
+        + (" Grey is the target. " if target is not None else " ")
+        + left_out(len(lines), len(results), "cases"),
+        under_baseline=NO_RATIOS,
+    )
+
+
+def _values(curve: Curve, score: str) -> Sequence[float | None]:
+    return curve.scores if score else curve.losses
+
+
+def draw(lines: Sequence[Line], look: Look, score: str, target: float | None, width: int) -> Markup:
+    """``score``: its name; "" for losses, which have a logarithmic axis."""
+    points = sum(len(values) for line in lines for _, values in line.curves)
+    told = -(-points // MAX_POINTS)
+
+    def one(axes: Axes, line: Line, style: line_charts.Style, parts: Parts) -> None:
+        for at, (seed, values) in enumerate(line.curves):
+            known = [(epoch, value) for epoch, value in enumerate(values, 1) if value is not None]
+            axes.plot(
+                [epoch for epoch, _ in known], [value for _, value in known],
+                markersize=3, linewidth=1, alpha=0.75, label=None if at else line.label, **style,
+            )  # fmt: skip
+            for epoch, value in known:
+                if epoch % told == 0 or epoch == len(values):
+                    said = f"{line.label}, seed {seed}, epoch {epoch}: {number(value)}"
+                    parts.point(style["gid"], axes, (epoch, value), said)
+
+    def finish(axes: Axes) -> None:
+        if target is not None:
+            axes.axhline(target, color=MUTED, linewidth=1, zorder=0)
+        if not score:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+            axes.yaxis.set_minor_locator(NullLocator())
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("epoch")
+        axes.set_ylabel(score or "loss (logarithmic axis)")
+
+    return line_charts.draw(lines, look, width, one, finish)

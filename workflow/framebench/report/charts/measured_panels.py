@@ -1,0 +1,83 @@
+"""Plots of other kinds of measurement than steps: for each metric a strip of every case, or lines
+over the sizes at which runs have it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from ...cases.conditions import Parameters
+from ...tables import measured
+from ...tables.results import CaseResult, CaseResults
+from .. import plots
+from ..plots import Look, Plot, Row
+from ..selection import axes_of_other, left_out
+from . import heat_maps, series_curves
+
+MAX_ROWS = 30
+#: Of metrics that a run has at several points.
+MAX_PANELS = 8
+
+
+def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
+    """A panel for each metric of a kind; of one that a run has at several sizes lines over these,
+    a panel for each combination of the parameters in words; at points of several values, such as
+    shapes, a heat map; at points of a single word a panel for each."""
+    metrics: dict[str, list[CaseResult]] = defaultdict(list)
+    series: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
+    points: dict[tuple[str, Parameters], list[CaseResult]] = defaultdict(list)
+    shapes: dict[str, list[CaseResult]] = defaultdict(list)
+    for result in measured.by_kind(cases)[kind]:
+        key = result.key
+        if not key.point:
+            metrics[key.metric].append(result)
+        elif series_curves.has_sizes(result):
+            series[key.metric, _words(result)].append(result)
+        elif heat_maps.has_shape(result):
+            shapes[key.metric].append(result)
+        elif result.values:
+            points[key.metric, key.point].append(result)
+    curves = [
+        series_curves.panel(words or kind.replace("_", " "), some, look)
+        for (_, words), some in series.items()
+    ]
+    return [
+        *(_panel(kind, some, look) for some in metrics.values()),
+        *filter(None, curves),
+        *filter(None, (heat_maps.panel(kind, some) for some in shapes.values())),
+        *(_panel(kind, some, look) for some in list(points.values())[:MAX_PANELS]),
+    ]
+
+
+def _words(result: CaseResult) -> str:
+    """The parameters of a case that are words."""
+    return ", ".join(str(value) for _, value in result.case.parameters if isinstance(value, str))
+
+
+def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
+    label = measured.labels(results)
+    first = results[0]
+    name, unit = first.key.metric.replace("_", " "), first.unit
+    where = ", ".join(f"{axis} {value}" for axis, value in first.key.point)
+    name += f" at {where}" if where else ""
+    shown = results[:MAX_ROWS]
+    rows = [
+        Row(
+            label(result),
+            measured.runs_in(result.case),
+            result.values,
+            "" if result.values else result.status,
+            result.interval,
+            axes_of_other(result.key.row),
+        )
+        for result in shown
+    ]
+    return Plot(
+        title=f"{name}, {unit} ({first.better} is better)",
+        svg=plots.strips(rows, look, unit),
+        narrow=plots.strips(rows, look, unit, narrow=True),
+        description=f"{name} of {len(shown)} cases of {kind}: a dot for each repeat, a tick "
+        "at the median. The numbers stand in the table.",
+        caption="Each repeat is a dot, the tick and the number are the median. "
+        + left_out(len(shown), len(results), "cases"),
+    )

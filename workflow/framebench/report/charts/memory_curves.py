@@ -1,0 +1,159 @@
+"""Memory by batch: what each search for the largest batch tried, drawn for the report."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ...cases.names import topology
+from ...records.searches import DECIDING, SUBJECT
+from ...tables import condition_words
+from ..parts import Parts
+from ..plots import DASHES, ROW, WIDTH, Look, Plot, number
+from ..selection import axes_of
+from ..svg import MUTED, legend_of, svg
+
+MAX_PANELS = 6
+MAX_LINES = 10
+
+
+@dataclass(frozen=True)
+class Point:
+    """A batch that was tried; ``gib`` is None where nobody knows what it held."""
+
+    batch: int
+    gib: float | None
+    fits: bool
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The points of one search, batches rising."""
+
+    label: str
+    framework: str
+    points: Sequence[Point]
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+
+def panels(attempts: pd.DataFrame, look: Look) -> list[Plot]:
+    """A panel for each model and mode, and for each kind of memory: of the device or, where that
+    is the host's, of the host."""
+    grouped: dict[tuple[str, str, str], dict[tuple[Any, ...], list[Any]]] = defaultdict(dict)
+    for row in attempts.to_dict("records"):
+        known = {str(name): value for name, value in row.items()}
+        panel = (known["model"], known["mode"], known["accelerator"])
+        search = tuple(str(known[key]) for key in SUBJECT)
+        grouped[panel].setdefault(search, []).append(known)
+    drawn = []
+    for panel in sorted(grouped)[:MAX_PANELS]:
+        model, mode, accelerator = panel
+        column = "host_memory_gib" if accelerator == "cpu" else "device_memory_gib"
+        some = [grouped[panel][search] for search in sorted(grouped[panel])]
+        curves = [_curve(rows, column) for rows in some[:MAX_LINES]]
+        limits = [row["memory_limit_gib"] for rows in some[:MAX_LINES] for row in rows]
+        bounds = [limit for limit in limits if not pd.isna(limit)] if accelerator == "cpu" else []
+        whose = "all processes together" if accelerator == "cpu" else "the fullest device"
+        left_out = len(some) - len(some[:MAX_LINES])
+        drawn.append(
+            Plot(
+                title=f"Memory by batch: {model}, {mode}",
+                svg=draw(curves, look, bounds),
+                description=f"Peak memory of {len(curves)} searches for the largest batch of "
+                f"{model}, {mode}. The numbers stand in the tables below.",
+                caption=f"Peak memory of {whose}, for every batch that was tried. A cross did not "
+                "fit or did not end well; one at the upper edge left no figure."
+                + (" Grey is the limit." if bounds else "")
+                + (f" Left out: {left_out} of {len(some)} searches." if left_out else "")
+                + (
+                    f" {len(grouped) - MAX_PANELS} more panels."
+                    if len(grouped) > MAX_PANELS
+                    else ""
+                ),
+            )
+        )
+    return drawn
+
+
+def _curve(rows: Sequence[dict[str, Any]], column: str) -> Curve:
+    first = rows[0]
+    words = [first["framework"], first["precision"]]
+    words += [first["compiler"]] if first["compiler"] != "none" else []
+    words += [topology(first["nodes"], first["devices_per_node"])]
+    # The panel says which accelerator; the cores of a device do not change what it holds.
+    others = [name for name in DECIDING if name not in ("accelerator", "cores_per_device")]
+    words += filter(None, (condition_words.short(name, first[name]) for name in others))
+    points = [
+        Point(
+            int(row["batch_per_device"]),
+            None if pd.isna(row[column]) else float(row[column]),
+            row["status"] == "ok",
+        )
+        for row in rows
+    ]
+    rising = sorted(points, key=lambda one: one.batch)
+    return Curve(" ".join(words), first["framework"], rising, axes_of(first))
+
+
+def draw(curves: Sequence[Curve], look: Look, limits: Sequence[float]) -> Markup:
+    """GiB against batch. ``limits`` in GiB: those of the tries, which differ a little where the
+    memory that others take does."""
+    legend = ROW * ((len(curves) + 1) // 2)
+    height = 300 + legend
+    parts = Parts()
+
+    def drawing(figure: Figure) -> None:
+        axes = figure.add_axes(
+            (64 / WIDTH, (46 + legend) / height, (WIDTH - 84) / WIDTH, 226 / height)
+        )
+        for limit in sorted({min(limits), max(limits)} if limits else ()):
+            axes.axhline(limit, color=MUTED, linewidth=1.4)
+        handles: list[Any] = []
+        seen: dict[str, int] = {}
+        for curve in curves:
+            dash = DASHES[seen.setdefault(curve.framework, 0) % len(DASHES)]
+            seen[curve.framework] += 1
+            colour, name = look.colour(curve.framework), parts.add(curve.axes)
+            fits = [
+                (one.batch, one.gib) for one in curve.points if one.fits and one.gib is not None
+            ]
+            over = [(one.batch, one.gib) for one in curve.points if not one.fits and one.gib]
+            unknown = [one.batch for one in curve.points if one.gib is None]
+            handles += axes.plot(
+                [batch for batch, _ in fits], [gib for _, gib in fits], label=curve.label,
+                color=colour, linestyle=dash, marker=look.marker(curve.framework), markersize=6,
+                markeredgewidth=0, gid=name,
+            )  # fmt: skip
+            cross: dict[str, Any] = {
+                "linestyle": "none", "marker": "x", "markersize": 7, "markeredgewidth": 1.8,
+                "color": colour, "gid": name,
+            }  # fmt: skip
+            axes.plot([batch for batch, _ in over], [gib for _, gib in over], **cross)
+            axes.plot(unknown, [1.0] * len(unknown), transform=axes.get_xaxis_transform(),
+                      clip_on=False, **cross)  # fmt: skip
+            for one in curve.points:
+                held = "not known" if one.gib is None else f"{number(one.gib)} GiB"
+                held += "" if one.fits else ", does not fit"
+                said = f"{curve.label}, batch {one.batch}: {held}"
+                # Without a figure the cross is at the upper edge.
+                edge = axes.get_xaxis_transform() if one.gib is None else None
+                place = (one.batch, 1.0 if one.gib is None else one.gib)
+                parts.point(name, axes, place, said, edge)
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("batch per device")
+        axes.set_ylabel("GiB")
+        legend_of(figure, handles=handles, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=2,
+                      fontsize="small", handlelength=2.6, columnspacing=2,
+                      labelspacing=0.45)  # fmt: skip
+
+    return svg(drawing, WIDTH, height, parts)

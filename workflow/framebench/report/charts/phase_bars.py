@@ -1,0 +1,98 @@
+"""Where the wall time of runs went, as stacked bars: all runs together, and a run of each case."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from ...cases.names import topology_of
+from ...tables.declared.run_phases import WORDS
+from .. import stacked_bars
+from ..plots import Plot
+from ..selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
+from ..stacked_bars import Bar
+
+MAX_ROWS = 40
+#: What a bar is made of, in the order of a run, and what the legend calls it.
+PARTS = {**{f"{name}_seconds": title for name, (title, _) in WORDS.items()},
+         "unsplit_seconds": "not told"}  # fmt: skip
+#: From how many units on a plot is in the next larger one.
+_MANY = 300
+
+
+def of_suite(table: pd.DataFrame) -> list[Plot]:
+    """A bar for all runs together, and one for each framework."""
+    bars = [Bar(row.framework, _seconds(row)) for row in rows_of(table)]
+    if not any(is_known(row.window_seconds) for row in rows_of(table)):
+        return []
+    return [_plot("Time of all runs together", bars, f"Nothing is left out (rows: {len(bars)}).")]
+
+
+def of_cases(table: pd.DataFrame) -> list[Plot]:
+    """A bar for a run of each case whose records tell its phases."""
+    every = [row for row in rows_of(table) if is_known(row.run_seconds)]
+    if not every:
+        return []
+    groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for row in spread(every, lambda row: (row.model, row.mode, row.framework), MAX_ROWS):
+        groups[row.model, row.mode].append(row)
+    bars: list[Bar] = []
+    for (model, mode), rows in sorted(groups.items(), key=lambda one: training_first(one[0])):
+        bars.append(Bar(f"{model}, {mode}"))
+        name = _names(rows)
+        some = (Bar(name(row), _seconds(row), axes=axes_of(row._asdict())) for row in rows)
+        bars += sorted(some, key=lambda bar: bar.label)
+    shown = sum(map(len, groups.values()))
+    return [_plot("Time of a run of each case", bars, left_out(shown, len(every), "cases"))]
+
+
+def _names(rows: Sequence[Any]) -> Callable[[Any], str]:
+    """What the bars of cases are called: their framework, and what tells them apart besides."""
+    label = labels([row._asdict() for row in rows])
+    asked = {row: (topology_of(row), row.precision, f"batch {row.batch_per_device}")
+             for row in rows}  # fmt: skip
+    apart = [len(set(values)) > 1 for values in zip(*asked.values(), strict=True)]
+
+    def name(row: Any) -> str:
+        words = [word for word, tells in zip(asked[row], apart, strict=True) if tells]
+        return ", ".join([label(row._asdict()), *words])
+
+    return name
+
+
+def _seconds(row: Any) -> list[float]:
+    values = (getattr(row, part, None) for part in PARTS)
+    return [float(value) if value is not None and is_known(value) else 0.0 for value in values]
+
+
+def _plot(title: str, bars: Sequence[Bar], words: str) -> Plot:
+    """Of bars of seconds, in minutes or hours where they are many."""
+    unit, scale = _unit(max((sum(bar.values) for bar in bars), default=0.0))
+    scaled = [
+        replace(
+            bar,
+            values=[one / scale for one in bar.values],
+            end=f"{sum(bar.values) / scale:.1f}",
+        )
+        for bar in bars
+    ]
+    parts = list(PARTS.values())
+    return Plot(
+        title=title,
+        svg=stacked_bars.draw(scaled, parts, unit),
+        narrow=stacked_bars.draw(scaled, parts, unit, narrow=True),
+        description=f"{title}: a bar for each of {sum(bool(bar.values) for bar in bars)}, made of "
+        "the phases of runs. The numbers stand in the table below.",
+        caption=f"The number is the whole. Only the window is measured. {words}",
+    )
+
+
+def _unit(seconds: float) -> tuple[str, float]:
+    for unit, scale in (("seconds", 1.0), ("minutes", 60.0)):
+        if seconds < _MANY * scale:
+            return unit, scale
+    return "hours", 3600.0

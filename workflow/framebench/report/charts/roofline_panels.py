@@ -1,0 +1,259 @@
+"""Cases under the roofs of their device, drawn for the report: operations a second over operations
+for each byte, on two logarithmic axes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from ...cases.names import topology_of
+from ...tables import condition_words
+from ..parts import Parts
+from ..plots import NARROW, WIDTH, Look, Plot, number
+from ..selection import axes_of, is_known, left_out, panels_left_out, rows_of, spread
+from ..svg import FONT, INK, MUTED, legend_of, svg
+
+MAX_PANELS = 6
+#: Models, modes and batches of a panel: each has an intensity of its own.
+MAX_SETTINGS = 12
+#: Height of a line of the legend.
+_LINE = 18
+#: Settings whose intensities are nearer to each other share a number's place.
+_NEAR = 1.05
+#: What a baseline does here.
+NO_RATIOS = (
+    "The baseline divides nothing here: a ratio has no roof. Of two points at one setting the "
+    "ratio is how far one is above the other, on a logarithmic axis; the tables have the number."
+)
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """``peak`` in TFLOP/s, ``bandwidth`` in GB/s, of one device."""
+
+    peak: float
+    bandwidth: float
+
+    @property
+    def ridge(self) -> float:
+        """FLOP for each byte, from which on the peak is the lower one."""
+        return 1000 * self.peak / self.bandwidth
+
+    def at(self, intensity: float) -> float:
+        """TFLOP/s that they allow."""
+        return min(self.peak, intensity * self.bandwidth / 1000)
+
+
+@dataclass(frozen=True)
+class Point:
+    """``attained`` in TFLOP/s of one device, ``reached`` as a part of what the roofs allow;
+    ``axes``: what a reader of the page may ask of it."""
+
+    framework: str
+    compiler: str
+    intensity: float
+    attained: float
+    trains: bool
+    reached: float
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return (
+            self.framework
+            if self.compiler in ("", "none")
+            else f"{self.framework} + {self.compiler}"
+        )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the points at one intensity have in common; ``name`` in words."""
+
+    name: str
+    intensity: float
+    points: Sequence[Point]
+
+
+def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
+    """A panel for each precision on each number of devices, whose roofs are its own."""
+    found: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+    for row in rows_of(table):
+        if is_known(row.reached):
+            roofs = Roofs(row.compute_roof_tflops, row.memory_roof_gbytes_per_second)
+            where = condition_words.short("machine", row.machine)
+            cores = condition_words.short("cores_per_device", _whole(row.cores_per_device))
+            words = (row.precision, topology_of(row), cores, where)
+            found[(*filter(None, words), roofs)].append(row)
+    drawn = []
+    for (*told, roofs), rows in list(found.items())[:MAX_PANELS]:
+        every = _settings(rows)
+        chosen = spread(every, lambda one: one.name.partition(",")[0], MAX_SETTINGS)
+        chosen.sort(key=lambda one: one.intensity)
+        drawn.append(
+            Plot(
+                title=f"Roofline: {', '.join(told)}",
+                svg=draw(chosen, roofs, look, WIDTH),
+                narrow=draw(chosen, roofs, look, NARROW),
+                description=f"Operations a second over operations for each byte of "
+                f"{sum(len(one.points) for one in chosen)} cases, below the peak of "
+                f"{number(roofs.peak)} TFLOP/s and the bandwidth of {number(roofs.bandwidth)} GB/s "
+                "of a device. The numbers stand in the table below.",
+                caption="Filled is training, hollow inference; larger with a compiler. The roofs "
+                "are measured. A number stands above all frameworks at one setting: they compute "
+                "the same, so that the higher is the faster. Bytes are the fewest that a step has "
+                "to move: a point may belong further to the left, never to the right. "
+                + left_out(len(chosen), len(every), "settings")
+                + panels_left_out(len(found), MAX_PANELS, "below"),
+                axes={"precision": rows[0].precision, "devices": topology_of(rows[0])},
+                under_baseline=NO_RATIOS,
+            )
+        )
+    return drawn
+
+
+def _whole(value: Any) -> int | None:
+    return None if pd.isna(value) else int(value)
+
+
+def _settings(rows: Sequence[Any]) -> list[Setting]:
+    """By their intensities, rising."""
+    points: dict[tuple[str, float], list[Point]] = defaultdict(list)
+    for row in rows:
+        words = [row.model, row.mode, f"batch {row.batch_per_device}"]
+        for name in ("sequence_length", "accumulation"):
+            words.append(condition_words.short(name, _whole(getattr(row, name))))
+        point = Point(
+            row.framework, row.compiler, row.intensity, row.tflops_per_device, row.mode == "train",
+            row.reached, axes_of(row._asdict()),
+        )  # fmt: skip
+        points[", ".join(filter(None, words)), row.intensity].append(point)
+    settings = [Setting(name, at, some) for (name, at), some in points.items()]
+    return sorted(settings, key=lambda one: (one.intensity, one.name))
+
+
+def draw(settings: Sequence[Setting], roofs: Roofs, look: Look, width: int) -> Markup:
+    """``settings``: intensities rising."""
+    points = [point for one in settings for point in one.points]
+    frameworks = list(dict.fromkeys(point.framework for point in points))
+    columns = 2 if width == WIDTH else 1
+    lines = -(-len(settings) // columns) + -(-(len(frameworks) + 1) // columns)
+    legend = _LINE * lines + 16
+    height = 330 + legend
+    parts = Parts()
+    names = {id(point): parts.add(point.axes) for point in points}
+
+    def together(some: Iterable[Point]) -> str:
+        return Parts.together(names[id(point)] for point in some)
+
+    def drawing(figure: Figure) -> None:
+        left, right = 72, 16
+        axes = figure.add_axes(
+            (left / width, (54 + legend) / height, (width - left - right) / width, 256 / height)
+        )
+        _roofs(axes, settings, roofs, together)
+        for point in points:
+            colour = look.colour(point.framework)
+            axes.plot(
+                [point.intensity], [point.attained], linestyle="none", color=colour,
+                marker=look.marker(point.framework),
+                markersize=6 if point.compiler in ("", "none") else 9, markeredgewidth=1.5,
+                markerfacecolor=colour if point.trains else "none", alpha=0.85,
+                gid=names[id(point)],
+            )  # fmt: skip
+        for one in settings:
+            for point in one.points:
+                said = (
+                    f"{point.name}, {one.name}: {number(point.attained)} TFLOP/s, "
+                    f"{100 * point.reached:.1f} % of what the roofs allow"
+                )
+                place = (point.intensity, point.attained)
+                parts.point(names[id(point)], axes, place, said)
+        _numbers(axes, settings, together)
+        _scale(axes, [point.attained for point in points], roofs.peak, width == WIDTH)
+        handles = [
+            Line2D([], [], color=INK, label=f"{roofs.bandwidth:.3g} GB/s, {roofs.peak:.3g} TFLOP/s")
+        ]
+        handles += [
+            Line2D([], [], linestyle="none", color=look.colour(name), marker=look.marker(name),
+                   markersize=6, markeredgewidth=0, label=name,
+                   gid=together(point for point in points if point.framework == name))
+            for name in frameworks
+        ]  # fmt: skip
+        style: dict[str, Any] = {
+            "loc": "lower left", "ncols": columns, "fontsize": FONT - 1, "columnspacing": 2,
+            "labelspacing": 0.45,
+        }  # fmt: skip
+        below = _LINE * -(-len(settings) // columns) / height
+        legend_of(figure, handles=handles, bbox_to_anchor=(0.02, below), handlelength=1.6, **style)
+        named = [
+            Line2D([], [], linestyle="none", label=f"{at}: {one.name}", gid=together(one.points))
+            for at, one in enumerate(settings, 1)
+        ]
+        legend_of(
+            figure,
+            handles=named,
+            bbox_to_anchor=(0.02, 0),
+            handlelength=0,
+            handletextpad=0,
+            **style,
+        )
+
+    return svg(drawing, width, height, parts)
+
+
+#: The part of several points.
+Together = Callable[[Iterable[Point]], str]
+
+
+def _roofs(axes: Axes, settings: Sequence[Setting], roofs: Roofs, together: Together) -> None:
+    """The roofs, and from each setting up to them what it lacks."""
+    known = [one.intensity for one in settings]
+    first, last = min(*known, roofs.ridge) / 2.5, max(*known, roofs.ridge) * 2.5
+    at = [first, roofs.ridge, last]
+    axes.plot(at, [roofs.at(x) for x in at], color=INK, linewidth=2)
+    for one in settings:
+        lowest = min(point.attained for point in one.points)
+        ends = [lowest, roofs.at(one.intensity)]
+        style: Any = {"color": MUTED, "linewidth": 1, "linestyle": (0, (1, 2))}
+        axes.plot([one.intensity] * 2, ends, gid=together(one.points), **style)
+    axes.set_xlim(first, last)
+
+
+def _numbers(axes: Axes, settings: Sequence[Setting], together: Together) -> None:
+    """Above the points of each setting its number, and one place for those that are near."""
+    places: list[list[tuple[int, Setting]]] = []
+    for numbered in enumerate(settings, 1):
+        before = places[-1][-1][1].intensity if places else 0.0
+        if numbered[1].intensity <= _NEAR * before:
+            places[-1].append(numbered)
+        else:
+            places.append([numbered])
+    for some in places:
+        top = max(point.attained for _, one in some for point in one.points)
+        axes.annotate(
+            ", ".join(str(at) for at, _ in some), (some[0][1].intensity, top), ha="center",
+            xytext=(0, 8), textcoords="offset points", fontsize=FONT - 1, color=MUTED,
+            gid=together(point for _, one in some for point in one.points),
+        )  # fmt: skip
+
+
+def _scale(axes: Axes, attained: Sequence[float], peak: float, is_wide: bool) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_wide else (1,), numticks=12))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_ylim(min(attained) / 2, 1.6 * max(*attained, peak))
+    axes.set_xlabel(f"FLOP for each byte, at most{' (logarithmic axes)' * is_wide}")
+    axes.set_ylabel("TFLOP/s of a device")

@@ -1,0 +1,120 @@
+"""Metrics that a run has at several sizes, drawn for the report: a line over the sizes for every
+case, with the interval at each of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from ...tables import measured
+from ...tables.results import CaseResult
+from .. import line_charts
+from ..parts import Parts
+from ..plots import NARROW, WIDTH, Look, Plot, number
+from ..selection import axes_of_other, left_out, spread
+
+MAX_LINES = 8
+
+
+@dataclass(frozen=True)
+class Line:
+    """The points of one case, sizes rising: size, median, and interval or None."""
+
+    label: str
+    framework: str
+    points: Sequence[tuple[float, float, tuple[float, float] | None]]
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+
+def has_sizes(result: CaseResult) -> bool:
+    """Whether it was measured at a size: at a point that is one number."""
+    point = result.key.point
+    return len(point) == 1 and isinstance(point[0][1], (int, float))
+
+
+def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
+    """``results``: of one metric at several sizes; None where none has a figure. ``name``: what
+    they have in common."""
+    label = measured.labels(results)
+    cases: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
+    for result in results:
+        if result.throughput is not None:
+            cases[result.case, result.conditions].append(result)
+    if not cases:
+        return None
+    chosen = spread(list(cases), lambda key: key[0].framework, MAX_LINES)
+    lines = [
+        Line(
+            label(cases[key][0]),
+            measured.runs_in(cases[key][0].case),
+            sorted(
+                ((one.key.point[0][1], one.throughput or 0.0, one.interval) for one in cases[key]),
+                key=lambda point: point[0],
+            ),
+            axes_of_other(cases[key][0].key.row),
+        )
+        for key in chosen
+    ]
+    first = results[0]
+    metric, unit = first.key.metric.replace("_", " "), first.unit
+    size = first.key.point[0][0].replace("_", " ")
+    return Plot(
+        title=f"{name}: {metric}, {unit} ({first.better} is better)",
+        svg=draw(lines, look, size, unit, WIDTH),
+        narrow=draw(lines, look, size, unit, NARROW),
+        description=f"{metric} over {size} of {len(lines)} cases: {name}. The numbers stand in the "
+        "table.",
+        caption="The median over repeats at each size; a bar is the 95 % interval, where there are "
+        "repeats enough. " + left_out(len(lines), len(cases), "cases"),
+    )
+
+
+def draw(lines: Sequence[Line], look: Look, size: str, unit: str, width: int) -> Markup:
+    """On two logarithmic axes, where all figures are above 0."""
+
+    def one(axes: Axes, line: Line, style: line_charts.Style, parts: Parts) -> None:
+        sizes = [point[0] for point in line.points]
+        medians = [point[1] for point in line.points]
+        axes.plot(sizes, medians, label=line.label, markersize=5, **style)
+        bars = [(at, *interval) for at, _, interval in line.points if interval]
+        name = style["gid"]
+        if bars:
+            axes.vlines(*zip(*bars, strict=True), color=style["color"], linewidth=3, alpha=0.35,
+                        gid=name)  # fmt: skip
+        for at, value, interval in line.points:
+            said = f"{line.label}, {size} {short(at)}: {number(value)} {unit}"
+            if interval:
+                said += "; 95 % interval {} to {}".format(*map(number, interval))
+            parts.point(name, axes, (at, value), said)
+
+    def finish(axes: Axes) -> None:
+        _scale(axes, [point for line in lines for point in line.points], width == WIDTH)
+        axes.set_xlabel(f"{size} (logarithmic axis)")
+        axes.set_ylabel(unit)
+
+    return line_charts.draw(lines, look, width, one, finish)
+
+
+def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]], is_wide: bool) -> None:
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=9 if is_wide else 5))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    if min(value for _, value, _ in points) > 0:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_locator(NullLocator())
+
+
+def short(value: float) -> str:
+    """A size with a binary prefix: 64 Ki."""
+    for exponent, prefix in ((30, "Gi"), (20, "Mi"), (10, "Ki")):
+        if value >= 2**exponent:
+            return f"{value / 2**exponent:g} {prefix}"
+    return f"{value:g}"

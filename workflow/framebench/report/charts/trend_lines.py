@@ -1,0 +1,76 @@
+"""A figure over result sets: a dot each with the interval of its repeats, and where it changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..parts import Parts
+from ..plots import WIDTH, Look, number
+from ..selection import short
+from ..svg import ALARM, FONT, MUTED, svg
+
+HEIGHT = 220
+#: Drawing units of the axis, and of a character of a label and the gap between two labels.
+AXIS, CHARACTER, GAP = WIDTH - 84, 7.4, 18
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a series is said to be at, from one position to another; ``first`` and ``last``: its
+    ends, which differ for a drift. ``changed``: whether it begins with a change."""
+
+    start: int
+    end: int
+    first: float
+    last: float
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Trend:
+    """``values``: None where a set has no figure; ``unit`` names the axis."""
+
+    framework: str
+    unit: str
+    labels: Sequence[str]
+    values: Sequence[float | None]
+    intervals: Sequence[tuple[float, float] | None]
+    levels: Sequence[Level]
+
+
+def draw(trend: Trend, look: Look) -> Markup:
+    """Sets stand at equal distances, in their order."""
+    places = [n for n, value in enumerate(trend.values) if value is not None]
+    colour = look.colour(trend.framework) if trend.framework else MUTED
+    parts = Parts()
+
+    def drawing(figure: Figure) -> None:
+        axes = figure.add_axes((70 / WIDTH, 40 / HEIGHT, 1 - 84 / WIDTH, 1 - 56 / HEIGHT))
+        for place in places:
+            if both := trend.intervals[place]:
+                axes.plot([place] * 2, both, color=colour, linewidth=1.4, alpha=0.5)
+        known = [value for value in trend.values if value is not None]
+        axes.plot(places, known, color=colour, linestyle="", marker="o", markersize=4.5)
+        for place, value in zip(places, known, strict=True):
+            said = f"{trend.labels[place]}: {number(value)}"
+            if both := trend.intervals[place]:
+                said += "; 95 % interval {} to {}".format(*map(number, both))
+            parts.point("", axes, (place, value), said)
+        for level in trend.levels:
+            axes.plot([level.start, level.end], [level.first, level.last], color=MUTED)
+            if level.changed:
+                axes.axvline(level.start - 0.5, color=ALARM, linewidth=1.4, linestyle=(0, (4, 3)))
+        labels = [short(label) for label in trend.labels]
+        room = max(1, int(AXIS / (CHARACTER * max(map(len, labels)) + GAP)))
+        shown = range(0, len(labels), math.ceil(len(labels) / room))
+        axes.set_xticks(list(shown), [labels[n] for n in shown])
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.set_ylabel(trend.unit, fontsize=FONT - 1)
+
+    return svg(drawing, WIDTH, HEIGHT, parts)
