@@ -47,7 +47,7 @@ from harness.parallelism import DATA
 from harness.parts import Part, cut
 from harness.reserving import Reserving
 from harness.sharded import Sharded
-from harness.transfers import Transfers
+from harness.transfers import PairTransfers, Transfers
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -65,6 +65,7 @@ class PyTorchAdapter(
     LayerOperations,
     Sharded,
     Reserving,
+    PairTransfers,
     Transfers,
     Loading,
     Resuming,
@@ -520,6 +521,10 @@ class PyTorchAdapter(
 
     def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
         return self._transfers.transfer(direction, array, pinned, self._device)
+
+    def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
+        devices = [self._torch.device("cuda", number) for number in (sender, receiver)]
+        return self._transfers.between(devices[0], devices[1], array, self._device)
 
     def _refuse_float8(self) -> None:
         """What is no layer has no scales for its operands."""
