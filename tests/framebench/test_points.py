@@ -139,6 +139,7 @@ def test_what_needs_no_framework_has_a_panel_for_each_unit() -> None:
         "wire, GB/s (higher is better)",
         "read latency, us (lower is better)",
     ]
+    assert "(figures: 2)" in plots[0].caption
     for name in ("read bandwidth, 1n1g", "write bandwidth, 1n1g"):
         assert name in plots[0].svg
     of_frameworks = [

@@ -72,8 +72,7 @@ def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
     where = ", ".join(f"{axis} {value}" for axis, value in first.key.point)
     name += f" at {where}" if where else ""
     several = len({result.key.metric for result in results}) > 1
-    if several:
-        name = kind.replace("_", " ")
+    name, what = (kind.replace("_", " "), "figures") if several else (name, "cases")
 
     def label_of(result: CaseResult) -> str:
         if not several:
@@ -97,8 +96,8 @@ def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
         title=f"{name}, {unit} ({first.better} is better)",
         svg=plots.strips(rows, look, unit),
         narrow=plots.strips(rows, look, unit, narrow=True),
-        description=f"{name} of {len(shown)} cases of {kind}: a dot for each repeat, a tick "
+        description=f"{name} of {len(shown)} {what} of {kind}: a dot for each repeat, a tick "
         "at the median. The numbers stand in the table.",
         caption="Each repeat is a dot, the tick and the number are the median. "
-        + left_out(len(shown), len(results), "cases"),
+        + left_out(len(shown), len(results), what),
     )
