@@ -129,9 +129,10 @@ _COMBINATIONS: Dict[str, Callable[[Sequence[float]], float]] = {
 
 def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[float]:
     """The metric of a run, from the raw values of its ranks; None where one of them has none.
-    Raises what ``of_rank`` raises."""
-    values = [value for value in map(metric.of_rank, ranks) if value is not None]
-    if len(values) < len(ranks) or not values:
+    ``first`` asks no other rank than that. Raises what ``of_rank`` raises."""
+    asked = ranks[:1] if metric.combine == "first" else ranks
+    values = [value for value in map(metric.of_rank, asked) if value is not None]
+    if len(values) < len(asked) or not values:
         return None
     return float(_COMBINATIONS[metric.combine](values))
 

@@ -27,3 +27,15 @@ class Transfers(Capability):
         """A copy of a one-dimensional float32 numpy ``array`` in one of DIRECTIONS, each into the
         same place; ``pinned``: whether the host's memory is locked. ``result``: what has arrived,
         for numpy. Not called where the device is the host."""
+
+
+class PairTransfers(Capability):
+    """One process copies arrays between any two devices of its node."""
+
+    LACKING: ClassVar[str] = "copies no arrays between two devices here"
+
+    @abstractmethod
+    def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
+        """A copy of a one-dimensional float32 numpy ``array`` from one device of this node to
+        another, by their local ranks, each into the same place. ``result``: what has arrived, for
+        numpy. :meth:`synchronize` waits for it. Not called where the devices are the host."""

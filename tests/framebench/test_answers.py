@@ -314,3 +314,16 @@ def test_a_kind_with_many_parameters_leaves_room_for_its_figure() -> None:
     assert "triad_bandwidth  " in only
     assert "27.60 GB/s" in only
     assert len(only) <= answers.WIDTH
+
+
+def test_cases_of_a_kind_are_told_apart_by_the_parameters_that_differ() -> None:
+    metric = Metric("average", 1.0, "GB/s")
+    some = [
+        measured("collective", [metric], blocks=5, block_seconds=0.02, operation=operation)
+        for operation in ("all_gather", "all_reduce")
+    ]
+    settings = [one.setting for one in words(some).fastest]
+    assert settings == [
+        "collective 1n1g operation all_gather average",
+        "collective 1n1g operation all_reduce average",
+    ]

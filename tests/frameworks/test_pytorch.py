@@ -322,6 +322,26 @@ answer(
     assert found == {"shape": False, "device": True}
 
 
+def test_what_is_copied_to_another_device_arrives(run: ForkServer) -> None:
+    """On devices that are the host, for there are no others here."""
+    (found,) = run("""
+import numpy as np
+import torch
+adapter = started(small_bert())
+array = np.arange(5, dtype=np.float32)
+host = torch.device("cpu")
+made = adapter._transfers.between(host, host, array, host)
+before = made.result().tolist()
+made.run()
+after = made.result().tolist()
+asked = raised(Exception, lambda: adapter.transfer_between(0, 1, array))
+answer(before=before, after=after, dtype=made.dtype, asked=str(asked))
+""")
+    assert (found["before"], found["after"]) == ([0] * 5, [*range(5)]), "it is the array itself"
+    assert found["dtype"] == "float32"
+    assert "CUDA" in found["asked"], "it was no copy between two GPUs"
+
+
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
     (found,) = run("""
 place = Place(99, 99, ["rank:0"], "cuda", 1, 0)

@@ -80,6 +80,7 @@ class FakeNvml(SimpleNamespace):
     NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = "sm", "memory", 0
     NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 0, 1
     NVML_VOLATILE_ECC = 0
+    NVML_P2P_CAPS_INDEX_WRITE, NVML_NVLINK_MAX_LINKS = 1, 18
 
     class NVMLError(Exception):
         pass
@@ -133,3 +134,39 @@ class FakeNvml(SimpleNamespace):
 
     def nvmlDeviceGetComputeRunningProcesses(self, device: dict[str, Any]) -> list[Any]:
         return [SimpleNamespace(pid=number) for number in self._get(device, "processes")]
+
+    def nvmlDeviceGetCurrPcieLinkGeneration(self, device: dict[str, Any]) -> int:
+        return self._get(device, "generation")
+
+    def nvmlDeviceGetCurrPcieLinkWidth(self, device: dict[str, Any]) -> int:
+        return self._get(device, "lanes")
+
+    def nvmlDeviceGetPciInfo(self, device: dict[str, Any]) -> Any:
+        return SimpleNamespace(busId=self._get(device, "address"))
+
+    def nvmlDeviceGetTopologyCommonAncestor(
+        self, one: dict[str, Any], other: dict[str, Any]
+    ) -> int:
+        return max(self._get(device, "level") for device in (one, other))
+
+    def nvmlDeviceGetP2PStatus(
+        self, one: dict[str, Any], other: dict[str, Any], capability: int
+    ) -> int:
+        assert capability == self.NVML_P2P_CAPS_INDEX_WRITE
+        return self._get(one, "refuses")
+
+    def _link(self, device: dict[str, Any], link: int) -> str:
+        """The address of its other end, "switch", or "" while it is down."""
+        links = self._get(device, "links")
+        if link >= len(links):
+            raise self.NVMLError("Invalid Argument")
+        return links[link]
+
+    def nvmlDeviceGetNvLinkState(self, device: dict[str, Any], link: int) -> int:
+        return int(bool(self._link(device, link)))
+
+    def nvmlDeviceGetNvLinkRemoteDeviceType(self, device: dict[str, Any], link: int) -> int:
+        return 2 if self._link(device, link) == "switch" else 0
+
+    def nvmlDeviceGetNvLinkRemotePciInfo(self, device: dict[str, Any], link: int) -> Any:
+        return SimpleNamespace(busId=self._link(device, link).encode())

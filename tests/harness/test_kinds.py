@@ -136,14 +136,16 @@ def test_how_the_ranks_of_a_run_make_its_metric() -> None:
     assert made == {"sum": 9.0, "max": 5.0, "min": 1.0, "mean": 3.0, "first": 3.0}
     lacking = Metric("", "higher", "sum", lambda rank: rank.get("y"))
     assert combined(lacking, [*ranks, {"y": 1.0}]) is None, "a rank without it is left out"
+    of_one = Metric("", "higher", "first", lambda rank: rank["y"])
+    assert combined(of_one, [{"y": 2.0}, *ranks]) == 2.0, "others are asked for what the first has"
 
 
 def test_all_kinds_of_the_project_are_there() -> None:
     assert kinds.names() == [
-        *("attention", "collective", "converge", "convolution", "elementwise", "generate"),
-        *("independent", "inference", "input", "largest_batch", "launch", "matmul", "memory"),
-        *("memory_latency", "network", "overlap", "parity", "peak", "sharded_matmul", "storage"),
-        *("sustained", "train", "transfer"),
+        *("attention", "collective", "converge", "convolution", "device_pairs", "elementwise"),
+        *("generate", "independent", "inference", "input", "largest_batch", "launch", "matmul"),
+        *("memory", "memory_latency", "network", "overlap", "parity", "peak", "sharded_matmul"),
+        *("storage", "sustained", "train", "transfer"),
     ]
     assert "memory_copy" in kinds.names(str(ROOT / "tests/kinds"))
     for name in kinds.names():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.adapter import Mismatch
+from harness.adapter import Mismatch, Unsupported
 from harness.kinds import storage
 
 from ..bench import Bench
@@ -17,7 +17,8 @@ from ..debian import install_debian_packages
 from .test_runs import assert_valid
 
 BARE = dict.fromkeys(("framework", "model", "batch_per_device", "precision", "compiler"))
-SHORT = {"seconds": 0.2, "file_bytes": 1 << 20}
+SHORT = {"seconds": 0.2, "file_bytes": 1 << 20, "random_bytes": 8192, "small_files": 7,
+         "small_file_bytes": 12288}  # fmt: skip
 
 
 def stored(toy: Bench, place: Path | str = "", path: str | None = None, **more: Any) -> Any:
@@ -62,18 +63,56 @@ def test_the_figures_are_fio_s_own(toy: Bench, tmp_path: Path, fio: str) -> None
         answer, end = decoder.raw_decode(text[text.index("{") :])
         answers.append(answer)
         text = text[text.index("{") + end :]
-    assert len(answers) == 4
+    assert [answer["jobs"][0]["jobname"] for answer in answers] == [*storage.JOBS]
     metrics = {name: one["value"] for name, one in record["metrics"].items()}
+    compared = 0
     for answer in answers:
         (job,) = answer["jobs"]
-        side = job["write" if job["jobname"].endswith("write") else "read"]
-        name = job["jobname"]
-        assert metrics[f"{name}_bandwidth"] == pytest.approx(1e-9 * side["bw_bytes"])
-        assert metrics[f"{name}_iops"] == pytest.approx(side["iops"])
-        latency = side["clat_ns"]["percentile"]
-        assert metrics[f"{name}_latency_p50"] == pytest.approx(1e-3 * latency["50.000000"])
-        assert metrics[f"{name}_latency_p99"] == pytest.approx(1e-3 * latency["99.000000"])
+        for name, direction in storage.named(job["jobname"]).items():
+            side = job[direction]
+            assert metrics[f"{name}_bandwidth"] == pytest.approx(1e-9 * side["bw_bytes"])
+            assert metrics[f"{name}_iops"] == pytest.approx(side["iops"])
+            latency = side["clat_ns"]["percentile"]
+            assert metrics[f"{name}_latency_p50"] == pytest.approx(1e-3 * latency["50.000000"])
+            assert metrics[f"{name}_latency_p99"] == pytest.approx(1e-3 * latency["99.000000"])
+            compared += 4
+    assert compared == len(metrics), "a metric is no figure of fio's"
     assert not list(place.iterdir()), "the file it measured is still there"
+    of_job = {answer["jobs"][0]["jobname"]: answer["jobs"][0] for answer in answers}
+    options = {name: job["job options"] for name, job in of_job.items()}
+    blocks = [options[name]["bs"] for name in ("sequential_read", "random_read", "small_files")]
+    assert blocks == ["131072", "8192", "12288"], "requests have another size than was asked"
+    assert options["random_read"]["runtime"] == "200ms", "it ran for another time than was asked"
+    assert options["small_files"]["nrfiles"] == "7"
+    mixed = of_job["random_mixed"]
+    reads, writes = (mixed[side]["total_ios"] for side in ("read", "write"))
+    assert 0.7 < reads / (reads + writes) < 0.9, "four of five requests read"
+
+
+def test_small_files_are_read_one_by_one_and_whole(tmp_path: Path, fio: str) -> None:
+    """By what fio tells of its own requests: from the start of each file, all of it."""
+    log = tmp_path / "log"
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "fio"
+    script.write_text(f'#!/bin/sh\nexec {fio} "$@" --write_iolog={log}\n')
+    script.chmod(0o755)
+    parameters = {**SHORT, "depth": 1, "sequential_bytes": 4096}
+    place = tmp_path / "disk"
+    place.mkdir()
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        storage._Files(str(place), parameters) as files,
+    ):
+        patched.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+        try:
+            storage.run(files, storage.SMALL_FILES, parameters)
+        except Unsupported as error:
+            pytest.skip(str(error))
+    done = [line.split() for line in log.read_text().splitlines()]
+    reads = [(words[-3], *words[-2:]) for words in done if words[-3:-2] == ["read"]]
+    assert {words[1:] for words in reads} == {("0", "12288")}, "not from start to end"
+    read = {Path(words[-4]).name for words in done if words[-3:-2] == ["read"]}
+    assert read == {f"small_files.0.{number}" for number in range(7)}, "some were not read"
 
 
 def test_without_fio_it_is_unsupported_with_what_to_install(toy: Bench, tmp_path: Path) -> None:
@@ -110,12 +149,21 @@ def answer(**changes: Any) -> str:
     [
         ("", "fio's answer is no result of one job"),
         ('{"jobs": []}', "fio's answer is no result of one job"),
-        (answer(total_ios=0), "fio has done no randread at all"),
+        (answer(total_ios=0), "fio has done no read at all"),
     ],
 )
 def test_an_empty_result_is_found(text: str, reason: str) -> None:
     with pytest.raises(Mismatch, match=reason):
-        storage.figures(text, "randread")
+        storage.figures(text, "read")
+
+
+def test_requests_are_whole_blocks() -> None:
+    assert storage.request("8192") == 8192
+    for wrong in ("512", "4097", "x"):
+        with pytest.raises(
+            ValueError, match=r"must be (4096 or more|a (multiple|whole number) of)"
+        ):
+            storage.request(wrong)
 
 
 def test_a_percentile_that_fio_does_not_give_is_missing() -> None:

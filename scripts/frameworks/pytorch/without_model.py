@@ -9,11 +9,11 @@ from harness.adapter import Exchange, MatrixProduct, Rounding, Unsupported, zero
 from harness.communication import Collective, ShardedProduct
 from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
 from harness.overlapping import Overlapped
-from harness.transfers import Transfers
+from harness.transfers import PairTransfers
 from harness.usual import UsualCapabilities
 
 
-class WithoutModel(Rounding, UsualCapabilities, Transfers):
+class WithoutModel(Rounding, UsualCapabilities, PairTransfers):
     """This half of the adapter; the other one, with the model, sets these when it starts."""
 
     _torch: Any
@@ -84,6 +84,12 @@ class WithoutModel(Rounding, UsualCapabilities, Transfers):
         from .micro import transfers
 
         return transfers.transfer(direction, array, pinned, self._device)
+
+    def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
+        from .micro import transfers
+
+        devices = [self._torch.device("cuda", number) for number in (sender, receiver)]
+        return transfers.between(devices[0], devices[1], array, self._device)
 
     def _refuse_float8(self) -> None:
         """What is no layer has no scales for its operands."""

@@ -9,30 +9,17 @@ overflows. Standard library and numpy.
 
 from __future__ import annotations
 
-import time
 from typing import Any, Dict, List, Mapping, Optional
 
 from harness import communication
-from harness.adapter import Case, Mismatch, Unsupported
+from harness.adapter import Case, Unsupported
 from harness.communication import Collective as Operation
 from harness.communication import Communication
-from harness.kind import (
-    Context,
-    Kind,
-    Metric,
-    Parameter,
-    Subject,
-    above_zero,
-    at_least,
-    one_of,
-    point,
-)
-from harness.measuring import blocks, libraries
-from harness.measuring.checks import check_cores
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of, point
+from harness.measuring import blocks
 from harness.measuring.micro import collectives
 from harness.processes.memory import available_bytes
 
-_MOST_IN_A_BLOCK = 10000
 #: Of an array, that a rank holds besides those of all ranks: its own, what is received, the result
 #: on the host and what it is compared with, and as much again of a runtime that copies.
 COPIES = 6
@@ -47,8 +34,7 @@ class Collective(Kind):
         Parameter("operation", one_of(*communication.OPERATIONS), "", "which collective"),
         Parameter("dtype", one_of(*collectives.ITEM), "", "of its elements", "float32"),
         Parameter("largest_bytes", at_least(8), "bytes", "the largest size", 2**20),
-        Parameter("blocks", at_least(1), "", "how often a size is timed", blocks.BLOCKS),
-        Parameter("block_seconds", above_zero, "s", "how long each of them takes about", 0.02),
+        *blocks.parameters("a size", 0.02),
     )
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
@@ -56,10 +42,7 @@ class Collective(Kind):
         factor = collectives.factor(subject.parameters["operation"], subject.case.devices)
 
         def seconds(rank: Mapping[str, Any], size: int) -> float:
-            found = blocks.seconds_of_one(rank, {"bytes": size})
-            if found is None:
-                raise KeyError(f"no blocks of {size} bytes")
-            return found
+            return blocks.seconds_of_one(rank, {"bytes": size})
 
         def average(rank: Mapping[str, Any]) -> float:
             return sum(1e-9 * factor * size / seconds(rank, size) for size in sizes) / len(sizes)
@@ -83,26 +66,19 @@ class Collective(Kind):
     def measure(self, context: Context) -> None:
         if context.place.world_size == 1:
             raise Unsupported("one device has nobody to exchange anything with")
-        fields = context.fields
         sizes, parameters = _sizes(context.subject), context.subject.parameters
         check_room(
             context.subject.case, parameters["operation"], parameters["dtype"], sizes[-1],
             available_bytes(),
         )  # fmt: skip
-        fields["blocks"] = []
-        start = time.perf_counter()
-        for size in sizes:
-            context.report.enter(f"{size} bytes")
-            fields["blocks"].append(_measured(context, size))
-        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
-        fields["cores"] = check_cores(context.cores)
-        fields["libraries"] = libraries.in_use()
+        with blocks.of_run(context) as found:
+            for size in sizes:
+                context.report.enter(f"{size} bytes")
+                found.append(_measured(context, size))
 
     def check(self, subject: Subject, ranks: Any) -> None:
         """All ranks were in the same blocks."""
-        counts = {tuple(block["operations"] for block in rank["blocks"]) for rank in ranks}
-        if len(counts) > 1:
-            raise Mismatch(f"the ranks ran other numbers of collectives: {sorted(counts)}")
+        blocks.check_alike(ranks, "operations")
 
 
 def _sizes(subject: Subject) -> List[int]:
@@ -128,14 +104,10 @@ def _measured(context: Context, size: int) -> Dict[str, Any]:
         words = " ".join(str(error).split())
         raise adapter.no_collective(operation, f"{dtype}: {words}") from error
     del arrays
-    most = collectives.most_in_a_row(operation, dtype, place.world_size) or _MOST_IN_A_BLOCK
-    seconds = parameters["block_seconds"]
-    runs = collectives.runs_of_block(adapter, made, most, seconds)
-    taken = [collectives.timed_block(adapter, made, runs) for _ in range(parameters["blocks"])]
-    late = blocks.seconds_of(made.result)
-    blocks.check_complete(late, taken[-1], made.result)
+    in_a_row = collectives.most_in_a_row(operation, dtype, place.world_size)
+    taken = collectives.measure(context, made, in_a_row)
     check_once(made, wanted, f"after {what}")
-    return {"at": {"bytes": size}, "operations": runs, "seconds": taken}
+    return {"at": {"bytes": size}, **taken}
 
 
 def check_room(case: Case, operation: str, dtype: str, size: int, available: Optional[int]) -> None:

@@ -6,13 +6,11 @@ exponential. Standard library and numpy.
 
 from __future__ import annotations
 
-import time
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
-from harness.measuring import blocks, libraries
-from harness.measuring.checks import check_cores
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.measuring import blocks
 from harness.operations import ADD, EXP, SingleOperations
 
 #: Arrays that each of them reads.
@@ -29,12 +27,8 @@ class Elementwise(Kind):
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("elements", at_least(1), "", "of each array", 16 * 2**20),
-        Parameter("blocks", at_least(1), "", "how often each is timed", blocks.BLOCKS),
-        Parameter(
-            "block_seconds", above_zero, "s", "how long each of them takes at least",
-            blocks.BLOCK_SECONDS,
-        ),
-    )  # fmt: skip
+        *blocks.parameters("each operation"),
+    )
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         def bandwidth(name: str) -> Metric:
@@ -45,35 +39,26 @@ class Elementwise(Kind):
     def measure(self, context: Context) -> None:
         import numpy as np
 
-        adapter, fields = context.adapter, context.fields
-        parameters = context.subject.parameters
+        adapter, parameters = context.adapter, context.subject.parameters
         random = np.random.RandomState(adapter.place.seed)
-        fields["blocks"] = []
-        start = time.perf_counter()
-        for name, reads in READ.items():
-            context.report.enter(name)
-            shape = (reads, parameters["elements"])
-            arrays = list(random.uniform(-1, 1, shape).astype(np.float32))
-            ran = adapter.operation(name, arrays)
-            found = blocks.measure(
-                adapter, ran.run, ran.result, parameters["blocks"],
-                parameters["block_seconds"], context.barrier,
-            )  # fmt: skip
-            exact = np.exp(arrays[0]) if name == EXP else arrays[0] + arrays[1]
-            _check(name, np.asarray(ran.result()), exact, ran.dtype)
-            size = np.dtype(np.float32).itemsize if ran.dtype == "float32" else 2
-            moved = (reads + 1) * size * parameters["elements"]
-            fields["blocks"].append({"at": {"operation": name}, **found, "bytes": moved})
-        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
-        fields["cores"] = check_cores(context.cores)
-        fields["libraries"] = libraries.in_use()
+        with blocks.of_run(context) as found:
+            for name, reads in READ.items():
+                context.report.enter(name)
+                shape = (reads, parameters["elements"])
+                arrays = list(random.uniform(-1, 1, shape).astype(np.float32))
+                ran = adapter.operation(name, arrays)
+                taken = blocks.measure(context, ran)
+                exact = np.exp(arrays[0]) if name == EXP else arrays[0] + arrays[1]
+                _check(name, np.asarray(ran.result()), exact, ran.dtype)
+                size = np.dtype(np.float32).itemsize if ran.dtype == "float32" else 2
+                moved = (reads + 1) * size * parameters["elements"]
+                found.append({"at": {"operation": name}, **taken, "bytes": moved})
 
 
-def _bandwidth(rank: Mapping[str, Any], name: str) -> Optional[float]:
+def _bandwidth(rank: Mapping[str, Any], name: str) -> float:
     at = {"operation": name}
-    moved = next((block["bytes"] for block in rank["blocks"] if block["at"] == at), None)
-    seconds = blocks.seconds_of_one(rank, at)
-    return None if moved is None or seconds is None else 1e-9 * moved / seconds
+    moved = next(block["bytes"] for block in rank["blocks"] if block["at"] == at)
+    return float(1e-9 * moved / blocks.seconds_of_one(rank, at))
 
 
 def _check(name: str, found: Any, exact: Any, dtype: str) -> None:

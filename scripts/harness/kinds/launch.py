@@ -8,13 +8,11 @@ last is waited for. Standard library and numpy.
 from __future__ import annotations
 
 import statistics
-import time
 from typing import Any, Dict, Mapping
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
-from harness.measuring import blocks, libraries
-from harness.measuring.checks import check_cores
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.measuring import blocks
 from harness.operations import ADD, SingleOperations
 
 
@@ -26,12 +24,8 @@ class Launch(Kind):
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("elements", at_least(0), "", "of each operand; 0: an empty operation", 1),
-        Parameter("blocks", at_least(1), "", "how often they are timed", blocks.BLOCKS),
-        Parameter(
-            "block_seconds", above_zero, "s", "how long each of them takes at least",
-            blocks.BLOCK_SECONDS,
-        ),
-    )  # fmt: skip
+        *blocks.parameters("a row of them"),
+    )
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         return {
@@ -44,23 +38,15 @@ class Launch(Kind):
     def measure(self, context: Context) -> None:
         import numpy as np
 
-        adapter, fields = context.adapter, context.fields
-        parameters = context.subject.parameters
+        adapter, elements = context.adapter, context.subject.parameters["elements"]
         random = np.random.RandomState(adapter.place.seed)
-        elements = parameters["elements"]
         arrays = [random.standard_normal(elements).astype(np.float32) for _ in range(2)]
         context.report.enter(f"additions of {elements} elements")
-        start = time.perf_counter()
-        added = adapter.operation(ADD, arrays)
-        found = blocks.measure(
-            adapter, added.run, added.result, parameters["blocks"],
-            parameters["block_seconds"], context.barrier,
-        )  # fmt: skip
-        _check(np.asarray(added.result()), arrays[0] + arrays[1])
-        fields["blocks"] = [{"at": {"elements": elements}, **found}]
-        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
-        fields["cores"] = check_cores(context.cores)
-        fields["libraries"] = libraries.in_use()
+        with blocks.of_run(context) as found:
+            added = adapter.operation(ADD, arrays)
+            taken = blocks.measure(context, added)
+            _check(np.asarray(added.result()), arrays[0] + arrays[1])
+            found.append({"at": {"elements": elements}, **taken})
 
 
 def _seconds(rank: Mapping[str, Any]) -> float:

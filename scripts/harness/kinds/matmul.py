@@ -7,22 +7,11 @@ that somebody asks for. A sample of each result is held against float64. Standar
 
 from __future__ import annotations
 
-import time
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
-from harness.kind import (
-    Context,
-    Kind,
-    Metric,
-    Parameter,
-    Subject,
-    above_zero,
-    at_least,
-    one_of,
-    point,
-)
-from harness.measuring import blocks, libraries
-from harness.measuring.checks import check_cores, check_products
+from harness.kind import Context, Kind, Metric, Parameter, Subject, one_of, point
+from harness.measuring import blocks
+from harness.measuring.checks import check_products
 from harness.measuring.micro.products import check_product, operands
 from harness.measuring.micro.shapes import Shape, shapes, shapes_of
 from harness.operations import MATMUL, SingleOperations, Transposed
@@ -43,18 +32,14 @@ class Matmul(Kind):
             "transposed", one_of("neither", "first", "second", "both"), "",
             "which operand lies transposed in memory", "neither",
         ),
-        Parameter("blocks", at_least(1), "", "how often a shape is timed", blocks.BLOCKS),
-        Parameter(
-            "block_seconds", above_zero, "s", "how long each of them takes at least",
-            blocks.BLOCK_SECONDS,
-        ),
+        *blocks.parameters("a shape"),
     )  # fmt: skip
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         asked = shapes_of(subject.parameters["shapes"])
 
-        def highest(rank: Mapping[str, Any]) -> Optional[float]:
-            return max(filter(None, (rate(rank, shape) for shape in asked)), default=None)
+        def highest(rank: Mapping[str, Any]) -> float:
+            return max(rate(rank, shape) for shape in asked)
 
         def at(shape: Shape) -> Tuple[str, Metric]:
             metric = Metric("TFLOP/s", "higher", "min", lambda rank: rate(rank, shape))
@@ -65,22 +50,15 @@ class Matmul(Kind):
         return {"highest_rate": best, **dict(map(at, asked))}
 
     def measure(self, context: Context) -> None:
-        fields, parameters = context.fields, context.subject.parameters
-        fields["blocks"] = []
-        start = time.perf_counter()
-        for shape in shapes_of(parameters["shapes"]):
-            context.report.enter(f"product {shape}")
-            fields["blocks"].append(_measured(context, shape))
-        fields["window_start"] = start
-        fields["window_seconds"] = time.perf_counter() - start
-        fields["cores"] = check_cores(context.cores)
-        fields["libraries"] = libraries.in_use()
+        with blocks.of_run(context) as found:
+            for shape in shapes_of(context.subject.parameters["shapes"]):
+                context.report.enter(f"product {shape}")
+                found.append(_measured(context, shape))
 
 
-def rate(rank: Mapping[str, Any], shape: Shape) -> Optional[float]:
+def rate(rank: Mapping[str, Any], shape: Shape) -> float:
     """TFLOP/s of the median block."""
-    seconds = blocks.seconds_of_one(rank, shape.at)
-    return None if seconds is None else 1e-12 * shape.operations / seconds
+    return 1e-12 * shape.operations / blocks.seconds_of_one(rank, shape.at)
 
 
 def _measured(context: Context, shape: Shape) -> Dict[str, Any]:
@@ -97,14 +75,7 @@ def _measured(context: Context, shape: Shape) -> Dict[str, Any]:
     product = adapter.operation(MATMUL, given, transposed)
     dtypes = {product.dtype: 1}
     context.fields["products"] = check_products(context.subject.case.precision, dtypes)
-    found = blocks.measure(
-        adapter,
-        product.run,
-        product.result,
-        parameters["blocks"],
-        parameters["block_seconds"],
-        context.barrier,
-    )
+    found = blocks.measure(context, product)
     error = check_product(product.result(), first, second, product.dtype, random)
     return {"at": shape.at, **found, "error": error}
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from typing import Any, Dict, List, Mapping
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least, point
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, point
 from harness.measuring import blocks
-from harness.measuring.checks import check_cores
 from harness.measuring.micro import chase, stream
 
 #: How many times the last cache the largest working set has, where nothing else is asked for.
@@ -34,8 +32,7 @@ class MemoryLatency(Kind):
             "largest_bytes", at_least(0), "bytes",
             f"of the largest working set; 0: {TIMES_CACHE} times the last cache", 0,
         ),
-        Parameter("blocks", at_least(1), "", "how often a size is timed", blocks.BLOCKS),
-        Parameter("block_seconds", above_zero, "s", "how long each of them takes about", 0.02),
+        *blocks.parameters("a size", 0.02),
     )  # fmt: skip
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
@@ -57,20 +54,16 @@ class MemoryLatency(Kind):
         sizes = _sizes(context.subject)
         kernels = context.phase("compile", chase.kernels)
         room = stream.aligned(sizes[-1] // 8)
-        found: List[Dict[str, Any]] = []
-        fields["blocks"] = found
-        start = time.perf_counter()
-        for size in sizes:
-            context.report.enter(f"{size} bytes")
-            chain = chase.Chain(kernels, room, size, context.place.seed)
-            steps = _steps(chain, parameters["block_seconds"])
-            context.barrier()
-            work = functools.partial(chain.run, steps)
-            taken = [blocks.seconds_of(work) for _ in range(parameters["blocks"])]
-            chain.check()
-            found.append({"at": {"bytes": size}, "operations": steps, "seconds": taken})
-        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
-        fields["cores"] = check_cores(context.cores)
+        with blocks.of_run(context) as found:
+            for size in sizes:
+                context.report.enter(f"{size} bytes")
+                chain = chase.Chain(kernels, room, size, context.place.seed)
+                steps = _steps(chain, parameters["block_seconds"])
+                context.barrier()
+                work = functools.partial(chain.run, steps)
+                taken = [blocks.seconds_of(work) for _ in range(parameters["blocks"])]
+                chain.check()
+                found.append({"at": {"bytes": size}, "operations": steps, "seconds": taken})
 
 
 def _sizes(subject: Subject) -> List[int]:
@@ -89,7 +82,4 @@ def _steps(chain: chase.Chain, seconds: float) -> int:
 
 def _nanoseconds(rank: Mapping[str, Any], size: int) -> float:
     """Of a step of the median block."""
-    found = blocks.seconds_of_one(rank, {"bytes": size})
-    if found is None:
-        raise KeyError(f"no blocks of {size} bytes")
-    return 1e9 * found
+    return 1e9 * blocks.seconds_of_one(rank, {"bytes": size})

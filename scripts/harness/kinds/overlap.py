@@ -12,15 +12,14 @@ library and numpy.
 from __future__ import annotations
 
 import statistics
-import time
 from typing import Any, Callable, Dict, List, Mapping
 
-from harness.adapter import Mismatch, Unsupported
+from harness.adapter import Unsupported
 from harness.communication import ALL_REDUCE, Collective
-from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
-from harness.measuring import blocks, libraries
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
-from harness.measuring.checks import check_cores, check_products
+from harness.measuring.checks import check_products
 from harness.measuring.micro import collectives
 from harness.measuring.micro.products import check_product, operands
 from harness.measuring.micro.shapes import Shape, shape
@@ -55,16 +54,12 @@ class Overlap(Kind):
             "beside an all-reduce; 0: as many as take as long as it does", 0,
         ),
         Parameter("message_bytes", at_least(4), "bytes", "of the all-reduce", 28000000),
-        Parameter("blocks", at_least(2), "", "how often each is timed", blocks.BLOCKS),
-        Parameter(
-            "block_seconds", above_zero, "s", "how long both together take about in a block",
-            blocks.BLOCK_SECONDS,
-        ),
+        *blocks.parameters("each alone and both together", fewest=2),
     )  # fmt: skip
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         def milliseconds(part: str) -> Callable[[Mapping[str, Any]], float]:
-            return lambda rank: 1e3 * _seconds(rank, part)
+            return lambda rank: 1e3 * blocks.seconds_of_one(rank, {"part": part})
 
         return {
             "hidden_share": Metric("%", "higher", "min", lambda rank: 100 * hidden_share(rank)),
@@ -76,32 +71,24 @@ class Overlap(Kind):
             raise Unsupported("one device has nobody to exchange anything with")
         fields, parameters = context.fields, context.subject.parameters
         trial = _Trial(context)
-        start = time.perf_counter()
-        products = parameters["products"] or context.phase("matching", trial.matching_products)
-        trial.set_up(products)
-        fields["products"] = check_products(
-            context.subject.case.precision, {trial.made.dtype: products}
-        )
-        trial.check("before it was timed")
-        context.report.enter("timed window")
-        runs, seconds = trial.timed(parameters["blocks"], parameters["block_seconds"])
-        fields["blocks"] = [
-            {"at": {"part": part}, "operations": runs, "products": products, "seconds": taken}
-            for part, taken in seconds.items()
-        ]
-        check_longer(seconds, runs)
-        trial.check("after it was timed")
-        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
-        fields["cores"] = check_cores(context.cores)
-        fields["libraries"] = libraries.in_use()
+        with blocks.of_run(context) as found:
+            products = parameters["products"] or context.phase("matching", trial.matching_products)
+            trial.set_up(products)
+            dtypes = {trial.made.dtype: products}
+            fields["products"] = check_products(context.subject.case.precision, dtypes)
+            trial.check("before it was timed")
+            context.report.enter("timed window")
+            runs, seconds = trial.timed(parameters["blocks"], parameters["block_seconds"])
+            found.extend(
+                {"at": {"part": part}, "operations": runs, "products": products, "seconds": taken}
+                for part, taken in seconds.items()
+            )
+            check_longer(seconds, runs)
+            trial.check("after it was timed")
 
     def check(self, subject: Subject, ranks: Any) -> None:
         """All ranks did as much."""
-        counts = {
-            (block["operations"], block["products"]) for rank in ranks for block in rank["blocks"]
-        }
-        if len(counts) > 1:
-            raise Mismatch(f"the ranks had other numbers of runs and products: {sorted(counts)}")
+        blocks.check_alike(ranks, "operations", "products")
 
 
 class _Trial:
@@ -177,16 +164,8 @@ class _Trial:
         check_product(product, self._left, self._right, self.made.dtype, self._random)
 
 
-def _seconds(rank: Mapping[str, Any], part: str) -> float:
-    """Of a median block, for one run of the part."""
-    found = blocks.seconds_of_one(rank, {"part": part})
-    if found is None:
-        raise KeyError(f"no blocks of {part}")
-    return found
-
-
 def hidden_share(rank: Mapping[str, Any]) -> float:
     """Of the shorter of the two: 1 where both together take as long as the longer, 0 where they
     take as long as one behind the other, below 0 where they hinder each other more."""
-    alone, beside, both = (_seconds(rank, part) for part in PARTS)
+    alone, beside, both = (blocks.seconds_of_one(rank, {"part": part}) for part in PARTS)
     return (alone + beside - both) / min(alone, beside)

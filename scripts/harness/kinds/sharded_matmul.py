@@ -9,8 +9,7 @@ rank's columns. Operands are random. Standard library and numpy.
 
 from __future__ import annotations
 
-import time
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, Mapping
 
 from harness.adapter import Mismatch, Unsupported
 from harness.communication import (
@@ -20,20 +19,10 @@ from harness.communication import (
     ShardedProduct,
     ShardedProducts,
 )
-from harness.kind import (
-    Context,
-    Kind,
-    Metric,
-    Parameter,
-    Subject,
-    above_zero,
-    at_least,
-    one_of,
-    point,
-)
-from harness.measuring import blocks, libraries
+from harness.kind import Context, Kind, Metric, Parameter, Subject, one_of, point
+from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
-from harness.measuring.checks import check_cores, check_products
+from harness.measuring.checks import check_products
 from harness.measuring.micro import collectives
 from harness.measuring.micro.products import check_product, operands
 from harness.measuring.micro.shapes import Shape, plain_shapes, shapes_of
@@ -43,7 +32,6 @@ INNER, COLUMNS = "inner", "columns"
 EXCHANGES = {INNER: ALL_REDUCE, COLUMNS: ALL_GATHER}
 PRODUCT, EXCHANGE = "product", "exchange"
 PARTS = (PRODUCT, EXCHANGE, BOTH)
-_MOST_IN_A_BLOCK = 10000
 
 
 class ShardedMatmul(Kind):
@@ -59,18 +47,14 @@ class ShardedMatmul(Kind):
             "what is cut: the inner dimension, and an all-reduce adds up; or columns, which an "
             "all-gather puts side by side", INNER,
         ),
-        Parameter("blocks", at_least(1), "", "how often each part is timed", blocks.BLOCKS),
-        Parameter(
-            "block_seconds", above_zero, "s", "how long each of them takes about",
-            blocks.BLOCK_SECONDS,
-        ),
+        *blocks.parameters("each part"),
     )  # fmt: skip
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         asked = shapes_of(subject.parameters["shapes"])
 
-        def highest(rank: Mapping[str, Any]) -> Optional[float]:
-            return max((rate(rank, shape, BOTH) for shape in asked), default=None)
+        def highest(rank: Mapping[str, Any]) -> float:
+            return max(rate(rank, shape, BOTH) for shape in asked)
 
         found = {"highest_rate": Metric("TFLOP/s", "higher", "min", highest)}
         for shape in asked:
@@ -85,24 +69,18 @@ class ShardedMatmul(Kind):
     def measure(self, context: Context) -> None:
         if context.place.world_size == 1:
             raise Unsupported("one device has nobody to share a product with")
-        fields, parameters = context.fields, context.subject.parameters
+        parameters = context.subject.parameters
         asked = shapes_of(parameters["shapes"])
         for shape in asked:
             share_of(shape, parameters["sharded"], 0, context.place.world_size)
-        fields["blocks"] = []
-        start = time.perf_counter()
-        for shape in asked:
-            context.report.enter(f"product {shape}")
-            fields["blocks"].extend(_measured(context, shape))
-        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
-        fields["cores"] = check_cores(context.cores)
-        fields["libraries"] = libraries.in_use()
+        with blocks.of_run(context) as found:
+            for shape in asked:
+                context.report.enter(f"product {shape}")
+                found.extend(_measured(context, shape))
 
     def check(self, subject: Subject, ranks: Any) -> None:
         """All ranks did as much."""
-        counts = {tuple(block["operations"] for block in rank["blocks"]) for rank in ranks}
-        if len(counts) > 1:
-            raise Mismatch(f"the ranks had other numbers of runs: {sorted(counts)}")
+        blocks.check_alike(ranks, "operations")
 
 
 def share_of(shape: Shape, sharded: str, rank: int, ranks: int) -> slice:
@@ -155,18 +133,13 @@ def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
     runs = {PRODUCT: made.product, EXCHANGE: made.exchange, BOTH: made.both}
     seconds = {}
     for part, run in runs.items():
-        most = collectives.most_in_a_row(operation, made.dtype, ranks) if part == EXCHANGE else None
+        # A product writes over what it left; only exchanges one behind the other add up.
+        grows = part == EXCHANGE
+        in_a_row = collectives.most_in_a_row(operation, made.dtype, ranks) if grows else None
         timed = Collective(made.product, run, made.result)
-        count = collectives.runs_of_block(
-            adapter, timed, most or _MOST_IN_A_BLOCK, parameters["block_seconds"]
-        )
-        taken = [
-            collectives.timed_block(adapter, timed, count) for _ in range(parameters["blocks"])
-        ]
-        late = blocks.seconds_of(made.result)
-        blocks.check_complete(late, taken[-1], made.result)
-        seconds[part] = [one / count for one in taken]
-        yield {"at": {**_at(shape), "part": part}, "operations": count, "seconds": taken}
+        taken = collectives.measure(context, timed, in_a_row)
+        seconds[part] = [one / taken["operations"] for one in taken["seconds"]]
+        yield {"at": {**_at(shape), "part": part}, **taken}
     check_longer(seconds, 1)
     check("after")
 
@@ -185,10 +158,7 @@ def _of(figure: Figure, shape: Shape, part: str) -> Callable[[Mapping[str, Any]]
 
 def milliseconds(rank: Mapping[str, Any], shape: Shape, part: str) -> float:
     """Of the median block. Raises KeyError where there is none."""
-    found = blocks.seconds_of_one(rank, {**_at(shape), "part": part})
-    if found is None:
-        raise KeyError(f"no blocks of {part} of {shape}")
-    return 1e3 * found
+    return 1e3 * blocks.seconds_of_one(rank, {**_at(shape), "part": part})
 
 
 def rate(rank: Mapping[str, Any], shape: Shape, part: str) -> float:

@@ -1,42 +1,76 @@
-"""Reading and writing a file in a folder, by fio: bandwidth, operations a second and latencies, as
+"""Reading and writing files in a folder, by fio: bandwidth, operations a second and latencies, as
 fio itself gives them.
 
-Four jobs one after the other: sequential and random, reading and writing, past the page cache, on a
-file that is made for them and removed again. Never on a device itself. fio is a program of its own
-(Debian: apt-get install fio).
+One job after the other, past the page cache: sequential and random, reading, writing and both, on a
+file that is made for them and removed again, and reading many small files, one by one and each as a
+whole, as a loader of samples does. Never on a device itself. fio is a program of its own (Debian:
+apt-get install fio).
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import os
 import shutil
 import subprocess
 import time
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
 
 PROGRAM = "fio"
-#: fio's name, direction, and bytes of a request: as storage is usually judged.
+READ, WRITE = "read", "write"
+SMALL_FILES = "small_files"
+
+
+class Job(NamedTuple):
+    """``mode``: what fio calls it; ``block``: the parameter that says how large a request is;
+    ``sides``: what fio tells of."""
+
+    mode: str
+    block: str
+    sides: Tuple[str, ...]
+
+
 JOBS = {
-    "sequential_read": ("read", 128 * 1024),
-    "sequential_write": ("write", 128 * 1024),
-    "random_read": ("randread", 4096),
-    "random_write": ("randwrite", 4096),
+    "sequential_read": Job("read", "sequential_bytes", (READ,)),
+    "sequential_write": Job("write", "sequential_bytes", (WRITE,)),
+    "sequential_mixed": Job("readwrite", "sequential_bytes", (READ, WRITE)),
+    "random_read": Job("randread", "random_bytes", (READ,)),
+    "random_write": Job("randwrite", "random_bytes", (WRITE,)),
+    "random_mixed": Job("randrw", "random_bytes", (READ, WRITE)),
+    SMALL_FILES: Job("randread", "small_file_bytes", (READ,)),
 }
+#: Of the requests of a mixed job, in percent.
+READS = 80
 #: Of the latencies that fio gives.
 PERCENTILES = (50, 99)
 _NO_DIRECT = "O_DIRECT"
 _PIECE = 2**20  # bytes that are written at once
+#: Access past the page cache takes whole blocks of a disk, of which some have so many bytes.
+_WHOLE = 4096
+_LOOPS = 1000000  # more than time allows
 
 
 def folder(text: str) -> str:
     """The type of the folder: its absolute path, "" where none is named."""
     return os.path.abspath(text) if text else ""
+
+
+def request(text: str) -> int:
+    """The type of the bytes of a request."""
+    value = at_least(_WHOLE)(text)
+    if value % _WHOLE:
+        raise ValueError(f"must be a multiple of {_WHOLE}: past the page cache go whole blocks")
+    return value
+
+
+def named(job: str) -> Dict[str, str]:
+    """The names of the figures of a job, and which side of it each is of."""
+    sides = JOBS[job].sides
+    return {job: sides[0]} if len(sides) == 1 else {f"{job}_{side}": side for side in sides}
 
 
 class Storage(Kind):
@@ -46,19 +80,25 @@ class Storage(Kind):
     axes = ("nodes", "devices_per_node")
     parameters = (
         Parameter("folder", folder, "", "where the file is made, as storage=DIR says it", ""),
-        Parameter("file_bytes", at_least(4096), "bytes", "of the file", 256 * 2**20),
+        Parameter("file_bytes", at_least(_WHOLE), "bytes", "of the file", 256 * 2**20),
         Parameter("seconds", above_zero, "s", "how long each job runs", 5.0),
         Parameter("depth", at_least(1), "", "requests under way at once", 16),
+        Parameter("sequential_bytes", request, "bytes", "of a sequential request", 128 * 1024),
+        Parameter("random_bytes", request, "bytes", "of a random request", 4096),
+        Parameter(SMALL_FILES, at_least(1), "", "how many small files there are", 1000),
+        # A picture of ImageNet has 110 KB.
+        Parameter("small_file_bytes", request, "bytes", "of each of them", 112 * 1024),
     )
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         found = {}
-        for job in JOBS:
-            found[f"{job}_bandwidth"] = Metric("GB/s", "higher", "first", _figure(job, "bw_bytes"))
-            found[f"{job}_iops"] = Metric("1/s", "higher", "first", _figure(job, "iops"))
+        for name in (name for job in JOBS for name in named(job)):
+            bandwidth = Metric("GB/s", "higher", "first", _figure(name, "bw_bytes"))
+            found[f"{name}_bandwidth"] = bandwidth
+            found[f"{name}_iops"] = Metric("1/s", "higher", "first", _figure(name, "iops"))
             for percent in PERCENTILES:
-                metric = Metric("us", "lower", "first", _figure(job, f"p{percent}"), optional=True)
-                found[f"{job}_latency_p{percent}"] = metric
+                metric = Metric("us", "lower", "first", _figure(name, f"p{percent}"), optional=True)
+                found[f"{name}_latency_p{percent}"] = metric
         return found
 
     def measure(self, context: Context) -> None:
@@ -74,48 +114,71 @@ class Storage(Kind):
             raise Unsupported("there is no fio here: install it (Debian: apt-get install fio)")
         fields["fio"] = {}
         start = time.perf_counter()
-        with _File(place, parameters["file_bytes"]) as file:
+        with _Files(place, parameters) as files:
             for job in JOBS:
-                work = functools.partial(run, file, job, parameters)
-                fields["fio"][job] = context.phase(job, work)
+                work = functools.partial(run, files, job, parameters)
+                fields["fio"].update(context.phase(job, work))
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
 
 
-class _File:
-    """One of its own in a folder, full of random bytes, for as long as the context lasts."""
+class _Files:
+    """A folder of its own in another one, for as long as the context lasts: in it one large file,
+    and small ones with the names that fio gives to those of a job. All are full of random bytes."""
 
-    def __init__(self, place: str, size: int) -> None:
-        self._path = os.path.join(place, f"framebench-storage-{os.getpid()}.tmp")
-        self._size = size
+    LARGE = "large"
+
+    def __init__(self, place: str, parameters: Mapping[str, Any]) -> None:
+        self._folder = os.path.join(place, f"framebench-storage-{os.getpid()}.tmp")
+        self._sizes = {self.LARGE: parameters["file_bytes"]}
+        for number in range(parameters[SMALL_FILES]):
+            self._sizes[f"{SMALL_FILES}.0.{number}"] = parameters["small_file_bytes"]
 
     def __enter__(self) -> str:
-        """Raises Unsupported where it cannot be made."""
+        """The folder. Raises Unsupported where they cannot be made."""
+        paths = {os.path.join(self._folder, name): size for name, size in self._sizes.items()}
         try:
-            with open(self._path, "xb") as file:
-                for start in range(0, self._size, _PIECE):
-                    file.write(os.urandom(min(_PIECE, self._size - start)))
-                file.flush()
-                os.fsync(file.fileno())
+            os.mkdir(self._folder)
+            for path, size in paths.items():
+                with open(path, "xb") as file:
+                    for start in range(0, size, _PIECE):
+                        file.write(os.urandom(min(_PIECE, size - start)))
+            for path in paths:  # all at once: one by one each would be waited for
+                with open(path, "rb") as file:
+                    os.fsync(file.fileno())
         except OSError as error:
             self.__exit__()
             raise Unsupported(f"folder: no file can be written there: {error.strerror}") from None
-        return self._path
+        return self._folder
 
     def __exit__(self, *error: Any) -> None:
-        with contextlib.suppress(OSError):
-            os.remove(self._path)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def run(file: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Any]:
-    """What fio says of one job: bw_bytes, iops, total_ios, runtime, percentiles of clat_ns, and the
-    version. Raises Unsupported where the file system knows no access past the page cache, Mismatch
-    where fio fails, or did nothing."""
-    direction, size = JOBS[job]
+def _on(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
+    """Which files a job is on, and how many requests are under way: a loader opens a file when it
+    has read the one before."""
+    if job != SMALL_FILES:
+        return [
+            f"--filename={os.path.join(files, _Files.LARGE)}", f"--size={parameters['file_bytes']}",
+            "--time_based", "--ioengine=libaio", f"--iodepth={parameters['depth']}",
+        ]  # fmt: skip
+    # Through all files again and again: time_based stays with the first, and never closes it.
+    return [
+        f"--directory={files}", f"--nrfiles={parameters[SMALL_FILES]}",
+        f"--filesize={parameters['small_file_bytes']}", "--openfiles=1",
+        f"--loops={_LOOPS}", "--file_service_type=random", "--ioengine=psync", "--iodepth=1",
+    ]  # fmt: skip
+
+
+def run(files: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
+    """What fio says of one job, by the name of its figures: bw_bytes, iops, total_ios, runtime,
+    percentiles of clat_ns, and the version. Raises Unsupported where the file system knows no
+    access past the page cache, Mismatch where fio fails, or did nothing."""
+    mode, block, _ = JOBS[job]
     command = [
-        PROGRAM, f"--name={job}", f"--filename={file}", f"--rw={direction}", f"--bs={size}",
-        f"--size={parameters['file_bytes']}", f"--runtime={parameters['seconds']:g}",
-        "--time_based", "--direct=1", "--ioengine=libaio",
-        f"--iodepth={parameters['depth']}", "--numjobs=1",
+        PROGRAM, f"--name={job}", *_on(files, job, parameters), f"--rw={mode}",
+        f"--bs={parameters[block]}", f"--rwmixread={READS}",
+        f"--runtime={max(1, round(1000 * parameters['seconds']))}ms", "--direct=1", "--numjobs=1",
         "--randrepeat=1", "--allow_file_create=0", "--output-format=json",
         f"--percentile_list={':'.join(map(str, PERCENTILES))}",
     ]  # fmt: skip
@@ -128,16 +191,17 @@ def run(file: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Any]:
         if _NO_DIRECT in done.stderr or "Invalid argument" in done.stderr:
             raise Unsupported(f"the file system knows no access past the page cache: {why}")
         raise Mismatch(f"fio failed: {why}")
-    return figures(done.stdout, direction)
+    return {name: figures(done.stdout, side) for name, side in named(job).items()}
 
 
 def figures(text: str, direction: str) -> Dict[str, Any]:
-    """Of fio's JSON of a single job. Raises Mismatch where it has none, or nothing was done."""
+    """Of one ``direction``, READ or WRITE, in fio's JSON of a single job. Raises Mismatch where it
+    has none, or nothing was done."""
     try:
         # before the object there may be warnings
         answer = json.loads(text[text.index("{") :])
         (job,) = answer["jobs"]
-        side = job["write" if "write" in direction else "read"]
+        side = job[direction]
         found = {
             "version": answer["fio version"],
             "error": job["error"],

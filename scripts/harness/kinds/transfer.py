@@ -7,42 +7,48 @@ count. What arrived is compared with what was sent. Standard library and numpy.
 
 from __future__ import annotations
 
-import time
-from typing import Any, Dict, List, Mapping, Tuple
+import contextlib
+import os
+from typing import Any, ContextManager, Dict, List, Mapping, Tuple
 
 from harness.adapter import Mismatch, Unsupported
-from harness.kind import (
-    Context,
-    Kind,
-    Metric,
-    Parameter,
-    Subject,
-    above_zero,
-    at_least,
-    one_of,
-    point,
-)
-from harness.measuring import blocks, libraries
-from harness.measuring.checks import check_cores
-from harness.transfers import DIRECTIONS, Transfers
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of, point
+from harness.machine import cores
+from harness.measuring import blocks
+from harness.telemetry import links
+from harness.transfers import DIRECTIONS, HOST_TO_DEVICE, Transfers
 
 SMALLEST, TIMES = 2**16, 4
 _ITEM = 4  # bytes of a float32
+#: Where the host's memory lies, if no NUMA node is named.
+NEAR = "near"
+
+
+def host_node(text: str) -> str:
+    """The type of a parameter: NEAR, or the number of a NUMA node."""
+    if text == NEAR:
+        return text
+    if not text.isdecimal():
+        raise ValueError(f"must be {NEAR}, or the number of a NUMA node")
+    return str(int(text))
 
 
 class Transfer(Kind):
-    """GB/s in each direction, of the largest size and at each. Of several devices, which copy at
-    the same time, the slowest counts."""
+    """GB/s in each direction, of the largest size and at each; the link to the host. Of several
+    devices, which copy at the same time, the slowest counts."""
 
     needs = Transfers
     independent_ranks = True
     axes = ("framework", "nodes", "devices_per_node")
     parameters = (
         Parameter("pinned", one_of("yes", "no"), "", "whether the host's memory is locked", "yes"),
+        Parameter(
+            "host_node", host_node, "",
+            f"the NUMA node that the host's memory is of; {NEAR}: that of the rank's cores", NEAR,
+        ),
         Parameter("largest_bytes", at_least(SMALLEST), "bytes", "the largest size", 2**28),
-        Parameter("blocks", at_least(1), "", "how often a size is timed", blocks.BLOCKS),
-        Parameter("block_seconds", above_zero, "s", "how long each of them takes at least", 0.02),
-    )
+        *blocks.parameters("a size", 0.02),
+    )  # fmt: skip
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         sizes = sizes_to(subject.parameters["largest_bytes"])
@@ -53,8 +59,15 @@ class Transfer(Kind):
         def at(direction: str, size: int) -> Tuple[str, Metric]:
             return point(f"{direction}_bandwidth", {"bytes": size}, bandwidth(direction, size))
 
+        def link(name: str) -> Metric:
+            return Metric(links.UNITS[name], "higher", "min", lambda rank: rank["link"][name])
+
         largest = {direction: bandwidth(direction, sizes[-1]) for direction in DIRECTIONS}
-        return {**largest, **dict(at(one, size) for one in DIRECTIONS for size in sizes)}
+        return {
+            **largest,
+            **{name: link(name) for name in links.OF_HOST},
+            **dict(at(one, size) for one in DIRECTIONS for size in sizes),
+        }
 
     def measure(self, context: Context) -> None:
         import numpy as np
@@ -64,23 +77,26 @@ class Transfer(Kind):
         adapter, fields = context.adapter, context.fields
         parameters = context.subject.parameters
         random = np.random.RandomState(adapter.place.seed)
-        found: List[Dict[str, Any]] = []
-        fields["blocks"] = found
-        start = time.perf_counter()
-        for size in sizes_to(parameters["largest_bytes"]):
-            array = random.standard_normal(size // _ITEM).astype(np.float32)
-            for direction in DIRECTIONS:
-                context.report.enter(f"{direction} of {size} bytes")
-                copied = adapter.transfer(direction, array, parameters["pinned"] == "yes")
-                taken = blocks.measure(
-                    adapter, copied.run, copied.result, parameters["blocks"],
-                    parameters["block_seconds"], context.barrier,
-                )  # fmt: skip
-                check(copied.result(), array, f"{direction} of {size} bytes")
-                found.append({"at": {"direction": direction, "bytes": size}, **taken})
-        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
-        fields["cores"] = check_cores(context.cores)
-        fields["libraries"] = libraries.in_use()
+        own = context.place.local_rank
+        told = links.find(os.environ, own + 1)
+        with blocks.of_run(context) as found, _host_memory(parameters["host_node"]):
+            fields["numa_nodes"] = cores.numa_nodes(os.sched_getaffinity(0))
+            for size in sizes_to(parameters["largest_bytes"]):
+                array = random.standard_normal(size // _ITEM).astype(np.float32)
+                for direction in DIRECTIONS:
+                    context.report.enter(f"{direction} of {size} bytes")
+                    copied = adapter.transfer(direction, array, parameters["pinned"] == "yes")
+                    taken = blocks.measure(context, copied)
+                    if direction == HOST_TO_DEVICE:  # idle, a link may be slower
+                        fields["link"] = told.to_host(own)
+                    check(copied.result(), array, f"{direction} of {size} bytes")
+                    found.append({"at": {"direction": direction, "bytes": size}, **taken})
+        fields["absent"] = told.absent
+        told.close()
+
+
+def _host_memory(node: str) -> ContextManager[None]:
+    return contextlib.nullcontext() if node == NEAR else cores.on_numa_node(int(node))
 
 
 def sizes_to(largest: int) -> List[int]:
@@ -104,7 +120,4 @@ def check(arrived: Any, sent: Any, what: str) -> None:
 
 
 def _bandwidth(rank: Mapping[str, Any], direction: str, size: int) -> float:
-    found = blocks.seconds_of_one(rank, {"direction": direction, "bytes": size})
-    if found is None:
-        raise KeyError(f"no blocks of {direction} at {size} bytes")
-    return 1e-9 * size / found
+    return 1e-9 * size / blocks.seconds_of_one(rank, {"direction": direction, "bytes": size})

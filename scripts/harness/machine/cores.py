@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+from harness.adapter import Unsupported
 
 #: What the numeric libraries underneath the frameworks read to size their thread pools.
 THREAD_VARIABLES = (
@@ -54,6 +56,28 @@ def numa_nodes(cores: Iterable[int], root: str = "/sys/devices/system/node") -> 
     """The NUMA nodes that these cores belong to; empty where the kernel does not tell."""
     wanted = set(cores)
     return [node for node, own in by_numa_node(root).items() if wanted.intersection(own)]
+
+
+@contextlib.contextmanager
+def on_numa_node(number: int, root: str = "/sys/devices/system/node") -> Iterator[None]:
+    """This thread on the cores of a NUMA node: memory that it touches first lies there, unless
+    something binds it elsewhere. Raises Unsupported where there is no such node, or where its cores
+    are not for this process."""
+    known = by_numa_node(root)
+    if number not in known:
+        here = ", ".join(map(str, known)) or "none that the kernel tells of"
+        raise Unsupported(f"there is no NUMA node {number} here, but {here}")
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, known[number])
+    except OSError as error:
+        raise Unsupported(
+            f"the cores of NUMA node {number} are not for this run: {error.strerror}"
+        ) from error
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def allowed() -> List[int]:

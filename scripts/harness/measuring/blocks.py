@@ -6,13 +6,18 @@ The time of a block goes from when the device has nothing to do to when it has n
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 import time
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from harness.adapter import Adapter, Mismatch
+from harness.kind import Context, Parameter, above_zero, at_least
+from harness.measuring import libraries
+from harness.measuring.checks import check_cores
 from harness.measuring.window import all_ready
+from harness.operations import Operation
 
 #: Blocks of a point, and how long each takes at least.
 BLOCKS, BLOCK_SECONDS = 5, 0.1
@@ -27,6 +32,34 @@ BOTH = "both"
 #: waited for: nothing is faster for something beside it, but for the seconds that it takes in each
 #: run to wake a process that had nothing to do in between.
 _SHORTER, _WAKING = 0.1, 5e-5
+
+
+def parameters(
+    what: str, seconds: float = BLOCK_SECONDS, fewest: int = 1
+) -> Tuple[Parameter, Parameter]:
+    """Of a kind that times ``what`` in blocks, each of them for about so many ``seconds``."""
+    return (
+        Parameter("blocks", at_least(fewest), "", f"how often {what} is timed", BLOCKS),
+        Parameter(
+            "block_seconds", above_zero, "s", "how long each of them takes about", seconds
+        ),
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def of_run(context: Context) -> Iterator[List[Dict[str, Any]]]:
+    """All blocks of a rank: what is added to them is in its report at once. Behind them when they
+    were timed, on which cores, and with which libraries where there is a framework. Raises Mismatch
+    where the rank is on other cores than its own."""
+    fields = context.fields
+    found: List[Dict[str, Any]] = []
+    fields["blocks"] = found
+    start = time.perf_counter()
+    yield found
+    fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
+    fields["cores"] = check_cores(context.cores)
+    if context.adapter is not None:
+        fields["libraries"] = libraries.in_use()
 
 
 def time_together(adapter: Adapter, run: Callable[[], Any], count: int) -> float:
@@ -54,21 +87,18 @@ def runs_of_block(adapter: Adapter, run: Callable[[], Any], seconds: float) -> i
         count = min(wanted, 10 * count, _MOST_IN_A_BLOCK)
 
 
-def measure(
-    adapter: Adapter,
-    run: Callable[[], Any],
-    result: Callable[[], Any],
-    blocks: int,
-    seconds: float,
-    barrier: Optional[Callable[[], None]] = None,
-) -> Dict[str, Any]:
-    """``{"operations": in a block, "seconds": of each block}``. Raises Mismatch where work was
-    still under way at the end of the last. ``barrier``: of the ranks that exchange nothing."""
-    count = runs_of_block(adapter, run, seconds)
-    with all_ready(adapter, barrier):
-        taken = [time_together(adapter, run, count) for _ in range(blocks)]
-        late = seconds_of(result)
-    check_complete(late, taken[-1], result)
+def measure(context: Context, made: Operation, together: bool = True) -> Dict[str, Any]:
+    """``{"operations": in a block, "seconds": of each block}`` of what was ``made``, in as many and
+    as long blocks as the parameters say. Raises Mismatch where work was still under way at the end
+    of the last. ``together``: with all ranks of this node, which exchange nothing; else alone."""
+    adapter, parameters = context.adapter, context.subject.parameters
+    count = runs_of_block(adapter, made.run, parameters["block_seconds"])
+    with all_ready(adapter, context.barrier if together else None):
+        taken = [
+            time_together(adapter, made.run, count) for _ in range(parameters["blocks"])
+        ]  # fmt: skip
+        late = seconds_of(made.result)
+    check_complete(late, taken[-1], made.result)
     return {"operations": count, "seconds": taken}
 
 
@@ -100,13 +130,23 @@ def check_longer(seconds: Mapping[str, Sequence[float]], runs: int) -> None:
             )
 
 
-def seconds_of_one(rank: Mapping[str, Any], at: Mapping[str, Any]) -> Optional[float]:
-    """Seconds of one operation in the median block of a rank's ``blocks`` at a point; None where it
-    has none."""
+def check_alike(ranks: Sequence[Mapping[str, Any]], *names: str) -> None:
+    """Raises Mismatch where ranks that exchange something were not in the same blocks: each has a
+    number by each of ``names``."""
+    numbers = {
+        tuple(tuple(block[name] for name in names) for block in rank["blocks"]) for rank in ranks
+    }
+    if len(numbers) > 1:
+        raise Mismatch(f"the ranks had other {' and '.join(names)} in a block: {sorted(numbers)}")
+
+
+def seconds_of_one(rank: Mapping[str, Any], at: Mapping[str, Any]) -> float:
+    """Seconds of one operation in the median block of a rank's ``blocks`` at a point. Raises
+    KeyError where it has none."""
     for block in rank["blocks"]:
         if block["at"] == at:
             return float(statistics.median(block["seconds"]) / block["operations"])
-    return None
+    raise KeyError(f"no blocks at {dict(at)}")
 
 
 def seconds_of(work: Callable[[], Any]) -> float:

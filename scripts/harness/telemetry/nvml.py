@@ -59,34 +59,34 @@ class Gpus:
     quantity that a device does not give why. Raises :class:`Unwatchable`."""
 
     def __init__(self, library: Any, variables: Mapping[str, str], devices: int) -> None:
-        self._library = library
+        self.library = library
         self.absent: Dict[str, str] = {}
         try:
             library.nvmlInit()
             names = chosen(variables, library.nvmlDeviceGetCount(), devices)
-            self._handles = [self._handle(name) for name in names]
+            self.handles = [self._handle(name) for name in names]
             self.facts = [
-                {"name": _text(library.nvmlDeviceGetName(handle)),
-                 "uuid": _text(library.nvmlDeviceGetUUID(handle))}
-                for handle in self._handles
+                {"name": text(library.nvmlDeviceGetName(handle)),
+                 "uuid": text(library.nvmlDeviceGetUUID(handle))}
+                for handle in self.handles
             ]  # fmt: skip
         except library.NVMLError as error:
             raise Unwatchable(f"NVML: {error}") from error
-        self._before: List[Optional[Set[int]]] = [None] * len(self._handles)
+        self._before: List[Optional[Set[int]]] = [None] * len(self.handles)
         self._dropped: Set[Tuple[int, str]] = set()
         self._first = True
 
     def _handle(self, name: str) -> Any:
         if name.isdigit():
-            return self._library.nvmlDeviceGetHandleByIndex(int(name))
-        return self._library.nvmlDeviceGetHandleByUUID(name)
+            return self.library.nvmlDeviceGetHandleByIndex(int(name))
+        return self.library.nvmlDeviceGetHandleByUUID(name)
 
     def read(self, ours: Set[int]) -> Dict[str, Any]:
         """One sample of all devices; ``ours``: the run's processes. Utilisation in percent, clocks
         in MHz, power in W, temperature in degrees Celsius, reasons as bits, energy in J since some
         moment, errors that were corrected or not since the driver started, the processes of
         others."""
-        n = self._library
+        n = self.library
         quantities: Dict[str, Callable[[Any], Any]] = {
             "utilization_percent": lambda device: n.nvmlDeviceGetUtilizationRates(device).gpu,
             "sm_mhz": lambda device: n.nvmlDeviceGetClockInfo(device, n.NVML_CLOCK_SM),
@@ -105,7 +105,7 @@ class Gpus:
             "joules": lambda device: n.nvmlDeviceGetTotalEnergyConsumption(device) / 1000,
         }
         sample: Dict[str, Any] = {}
-        for index, device in enumerate(self._handles):
+        for index, device in enumerate(self.handles):
             for name, ask in quantities.items():
                 sample[f"gpu-{index}_{name}"] = self._asked(index, name, partial(ask, device))
             sample[f"gpu-{index}_other_processes"] = self._asked(
@@ -121,7 +121,7 @@ class Gpus:
             return None
         try:
             return ask()
-        except self._library.NVMLError as error:
+        except self.library.NVMLError as error:
             if self._first:
                 self._dropped.add((index, name))
                 self.absent[f"gpu-{index} {name}"] = str(error)
@@ -133,7 +133,7 @@ class Gpus:
         In a container, the library may tell the host's numbers. Where it knows one of ours by its
         number here, every other is foreign; else only those that were there before our ranks.
         """
-        running = self._library.nvmlDeviceGetComputeRunningProcesses(device)
+        running = self.library.nvmlDeviceGetComputeRunningProcesses(device)
         found = {int(process.pid) for process in running}
         before = self._before[index]
         if before is None:
@@ -142,11 +142,11 @@ class Gpus:
 
     def close(self) -> None:
         """Leave the library."""
-        with contextlib.suppress(self._library.NVMLError):
-            self._library.nvmlShutdown()
+        with contextlib.suppress(self.library.NVMLError):
+            self.library.nvmlShutdown()
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 

@@ -96,6 +96,15 @@ def test_one_slow_node_is_named_with_the_figure_that_told() -> None:
     assert next(iter(nodes)) == "n3", "what is bad does not stand first"
 
 
+def test_a_link_with_fewer_lanes_names_its_node_by_the_rules_that_ship() -> None:
+    """All others have the same, each time."""
+    lanes = {node: [16.0] * 5 for node in NODES} | {"n2": [8.0] * 5}
+    (named,) = shipped({"transfer/pcie_lanes": lanes})
+    assert named.name == "n2"
+    assert named.telling is not None
+    assert named.telling.rule == "links"
+
+
 def test_a_node_within_the_margin_is_not_named_and_one_beyond_is() -> None:
     a_little = [0.97 * value for value in HEALTHY]
     assert verdicts(judge(runs_of(four(n2=a_little))))["n2"] == "no difference shown"

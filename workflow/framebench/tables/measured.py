@@ -138,7 +138,7 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         keys=names,
         group="Other measurements",
         drawings=(Drawing("metrics", kind),),
-        answers=("median",),
+        answers=("median", "unit"),
         runs=lambda row: by_key[tuple(row[name] for name in names)].runs,
     )
 

@@ -1,4 +1,4 @@
-"""Copies between the host and a GPU, and within it."""
+"""Copies between the host and a GPU, within it, and from one to another."""
 
 from __future__ import annotations
 
@@ -21,3 +21,20 @@ def transfer(direction: str, array: Any, pinned: bool, device: torch.device) -> 
     return Operation(
         lambda: target.copy_(source, non_blocking=True), lambda: target.cpu().numpy(), "float32"
     )
+
+
+def between(
+    sender: torch.device, receiver: torch.device, array: Any, own: torch.device
+) -> Operation:
+    """See :class:`harness.transfers.PairTransfers`. ``own``: the device of this rank."""
+    source = torch.from_numpy(array).to(sender)
+    target = torch.zeros_like(source, device=receiver)
+
+    def run() -> None:
+        target.copy_(source, non_blocking=True)
+        if own.type == "cuda":
+            # Who waits for this rank's device waits for the receiver's copy, too.
+            stream = torch.cuda.current_stream(receiver)
+            torch.cuda.current_stream(own).wait_stream(stream)
+
+    return Operation(run, lambda: target.cpu().numpy(), "float32")

@@ -23,6 +23,7 @@ from harness.communication import (
     Collective,
     Communication,
 )
+from harness.kind import Context
 from harness.measuring import blocks
 
 #: Bytes of an element.
@@ -38,6 +39,7 @@ IN_PARTS = (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL)
 #: A prime, so that no part of an array begins as another does.
 _PERIOD = 65521
 _MOST = 100
+_MOST_IN_A_BLOCK = 10000
 
 
 def factor(operation: str, ranks: int) -> float:
@@ -127,6 +129,18 @@ def runs_of_block(adapter: Communication, made: Collective, most: int, seconds: 
         if taken >= 0.5 * seconds or count >= most:
             return max(1, min(wanted, most))
         count = min(wanted, 10 * count, most)
+
+
+def measure(context: Context, made: Collective, in_a_row: Optional[int] = None) -> Dict[str, Any]:
+    """As :func:`harness.measuring.blocks.measure`, of blocks that all ranks begin together.
+    ``in_a_row``: how often it can run before it is set back; None: without end."""
+    adapter, parameters = context.adapter, context.subject.parameters
+    most = in_a_row or _MOST_IN_A_BLOCK
+    runs = runs_of_block(adapter, made, most, parameters["block_seconds"])
+    taken = [timed_block(adapter, made, runs) for _ in range(parameters["blocks"])]
+    late = blocks.seconds_of(made.result)
+    blocks.check_complete(late, taken[-1], made.result)
+    return {"operations": runs, "seconds": taken}
 
 
 def check_result(found: Any, wanted: Optional[Any], what: str) -> None:

@@ -5,35 +5,18 @@ Standard library and numpy.
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence
 
 from harness.adapter import Unsupported
-from harness.kind import (
-    Context,
-    Kind,
-    Metric,
-    Parameter,
-    Subject,
-    above_zero,
-    at_least,
-    point,
-)
-from harness.measuring import blocks, libraries
-from harness.measuring.checks import check_cores, check_products
+from harness.kind import Context, Kind, Metric, Subject, point
+from harness.measuring import blocks
+from harness.measuring.checks import check_products
 from harness.operations import LayerOperations, Passes
 
 FORWARD, BACKWARD = "forward", "backward"
 #: Operations of a pass, over those of the forward pass.
 COST = {FORWARD: 1, BACKWARD: 2}
-PARAMETERS = (
-    Parameter("blocks", at_least(1), "", "how often a pass of a shape is timed", blocks.BLOCKS),
-    Parameter(
-        "block_seconds", above_zero, "s", "how long each of them takes at least",
-        blocks.BLOCK_SECONDS,
-    ),
-)  # fmt: skip
 
 
 class Shaped(NamedTuple):
@@ -88,10 +71,7 @@ def _of_shape(shape: Shaped, direction: str) -> Dict[str, Metric]:
 
 def _seconds(rank: Mapping[str, Any], shape: Shaped, direction: str) -> float:
     """Of one pass in the median block."""
-    found = blocks.seconds_of_one(rank, {**shape.at, "pass": direction})
-    if found is None:
-        raise KeyError(f"no blocks of {direction} at {shape.at}")
-    return found
+    return blocks.seconds_of_one(rank, {**shape.at, "pass": direction})
 
 
 def _of_model(rank: Mapping[str, Any], shapes: Sequence[Shaped], direction: str) -> float:
@@ -106,29 +86,20 @@ def measure(
 ) -> None:
     """Leaves the blocks of all ``shapes``. ``make``: the passes of one, by its number; ``check``:
     of its result and gradients, for numpy, and the dtype of the result; raises Mismatch."""
-    fields, parameters = context.fields, context.subject.parameters
-    found: List[Dict[str, Any]] = []
-    fields["blocks"] = found
     dtypes: Dict[str, int] = {}
-    start = time.perf_counter()
-    for number, shape in enumerate(shapes):
-        context.report.enter(f"shape {number + 1} of {len(shapes)}")
-        made = make(number)
-        dtypes[made.forward.dtype] = dtypes.get(made.forward.dtype, 0) + 1
-        for direction, ran in zip(COST, made):
-            taken = blocks.measure(
-                context.adapter, ran.run, ran.result, parameters["blocks"],
-                parameters["block_seconds"], context.barrier,
-            )  # fmt: skip
-            found.append({"at": {**shape.at, "pass": direction}, **taken})
-        results = [made.forward.result(), *made.backward.result()]
-        error = check(number, results, made.forward.dtype)
-        for block in found[-len(COST) :]:
-            block["error"] = error
-    fields["products"] = check_products(context.subject.case.precision, dtypes)
-    fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
-    fields["cores"] = check_cores(context.cores)
-    fields["libraries"] = libraries.in_use()
+    with blocks.of_run(context) as found:
+        for number, shape in enumerate(shapes):
+            context.report.enter(f"shape {number + 1} of {len(shapes)}")
+            made = make(number)
+            dtypes[made.forward.dtype] = dtypes.get(made.forward.dtype, 0) + 1
+            for direction, ran in zip(COST, made):
+                taken = blocks.measure(context, ran)
+                found.append({"at": {**shape.at, "pass": direction}, **taken})
+            results = [made.forward.result(), *made.backward.result()]
+            error = check(number, results, made.forward.dtype)
+            for block in found[-len(COST) :]:
+                block["error"] = error
+        context.fields["products"] = check_products(context.subject.case.precision, dtypes)
 
 
 class OfModel(Kind):
@@ -136,7 +107,7 @@ class OfModel(Kind):
 
     needs = LayerOperations
     independent_ranks = True
-    parameters = PARAMETERS
+    parameters = blocks.parameters("a pass of a shape")
     #: The module beside this one with ``operands``, ``check``, ``at`` and ``operations`` of them.
     layers: Any
     #: What is said of a model that has none.

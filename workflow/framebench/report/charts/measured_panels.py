@@ -4,7 +4,8 @@ over the sizes at which runs have it."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ...cases.conditions import Parameters
 from ...tables import measured
@@ -20,9 +21,10 @@ MAX_PANELS = 8
 
 
 def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
-    """A panel for each metric of a kind; of one that a run has at several sizes lines over these,
-    a panel for each combination of the parameters in words; at points of several values, such as
-    shapes, a heat map; at points of a single word a panel for each."""
+    """A panel for each metric of a kind, or for each unit where it needs no framework; of a metric
+    that a run has at several sizes lines over these, a panel for each combination of the parameters
+    in words; at points of several values, such as shapes, a heat map; at points of a single word a
+    panel for each."""
     metrics: dict[str, list[CaseResult]] = defaultdict(list)
     series: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
     points: dict[tuple[str, Parameters], list[CaseResult]] = defaultdict(list)
@@ -42,11 +44,21 @@ def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
         for (_, words), some in series.items()
     ]
     return [
-        *(_panel(kind, some, look) for some in metrics.values()),
+        *(_panel(kind, some, look) for some in _together(metrics)),
         *filter(None, curves),
         *filter(None, (heat_maps.panel(kind, some) for some in shapes.values())),
         *(_panel(kind, some, look) for some in list(points.values())[:MAX_PANELS]),
     ]
+
+
+def _together(metrics: Mapping[str, list[CaseResult]]) -> list[list[CaseResult]]:
+    """What stands in one panel: frameworks are compared by a metric; of a disk or of memory all
+    that has one unit is read side by side."""
+    found: dict[Any, list[CaseResult]] = defaultdict(list)
+    for name, some in metrics.items():
+        first = some[0]
+        found[name if first.case.framework else (first.unit, first.better)] += some
+    return list(found.values())
 
 
 def _words(result: CaseResult) -> str:
@@ -60,10 +72,19 @@ def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
     name, unit = first.key.metric.replace("_", " "), first.unit
     where = ", ".join(f"{axis} {value}" for axis, value in first.key.point)
     name += f" at {where}" if where else ""
+    several = len({result.key.metric for result in results}) > 1
+    name, what = (kind.replace("_", " "), "figures") if several else (name, "cases")
+
+    def label_of(result: CaseResult) -> str:
+        if not several:
+            return label(result)
+        own = label(result).removeprefix(f"{measured.NO_FRAMEWORK}, ")
+        return f"{result.key.metric.replace('_', ' ')}, {own}"
+
     shown = results[:MAX_ROWS]
     rows = [
         Row(
-            label(result),
+            label_of(result),
             measured.runs_in(result.case),
             result.values,
             "" if result.values else result.status,
@@ -76,8 +97,8 @@ def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
         title=f"{name}, {unit} ({first.better} is better)",
         svg=plots.strips(rows, look, unit),
         narrow=plots.strips(rows, look, unit, narrow=True),
-        description=f"{name} of {len(shown)} cases of {kind}: a dot for each repeat, a tick "
+        description=f"{name} of {len(shown)} {what} of {kind}: a dot for each repeat, a tick "
         "at the median. The numbers stand in the table.",
         caption="Each repeat is a dot, the tick and the number are the median. "
-        + left_out(len(shown), len(results), "cases"),
+        + left_out(len(shown), len(results), what),
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from ...tables import measured
 from ...tables.results import CaseResult
@@ -20,6 +20,7 @@ from ..plots import NARROW, WIDTH, Look, Plot, number
 from ..selection import axes_of_other, left_out, spread
 
 MAX_LINES = 8
+_DECADES = 20
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,11 @@ def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]], is_wide: bool
     axes.xaxis.set_major_locator(LogLocator(base=2, numticks=9 if is_wide else 5))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
-    if min(value for _, value, _ in points) > 0:
+    values = [value for _, value, _ in points]
+    if min(values) > 0:
         axes.set_yscale("log")
+        if max(values) < _DECADES * min(values):  # too few powers of ten would be on the axis
+            axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_locator(NullLocator())
 

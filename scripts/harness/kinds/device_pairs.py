@@ -1,0 +1,106 @@
+"""Copies from each GPU of a node to each other, one pair at a time, and what lies between the two.
+
+One process copies, with its own device and those of the others, which wait: what a pair reaches is
+not shared with another. What arrived is compared with what was sent. Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from harness.adapter import Unsupported
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, point
+from harness.kinds.transfer import check
+from harness.measuring import blocks
+from harness.telemetry import links
+from harness.transfers import PairTransfers
+
+_ITEM = 4  # bytes of a float32
+
+
+class DevicePairs(Kind):
+    """GB/s from each device to each other, and how many links of NVLink lead there."""
+
+    needs = PairTransfers
+    independent_ranks = True
+    axes = ("framework", "nodes", "devices_per_node")
+    parameters = (
+        Parameter("bytes", at_least(_ITEM), "bytes", "of each array", 2**28),
+        *blocks.parameters("a pair", 0.02),
+    )
+
+    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        size = subject.parameters["bytes"] // _ITEM * _ITEM
+        pairs = pairs_of(subject.case.devices_per_node)
+
+        def bandwidth(rank: Mapping[str, Any], pair: Tuple[int, int]) -> float:
+            return float(1e-9 * size / blocks.seconds_of_one(rank, at(pair)))
+
+        def slowest(rank: Mapping[str, Any]) -> float:
+            return min(bandwidth(rank, pair) for pair in pairs)
+
+        def linked(rank: Mapping[str, Any], pair: Tuple[int, int]) -> Optional[float]:
+            found: Dict[str, Any] = next(
+                one for one in rank["links"] if at(pair).items() <= one.items()
+            )
+            count: Optional[float] = found[links.NVLINKS]
+            return count
+
+        def of(name: str, unit: str, figure: Callable[..., Any]) -> Dict[str, Metric]:
+            return dict(
+                point(name, at(pair), Metric(unit, "higher", "first", partial(figure, pair=pair)))
+                for pair in pairs
+            )
+
+        return {
+            "slowest_bandwidth": Metric("GB/s", "higher", "first", slowest),
+            **of("bandwidth", "GB/s", bandwidth),
+            **of(links.NVLINKS, links.UNITS[links.NVLINKS], linked),
+        }
+
+    def measure(self, context: Context) -> None:
+        case, place = context.subject.case, context.place
+        if place.accelerator == "cpu":
+            raise Unsupported(
+                "devices that are cores share the host's memory; collective with the operation "
+                "send_receive is how two of them exchange something"
+            )
+        if case.nodes > 1:
+            raise Unsupported("the two devices of a pair are of one node: say nodes: 1")
+        if case.devices_per_node == 1:
+            raise Unsupported("one device has no other to copy to")
+        with blocks.of_run(context) as found:
+            if place.rank == 0:
+                self._copy(context, found)
+            context.barrier()
+
+    def _copy(self, context: Context, found: List[Dict[str, Any]]) -> None:
+        import numpy as np
+
+        adapter, fields = context.adapter, context.fields
+        parameters, devices = context.subject.parameters, context.subject.case.devices_per_node
+        told = links.find(os.environ, devices)
+        fields["links"] = [{**at(pair), **told.between(*pair)} for pair in pairs_of(devices)]
+        fields["absent"] = told.absent
+        told.close()
+        random = np.random.RandomState(adapter.place.seed)
+        array = random.standard_normal(parameters["bytes"] // _ITEM).astype(np.float32)
+        for pair in pairs_of(devices):
+            what = "from {from} to {to}".format(**at(pair))
+            context.report.enter(what)
+            copied = adapter.transfer_between(*pair, array)
+            taken = blocks.measure(context, copied, together=False)
+            check(copied.result(), array, what)
+            found.append({"at": at(pair), **taken})
+
+
+def pairs_of(devices: int) -> List[Tuple[int, int]]:
+    """Sender and receiver, in both directions."""
+    return [(one, other) for one in range(devices) for other in range(devices) if one != other]
+
+
+def at(pair: Tuple[int, int]) -> Dict[str, str]:
+    """The point of a run that it is: words, for a number of a device is no size."""
+    return {"from": f"gpu-{pair[0]}", "to": f"gpu-{pair[1]}"}
