@@ -123,15 +123,17 @@ class ForkServer:
         return answers
 
 
-def served(*frameworks: str) -> Any:
-    """A fixture of a module: a :class:`ForkServer` of each of ``frameworks`` in turn."""
+def served(*frameworks: str, imports: str = "") -> Any:
+    """A fixture of a module: a :class:`ForkServer` of each of ``frameworks`` in turn. ``imports``:
+    what it does once, before it forks."""
 
     @pytest.fixture(scope="module", params=frameworks)
     def run(
         request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[ForkServer]:
         python = build_environment(request.param)
-        with ForkServer(request.param, python, "", tmp_path_factory.mktemp("ranks")) as server:
+        folder = tmp_path_factory.mktemp("ranks")
+        with ForkServer(request.param, python, imports, folder) as server:
             yield server
 
     return run

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from harness.parallelism import layout_of
 
 from ..conftest import build_environment
 from .comparing import BEFORE
@@ -36,6 +37,13 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
             ("interleaved2xfsdp2", "bert_base", 2),
             ("interleaved2xtensor2", "llama_8b", 1),
         ],
+        8: [
+            ("pipeline2xdata2xtensor2", "gpt2_small", 2),
+            ("pipeline2xfsdp2xtensor2", "bert_base", 2),
+            ("interleaved2xdata2xfsdp2", "bert_base", 2),
+            ("interleaved2xfsdp2xtensor2", "llama_8b", 2),
+            ("data2xfsdp2xtensor2", "gpt2_small", 1),
+        ],
     },
     "jax": {
         2: [
@@ -44,6 +52,15 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
         ],
         4: [("fsdp2xtensor2", "gpt2 of 1 layer", 1)],
     },
+}
+#: Once, not in each of eight processes.
+IMPORTS = {
+    "pytorch": """
+import torch.distributed.fsdp
+import torch.distributed.pipelining
+import torch.distributed.tensor.parallel
+""",
+    "jax": "",
 }
 ERROR = 1e-5  # relative, of a gradient's norm
 #: Of the learning rate: of an element's first update, beyond the rounding of the parameter. JAX has
@@ -57,11 +74,11 @@ def run(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ForkServer]:
     python, folder = build_environment(request.param), tmp_path_factory.mktemp("ranks")
-    with ForkServer(request.param, python, "", folder) as server:
+    with ForkServer(request.param, python, IMPORTS[request.param], folder) as server:
         yield server
 
 
-pytorch = served("pytorch")
+pytorch = served("pytorch", imports=IMPORTS["pytorch"])
 jax = served("jax")
 #: What a process does before it starts several adapters.
 STARTING = {
@@ -154,6 +171,15 @@ def observed(way, facts, steps=1):
 def test_gradients_are_those_of_one_process(run: ForkServer, ranks: int) -> None:
     """And so is an update with them, from the weights that the seed draws. Each rank holds a part
     of the model, and exchanges something in every step."""
+    assert_as_of_one_process(run, ranks)
+
+
+def test_three_ways_at_once(pytorch: ForkServer) -> None:
+    """The same of groups within groups within groups: eight processes at least."""
+    assert_as_of_one_process(pytorch, 8)
+
+
+def assert_as_of_one_process(run: ForkServer, ranks: int) -> None:
     cases = WAYS[run.framework][ranks]
     text = "answer(found=[observed(way, FACTS[model], steps) for way, model, steps in CASES])"
     answers = run(script(run, STEP + text, CASES=cases), ranks=ranks)
@@ -177,21 +203,21 @@ def assert_in_stages(way: str, model: str, steps: int, of_ranks: list[dict[str, 
     """Each rank holds its own layers, and a tied embedding stands at both ends. Each sends as many
     messages as its stages have neighbours, for each micro-batch."""
     ranks, total = len(of_ranks), of_ranks[0]["total"]
-    inner = 2 if "x" in way else 1
-    size = ranks // inner
+    layout = layout_of(way, ranks)
+    size, inner = layout.stages, layout.replicas * layout.tensor
     twice = 0 if model == "llama_8b" else 50 * 32
     held = sum(one["held"] for one in of_ranks)
+    once = layout.data * (total + twice)
     if "tensor" in way:  # of which embeddings, heads and normalisations are whole in each rank
-        assert total + twice < held < inner * (total + twice), f"{way} {model}"
+        assert once < held < layout.tensor * once, f"{way} {model}"
     else:
-        replicas = inner if "data" in way else 1
-        assert held == replicas * (total + twice), f"{way} {model}"
+        assert held == once, f"{way} {model}"
     last = size * (2 if "interleaved" in way else 1) - 1
     for rank, one in enumerate(of_ranks):
         stages = range(rank // inner, last + 1, size)
         neighbours = sum((stage > 0) + (stage < last) for stage in stages)
         assert one["exchanges"]["send"] == steps * neighbours, f"{way} {model} rank {rank}"
-    if "fsdp" in way:  # gradients go once, whatever the micro-steps: those of layers and the others
+    if "fsdp" in way and "tensor" not in way:  # gradients go once, whatever the micro-steps
         sums = {one["exchanges"]["reduce_scatter"] for one in of_ranks}
         assert max(sums) <= 2 * 2 + 2, f"{way} {model}"
 

@@ -20,14 +20,15 @@ from harness.sharded import Sharded
 from ..conftest import ROOT
 from .test_adapter import Numpy
 
-PRODUCTS = ("fsdp2xtensor2", "data2xtensor4", "pipeline2xdata2", "data2xinterleaved4")
+PRODUCTS = (
+    *("fsdp2xtensor2", "data2xtensor4", "pipeline2xdata2", "data2xinterleaved4"),
+    *("tensor2xpipeline2xdata2", "pipeline2xfsdp2xtensor2"),
+)
 CASE = Case("pytorch", "gpt2_small", "train", 1, 2, 4, "fp32", "none", 16)
 
 
 @pytest.mark.parametrize("devices", [2, 4, 8])
-@pytest.mark.parametrize(
-    "text", [*NAMES, "fsdp2xtensor2", "data2xtensor4", "pipeline2xdata2", "data2xinterleaved4"]
-)
+@pytest.mark.parametrize("text", [*NAMES, *PRODUCTS])
 def test_harness_and_driver_read_it_alike(text: str, devices: int) -> None:
     driver = sizes(text, devices)
     if driver.devices != devices:
@@ -66,6 +67,13 @@ def test_a_product_is_proved_by_the_smallest() -> None:
     assert smallest("tensor") == "tensor"
 
 
+#: What JAX has, and why not this.
+JAX_HAS_NO_STAGES = (
+    "jax has no parallelism pipeline here (it has: data, fsdp, tensor, fsdpxtensor): "
+    "neither JAX nor Optax brings stages of a model and a schedule for them"
+)
+
+
 def asked(framework: str, model: str, *options: str) -> Any:
     words = ["--kind", "train", "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
     words += ["--model", f"{ROOT}/scripts/models/{model}.json", "--accelerator", "cpu"]
@@ -83,7 +91,15 @@ def asked(framework: str, model: str, *options: str) -> Any:
         ("pytorch", "gpt2_small", 2, "pipeline", None),
         ("pytorch", "gpt2_small", 2, "interleaved", None),
         ("jax", "gpt2_small", 2, "fsdp", None),
-        ("jax", "gpt2_small", 2, "pipeline", "jax has no parallelism pipeline here"),
+        ("jax", "gpt2_small", 2, "pipeline", JAX_HAS_NO_STAGES),
+        ("pytorch", "gpt2_small", 8, "pipeline2xdata2xtensor2", None),
+        (
+            "pytorch",
+            "gpt2_small",
+            16,
+            "pipeline2xdata2xfsdp2xtensor2",
+            "pytorch has no parallelism",
+        ),
     ],
 )
 def test_what_cannot_be_is_unsupported_before_anything_starts(

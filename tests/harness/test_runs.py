@@ -17,7 +17,7 @@ from typing import Any
 import fastjsonschema
 import pytest
 from framebench.records import converters
-from framebench.records.fields import step_parts
+from framebench.records.fields import doubts, step_parts
 from harness.kinds import peak
 from harness.measuring import split
 from harness.messages import report
@@ -328,6 +328,15 @@ def test_parts_of_a_step_are_timed_behind_everything_that_counts(
         # averaged() sleeps for 1.25 steps, 0.3 s of which forward and backward take alone
         if devices == 2:
             assert found["all_reduce"] == pytest.approx(0.2, abs=0.1)
+
+
+@pytest.mark.parametrize(("does", "marks"), [("zero_at=4", ["vanished"]), ("", [])])
+def test_a_run_that_learns_its_batch_by_heart_is_marked(
+    toy: Bench, does: str, marks: list[str]
+) -> None:
+    record = toy.run(does, warmup_steps=1, timed_steps=4).record
+    assert_valid(record)
+    assert [one.mark for one in doubts.of(record) if one.mark == doubts.VANISHED] == marks
 
 
 def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:

@@ -34,6 +34,8 @@ class Framework:
     native_compiler: Optional[str]
     precisions: List[str]
     parallelism: List[str]
+    no_stages: str
+    """Why its devices cannot each have some of the layers, in its words; else nothing."""
     optimizers: List[str]
 
 
@@ -60,6 +62,7 @@ def read_framework(folder: str) -> Framework:
             native_compiler=declared["native_compiler"],
             precisions=list(declared["precisions"]),
             parallelism=[DATA, *declared.get("parallelism", ())],
+            no_stages=declared.get("no_stages", ""),
             optimizers=[*optimizers.USUAL, *declared.get("optimizers", ())],
         )
     except KeyError as error:
@@ -279,5 +282,7 @@ def _cannot_share(framework: Framework, case: Case, facts: Dict[str, Any]) -> Op
     form = form_of(case.parallelism)
     if form not in framework.parallelism:
         known = ", ".join(framework.parallelism)
-        return f"{framework.name} has no parallelism {form} here (it has: {known})"
+        reason = f"{framework.name} has no parallelism {form} here (it has: {known})"
+        in_stages = case.layout.stages > 1 and framework.no_stages
+        return f"{reason}: {framework.no_stages}" if in_stages else reason
     return None

@@ -109,6 +109,8 @@ class ToyAdapter(plain.PlainToy):
         value, done_at = super().step()
         if self.steps >= self.does.get("nan_at", float("inf")):
             value = float("nan")
+        if self.steps >= self.does.get("zero_at", float("inf")):
+            value = 0.0
         return value, done_at
 
     def _use_shared_hardware(self) -> None:

@@ -20,6 +20,8 @@ MARKS = {
     "settled before it, or one step of it stalled",
     "untested": f"fewer than {steady.FEWEST_STEPS} timed steps in a repeat: too few to see whether "
     "they change or drift",
+    doubts.VANISHED: "the loss had come to nothing when the window ended: the batch was learned by "
+    "heart, and with what is left of its gradients a CPU may compute many times slower",
     "disturbed": "while a repeat was timed, others used its cores, its GPU or the machine, or "
     "these were throttled",
     "shared": "there were fewer physical cores than cores were asked for: two threads of one core "
