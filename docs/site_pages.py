@@ -20,11 +20,12 @@ _LINK = re.compile(r"\]\(([^)#:\s]+)")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Called by MkDocs. Replaces what lies in the folder that it takes for the site's."""
+    """Called by MkDocs. Replaces what lies in the folder that it takes for the site's pages."""
     pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "config" / "README.md"]
     pages += sorted((ROOT / "docs").glob("*.md"))
     linked = {target for page in pages for target in _targets(page)} - {*pages}
-    found = Files([])
+    # Of the theme all stays: its style and script.
+    found = Files([one for one in files if one.src_dir != config["docs_dir"]])
     for path in [*pages, *sorted(linked)]:
         name = path.relative_to(ROOT).as_posix()
         found.append(File.generated(config, name, abs_src_path=str(path)))

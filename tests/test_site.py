@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[1]
 _LOADED = re.compile(
     r"<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=\"(https?:)?//", re.IGNORECASE
 )
+#: What it loads of the site: its style and script.
+_OWN = re.compile(r'<(?:script src|link href)="([^":?]+\.(?:css|js))"')
 
 
 def build(folder: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.CompletedProcess[str]:
@@ -30,7 +32,10 @@ def test_every_page_is_in_the_site_and_every_link_leads_somewhere(tmp_path: Path
     assert "<h1" in report
     assert "ResNet-50" in report or "resnet50" in report
     for page in tmp_path.rglob("*.html"):
-        assert not _LOADED.search(page.read_text()), f"{page} loads something from elsewhere"
+        text = page.read_text()
+        assert not _LOADED.search(text), f"{page} loads something from elsewhere"
+        for name in _OWN.findall(text) if page.name == "index.html" else ():
+            assert (page.parent / name).is_file(), f"{page} has no {name}: it stands there bare"
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:

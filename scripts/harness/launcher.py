@@ -273,7 +273,7 @@ def main(arguments: Sequence[str]) -> int:
             return 128 + signal.SIGTERM
     request = parse(arguments)
     if os.path.lexists(request.output):
-        print(f"already measured: {request.output}", file=sys.stderr)
+        print(reservation.measured_already(request.output), file=sys.stderr)
         return _CANNOT_DO
     folder = os.path.dirname(os.path.realpath(__file__))
     command = as_typed(sys.executable, folder, arguments, request.parameters)

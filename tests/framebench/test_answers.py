@@ -220,11 +220,11 @@ def test_what_precision_compiler_and_devices_bring() -> None:
     assert (amp["faster"], amp["slower"], amp["ratio_frameworks"]) == (1, 1, 2)
     assert rows["compiler over none"]["most"] == pytest.approx(1.1)
     assert rows["1n2g over 1n1g, same batch per device"]["most"] == pytest.approx(1.9)
-    devices = "1n2g over 1n1g, same batch per device: 1.90x, 1 of 1 shown below 2x (mxnet)"
+    devices = "1n2g over 1n1g, same batch per device: 1.90x (mxnet), 1 of 1 shown below 2x"
     assert words(runs).gains[2] == devices
     assert words(runs).first_gains == words(runs).gains[:3], "the most important of each"
     assert words(runs).gains[0] == (
-        "amp over fp32: 0.70x to 1.50x, 1 of 2 shown above 1x, 1 below (mxnet; jax)"
+        "amp over fp32: 0.70x (mxnet) to 1.50x (jax), 1 of 2 shown above 1x, 1 below"
     )
 
 

@@ -206,6 +206,8 @@ def test_results_of_another_suite_are_refused(results: Path) -> None:
 def test_nothing_measured_is_nothing_to_hand_on(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"results: found .* no record in runs/; allowed"):
         contents.check(contents.Source(tmp_path, Path("quick.yaml"), []))
+    with pytest.raises(ConfigError, match=f"results: found {tmp_path}, which has no record"):
+        sets.make_archive(contents.Source(tmp_path, Path("quick.yaml"), []), redacts=False)
 
 
 class _Context:

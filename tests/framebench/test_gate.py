@@ -307,3 +307,12 @@ def test_versions_of_a_model_are_compared_under_its_name() -> None:
         for name, some in (("my@1", base), ("my@2", candidate))
     ]
     assert [one.verdict for one in decisions.decide(*found, 0.05)] == ["regression"]
+
+
+def test_a_suite_that_ships_is_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings, suite = command.settings_of(["suite=quick"], CATALOG, {})
+    assert settings.suite.name == "quick"
+    assert "axes" in suite

@@ -298,7 +298,7 @@ def test_few_sets_are_shown_and_said_to_be_too_few(
         write_set(tmp_path / "sets" / str(number), 1 - 0.3 * (number == 2), number, repeats=7)
     given = ["--sets", *map(str, sorted((tmp_path / "sets").iterdir()))]
     assert cli.main(["history", *given, "--results", str(tmp_path / "out")]) == 0
-    assert "1 of which have fewer than 10 sets" in capsys.readouterr().out
+    assert "1 series have fewer than 10 sets" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "out" / "tables" / "history.csv")
     assert table["median_ci_low"].notna().all(), "a point with seven repeats has no interval"
     assert table["repeats"].tolist() == [7, 7, 7]

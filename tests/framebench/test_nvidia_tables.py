@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from framebench.audit.published import read_cells
 from framebench.tables import frames, registry, view
 from framebench.tables.grouping import group
 from framebench.tables.printed_cells import Printed
-from framebench.tables.table import Inputs
+from framebench.tables.table import Inputs, Layout
 
 from ..conftest import ROOT
+from .browser import Browser
 from .made_up_runs import repeats
 from .test_converge import trained
 
@@ -47,6 +49,13 @@ def rows_of(made: Mapping[str, list[dict[str, Any]]], **wanted: Any) -> Iterator
         yield from (row for row in rows if all(row[key] == value for key, value in wanted.items()))
 
 
+def layouts_of(inputs: Inputs) -> list[Layout]:
+    known = registry.known()
+    tables = (known[name] for name in NAMES)
+    shown = [view.of(table, frames.frame(table, table.rows(inputs))) for table in tables]
+    return [layout for one in shown for layout in one.layouts]
+
+
 @pytest.mark.parametrize(("folder", "count"), [(MXNET, 481), (ELECTRA, 299)])
 def test_every_printed_cell_stands_in_its_row(
     made: dict[str, list[dict[str, Any]]], folder: Path, count: int
@@ -72,6 +81,59 @@ def test_every_printed_cell_stands_in_its_row(
 
 def _split(value: Any) -> list[str]:
     return [text for some in str(value).split(" / ") for text in some.split(", ")]
+
+
+def test_each_printed_table_stands_by_itself_in_the_order_of_its_source(
+    printed: list[Printed],
+) -> None:
+    """The cells of published.csv are in the order in which they are printed."""
+    lines: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for one in printed:
+        cell = one.cell
+        title = f"{cell['table']}, as printed ({cell['source']})"
+        line = lines.setdefault((title, cell["model"]), {}).setdefault(cell["place"], [])
+        line += _atoms(cell["printed"])
+    made = layouts_of(Inputs({}, printed=printed))
+    by_title = {(one.title, one.rows[0][0]["model"]): one for one in made}
+    assert {*by_title} == {*lines}
+    for key, rows in lines.items():
+        layout = by_title[key]
+        assert [row["line"] for row, _ in layout.rows] == list(rows), "rows in another order"
+        for (row, cells), wanted in zip(layout.rows, rows.values(), strict=True):
+            shown = iter([atom for cell in cells for atom in _atoms(cell.text)])
+            missing = [atom for atom in wanted if atom not in shown]
+            assert not missing, f"{key}, {row['line']}: {missing} not there, or in another order"
+        assert len(layout.header) == len(layout.rows[0][1]) <= 13
+
+
+def _atoms(text: str) -> list[str]:
+    return re.split(r" and | / | : ", text)
+
+
+def test_headings_are_those_of_the_source(printed: list[Printed]) -> None:
+    made = {one.title: one.header for one in layouts_of(Inputs({}, printed=printed))}
+    a100 = "training/DGX A100, as printed (NGC-22.10/DeepLearningExamples)"
+    assert made[a100] == [
+        "GPUs", "Throughput - mixed precision", "Throughput - TF32",
+        "Throughput speedup (TF32 - mixed precision)", "Weak scaling - mixed precision",
+        "Weak scaling - TF32",
+    ]  # fmt: skip
+    (dgx1,) = (header for title, header in made.items() if "pre-training throughput/DGX-1" in title)
+    assert dgx1 == [
+        "GPUs", "Batch size / GPU (FP32 and mixed precision)",
+        "Accumulation steps (FP32 and mixed precision)", "Sequence length",
+        "Throughput - FP32 (sequences/sec)", "Throughput - mixed precision (sequences/sec)",
+        "Throughput speedup (FP32 - mixed precision)", "Weak scaling - FP32",
+        "Weak scaling - mixed precision",
+    ]  # fmt: skip
+    (seeds,) = (header for title, header in made.items() if "v1.1, BASE++" in title)
+    assert seeds == [
+        "Accuracy Metric", *(f"Seed {n}" for n in range(1, 6)), "Mean", "Standard Deviation",
+    ]  # fmt: skip
+    (epochs,) = (header for header in made.values() if "# of epochs" in header)
+    assert epochs[1:4] == [
+        "mixed precision avg top1", "FP32 avg top1", "mixed precision standard deviation",
+    ]  # fmt: skip
 
 
 def test_figures_stand_under_what_they_are(made: dict[str, list[dict[str, Any]]]) -> None:
@@ -192,6 +254,44 @@ def test_trainings_of_ours_have_scores_and_seeds() -> None:
     assert (first["seeds_deviation"], first["each_seed"]) == ("0.000", "90.000, 90.000")
 
 
+def test_ours_are_laid_out_as_the_model_is_printed_and_stand_first(
+    printed: list[Printed],
+) -> None:
+    of = {"batch_per_device": 64, **GPU}
+    runs = [
+        run
+        for model in ("resnet50_v1.5", "electra_base")
+        for precision, rate in (("amp", 3000.0), ("tf32", 1000.0))
+        for run in repeats(rate, rate, model=model, precision=precision, **of)
+    ]
+    made = layouts_of(Inputs(group(runs, None), printed=printed))
+    heads = {}
+    for one in made:
+        if "as printed" not in one.title:
+            heads[str(one.rows[0][0]["model"])] = (one.header, [c.text for c in one.rows[0][1]])
+    header, cells = heads["resnet50_v1.5"]
+    assert (header[:2], cells[0]) == (["Framework", "GPUs"], "pytorch 2.8.0")
+    assert header[2:5] == [
+        "Throughput - mixed precision", "Throughput - TF32",
+        "Throughput speedup (TF32 - mixed precision)",
+    ]  # fmt: skip
+    assert cells[2:5] == ["3000.00", "1000.00", "3.00"]
+    header, cells = heads["electra_base"]
+    at = header.index("Throughput - TF32 (sequences/sec)")
+    assert cells[at : at + 3] == ["1000.00", "3000.00", "3.00"]
+    first = {layout.rows[0][0]["model"]: layout.title for layout in reversed(made)}
+    assert not any("as printed" in title for title in first.values()), "ours are not first"
+
+
+def test_seeds_of_both_precisions_stand_in_one_row_as_mxnet_prints_them() -> None:
+    runs = [trained(0.5, 0.9, seed=n, precision=p) for n in (1, 2) for p in ("amp", "fp32")]
+    made = layouts_of(Inputs({}, others=group(runs, None)))
+    (seeds,) = (one for one in made if "# of epochs" in one.header)
+    ((_, cells),) = seeds.rows
+    texts = dict(zip(seeds.header, (cell.text for cell in cells), strict=True))
+    assert texts["mixed precision avg accuracy"] == texts["FP32 avg accuracy"] == "90.000"
+
+
 def test_without_mixed_precision_there_is_no_such_table() -> None:
     runs = repeats(1.0, 2.0, model="resnet50_v1.5", **GPU)
     assert not any(tables_of(Inputs(group(runs, None))).values())
@@ -208,3 +308,25 @@ def test_a_report_is_made_of_a_published_set_alone(
     page = (tmp_path / "report.html").read_text()
     assert "In the layout of NVIDIA" in page
     assert cli.main(["lint", "--sources", str(ELECTRA), "--results", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_no_printed_table_is_wider_than_the_window(
+    browser: Browser, report_of_mxnet: Path, width: int
+) -> None:
+    browser.open(report_of_mxnet, width)
+    assert browser.evaluate("document.querySelectorAll('.layout table').length") == 9
+    wide = browser.evaluate(
+        "[...document.querySelectorAll('.layout table')]"
+        ".filter(one => one.getBoundingClientRect().right > innerWidth)"
+        ".map(one => one.previousElementSibling.textContent)"
+    )
+    assert not wide, f"at {width} pixels"
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture(scope="module")
+def report_of_mxnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mxnet")
+    assert cli.main(["report", "--records", str(MXNET), "--results", str(folder)]) == 0
+    return folder / "report.html"

@@ -18,7 +18,7 @@ from framebench.cases import matrix
 from framebench.records.beside.calls import Call
 from framebench.report import again, colours, html_tables
 from framebench.tables import registry
-from framebench.tables.arrangement import MOST
+from framebench.tables.arrangement import MOST, UNFOLDED
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -34,6 +34,7 @@ ROWS = "[...document.querySelectorAll(`#table-${arguments[0]} tbody tr[data-row]
 TABLES = """[...document.querySelectorAll("main table")].map((table) => ({
     name: table.closest("[id]").id,
     columns: table.tHead.rows[0].cells.length,
+    theirs: Boolean(table.closest(".layout")),
     beyond: Math.max(0, table.getBoundingClientRect().right - window.innerWidth),
     inside: Math.max(...[...table.querySelectorAll("td")].map((cell) =>
         cell.scrollWidth - cell.clientWidth)),
@@ -70,9 +71,58 @@ def test_no_table_is_wider_than_the_window(browser: Browser, page: Path, width: 
     found = browser.evaluate(TABLES)
     assert len(found) > 10
     for table in found:
-        assert table["columns"] <= MOST, table
+        # What somebody else lays out has as many columns as there.
+        assert table["theirs"] or table["columns"] <= MOST, table
         assert table["beyond"] <= 0, table
         assert table["inside"] <= 1, table
+
+
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_no_word_is_split(browser: Browser, quick: Path, width: int) -> None:
+    """Names of models and modes are read in one piece, or divided behind a "_"."""
+    browser.open(quick, width=width)
+    split = browser.evaluate(
+        """[...document.querySelectorAll("td.key")].filter((cell) => {
+          const texts = [...cell.childNodes].filter((node) => node.nodeType === 3);
+          return texts.some((node) => [...node.data.matchAll(/[^\\s_]+/g)].some((word) => {
+            const range = document.createRange();
+            range.setStart(node, word.index);
+            range.setEnd(node, word.index + word[0].length);
+            return range.getClientRects().length > 1;
+          }));
+        }).map((cell) => `${cell.closest("[id^=table-]").id}: ${cell.textContent}`)"""
+    )
+    assert not split, f"at {width} pixels"
+
+
+def test_what_the_filter_hides_is_hidden_on_a_narrow_page_too(
+    browser: Browser, quick: Path
+) -> None:
+    browser.open(quick, width=390, query="?mode=inference")
+    shown = browser.evaluate(
+        "[...document.querySelectorAll('.answers tbody tr')]"
+        ".filter((row) => row.getBoundingClientRect().height > 0).map((row) => row.innerText)"
+    )
+    assert len(shown) == 1
+    assert "inference" in shown[0]
+
+
+def test_what_is_between_backticks_is_code(browser: Browser, quick: Path) -> None:
+    browser.open(quick)
+    assert "tensor" in browser.evaluate(
+        "[...document.querySelectorAll('main p > code')].map((one) => one.textContent)"
+    )
+    assert not browser.evaluate(
+        "[...document.querySelectorAll('main p')].filter((one) => one.textContent.includes('`'))"
+        ".map((one) => one.textContent)"
+    )
+
+
+def test_a_missing_figure_says_where_its_reason_stands(browser: Browser, quick: Path) -> None:
+    browser.open(quick)
+    texts = browser.column("inference_step_time", "p99 ms")
+    assert texts
+    assert {*texts} == {f"{view_dash()} {UNFOLDED}"}
 
 
 def test_the_answer_comes_first_and_decides_the_order(browser: Browser, page: Path) -> None:

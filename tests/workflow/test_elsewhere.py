@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,23 @@ use rule * from framebench as bench_*
 rule all:
     default_target: True
     input: rules.bench_all.input
+"""
+
+#: What snakedeploy 0.17.1 writes as workflow/Snakefile, with the path of a clone in it.
+DEPLOYED = """
+from snakemake.utils import min_version
+
+min_version("9.0.0")
+
+configfile: "config/config.yaml"
+
+module framebench:
+    snakefile:
+        {snakefile}
+    config:
+        config
+
+use rule * from framebench
 """
 
 
@@ -76,6 +94,18 @@ def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> N
     assert not (elsewhere.folder / "results").exists()
     again = elsewhere.run(*profile)
     assert "Nothing to be done" in again.stdout, again.stdout
+
+
+def test_a_folder_as_snakedeploy_makes_it(project: Project, elsewhere: Project) -> None:
+    """Its configuration and profiles are its own."""
+    for part in ("config", "profiles"):
+        shutil.copytree(project.folder / part, elsewhere.folder / part)
+    elsewhere.configure(results="mine")
+    (elsewhere.folder / "workflow").mkdir()
+    text = DEPLOYED.format(snakefile=repr(snakefile_of(project)))
+    (elsewhere.folder / "workflow" / "Snakefile").write_text(text)
+    ran = elsewhere.run()
+    assert_whole(elsewhere.folder / "mine", ran)
 
 
 def test_handlers_of_the_workflow_around_it_are_called_too(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from .archive import contents
 from .commands import reporting, sets, upkeep
 from .comparison import gate
-from .config.arguments import share
+from .config.arguments import facts, share
 from .config.validation import ConfigError
 from .config.values import Source
 from .records import record_sets
@@ -95,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     importing = commands.add_parser("import", help="files of another tool as a set of records")
     importing.add_argument("--format", required=True, help="see docs/formats.md")
     importing.add_argument("--from", type=Path, required=True, dest="source", help="file or folder")
-    importing.add_argument("--facts", type=json.loads, default={}, help="what the files do not say")
+    importing.add_argument("--facts", type=facts, default={}, help="what the files do not say")
     importing.add_argument("--results", type=Path, required=True, help="folder to write to")
     importing.set_defaults(
         command=lambda given: sets.make_import(

@@ -31,6 +31,11 @@ def explain(path: str, error: OSError) -> str:
     return f"cannot write {path}: {error.strerror or error}; {advice}"
 
 
+def measured_already(output: str) -> str:
+    """What is said where a record is there, which is never replaced."""
+    return f"already measured: {output}, whatever its status is; another --output runs it again"
+
+
 def partial(output: str, run: str) -> str:
     """The temporary file of ``run`` beside its ``output``."""
     folder, name = os.path.split(output)
@@ -77,12 +82,12 @@ class Reservation:
         except FileExistsError:
             # Some network file systems say so of a link that they have just made.
             if os.fstat(self._file).st_nlink < 2:
-                raise ReservationError(f"already measured: {self.output}") from None
+                raise ReservationError(measured_already(self.output)) from None
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
             if os.path.lexists(self.output):
-                raise ReservationError(f"already measured: {self.output}") from None
+                raise ReservationError(measured_already(self.output)) from None
             os.replace(self.path, self.output)
 
     def discard(self) -> None:

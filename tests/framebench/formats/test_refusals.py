@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from framebench import cli
 from framebench.config.validation import ConfigError
 from framebench.files import json_files
 from framebench.formats import registry, source
@@ -154,3 +155,20 @@ def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:
         registry.reader("megatrn")
     with pytest.raises(ConfigError, match="format: found nothing; allowed: bencher, "):
         registry.writer(None)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ("{bad", "found '{bad'; allowed: a JSON object"),
+        ('{"modell": "x"}', "found 'modell' (did you mean model?); allowed: framework, "),
+        ('{"model": [1]}', "model: found [1]; allowed: a text or a number"),
+    ],
+)
+def test_facts_of_the_command_line_are_checked(
+    facts: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--format", "csv", "--from", "x.csv", "--facts", facts, "--results", str(tmp_path)]
+    with pytest.raises(SystemExit):
+        cli.main(["import", *words])
+    assert expected in capsys.readouterr().err

@@ -56,10 +56,12 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
 
 def make_archive(source: contents.Source, redacts: bool) -> None:
     """Write ``archives/NAME.zip`` below the results: what was measured, its suite, environments,
-    tables and report, all made anew from the records that are handed on, and metadata."""
+    tables and report, all made anew from the records that are handed on, and metadata. Raises
+    ConfigError for a folder with nothing to hand on, or of another suite."""
     from ..archive import crate
     from ..tables import origin
 
+    contents.check(source)
     with TemporaryDirectory(prefix="framebench-") as name:
         folder = Path(name)
         for problem in contents.gather(source, folder, redacts):

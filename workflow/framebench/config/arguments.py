@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+from typing import Any
 
 from . import values
 
@@ -13,3 +15,26 @@ def share(text: str) -> float:
         return values.share(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"found {text!r}; allowed: {values.SHARE}") from None
+
+
+def facts(text: str) -> dict[str, Any]:
+    """What the user says of imported files, as a JSON object."""
+    from .fields import FACTS  # other commands need no such library
+    from .validation import did_you_mean
+
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: a JSON object")
+    for name, value in found.items():
+        if name not in FACTS:
+            raise argparse.ArgumentTypeError(
+                f"found {name!r}{did_you_mean(name, FACTS)}; allowed: {', '.join(FACTS)}"
+            )
+        if not isinstance(value, (str, int, float)):
+            raise argparse.ArgumentTypeError(
+                f"{name}: found {value!r}; allowed: a text or a number"
+            )
+    return found

@@ -133,7 +133,8 @@ def settings_of(
     file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
     config = {**read_mapping(file), **own}
     settings = load_settings(config, known)
-    return settings, read_mapping(settings.suite.path)
+    # Of a suite that ships, the path is the one within the project.
+    return settings, read_mapping(known.root / settings.suite.path)
 
 
 def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults, CaseResults]:

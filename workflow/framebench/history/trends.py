@@ -179,7 +179,7 @@ def summary_text(every: Sequence[Series], changes: pd.DataFrame) -> str:
         lines.append(f"{name} b{row.batch_per_device}: {row.kind} {row.ratio:.3f} at {between}")
         lines += [f"    {text}" for text in filter(None, [row.differences])]
     short = sum(len(one.places) < change_points.FEWEST for one in every)
-    few = f", {short} of which have fewer than {change_points.FEWEST} sets with a figure: too few "
+    few = f"; {short} series have fewer than {change_points.FEWEST} sets with a figure: too few "
     few += "to tell of changes"
     ends = f"{len(every)} series, {len(changes)} changes"
     return "\n".join([*lines, ends + (few if short else "")])

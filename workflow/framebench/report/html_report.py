@@ -123,7 +123,7 @@ def render(
     shown_published = (
         None if published is None else html_tables.of_frame(published_tables.TABLE, published)
     )
-    on_page = [one for section in sections for one in section.tables]
+    on_page = [one for section in sections for one in section.tables if not one.view.layouts]
     on_page += [shown_published] if shown_published else []
     return template("report.html.j2").render(
         **page_parts(),
@@ -174,7 +174,16 @@ def template(name: str) -> jinja2.Template:
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
+    environment.filters["with_code"] = _with_code
     return environment.get_template(name)
+
+
+def _with_code(text: str) -> Markup:
+    """What stands between backticks, as in Markdown."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts)
+    )
 
 
 def page_parts() -> dict[str, Markup]:

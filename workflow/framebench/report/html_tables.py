@@ -15,9 +15,10 @@ from ..tables import arrangement, view
 from ..tables.arrangement import Arrangement, Shown
 from ..tables.cells import Cell
 from ..tables.columns import NUMBER, TEXT, Column
-from ..tables.table import Crosstab, Table
+from ..tables.table import AXES, Crosstab, Layout, Table
 from ..tables.view import Field, View
 from .record_links import Links, RecordLinks
+from .selection import axes_of
 
 #: Rows that the page has without its script.
 MAX_ROWS = 60
@@ -31,6 +32,12 @@ class PageTable:
     arrangement: Arrangement
     links: Mapping[int, RecordLinks] | None
     ids: Sequence[str]
+
+    @property
+    def layouts(self) -> list[tuple[Layout, list[dict[str, str]]]]:
+        """What stands in the place of its rows, and what a filter may ask of each line."""
+        others = [axis for axis in AXES if axis not in self.arrangement.table.axes]
+        return [(one, [axes_of(row, others) for row, _ in one.rows]) for one in self.view.layouts]
 
     @property
     def view(self) -> View:

@@ -224,17 +224,18 @@ def _figure(value: float) -> str:
 
 
 def _gain(row: Row, everywhere: Sequence[str]) -> str:
-    """What the verdicts say, and of which cases the ends of the range are."""
+    """The range, of which cases its ends are, and what the verdicts say."""
     marks = f" [{marks}]" if (marks := other_marks(row["marks"], everywhere)) else ""
     alone, line = row["ratios"] == 1, f"{row['perfect'] or 1}x"
-    ends = f"{row['most']:.2f}x" if alone else f"{row['least']:.2f}x to {row['most']:.2f}x"
-    of = row["most_of"] if alone else f"{row['least_of']}; {row['most_of']}"
+    ends = f"{row['most']:.2f}x ({row['most_of']})"
+    if not alone:
+        ends = f"{row['least']:.2f}x ({row['least_of']}) to {ends}"
     if not row["faster"] and (row["slower"] or row["perfect"]):
         shown = f"{row['slower']} of {row['ratios']} shown below {line}"
     else:
         shown = f"{row['faster']} of {row['ratios']} shown above {line}"
         shown += f", {row['slower']} below" if row["slower"] else ""
-    return f"{row['change']}: {ends}, {shown}{marks} ({of})"
+    return f"{row['change']}: {ends}, {shown}{marks}"
 
 
 def _failures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:

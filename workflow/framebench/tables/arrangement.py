@@ -8,11 +8,15 @@ from dataclasses import dataclass, replace
 
 from ..cases.conditions import CONDITIONS
 from .cells import Cell
+from .columns import Row
 from .table import Table
 from .view import Field, View
 
 #: Columns that stand side by side on the width of a page.
 MOST = 9
+#: Columns that say why a figure is missing, and what stands in their place where they are unfolded.
+_REASONS = ("reason", "note")
+UNFOLDED = "unfold for why"
 #: Of a key those that say of what the figure is, not of which case.
 _NOT_OF_THE_CASE = {"unit", "status"}
 
@@ -88,15 +92,22 @@ def of(view: View) -> Arrangement:
 
 
 def _with_status(field: Field, view: View) -> Field:
-    """A figure that is missing, with how its run ended where no reason stands beside it."""
+    """A figure that is missing, with how its run ended or where the reason stands, if no reason
+    stands beside it."""
     if field.kind != "number":
         return field
-    statuses = [str(row.get("status", "ok")) for row in view.rows]
     cells = [
-        replace(cell, why=status) if cell.is_missing and not cell.why and status != "ok" else cell
-        for cell, status in zip(field.cells, statuses, strict=True)
+        replace(cell, why=_why(row)) if cell.is_missing and not cell.why else cell
+        for cell, row in zip(field.cells, view.rows, strict=True)
     ]
     return replace(field, cells=cells)
+
+
+def _why(row: Row) -> str:
+    status = str(row.get("status") or "ok")
+    if status != "ok":
+        return status
+    return UNFOLDED if any(row.get(name) for name in _REASONS) else ""
 
 
 def _is_key(view: View, field: Field) -> bool:

@@ -12,7 +12,7 @@ from . import markdown_pivots, view
 from .cells import Cell
 from .columns import STATUS
 from .markdown_cells import MISSING, Footnotes, escape, grid
-from .table import Crosstab, Table
+from .table import Crosstab, Layout, Table
 from .view import Field, View
 from .words import words_of
 
@@ -35,6 +35,9 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     elif seen.crosstabs:
         for crosstab in seen.crosstabs:
             lines += [*_crosstab(crosstab, notes), ""]
+    elif seen.layouts:
+        for layout in seen.layouts:
+            lines += [*_layout(layout), ""]
     elif table.sectioned:
         if table.pivot:
             lines += markdown_pivots.render(table.pivot, seen.rows, notes)
@@ -77,6 +80,16 @@ def _crosstab(crosstab: Crosstab, notes: Footnotes, level: str = "##") -> Iterat
         for name, cells in crosstab.rows
     )  # fmt: skip
     yield from grid(["framework", *map(escape, crosstab.columns)], rows)
+
+
+def _layout(layout: Layout) -> Iterator[str]:
+    yield f"## {escape(layout.title)}"
+    yield ""
+    yield from grid(
+        map(escape, layout.header), ([_text(cell) for cell in cells] for _, cells in layout.rows)
+    )
+    for note in layout.notes:
+        yield from ("", escape(note))
 
 
 def _sections(seen: View, notes: Footnotes) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 MISSING = "-"
 
@@ -29,8 +29,9 @@ class Footnotes:
         return [f"\\[{number}]: {escape(text)}" for text, number in self._numbers.items()]
 
 
-def grid(header: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
+def grid(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     """A Markdown table; cells must be escaped already."""
+    header = list(header)
     return [
         f"| {' | '.join(header)} |",
         f"|{'|'.join('---' for _ in header)}|",

@@ -75,6 +75,17 @@ class Crosstab:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Rows as somebody else lays them out, for people. ``header``: its columns; ``rows``: what each
+    is of, and a cell for each column; ``notes``: what must be known of them."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[tuple[Row, Sequence[Cell]]]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Drawing:
     """A plot before the rows on the page. ``name``: of those in ``report.drawings``; ``words``:
     what it is of, where the name does not say."""
@@ -119,6 +130,8 @@ class Table:
     overview: Overview | None = None
     #: What people see in the place of its rows.
     crosstabs: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
+    #: The same.
+    layouts: Callable[[Sequence[Row]], Sequence[Layout]] | None = None
     pivot: Pivot | None = None
     drawings: tuple[Drawing, ...] = ()
     #: Paragraphs about all rows.

@@ -32,7 +32,7 @@ from .columns import (
     Row,
 )
 from .results import marks_of_all, other_marks
-from .table import Crosstab, Table
+from .table import Crosstab, Layout, Table
 
 DASH = "\N{EN DASH}"
 LONG = 28  # characters of a cell that may break into lines
@@ -87,6 +87,11 @@ class View:
     def crosstabs(self) -> Sequence[Crosstab]:
         """What stands in the place of the rows, in a table that has it."""
         return self.table.crosstabs(self.rows) if self.table.crosstabs else ()
+
+    @cached_property
+    def layouts(self) -> Sequence[Layout]:
+        """The same, as somebody else lays the table out."""
+        return self.table.layouts(self.rows) if self.table.layouts else ()
 
     @property
     def left_out(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..columns import COLUMNS, CONTRADICTED, PRINTED, TEXT, Column, Row, shared
-from ..nvidia import measured_rows, printed_rows
+from ..nvidia import layouts, measured_rows, printed_rows
 from ..nvidia.printed_rows import Values
 from ..table import Inputs, Table
 from .converge import CONVERGE
@@ -56,11 +56,13 @@ _OF = (
     _text("line", "its row there"),
     _text(
         "details",
-        "machine, sequence length and what else is said; of our own runs their conditions",
+        "machine and what else is said; of our own runs their conditions",
     ),
     *shared("nodes", "devices_per_node"),
 )
 _PRECISION = COLUMNS["precision"]
+_TOKENS = _text("tokens", "sequence length", "sequence length")
+_EPOCHS = _text("recipe_epochs", "epochs of training", "epochs")
 _BATCH = _text("batch", "batch of each device", "batch per device")
 _SCORE = CONVERGE.by_name["score"]
 _SPEEDUP = "throughput in mixed over that in full precision"
@@ -98,7 +100,6 @@ def _table(
     measured: Callable[[Inputs], Iterator[Values]],
     keys: tuple[Column, ...],
     figures: tuple[Column, ...],
-    answers: tuple[str, ...] = (),
 ) -> Table:
     columns = (*_OF, *keys, *figures, *_LAST)
     names = tuple(column.name for column in columns)
@@ -112,7 +113,7 @@ def _table(
         group="NVIDIA's layout",
         heading="In the layout of NVIDIA's tables",
         keys=tuple(column.name for column in (*_OF, *keys) if not column.name.startswith(_BESIDE)),
-        answers=answers or tuple(column.name for column in figures if column.marked),
+        layouts=layouts.of(layout),
         axes=axes,
     )
 
@@ -130,6 +131,7 @@ TRAINING = _table(
         *_both("batch", "batch of each device"),
         *_both("accumulation", "micro-steps of an update"),
         *_both("compiler", "graph compiler"),
+        _TOKENS,
     ),
     (
         *_figures("throughput", "throughput", "throughput", "samples/s"),
@@ -146,7 +148,7 @@ INFERENCE = _table(
     "repeats; percentiles are nearest-rank. ELECTRA's are printed as 90, 95 and 99 % but are means "
     "of the fastest: they lie below the average.",
     measured_rows.inference,
-    (_PRECISION, COLUMNS["compiler"], _BATCH),
+    (_PRECISION, COLUMNS["compiler"], _BATCH, _TOKENS),
     (
         _figure("inference_throughput", "throughput", "throughput", "samples/s"),
         _figure("amp_speedup", _SPEEDUP, "speed-up"),
@@ -164,7 +166,6 @@ INFERENCE = _table(
         ),
         _UNIT,
     ),
-    answers=("inference_throughput", "amp_speedup", *(f"latency_{name}" for name in _LATENCIES)),
 )
 ACCURACY = _table(
     printed_rows.ACCURACY,
@@ -177,6 +178,9 @@ ACCURACY = _table(
         *_both("batch", "batch of each device"),
         _text("printed_accumulation", "micro-steps of an update, as printed", "accumulation"),
         _SCORE,
+        _EPOCHS,
+        _text("system", "of pre-training on many machines: which", "DGX system"),
+        _text("squad_version", "of SQuAD", "SQuAD version"),
         _text("time_unit", "of the times; nothing where none is printed", "unit of time"),
     ),
     (
@@ -191,7 +195,7 @@ SEEDS = _table(
     "Mean, standard deviation and extremes of the score over seeds. Ours are of the kind converge, "
     "in percent; deviations too, which NVIDIA's of MXNet are not.",
     measured_rows.seeds,
-    (_PRECISION, _BATCH, _SCORE),
+    (_PRECISION, _BATCH, _EPOCHS, _SCORE),
     (
         _figure("seeds_mean", "mean over seeds", "mean"),
         _figure("seeds_deviation", "standard deviation over seeds", "deviation"),

@@ -359,11 +359,11 @@ WEAK = _table(
 )
 STRONG = _table(
     "strong_scaling",
-    "Throughput, and its ratio to one device (1n1g) at the same total batch, of which each device "
-    f"has the less the more there are. {_EFFICIENCY} Listed are cases whose total batch was run on "
-    "several numbers of devices: with 1n1g among them or, to say that it is missing, where one of "
-    "them has no 1n1g at its batch per device either (total batches that a weak series repeats are "
-    "chance).",
+    "Throughput, and its ratio to one device (1n1g) at the same total batch: the batch of a device "
+    f"shrinks as devices are added. {_EFFICIENCY} A case is listed where its total batch was run "
+    "on several numbers of devices, one device (1n1g) among them. Where 1n1g is missing, it is "
+    "listed only if weak scaling lacks its 1n1g too: a weak series repeats some total batches by "
+    "chance.",
     (*RESULT_COLUMNS, *shared("devices"), _TOTAL_BATCH, *_RATIOS, *_EXCHANGE),
     "total bsz",
     lambda inputs: strong(inputs.cases),

@@ -88,7 +88,8 @@ def accuracy(inputs: Inputs) -> Iterator[Values]:
             row[f"time_{side}"] = "" if times[side] is None else f"{times[side]:.4g}"
         if times["amp"] and times["full"]:
             row["time_speedup"] = f"{times['full'] / times['amp']:.2f}"
-        yield row | {"score": str(told[amp.key]["score"]), "time_unit": "s"}
+        row |= {"score": str(told[amp.key]["score"]), "time_unit": "s"}
+        yield row | {"recipe_epochs": str(told[amp.key]["epochs"])}
 
 
 def seeds(inputs: Inputs) -> Iterator[Values]:
@@ -101,6 +102,7 @@ def seeds(inputs: Inputs) -> Iterator[Values]:
             row |= {name: _percent(found[of]) for of, name in _OVER_SEEDS.items()}
             row[EACH] = ", ".join(map(_percent, converge.scores(result)))
             row |= {"precision": result.case.precision, "score": str(found["score"])}
+            row["recipe_epochs"] = str(found["epochs"])
             yield row
 
 
@@ -153,7 +155,7 @@ def _trained(inputs: Inputs) -> Mapping[Any, Mapping[str, Any]]:
 def _row(result: CaseResult, full: CaseResult | None) -> Values:
     """What a row is of; ``full``: the case in full precision beside it."""
     case, where = result.case, result.conditions
-    named = ("accelerator", "sequence_length", "input", "machine", "environment")
+    named = ("accelerator", "input", "machine", "environment")
     words = [condition_words.short(name, getattr(where, name)) for name in named]
     row = {
         "source": case.source,
@@ -164,6 +166,7 @@ def _row(result: CaseResult, full: CaseResult | None) -> Values:
         "nodes": str(case.nodes),
         "devices_per_node": str(case.devices_per_node),
         "batch": str(case.batch_per_device),
+        "tokens": condition_words.text("sequence_length", where.sequence_length),
         "marks": marks_of(result, full),
         "reason": "; ".join(filter(None, map(_reason, filter(None, (result, full))))),
     }

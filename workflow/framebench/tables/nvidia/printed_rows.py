@@ -28,6 +28,14 @@ _STATISTICS = {
     "max": "seeds_maximum",
 }
 
+#: Columns, by what `variant` calls them. Rows of pre-training in two phases are of a system each.
+_SAID = {
+    "seq": "tokens",
+    "epochs": "recipe_epochs",
+    "squad": "squad_version",
+    "phases": "system",
+}
+
 #: The values of a row, by column.
 Values = dict[str, str]
 
@@ -73,6 +81,7 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
         "precision": first["precision"],
         "compiler": first["compiler"],
         "batch": first["batch_per_device"],
+        **_said(first),
     }
     figures: dict[str, list[str]] = defaultdict(list)
     faulty: dict[str, str] = {}
@@ -82,8 +91,9 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
         figures[column].append(cell["printed"])
         row[f"batch_{side}"] = cell["batch_per_device"]
         row[f"compiler_{side}"] = cell["compiler"]
-        if side == "full":
-            row["full_precision"] = cell["precision"]
+        if side == "full":  # on DGX A100 some headings of a table say FP32 and others TF32
+            named = [*row.get("full_precision", "").split("/"), cell["precision"]]
+            row["full_precision"] = "/".join(filter(None, dict.fromkeys(named)))
         if cell["quantity"] == "throughput":
             row["unit"] = cell["unit"]
         elif cell["quantity"] == "time_to_train":
@@ -95,6 +105,14 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
     row["contradicted"] = " ".join(dict.fromkeys(faulty.values()))
     row["reason"] = "; ".join(faulty)
     return row
+
+
+def _said(cell: Mapping[str, str]) -> Values:
+    """What the source says of a row besides, by column."""
+    pairs = (part.split("=") for part in cell["variant"].split(";") if "=" in part)
+    known = {name: value for name, value in pairs if name in _SAID}
+    found = {_SAID[name]: value for name, value in known.items() if name != "phases"}
+    return found | ({_SAID["phases"]: cell["place"]} if "phases" in known else {})
 
 
 def _side(cell: Mapping[str, str]) -> str:
