@@ -121,7 +121,8 @@ class Effects:
         self._ended: dict[Traits, _Case] = {}
         self._count = self._fitted = 0
         self._effects: Floats = np.zeros(0)
-        self._covariance: Floats = np.zeros((0, 0))
+        self._slopes: Floats = np.zeros((0, 0))
+        self._weights: Floats = np.zeros(0)
         self._scale = 1.0
         self._smears: dict[str, float] = {}
 
@@ -155,7 +156,7 @@ class Effects:
         seen = np.array([of_each.get(number, 0.0) for number in range(known)])
         new = ((slope, n) for n, slope in of_each.items() if n >= known)
         variance = sum((slope * self._deviations[n]) ** 2 for slope, n in new)
-        return self._scale * (variance + float(seen @ self._covariance @ seen))
+        return self._scale * (variance + float(np.sum(seen * self._solved(seen))))
 
     def _case(self, task: Task) -> _Case:
         if task.traits not in self._cases:
@@ -195,7 +196,6 @@ class Effects:
         cases = [*self._ended.values()][-_MOST:]
         new = np.zeros(len(self._deviations) - len(self._effects))
         self._effects = np.concatenate([self._effects, new])
-        precision = np.diag(np.array(self._deviations) ** -2.0)
         variances = np.array([case.variance for case in cases])
         for _ in range(_PASSES):
             off, shares = (np.array(one) for one in zip(*map(self._off, cases), strict=True))
@@ -205,17 +205,38 @@ class Effects:
                 slopes[row, case.works] += 1 - share
             far = np.abs(off) / np.sqrt(self._scale * variances)
             weights = np.minimum(1, _FAR / np.maximum(far, _FAR))
-            target = off + slopes @ self._effects
-            weighted = slopes.T * (weights / variances)
-            inverse = precision + weighted @ slopes
-            self._effects = np.linalg.solve(inverse, weighted @ target)
-            left = target - slopes @ self._effects
-            surprise = weights / variances @ left**2 + self._effects**2 @ np.diag(precision)
+            self._slopes, self._weights = slopes, weights / variances
+            target = off + _along(slopes, self._effects)
+            self._effects = self._solved(_across(slopes, self._weights * target))
+            left = target - _along(slopes, self._effects)
+            surprise = np.sum(self._weights * left**2) + np.sum(
+                (self._effects / np.array(self._deviations)) ** 2
+            )
             self._scale = (_STEADY + float(surprise)) / (_STEADY + len(cases))
-        self._covariance = np.linalg.inv(inverse)
         for case, weight in zip(cases, weights, strict=True):
             case.weight = float(weight)
         self._smears = self._smeared()
+
+    def _solved(self, right: Floats) -> Floats:
+        """The covariance of the effects, but for the scale, times this: conjugate gradients
+        (Hestenes and Stiefel, 1952). BLAS would start threads, which wait for each other where
+        something else has the cores."""
+        precision = np.array(self._deviations[: len(right)]) ** -2.0
+        usual = precision + _across(self._slopes**2, self._weights)
+        found, rest = np.zeros(len(right)), np.array(right)
+        step = rest / usual
+        size = first = float(np.sum(rest * step))
+        for _ in range(2 * len(right)):
+            if size <= 1e-12 * first:
+                break
+            of_cases = self._weights * _along(self._slopes, step)
+            image = precision * step + _across(self._slopes, of_cases)
+            length = size / float(np.sum(step * image))
+            found += length * step
+            rest -= length * image
+            before, size = size, float(np.sum(rest * rest / usual))
+            step = rest / usual + size / before * step
+        return found
 
     def _smeared(self) -> dict[str, float]:
         """By how much tasks of each kind take longer in the mean than the effects have it, which
@@ -232,6 +253,18 @@ class Effects:
             kind: (sum(took[kind]) + more[kind]) / (sum(one) + more[kind])
             for kind, one in expected.items()
         }
+
+
+def _along(slopes: Floats, effects: Floats) -> Floats:
+    """Of each case."""
+    along: Floats = np.einsum("ce,e->c", slopes, effects)
+    return along
+
+
+def _across(slopes: Floats, cases: Floats) -> Floats:
+    """Of each effect."""
+    across: Floats = np.einsum("ce,c->e", slopes, cases)
+    return across
 
 
 def _effects(task: Task, part: int) -> Iterator[tuple[tuple[object, ...], float]]:
