@@ -18,6 +18,7 @@ from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import estimates, plan_text, side_by_side
 from framebench.plan.planning import PlannedRun, make_plan
+from framebench.plan.tasks import Guess
 from framebench.runs import allocations, certify, commands, probes, slurm
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
@@ -295,7 +296,7 @@ def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> No
 
     cases = [case(nodes, batch) for nodes in (1, 2) for batch in (1, 2, 3)]
     runs = [
-        PlannedRun(one, repeat, f"{one}/r{repeat}", "", 1.0, 0)
+        PlannedRun(one, repeat, f"{one}/r{repeat}", "", Guess(1.0), 0)
         for repeat in (1, 2)
         for one in cases
     ]

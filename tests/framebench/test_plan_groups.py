@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import labels
+from framebench.plan import estimates, labels
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, duration, make_plan
-from framebench.runs import certify, probes, total
+from framebench.runs import certify, expected, probes, total
 
 from .test_config import CATALOG, changed, settings
 
@@ -27,11 +27,13 @@ def plan_of(
     return make_plan(settings(tmp_path, suite, **(others or {})), CATALOG, HERE, None)
 
 
+def small_of(plan: Plan) -> dict[str, certify.Comparison]:
+    full = certify.names(plan, CATALOG, certify.comparisons(plan, CATALOG))
+    return certify.small(plan, CATALOG, full)
+
+
 def left_of(plan: Plan) -> total.Left:
-    small = certify.small(
-        plan, CATALOG, certify.names(plan, CATALOG, certify.comparisons(plan, CATALOG))
-    )
-    return total.left(plan, probes.names(plan), small)
+    return total.left(plan, probes.names(plan), small_of(plan))
 
 
 def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path) -> None:
@@ -68,10 +70,14 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
-    rest = probes.SECONDS + certify.SECONDS * len(certify.comparisons(plan, CATALOG))
+    (probe,), certificates = probes.names(plan).values(), small_of(plan).values()
+    rest = probes.guess_of(probe).seconds + sum(map(certify.seconds_of, certificates))
+    rest += certify.REFERENCE_SECONDS + expected.TABLES_SECONDS
     found = left_of(plan)
-    # Its environment is still to be built.
-    assert found.seconds == pytest.approx(runs + rest + 60)
+    # Its environment is still to be built, and the parts of a step are timed in the first repeat.
+    parts = estimates.of_parts(plan.pending[0].guess, plan.pending[0].case, plan.settings.suite)
+    assert parts.seconds > 0
+    assert found.seconds == pytest.approx(runs + rest + 60 + parts.seconds)
     assert found.low < found.seconds < found.high
     (line,) = total.lines(plan, found)
     assert line.startswith("In all about ")

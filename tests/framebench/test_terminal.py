@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.plan.forecast import Left, Task
+from framebench.plan.forecast import Left
+from framebench.plan.tasks import Guess, Task, Traits, name_of
 from framebench.terminal import told, words
 from framebench.terminal.outcome import Outcome, end_of_log, outcome_of
 from framebench.terminal.screen import Screen
 from framebench.terminal.view import Finished, View
-from framebench.terminal.waiting import Awaited, name_of
+from framebench.terminal.waiting import Awaited
 
 LEFT = Left(720, 540, 960)
 
@@ -175,8 +176,9 @@ def event(name: str, created: float, **attributes: Any) -> tuple[str, logging.Lo
 
 def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Awaited]:
     wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": f"r{number}"}
-    task = Task(name_of(wildcards, "benchmark"), ("run", "toy", "toy/train", "c"), 10.0)
-    return wildcards, Awaited(task, "run", f"toy r{number}", record, **more)
+    traits = Traits("run", "toy", "toy", "train", case="c")
+    task = Task(name_of(wildcards, "benchmark"), traits, Guess(10.0))
+    return wildcards, Awaited(task, f"toy r{number}", record, **more)
 
 
 Play = Callable[[Path, bool], tuple[str, list[Finished]]]
@@ -244,11 +246,11 @@ def test_a_failed_run_shows_its_log(tmp_path: Path) -> None:
 def test_what_was_noted_says_what_was_forecast(tmp_path: Path) -> None:
     notes = told.Told(tmp_path, 1.0)
     for number in range(10):
-        task = Task(f"t{number}", ("run", "toy", "toy/train", f"c{number}"), 10.0)
-        one = Awaited(task, "run", "toy")
+        traits = Traits("run", "toy", "toy", "train", case=f"c{number}")
+        one = Awaited(Task(f"t{number}", traits, Guess(6.0, 4.0)), "toy")
         notes.add(Finished(one, "ok", 5.0, 5.0 * (number + 1)))
     with (tmp_path / told.FILE).open("a") as file:
-        file.write("a,b,c\n" + "x," * 8 + "y\n")
+        file.write("a,b,c\n" + "x," * 9 + "y\n")
     calls, problems = told.load(tmp_path / told.FILE)
     assert len(problems) == 2
     ((_, rows),) = calls.items()

@@ -22,6 +22,10 @@ KEYS = (
 #: How a framework runs where no compiler is asked for: each operation by itself, by a dispatcher
 #: that is made for that, or as a graph that the framework optimizes whether asked or not.
 NONE_IS = ("op by op", "eager", "graph")
+#: Rough seconds of a run besides its steps, where its framework does not declare them: until a
+#: process has started, imported and built a model; more of that where it trains; and more by a
+#: compiler that not everybody trains with.
+START_SECONDS = {"start": 3.0, "train": 2.0, "compile": 3.0}
 #: What a suite may say instead of a compiler's name, and the key of framework.json that has it.
 WORDS = {"native": "native_compiler", "usual": "trained_with"}
 
@@ -120,6 +124,11 @@ def _framework(root: Path, name: str) -> dict[str, Any]:
     if facts["none_is"] not in NONE_IS:
         allowed = ", ".join(NONE_IS)
         raise ConfigError(f"{shown}: none_is: found {facts['none_is']!r}; allowed: {allowed}")
+    start = facts.get("start_seconds", {})
+    known = isinstance(start, dict) and set(start) <= set(START_SECONDS)
+    if not (known and all(isinstance(one, (int, float)) and one >= 0 for one in start.values())):
+        allowed = f"seconds by {', '.join(START_SECONDS)}"
+        raise ConfigError(f"{shown}: start_seconds: found {start!r}; allowed: {allowed}")
     return dict(facts)
 
 

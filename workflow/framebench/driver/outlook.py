@@ -7,22 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..cases.matrix import Case
-from ..plan import estimates, labels
-from ..plan.forecast import Task, time_left
+from ..plan import labels
+from ..plan.forecast import time_left
 from ..plan.planning import PlannedRun
-from ..records.parity import FULL
-from ..runs import certify, probes, total
+from ..plan.tasks import name_of
+from ..runs import expected, total
 from ..terminal import told
 from ..terminal.view import Finished, View
-from ..terminal.waiting import Awaited, name_of
+from ..terminal.waiting import Awaited
 from .call import warn
 from .internals import Job, Snakemake
 from .work import Work, kind
-
-#: Rough seconds of a reference, most of it for the products in float64, and of tables and report.
-REFERENCE_SECONDS, TABLES_SECONDS = 5.0, 10.0
-#: A probe, and a certificate of a small model, as part of the short runs of the same framework.
-OF_SHORT = 0.5
 
 
 class Outlook:
@@ -59,49 +54,37 @@ class Outlook:
         if what == "run":
             return self._awaited_run(self._work.run(job.wildcards))
         wildcards = {name: getattr(job.wildcards, name) for name in job.wildcards.keys()}  # noqa: SIM118
-        name = name_of(wildcards, job.rule.name)
-        record = Path(str(job.output[0])) if what else None
-        levels: tuple[str, ...]
-        is_start = what == "probe"
-        log = Path(str(job.log[0])) if job.log else None
         if what == "search":
             search = self._work.search(job.wildcards)
-            case, seconds = search.case, self._work.plan.seconds_of(search)
-            levels = (what, case.framework, f"{case.model}/{case.mode}", search.name)
-            label = f"largest batch of {self._labels[case]}"
+            task = expected.of_search(self._work.plan, search)
+            label = f"largest batch of {self._labels[search.case]}"
         elif what == "comparison":
-            _, one = self._work.comparison(job.wildcards)
-            is_start = one.scale != FULL
-            seconds = certify.SECONDS if is_start else certify.FULL_SECONDS
-            levels, label = (what, one.framework, one.reference, name), f"certificate of {one}"
+            name, comparison = self._work.comparison(job.wildcards)
+            task, label = expected.of_comparison(name, comparison), f"certificate of {comparison}"
         elif what == "probe":
-            _, probe = self._work.probe(job.wildcards)
-            seconds, label = probes.SECONDS, f"peak of {probe}"
-            levels = (what, probe.framework, name)
+            name, probe = self._work.probe(job.wildcards)
+            task, label = expected.of_probe(name, probe), f"peak of {probe}"
         elif wildcards.keys() == {"name", "digest"}:
-            what, seconds = "environment", estimates.ENVIRONMENT_SECONDS
-            levels, label = (what, name), f"environment {wildcards['name']}"
+            label = f"environment {wildcards['name']}"
+            task = expected.of_environment(wildcards["name"])
         elif wildcards.keys() == {"reference", "digest"}:
-            what, seconds = "reference", REFERENCE_SECONDS
-            levels, label = (what, name), f"reference of {wildcards['reference']}"
+            label = f"reference of {wildcards['reference']}"
+            task = expected.of_reference(wildcards["reference"])
         elif self._tables in map(str, job.output):
-            what, seconds, label = "tables", TABLES_SECONDS, "tables and report"
-            levels = (what,)
+            task, label = expected.of_tables(), "tables and report"
         else:
             return None
-        task = Task(name, levels, seconds, of_short=OF_SHORT if is_start else 0.0)
-        return Awaited(task, what, label, record, log)
+        record = Path(str(job.output[0])) if what else None
+        log = Path(str(job.log[0])) if job.log else None
+        return Awaited(task._replace(name=name_of(wildcards, job.rule.name)), label, record, log)
 
     def _awaited_run(self, run: PlannedRun) -> Awaited:
         case, results = run.case, Path(self._work.results)
-        names = ("framework", "model", "case", "run")
-        name = name_of(dict(zip(names, run.name.split("/"), strict=True)), "")
-        folder = run.name.rpartition("/")[0]
-        levels = ("run", case.framework, f"{case.model}/{case.mode}", folder)
         label = f"{self._labels.get(case, str(case))} r{run.repeat}"
         record, log = results / "runs" / f"{run.name}.json", results / "logs" / f"{run.name}.log"
-        task = Task(name, levels, run.seconds, case in self._measured)
-        return Awaited(task, "run", label, record, log)
+        suite = self._work.plan.settings.suite
+        task = expected.of_run(run, suite, case in self._measured)
+        return Awaited(task, label, record, log)
 
     @functools.cached_property
     def _measured(self) -> frozenset[Case]:

@@ -9,17 +9,23 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..cases.matrix import Capacity, Case
-from ..config.catalog import Catalog, forward_multiply_adds
+from ..cases.matrix import NONE, Capacity, Case
+from ..config.catalog import START_SECONDS, Catalog, facts_of, forward_multiply_adds
 from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings
+from ..config.suite import Suite
 from ..files.whole_files import write_whole
 from ..records.run import Run
 from . import batch_searches
+from .tasks import Guess
 
 #: Rough rates until something has been measured here: floating-point operations per second of
-#: one core and of one GPU, seconds to start a run and to build an environment.
-CORE_RATE, GPU_RATE, START_SECONDS, ENVIRONMENT_SECONDS = 5e10, 1e13, 10.0, 60.0
+#: one core and of one GPU, and seconds to build an environment.
+CORE_RATE, GPU_RATE, ENVIRONMENT_SECONDS = 6e10, 1e13, 60.0
+#: About as many steps are computed to time their parts.
+_SPLIT_STEPS = 2
+#: The first of a run without a framework, and what a run measures that counts no steps.
+ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
 
 #: In the results: what the call that measures expects.
 FILE = ".expected.json"
@@ -45,13 +51,14 @@ def of_runs(
     catalog: Catalog,
     latest: dict[str, Run],
     expected: Mapping[str, float],
-) -> dict[Case, float]:
-    """Expected seconds of a run of each case: what was told for its folder, else the median of its
-    own records, else a guess from the model's operations, scaled by how such guesses fared for the
-    cases that have records."""
+) -> dict[Case, Guess]:
+    """What a run of each case is expected to take: what was told for its folder, else the median of
+    its own records, else a guess from framework and operations, scaled by how such guesses fared
+    for the cases that have records."""
     measured: dict[str, list[float]] = defaultdict(list)
     for origin, run in latest.items():
-        measured[os.path.dirname(origin)].append(run.wall_seconds or 0.0)
+        if run.wall_seconds:
+            measured[os.path.dirname(origin)].append(run.wall_seconds)
     steps = settings.suite.warmup_steps + settings.suite.timed_steps
     guesses = {case: _guess(case, steps, place, catalog) for case in folders}
     known = {
@@ -59,16 +66,38 @@ def of_runs(
         for case, folder in folders.items()
         if folder in measured
     }
-    factor = statistics.median([known[c] / guesses[c] for c in known]) if known else 1.0
-    return {
-        case: expected.get(folder) or known.get(case, guesses[case] * factor)
-        for case, folder in folders.items()
-    }
+    factor = statistics.median([known[c] / guesses[c].seconds for c in known]) if known else 1.0
+
+    def guess_of(case: Case, folder: str) -> Guess:
+        guess = guesses[case]
+        return guess.of(expected.get(folder) or known.get(case, guess.seconds * factor))
+
+    return {case: guess_of(case, folder) for case, folder in folders.items()}
 
 
-def _guess(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float:
+def start_of(framework: str, mode: str, compiler: str) -> float:
+    """Seconds of a run besides its steps."""
+    if framework in ("", NONE):
+        return ALONE_SECONDS
+    facts = facts_of(framework)
+    seconds: dict[str, float] = {**START_SECONDS, **facts.get("start_seconds", {})}
+    trains = mode in ("train", INDEPENDENT)
+    is_compiled = compiler not in ("", "none", facts.get("trained_with"))
+    return seconds["start"] + seconds["train"] * trains + seconds["compile"] * is_compiled
+
+
+def of_parts(guess: Guess, case: Case, suite: Suite) -> Guess:
+    """What it takes more to time the parts of some steps: a framework that compiles training does
+    so once more."""
+    train = start_of(case.framework, case.mode, "none") - start_of(case.framework, "", "none")
+    steps = suite.warmup_steps + suite.timed_steps
+    return Guess(train, guess.work * _SPLIT_STEPS / steps)
+
+
+def _guess(case: Case, steps: int, place: Capacity, catalog: Catalog) -> Guess:
+    start = start_of(case.framework, case.mode, case.compiler)
     if not case.is_step and case.mode != INDEPENDENT:
-        return START_SECONDS
+        return Guess(start, MEASURING_SECONDS)
     operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
     if case.mode in ("train", INDEPENDENT):
         operations *= 3  # the backward pass costs about two forward passes
@@ -76,11 +105,11 @@ def _guess(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float:
     # those that devices compute together are shared out among them
     shared = case.replicas / case.devices
     samples = int(case.batch_per_device) * case.accumulation * shared
-    return START_SECONDS + steps * samples * operations / rate
+    return Guess(start, steps * samples * operations / rate)
 
 
 def of_search(case: Case, settings: Settings, place: Capacity, catalog: Catalog) -> float:
     """Seconds of all runs of a search, which knows as little as this guess."""
     steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
     tries = batch_searches.expected(case, settings.suite.largest_batch, catalog)
-    return sum(_guess(one, steps, place, catalog) for one in tries)
+    return sum(_guess(one, steps, place, catalog).seconds for one in tries)

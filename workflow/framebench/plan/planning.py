@@ -29,6 +29,7 @@ from ..records.searches import FOLDER as SEARCHES
 from . import batch_searches, estimates, repeats, side_by_side
 from .batch_searches import Search
 from .side_by_side import Room
+from .tasks import Guess
 
 # What a run's case has of one of the matrix. The others are, with the settings, conditions of it.
 _CONDITIONS = ("sequence_length", "variant", "accumulation", "parallelism", "node", "input")
@@ -37,15 +38,19 @@ _asked = attrgetter(*(key for key in Case._fields if key not in _CONDITIONS))
 
 class PlannedRun(NamedTuple):
     """``name`` is the record's path below ``results/runs`` without ``.json``; ``status`` is that
-    of its record, or ``""`` while it is to be run; ``seconds`` is the expected wall time;
+    of its record, or ``""`` while it is to be run; ``guess`` is the expected wall time;
     ``place`` is its own in the order of all runs."""
 
     case: Case
     repeat: int
     name: str
     status: str
-    seconds: float
+    guess: Guess
     place: int
+
+    @property
+    def seconds(self) -> float:
+        return self.guess.seconds
 
 
 @dataclass(frozen=True)
@@ -160,7 +165,7 @@ def make_plan(
     once = {search.found for search in needs.values() if search.failed}.difference(cases)
     needed |= {case: 1 for case in folders if case in once}
     latest = {run.origin: run for run in runs}
-    seconds = estimates.of_runs(folders, settings, place, catalog, latest, expected or {})
+    guesses = estimates.of_runs(folders, settings, place, catalog, latest, expected or {})
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
     planned: dict[tuple[Case, int], PlannedRun] = {}
     reserve: dict[tuple[Case, int], PlannedRun] = {}
@@ -172,7 +177,7 @@ def make_plan(
             continue
         folder = folders[case]
         name, status = _record_of(folder, repeat, present[folder], latest, settings)
-        run = PlannedRun(case, repeat, name, status, seconds[case], number)
+        run = PlannedRun(case, repeat, name, status, guesses[case], number)
         if repeat <= needed[case]:
             planned[case, repeat] = run
         elif case not in once:

@@ -1,10 +1,14 @@
-"""How many repeats a case should have, by those that it has."""
+"""How many repeats a case should have, by those that it has, and what is done in which."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..cases.matrix import Case
+from ..config.kinds import INDEPENDENT
+from ..config.parallelism import DATA
 from ..config.repeats import Repeats
+from ..config.suite import Suite
 from ..records.run import Run
 from ..statistics import descriptive
 
@@ -37,3 +41,13 @@ def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
         needed = intervals.repeats_for_width(values, repeats.width) or 0
         count = min(repeats.at_most, max(2 * count, needed))
     return count
+
+
+def is_split(case: Case, repeat: int, suite: Suite) -> bool:
+    """Whether the parts of its steps are timed: in the first repeat, because what a step consists
+    of does not change from repeat to repeat, and in all where a control makes a loss of the
+    all-reduce, which takes an interval. Those of several micro-steps alternate, and of devices that
+    share more than data all exchange something: they are not."""
+    if case.mode != "train" or case.accumulation > 1 or case.parallelism != DATA:
+        return False
+    return repeat == 1 or (case.devices > 1 and INDEPENDENT in suite.measurements)

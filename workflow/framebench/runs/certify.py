@@ -15,16 +15,18 @@ from ..config.catalog import Catalog, model_facts
 from ..config.parallelism import DATA, sizes, smallest
 from ..files.attempt_names import attempt_name
 from ..machine.identities import Identity, is_here
+from ..plan import estimates
 from ..plan.planning import Plan, arm_settings, duration, request, software, variables
 from ..records import parity
 from ..records.parity import FULL, SMALL
 from ..records.record_files import machine_of, read
 from .commands import common, given, model_of, of_kind, words
 
-#: Rough wall time of a small one, most of it for the import and the compiler.
-SECONDS = 6.0
-#: Of one of a model as large as its runs have it.
-FULL_SECONDS = 60.0
+#: Rough wall time of one of a model as large as its runs have it, and of a small reference.
+FULL_SECONDS, REFERENCE_SECONDS = 60.0, 1.0
+#: Of what a run takes besides its steps, what one of a small model takes: nearly all of it is for
+#: the import and the compiler.
+_OF_START = 0.6
 #: In a model's facts, what makes it fit into memory.
 REDUCED = "reduced"
 
@@ -152,13 +154,33 @@ def small(plan: Plan, catalog: Catalog, full: Mapping[str, Comparison]) -> dict[
 
 def describe(plan: Plan, comparisons: Mapping[str, Comparison]) -> str:
     """How many of them are still to be made, and their time; empty where none is."""
-    count = len(missing(plan.settings.results, comparisons))
-    if not count:
+    results = plan.settings.results
+    to_make = [*missing(results, comparisons).values()]
+    if not to_make:
         return ""
-    time_for_it = duration(SECONDS * count)
-    small = any(one.scale == SMALL for one in comparisons.values())
+    computed = len(references(results, to_make))
+    seconds = sum(map(seconds_of, to_make)) + REFERENCE_SECONDS * computed
+    small = any(one.scale == SMALL for one in to_make)
     models = "small models" if small else "your own model"
-    return f"\nCertificates of {models} to make, roughly {time_for_it}: {count}"
+    with_them = f", with {computed} references" if computed else ""
+    return (
+        f"\nCertificates of {models} to make, roughly {duration(seconds)}: "
+        f"{len(to_make)}{with_them}"
+    )
+
+
+def seconds_of(one: Comparison) -> float:
+    """What it is expected to take."""
+    if not one.is_behind_runs:
+        return FULL_SECONDS
+    return _OF_START * estimates.start_of(one.framework, one.mode, one.compiler)
+
+
+def references(results: Path, comparisons: Iterable[Comparison]) -> list[str]:
+    """The names of those that are still to be computed for them."""
+    names = {one.reference for one in comparisons if one.scale != own_model.SCALE}
+    folder = results / "reference"
+    return sorted(name for name in names if not any(folder.glob(f"{name}-????????")))
 
 
 def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:

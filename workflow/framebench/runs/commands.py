@@ -13,11 +13,9 @@ from ..cases.matrix import Case
 from ..config.catalog import Catalog
 from ..config.cluster import START_NODES
 from ..config.inputs import SYNTHETIC
-from ..config.kinds import INDEPENDENT
 from ..config.parallelism import DATA
-from ..config.suite import Suite
 from ..environments.soundness import is_sound
-from ..plan import batch_searches
+from ..plan import batch_searches, repeats
 from ..plan.batch_searches import Search
 from ..plan.planning import Plan, PlannedRun, arm_settings, counts_steps, data_of, variables
 from ..plan.side_by_side import lease_name
@@ -115,21 +113,9 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
             **common(plan, run.seconds),
         }
     )
-    split = {"split_steps": SPLIT_STEPS} if _is_split(run, suite) else {}
+    split = {"split_steps": SPLIT_STEPS} if repeats.is_split(run.case, run.repeat, suite) else {}
     parameters = of_kind({**split, **dict(run.case.parameters)})
     return measured + parameters + _of_arm(plan, run.case)
-
-
-def _is_split(run: PlannedRun, suite: Suite) -> bool:
-    """Whether the parts of its steps are timed: in the first repeat, because what a step consists
-    of does not change from repeat to repeat, and in all where a control makes a loss of the
-    all-reduce, which takes an interval. Those of several micro-steps alternate, and of devices that
-    share more than data all exchange something: they are not."""
-    case = run.case
-    if case.mode != "train" or case.accumulation > 1 or case.parallelism != DATA:
-        return False
-    devices = run.case.nodes * run.case.devices_per_node
-    return run.repeat == 1 or (devices > 1 and INDEPENDENT in suite.measurements)
 
 
 def run_limit(plan: Plan, seconds: float) -> float:

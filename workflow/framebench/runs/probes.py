@@ -8,13 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..plan import estimates
 from ..plan.planning import Plan, duration, request
+from ..plan.tasks import Guess
 from ..records.peaks import KIND
 from .certify import free_name
 from .commands import common, model_of, words
 
-#: Rough wall time of one, most of it for the import.
+#: Rough wall time of one at most, which its job is given.
 SECONDS = 8.0
+#: What one takes besides the start of its framework, which builds no model here.
+_MEASURING = 3.0
 
 
 class Probe(NamedTuple):
@@ -63,10 +67,16 @@ def missing(results: Path, named: Mapping[str, Probe]) -> list[str]:
 
 def describe(plan: Plan, probes: Mapping[str, Probe]) -> str:
     """How many are still to do, and their time; empty where none is."""
-    count = len(missing(plan.settings.results, probes))
-    if not count:
+    to_do = [probes[name] for name in missing(plan.settings.results, probes)]
+    if not to_do:
         return ""
-    return f"\nProbes of the peak to run, roughly {duration(SECONDS * count)}: {count}"
+    seconds = duration(sum(guess_of(one).seconds for one in to_do))
+    return f"\nProbes of the peak to run, roughly {seconds}: {len(to_do)}"
+
+
+def guess_of(one: Probe) -> Guess:
+    """What it is expected to take."""
+    return Guess(estimates.start_of(one.framework, "", ""), _MEASURING)
 
 
 def arguments(plan: Plan, one: Probe) -> list[str]:

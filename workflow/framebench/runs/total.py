@@ -10,13 +10,12 @@ from ..cases.matrix import Case
 from ..config import suite as suites
 from ..config.catalog import Catalog
 from ..config.validation import ConfigError, NotAllowed
-from ..environments.soundness import is_sound
 from ..machine.local import Machine
-from ..plan import estimates, planning
-from ..plan.forecast import DAY, Forecast, Left, Task, time_left
+from ..plan import planning
+from ..plan.forecast import DAY, Forecast, Left, time_left
 from ..plan.planning import Plan
 from ..records.record_sets import RecordSet
-from . import certify, probes
+from . import certify, expected, probes
 from .certify import Comparison
 from .probes import Probe
 
@@ -53,29 +52,9 @@ def at_once(plan: Plan) -> float:
 
 
 def left(plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]) -> Left:
-    """Seconds until all that the plan asks for is done: environments, searches, runs, probes and
-    certificates. What a search makes known later is not counted."""
-    return Forecast(_tasks(plan, probes_of, comparisons), at_once(plan)).left(0.0)
-
-
-def _tasks(
-    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]
-) -> Iterator[Task]:
-    results, measured = plan.settings.results, plan.measured
-    for run in plan.pending:
-        levels = ("run", plan.folders[run.case])
-        yield Task(run.name, levels, run.seconds, run.case in measured)
-    for search, seconds in plan.searches:
-        if search.result is None:
-            yield Task(f"search {search.name}", ("search", search.name), seconds)
-    for name in probes.missing(results, probes_of):
-        yield Task(f"probe {name}", ("probe",), probes.SECONDS)
-    for name in certify.missing(results, comparisons):
-        yield Task(f"comparison {name}", ("comparison",), certify.SECONDS)
-    for one in plan.needed.values():
-        if one.file and one.marker and not is_sound(one.marker):
-            seconds = estimates.ENVIRONMENT_SECONDS
-            yield Task(f"environment {one.file.name}", ("environment",), seconds)
+    """Seconds until all that the plan asks for is done, see :func:`expected.of_all`."""
+    tasks = expected.of_all(plan, probes_of, comparisons)
+    return Forecast(tasks, at_once(plan)).left(0.0)
 
 
 def check(plan: Plan, total: Left, less: Callable[[], list[str]]) -> None:

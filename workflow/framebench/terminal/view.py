@@ -15,10 +15,11 @@ from logging import LogRecord
 from typing import Any, NamedTuple, TextIO
 
 from ..plan.forecast import Forecast, Left
+from ..plan.tasks import name_of
 from . import words
 from .outcome import Outcome, end_of_log, outcome_of
 from .screen import Screen
-from .waiting import NOUNS, Awaited, count_of, name_of
+from .waiting import NOUNS, Awaited, count_of
 
 #: What is to be seen one by one; of all else there is a number in the status line.
 _WITH_LINE = ("run", "search")
