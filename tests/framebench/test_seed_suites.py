@@ -19,7 +19,7 @@ from .test_config import CATALOG
 
 SUITES = [
     "superbench_models", "nvidia_electra", "nvidia_electra_latency", "nvidia_resnet50",
-    "megatron_gpt",
+    "megatron_gpt", "nvidia_electra_squad",
 ]  # fmt: skip
 ELECTRA, RESNET50 = "nvidia-tensorflow2-electra", "nvidia-mxnet-resnet50"
 #: Of an update in the two phases of pre-training, by the length of a sequence.
@@ -67,6 +67,22 @@ def test_electra_has_the_settings_of_the_published_figures(name: str, table: str
     for case in found:
         updates = case.devices_per_node * int(case.batch_per_device) * case.accumulation
         assert case.mode == "inference" or updates == SEQUENCES[case.sequence_length or 0]
+
+
+def test_fine_tuning_has_the_settings_of_the_published_times() -> None:
+    with (ROOT / "results/published" / ELECTRA / "published.csv").open() as file:
+        rows = [
+            (row["precision"], int(row["devices_per_node"]), int(row["batch_per_device"]))
+            for row in csv.DictReader(file)
+            if row["table"].startswith("fine-tuning/DGX A100")
+            and row["quantity"] == "time_to_train"
+        ]
+    found = cases_of("nvidia_electra_squad")
+    ours = [(case.precision, case.devices_per_node, int(case.batch_per_device)) for case in found]
+    assert {*rows} == {*ours}
+    assert {case.framework for case in found} >= {"tensorflow", "pytorch"}
+    given = dict(found[0].parameters)
+    assert (given["epochs"], given["warmup"], given["schedule"]) == (2, 0.05, "linear")
 
 
 def test_resnet50_has_the_settings_of_the_published_figures() -> None:
