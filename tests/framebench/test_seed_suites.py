@@ -4,6 +4,7 @@ has no devices for."""
 from __future__ import annotations
 
 import csv
+import math
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from framebench.cases.matrix import Capacity, Case, cases, fit
 from framebench.config.precisions import known
 from framebench.config.suite import AxesKeys, load_suite
 from harness.kinds import converge
+from harness.measuring import synthetic
 
 from ..conftest import ROOT
 from ..frameworks.cnns import TORCHVISION
@@ -67,6 +69,18 @@ def test_electra_has_the_settings_of_the_published_figures(name: str, table: str
     for case in found:
         updates = case.devices_per_node * int(case.batch_per_device) * case.accumulation
         assert case.mode == "inference" or updates == SEQUENCES[case.sequence_length or 0]
+
+
+def test_the_batch_of_an_update_has_room_on_a_device() -> None:
+    """Noise for each word of the vocabulary would be 330 GB."""
+    for case in cases_of("nvidia_electra"):
+        facts = CATALOG.models[case.model]
+        samples = int(case.batch_per_device) * case.accumulation
+        shapes = [
+            synthetic.shape_of(one["shape"], samples, case.sequence_length)
+            for one in facts["inputs"]
+        ]
+        assert 8 * sum(map(math.prod, shapes)) < 10**9, case
 
 
 def test_fine_tuning_has_the_settings_of_the_published_times() -> None:
