@@ -8,7 +8,6 @@ whose logit and Gumbel noise are the largest together, as in NVIDIA's code."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import autograd.numpy as np
@@ -28,8 +27,11 @@ from reference.bert import (
 from reference.operations import Array, Jumps, cross_entropy, dense, gelu
 from reference.weights import Drawn, trainable
 
-#: As many values a draw has: halves between them are exact in float32.
+#: As many values the noise of a word has: halves between them are exact in float32.
 DRAWS = 2**20
+#: What words are told apart by (Knuth 1998, 6.4), and what mixes the bits of 32, twice.
+WORD, MIXER = 0x9E3779B1, 0x45D9F3B
+_MASK = 2**32 - 1
 
 #: No other token comes nearer to the sampled one in the comparison: more than a half precision
 #: rounds, less than the logits differ by.
@@ -59,9 +61,15 @@ def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
     }
 
 
-def noise(draws: Array) -> Array:
-    """Gumbel noise of uniform draws, 0 to DRAWS - 1."""
-    return -numpy.log(-numpy.log((draws + 0.5) / DRAWS))
+def noise(draws: Array, vocabulary: int) -> Array:
+    """Gumbel noise of each word (batch, predictions, vocabulary), of one draw of 31 bits for each
+    prediction (batch, predictions): a number for each word would be 2.4 MB a sequence. The draw and
+    the word are mixed to 32 bits, of which the upper 20 are a uniform number."""
+    mixed = draws[..., None] ^ (numpy.arange(vocabulary) * WORD & _MASK)
+    for _ in range(2):
+        mixed = (mixed ^ mixed >> 16) * MIXER & _MASK
+    uniform = (mixed ^ mixed >> 16) >> 12
+    return -numpy.log(-numpy.log((uniform + 0.5) / DRAWS))
 
 
 def replaced(tokens: Array, positions: Array, new: Array) -> Array:
@@ -104,7 +112,7 @@ def forward(
 
 def _sampled(words: Array, batch: dict[str, Any]) -> Array:
     """(batch, predictions). No gradient passes through it."""
-    noisy = words + noise(batch["sampling_draws"])
+    noisy = words + noise(batch["sampling_draws"], words.shape[-1])
     if isinstance(noisy, numpy.ndarray):  # not one that is being differentiated
         first, second = numpy.partition(noisy, -2)[..., [-1, -2]].T
         Jumps.nearest = min(Jumps.nearest, float((first - second).min()))
@@ -122,19 +130,22 @@ def decided(
     weights: dict[str, Array], batch: dict[str, Any], hyper: dict[str, Any]
 ) -> dict[str, Any]:
     """The batch, changed so that no rounding changes a sample and a mistake does: where another
-    token comes near to the sampled one, its noise becomes LEAD less; every third masked position
+    token comes near to the sampled one, the next draw that brings none; every third masked position
     has the sampled token, which is no replacement then; of the others, every second keeps its token
     by the smallest draw that does."""
     third = numpy.arange(batch["mask_draws"].size).reshape(batch["mask_draws"].shape) % 3
     kept = numpy.where(third == 2, hyper["masked_percent"], batch["mask_draws"])
     batch = {**batch, "mask_draws": numpy.where(third == 0, 0, kept)}
     words, draws = forward(weights, batch, hyper, False)[1], batch["sampling_draws"]
-    noisy = words + noise(draws)
+    while True:
+        noisy = words + noise(draws, words.shape[-1])
+        second, first = numpy.moveaxis(numpy.sort(noisy, axis=-1)[..., -2:], -1, 0)
+        near = first - second < LEAD
+        if not near.any():
+            break
+        draws = (draws + near) % 2**31
+    batch["sampling_draws"] = draws
     sampled = noisy.argmax(axis=-1)
-    near = noisy > noisy.max(axis=-1, keepdims=True) - LEAD
-    numpy.put_along_axis(near, sampled[..., None], False, axis=-1)
-    less = ((draws + 0.5) / DRAWS) ** math.exp(LEAD) * DRAWS
-    batch["sampling_draws"] = numpy.where(near, less.astype(draws.dtype), draws)
     tokens = numpy.where(third == 0, sampled, originals(batch))
     batch["token_ids"] = replaced(batch["token_ids"], batch["masked_positions"], tokens)
     return batch

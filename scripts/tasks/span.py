@@ -15,13 +15,13 @@ KINDS, WORDS, MOST = 6, 14, 3  # words of a kind, and of it in a text at most
 FIRST_WORD = FIRST_KIND + KINDS
 #: Tokens: [begin] kind [separator] text [separator], and padding.
 TOKENS = 24
-TRAIN, HELD_OUT = 2048, 512
+TRAIN, HELD_OUT = 4096, 512
 
 
 def data(given: Given = NOTHING) -> Data:
     """``token_ids``, ``segment_ids`` (1: the text and what ends it) and ``attention_mask``,
     (samples, 24), ``spans`` (samples, 2): the first and the last token of the answer; all int64.
-    2,048 samples for training, 512 held out. Raises :class:`BadData` for another length."""
+    4,096 samples for training, 512 held out. Raises :class:`BadData` for another length."""
     import numpy as np
 
     if given.sequence_length not in (None, TOKENS):

@@ -17,9 +17,10 @@ from framebench.records.run import Metric, Run
 from framebench.report.charts import learning_curves
 from framebench.report.plots import Look
 from framebench.statistics import equivalence
-from framebench.tables import frames, grouping, registry
+from framebench.tables import frames, grouping, registry, training
 from framebench.tables.declared import converge
 from framebench.tables.table import Inputs
+from harness.kinds.converge import Converge
 
 from ..conftest import ROOT
 from .made_up_runs import measured
@@ -38,9 +39,11 @@ def trained(
     seed: int = 0,
     target: float | None = None,
     framework: str = "pytorch",
+    recipe: dict[str, Any] | None = None,
     **case: Any,
 ) -> Run:
-    """A run with such scores by epoch; one that missed its target has no metric."""
+    """A run with such scores by epoch; one that missed its target has no metric. ``recipe``: what
+    of its parameters is another than usual."""
     missed = target is not None and max(scores) < target
     curve = Curve(
         task="digits",
@@ -57,7 +60,8 @@ def trained(
     if target is not None:
         reached = None if missed else float(len(scores))
         metrics = [Metric("time_to_target", reached, "s", "lower"), *metrics]
-    made = measured("converge", metrics, target="none" if target is None else target, **RECIPE)
+    parameters = {**RECIPE, "target": "none" if target is None else target, **(recipe or {})}
+    made = measured("converge", metrics, **parameters)
     named = {
         "framework": framework,
         "framework_version": "1",
@@ -220,3 +224,90 @@ def test_the_energy_of_a_training_is_that_of_one_process() -> None:
     assert why({**row, "resumed": 0}) == "no energy could be read"
     assert why({**row, "resumed": 3}) == "resumed"
     assert why({**row, "converged": 0}) == "none converged"
+
+
+#: A value of each parameter that is another than usual.
+CHANGED: dict[str, Any] = {
+    "target": 0.9,
+    "epochs": 4,
+    "schedule": "linear",
+    "learning_rate": 0.5,
+    "learning_rate_batch": 256,
+    "warmup": 0.1,
+    "weight_decay": 0.01,
+    "momentum": 0.8,
+    "label_smoothing": 0.1,
+    "mixup": 0.2,
+    "data": "/data/squad",
+    "bad_answers": "skip",
+    "start": "/models/bert/model.safetensors",
+}
+#: What decides nothing of what is learned.
+PLACES = {"checkpoints", "weights"}
+
+
+def test_rows_that_differ_in_a_parameter_are_told_apart() -> None:
+    """By the cells of both tables that say what a row is of."""
+    declared = {one.name for one in Converge.parameters}
+    assert {*CHANGED} == declared - PLACES
+    usual: dict[str, Any] = {"data": "/data/other", "bad_answers": "refuse"}
+    for name, value in CHANGED.items():
+        runs = [
+            trained(0.9, 0.95, seed=seed, framework=framework, recipe={**usual, **given})
+            for seed in range(2)
+            for framework in ("jax", "pytorch")
+            for given in ({}, {name: value})
+        ]
+        found = tables(*runs)
+        for table, pairs in ((converge.CONVERGE, 4), (converge.EQUIVALENCE, 2)):
+            rows = found[table.name]
+            keys = {tuple(str(row[key]) for key in table.keys) for row in rows}
+            told_of = 1 if name == "target" and table is converge.EQUIVALENCE else pairs
+            assert (len(rows), len(keys)) == (told_of, told_of), (name, table.name)
+
+
+def test_files_are_told_by_the_last_parts_of_their_paths() -> None:
+    found = training.tails(["/a/bert/model.st", "/b/bert/model.st", "/b/tiny.st", "none"])
+    assert found == {
+        "/a/bert/model.st": "a/bert/model.st",
+        "/b/bert/model.st": "b/bert/model.st",
+        "/b/tiny.st": "tiny.st",
+    }
+    rows = tables(
+        trained(0.9, recipe={"start": "/models/bert/model.safetensors"}),
+        trained(0.8),
+    )["converge"]
+    assert {row["start"] for row in rows} == {"model.safetensors", "scratch"}
+
+
+def test_the_score_before_training_is_of_weights_that_were_given() -> None:
+    def begun(run: Run) -> Run:
+        assert run.curve is not None
+        return replace(run, curve=replace(run.curve, before=0.75))
+
+    given, drawn = tables(
+        begun(trained(0.9, recipe={"start": "/models/tiny.st"})), begun(trained(0.8))
+    )["converge"]
+    assert (given["start"], given["score_before"]) == ("tiny.st", 0.75)
+    assert drawn["score_before"] != drawn["score_before"], "it has none"
+
+
+def test_sequences_micro_steps_and_versions_tell_cases_apart() -> None:
+    def of(run: Run, **conditions: Any) -> Run:
+        return replace(run, conditions=replace(run.conditions, **conditions))
+
+    runs = [
+        of(trained(0.9, seed=seed, framework_version=version), **conditions)
+        for seed in range(2)
+        for version in ("1", "2")
+        for conditions in ({}, {"sequence_length": 384}, {"accumulation": 4})
+    ]
+    rows = tables(*runs)["converge"]
+    assert {(row["framework_version"], str(row["sequence_length"]), row["accumulation"])
+            for row in rows} == {
+        (version, length, count)
+        for version in ("1", "2")
+        for length, count in (("None", 1), ("384", 1), ("None", 4))
+    }  # fmt: skip
+    # planted: two versions of a framework, of which nothing else is another, are no comparison
+    assert "converge_equivalence" not in tables(*runs)

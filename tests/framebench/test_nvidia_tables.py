@@ -292,6 +292,28 @@ def test_seeds_of_both_precisions_stand_in_one_row_as_mxnet_prints_them() -> Non
     assert texts["mixed precision avg accuracy"] == texts["FP32 avg accuracy"] == "90.000"
 
 
+def test_trainings_by_two_recipes_are_told_apart() -> None:
+    runs = [
+        trained(0.5, 0.9, seed=n, precision=p, target=target)
+        for n in (1, 2)
+        for p in ("amp", "fp32")
+        for target in (None, 0.8)
+    ]
+    found = tables_of(Inputs({}, others=group(runs, None)))
+    assert {row["details"] for row in found["nvidia_accuracy"]} == {"cpu", "cpu, target 0.8"}
+    assert len({(row["precision"], row["details"]) for row in found["nvidia_seeds"]}) == 4
+
+
+def test_what_is_printed_of_electra_stands_behind_its_fine_tuning(printed: list[Printed]) -> None:
+    runs = [
+        trained(0.5, 0.9, seed=n, precision=p, model="electra_base_squad")
+        for n in (1, 2)
+        for p in ("amp", "tf32")
+    ]
+    found = tables_of(Inputs({}, others=group(runs, None), printed=printed))["nvidia_accuracy"]
+    assert {row["model"] for row in found} == {"electra_base_squad", "electra_base"}
+
+
 def test_without_mixed_precision_there_is_no_such_table() -> None:
     runs = repeats(1.0, 2.0, model="resnet50_v1.5", **GPU)
     assert not any(tables_of(Inputs(group(runs, None))).values())

@@ -4,6 +4,7 @@ has no devices for."""
 from __future__ import annotations
 
 import csv
+import math
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from framebench.cases.matrix import Capacity, Case, cases, fit
 from framebench.config.precisions import known
 from framebench.config.suite import AxesKeys, load_suite
 from harness.kinds import converge
+from harness.measuring import synthetic
 
 from ..conftest import ROOT
 from ..frameworks.cnns import TORCHVISION
@@ -19,7 +21,7 @@ from .test_config import CATALOG
 
 SUITES = [
     "superbench_models", "nvidia_electra", "nvidia_electra_latency", "nvidia_resnet50",
-    "megatron_gpt",
+    "megatron_gpt", "nvidia_electra_squad",
 ]  # fmt: skip
 ELECTRA, RESNET50 = "nvidia-tensorflow2-electra", "nvidia-mxnet-resnet50"
 #: Of an update in the two phases of pre-training, by the length of a sequence.
@@ -67,6 +69,34 @@ def test_electra_has_the_settings_of_the_published_figures(name: str, table: str
     for case in found:
         updates = case.devices_per_node * int(case.batch_per_device) * case.accumulation
         assert case.mode == "inference" or updates == SEQUENCES[case.sequence_length or 0]
+
+
+def test_the_batch_of_an_update_has_room_on_a_device() -> None:
+    """Noise for each word of the vocabulary would be 330 GB."""
+    for case in cases_of("nvidia_electra"):
+        facts = CATALOG.models[case.model]
+        samples = int(case.batch_per_device) * case.accumulation
+        shapes = [
+            synthetic.shape_of(one["shape"], samples, case.sequence_length)
+            for one in facts["inputs"]
+        ]
+        assert 8 * sum(map(math.prod, shapes)) < 10**9, case
+
+
+def test_fine_tuning_has_the_settings_of_the_published_times() -> None:
+    with (ROOT / "results/published" / ELECTRA / "published.csv").open() as file:
+        rows = [
+            (row["precision"], int(row["devices_per_node"]), int(row["batch_per_device"]))
+            for row in csv.DictReader(file)
+            if row["table"].startswith("fine-tuning/DGX A100")
+            and row["quantity"] == "time_to_train"
+        ]
+    found = cases_of("nvidia_electra_squad")
+    ours = [(case.precision, case.devices_per_node, int(case.batch_per_device)) for case in found]
+    assert {*rows} == {*ours}
+    assert {case.framework for case in found} >= {"tensorflow", "pytorch"}
+    given = dict(found[0].parameters)
+    assert (given["epochs"], given["warmup"], given["schedule"]) == (2, 0.05, "linear")
 
 
 def test_resnet50_has_the_settings_of_the_published_figures() -> None:

@@ -474,7 +474,8 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     elsewhere |= {"held_parameters", "exchanges"}  # where devices share a step
     elsewhere |= {"blocks", "threads", "last_cache_bytes", "fio", "network"}  # of micro-benchmarks
     elsewhere |= {"feeding", "fed", "loaded", "loader", "decoded", "decoded_alone", "data_set"}
-    elsewhere |= {"curve", "task", "untrained", "resumed_after", "started_from"}  # of training
+    elsewhere |= {"curve", "task", "untrained", "resumed_after"}  # of training
+    elsewhere |= {"started_from", "weights_file"}
     elsewhere |= {"split", "significant_bits", "peak_reserved_memory_bytes"} - set(rank)
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"

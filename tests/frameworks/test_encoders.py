@@ -134,13 +134,31 @@ def test_masked_kept_and_truly_sampled_tokens_are_compared(batches: Any) -> None
 def test_neither_noise_nor_logits_alone_decide_what_is_sampled(batches: Any) -> None:
     weights, _, decided, hyper = batches
     words = electra.forward(weights, decided, hyper, True)[1]
-    noise = electra.noise(decided["sampling_draws"])
+    noise = electra.noise(decided["sampling_draws"], words.shape[-1])
     sampled = (words + noise).argmax(axis=-1)
     for alone in (words, noise):
         assert (alone.argmax(axis=-1) != sampled).any()
 
 
+def test_noise_is_that_of_gumbel_and_of_no_two_words_alike() -> None:
+    """Of draws that follow each other, which are the nearest to alike: mean and deviation, no word
+    preferred, no correlation with the next word or the next draw, beyond what chance gives."""
+    words = 50
+    found = electra.noise(np.arange(40_000), words)
+    count = found.size
+    assert found.mean() == pytest.approx(np.euler_gamma, abs=5 * 1.29 / count**0.5)
+    assert found.std() == pytest.approx(np.pi / 6**0.5, rel=0.01)
+    first = np.bincount(found.argmax(axis=-1), minlength=words)
+    expected = len(found) / words
+    chi = ((first - expected) ** 2 / expected).sum()
+    assert chi < 49 + 5 * (2 * 49) ** 0.5, "a word is preferred"
+    levels = np.exp(-np.exp(-found)) - 0.5  # uniform
+    for one, other in ((levels[:, :-1], levels[:, 1:]), (levels[:-1], levels[1:])):
+        assert abs((one * other).mean() * 12) < 5 / count**0.5
+
+
 PYTORCH = ROOT / "scripts/frameworks/pytorch"
+SAMPLED = "words.detach().float() + noise(sampling_draws, words.shape[-1])"
 
 COMPARE = """
 import json
@@ -187,12 +205,12 @@ MISTAKES = {
         "torch.zeros_like(scores).scatter(1, positions, 1.0)",
     ),
     "the likeliest token, not a sampled one": (
-        *("electra_base", "electra.py", "words.detach().float() + noise(sampling_draws)"),
+        *("electra_base", "electra.py", SAMPLED),
         "words.detach().float()",
     ),
     "a token by chance alone": (
-        *("electra_base", "electra.py", "words.detach().float() + noise(sampling_draws)"),
-        "noise(sampling_draws)",
+        *("electra_base", "electra.py", SAMPLED),
+        "noise(sampling_draws, words.shape[-1])",
     ),
     "the beginning of an answer for its end": (
         *("bert_base_squad", "bert.py", 'batch["spans"]', 'batch["spans"].flip(1)'),

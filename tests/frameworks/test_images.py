@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from framebench.records import record_sets
+from harness.learning import images
+from harness.samples import folder
 from PIL import Image
 
 from ..bench import ROOT, Bench
@@ -67,14 +69,25 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "colours.json"
 
 
-def test_images_in_a_folder_are_learned(colours: Path, model: Path, tmp_path: Path) -> None:
+#: Devices and micro-steps of steps of 8 images.
+WAYS = {"micro-steps": (1, 2), "devices": (2, 1)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_images_in_a_folder_are_learned(
+    way: str, colours: Path, model: Path, tmp_path: Path
+) -> None:
     """With all that the recipe for ImageNet has."""
+    devices, accumulation = WAYS[way]
     bench = Bench(tmp_path, build_environment("pytorch"))
     done = bench.run(
         framework=ROOT / "scripts/frameworks/pytorch",
         model=model,
         kind="converge",
-        batch_per_device=8,
+        devices_per_node=devices,
+        cores_per_device=1,
+        accumulation=accumulation,
+        batch_per_device=8 // devices // accumulation,
         input="data",
         data=colours,
         parameters={
@@ -92,11 +105,17 @@ def test_images_in_a_folder_are_learned(colours: Path, model: Path, tmp_path: Pa
     record = done.record
     assert record["status"] == "ok", record["reason"]
     assert_valid(record)
-    (rank,) = record["ranks"]
+    rank, *others = record["ranks"]
+    assert len(others) == devices - 1
     assert (rank["task"]["name"], rank["task"]["train"], rank["task"]["held_out"]) == (
         "images", 48, 15,
     )  # fmt: skip
     last = rank["curve"][-1]
+    assert last["samples"] == 48, "of all devices and micro-steps"
+    for other in others:  # whose part of the held-out images counts, too
+        assert other["curve"][-1]["held_out"] == last["held_out"]
+    right = last["held_out"]["accuracy"] * 3 * EACH["val"]
+    assert right == pytest.approx(round(right)), "every image counts once"
     assert last["held_out"]["accuracy"] > 0.9, rank["curve"]
     assert last["held_out"]["loss"] < rank["untrained"]["loss"]
     # planted: answers without smoothing would be learned further than 0.1 lets them
@@ -104,3 +123,13 @@ def test_images_in_a_folder_are_learned(colours: Path, model: Path, tmp_path: Pa
     assert "top_5_accuracy" not in record["metrics"], "of three classes five guesses tell nothing"
     (run,) = record_sets.load(bench.output.parent).runs
     assert run.conditions.input.startswith("data@")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_ranks_share_what_is_held_out(colours: Path, ranks: int) -> None:
+    found = folder.scan(str(colours), folder.VALIDATION, folder.REFUSE)
+    parts = [images._part(found, rank, ranks, 8, 8, 1) for rank in range(ranks)]
+    assert len({path for part in parts for path in part.paths}) == len(found.paths)
+    assert sum(len(part.paths) for part in parts) == len(found.paths) == 15
+    with pytest.raises(folder.BadData, match="15 images, fewer than 16 devices"):
+        images._part(found, 15, 16, 8, 8, 1)

@@ -32,7 +32,7 @@ DECLARED = "scripts/frameworks/*/framework.json"
 SCRIPT = """
 import numpy as np
 import tasks
-from harness.learning import batches
+from harness.learning import batches, material, starting
 from harness.learning.evaluation import Evaluator
 from harness.learning.sources import Source
 from harness.learning.targets import Softening, softened
@@ -150,8 +150,10 @@ if LEARNS:
     evaluator.load({**kept, **frozen})
     found["without statistics"] = evaluator.scores_as_loaded()
     if FRAMEWORK == TEACHER:
-        np.savez(WEIGHTS, **kept)
-evaluator.load(dict(np.load(WEIGHTS)))
+        material.leave(adapter, *os.path.split(WEIGHTS))
+shapes = {name: array.shape for name, array in {**soft.weights(), **soft.statistics()}.items()}
+start = starting.read(WEIGHTS + ".safetensors", shapes)
+evaluator.load(start.weights)
 found["taught"] = evaluator.scores_as_loaded()
 answer(**found)
 """
@@ -177,7 +179,7 @@ class Answers:
             "LEARNS": framework in LEARNERS,
             "EPOCHS": EPOCHS,
             "TEACHER": TEACHER,
-            "WEIGHTS": str(self._folder / "taught.npz"),
+            "WEIGHTS": str(self._folder / "taught"),
             "KEPT": str(self._folder / f"{framework}-kept"),
         }
         given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
@@ -227,7 +229,8 @@ def test_it_learns_the_digits(framework: str, learned: Answers) -> None:
 
 @pytest.mark.parametrize("framework", COMPILERS)
 def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) -> None:
-    """The weights and running statistics of one framework, by the names that all share."""
+    """The weights and running statistics of one framework, by the names that all share, in the
+    file that a training leaves."""
     found, teacher = learned[framework]["taught"], learned[TEACHER]["taught"]
     assert found["accuracy"] == teacher["accuracy"] == learned[TEACHER]["curve"][-1]
     assert found["loss"] == pytest.approx(teacher["loss"], rel=1e-4)

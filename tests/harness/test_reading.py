@@ -91,10 +91,10 @@ def right(data: dict[str, Any], size: float = 9.0) -> Any:
 
 def test_generated_questions_have_one_answer_each() -> None:
     data = span.data()
-    assert (tasks.size(data.train), tasks.size(data.held_out)) == (2048, 512)
+    assert (tasks.size(data.train), tasks.size(data.held_out)) == (4096, 512)
     assert tasks.checksum(data) == tasks.checksum(span.data())
     rows = {row.tobytes() for part in (data.train, data.held_out) for row in part["token_ids"]}
-    assert len(rows) == 2560, "none is there twice"
+    assert len(rows) == 4608, "none is there twice"
     for tokens, (first, last) in zip(
         *(data.held_out[n] for n in ("token_ids", "spans")), strict=True
     ):
@@ -585,12 +585,12 @@ def test_generated_questions_are_learned(tmp_path: Path, pytorch: str) -> None:
         kind="converge",
         batch_per_device=32,
         sequence_length=24,
-        parameters={"epochs": 10, "target": 0.4},
+        parameters={"epochs": 5, "target": 0.4},
     )
     assert done.status == 0, done.record["reason"]
     assert_valid(done.record)
     (rank,) = done.record["ranks"]
-    assert rank["task"]["train"] == 2048
+    assert rank["task"]["train"] == 4096
     last = rank["curve"][-1]["held_out"]
     assert 0.4 <= last["exact_match"] < last["f1"]
     assert rank["untrained"]["exact_match"] < 0.1

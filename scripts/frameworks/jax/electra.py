@@ -36,7 +36,8 @@ __all__ = [
     "statistics",
 ]
 
-DRAWS = 2**20  # as many values a draw has
+DRAWS = 2**20  # as many values the noise of a word has
+WORD, MIXER = np.uint32(0x9E3779B1), np.uint32(0x45D9F3B)  # of a hash of 32 bits
 
 
 def _generator(hyper: Dict[str, Any]) -> Dict[str, Any]:
@@ -65,9 +66,13 @@ def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, 
     return drawing.drawn
 
 
-def _noise(draws: Array) -> Array:
-    """Gumbel noise of uniform draws, 0 to DRAWS - 1."""
-    return -jnp.log(-jnp.log((draws.astype(jnp.float32) + 0.5) / DRAWS))
+def _noise(draws: Array, vocabulary: int) -> Array:
+    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    mixed = draws.astype(jnp.uint32)[..., None] ^ jnp.arange(vocabulary, dtype=jnp.uint32) * WORD
+    for _ in range(2):
+        mixed = (mixed ^ mixed >> 16) * MIXER
+    uniform = (mixed ^ mixed >> 16) >> 12
+    return -jnp.log(-jnp.log((uniform.astype(jnp.float32) + 0.5) / DRAWS))
 
 
 def _replaced(tokens: Array, positions: Array, new: Array) -> Array:
@@ -101,7 +106,9 @@ def forward(
     x = dense(parameters, "generator.project", x)
     x = encoded(parameters, x, batch, _generator(hyper), drawn, "generator.")
     words = words_of(parameters, x, positions, hyper, "generator.")
-    noisy = lax.stop_gradient(words).astype(jnp.float32) + _noise(batch["sampling_draws"])
+    noisy = lax.stop_gradient(words).astype(jnp.float32) + _noise(
+        batch["sampling_draws"], words.shape[-1]
+    )
     sampled = jnp.argmax(noisy, axis=-1).astype(tokens.dtype)
     corrupted = _replaced(tokens, positions, sampled)
     x = embedded(parameters, corrupted, batch, hyper, dtype, next(drawn))

@@ -12,16 +12,27 @@ from paddle import Tensor, nn
 
 from .bert import Embeddings, Layer, added_to_scores, at, dense, normalization, tied_logits
 
-DRAWS = 2**20  # as many values a draw has
+DRAWS = 2**20  # as many values the noise of a word has
+WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
 INPUTS = (
     *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
     *("mask_draws", "sampling_draws"),
 )
 
 
-def noise(draws: Tensor) -> Tensor:
-    """Gumbel noise of uniform draws, 0 to DRAWS - 1."""
-    return -paddle.log(-paddle.log((draws.astype("float32") + 0.5) / DRAWS))
+def noise(draws: Tensor, vocabulary: int) -> Tensor:
+    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    # Python's own numbers would go through float32
+    mask, word, mixer = (paddle.full([1], number, "int64") for number in (MASK, WORD, MIXER))
+    half, lower = (paddle.full([1], bits, "int64") for bits in (16, 12))
+    words = paddle.bitwise_and(paddle.arange(vocabulary, dtype="int64") * word, mask)
+    mixed = paddle.bitwise_xor(draws.unsqueeze(-1), words)
+    for _ in range(2):
+        mixed = paddle.bitwise_xor(mixed, paddle.bitwise_right_shift(mixed, half)) * mixer
+        mixed = paddle.bitwise_and(mixed, mask)
+    mixed = paddle.bitwise_xor(mixed, paddle.bitwise_right_shift(mixed, half))
+    uniform = paddle.bitwise_right_shift(mixed, lower)
+    return -paddle.log(-paddle.log((uniform.astype("float32") + 0.5) / DRAWS))
 
 
 def replaced(tokens: Tensor, positions: Tensor, new: Tensor) -> Tensor:
@@ -92,8 +103,8 @@ class Electra(nn.Layer):
         x = self.generator(x, mask, positions)
         tokens, bias = self.embeddings.token.weight, self.generator.decoder_bias
         words = tied_logits(x, tokens, bias, token_ids.shape[0])
-        sampled = (words.detach().astype("float32") + noise(sampling_draws)).argmax(axis=-1)
-        corrupted = replaced(token_ids, positions, sampled)
+        noisy = words.detach().astype("float32") + noise(sampling_draws, words.shape[-1])
+        corrupted = replaced(token_ids, positions, noisy.argmax(axis=-1))
         scores = self.discriminator(self.embeddings(corrupted, segment_ids), mask)
         return scores, words, (corrupted != token_ids).astype(scores.dtype)
 

@@ -19,16 +19,22 @@ from .bert import heads_of as heads_of
 from .bert import share_heads as share_heads
 
 MEMORY_FORMAT = torch.contiguous_format
-DRAWS = 2**20  # as many values a draw has
+DRAWS = 2**20  # as many values the noise of a word has
+WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
 INPUTS = (
     *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
     *("mask_draws", "sampling_draws"),
 )
 
 
-def noise(draws: Tensor) -> Tensor:
-    """Gumbel noise of uniform draws, 0 to DRAWS - 1."""
-    return -(-((draws.float() + 0.5) / DRAWS).log()).log()
+def noise(draws: Tensor, vocabulary: int) -> Tensor:
+    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    words = torch.arange(vocabulary, device=draws.device) * WORD & MASK
+    mixed = draws.unsqueeze(-1) ^ words
+    for _ in range(2):
+        mixed = (mixed ^ mixed >> 16) * MIXER & MASK
+    uniform = (mixed ^ mixed >> 16) >> 12
+    return -(-((uniform.float() + 0.5) / DRAWS).log()).log()
 
 
 class Generator(nn.Module):
@@ -93,7 +99,7 @@ class Electra(nn.Module):
         x = self.embeddings(token_ids.scatter(1, positions, shown), segment_ids)
         x = self.generator(x, mask, positions)
         words = F.linear(x, self.embeddings.token.weight, self.generator.decoder_bias)
-        sampled = (words.detach().float() + noise(sampling_draws)).argmax(-1)
+        sampled = (words.detach().float() + noise(sampling_draws, words.shape[-1])).argmax(-1)
         corrupted = token_ids.scatter(1, positions, sampled)
         scores = self.discriminator(self.embeddings(corrupted, segment_ids), mask)
         return scores, words, (corrupted != token_ids).to(scores.dtype)

@@ -15,19 +15,21 @@ from keras import layers
 
 from .bert import Embeddings, dense, encoded, gelu, masked_words
 
-DRAWS = 2**20  # as many values a draw has
-INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions", "mask_draws")
+DRAWS = 2**20  # as many values the noise of a word has
+WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
+INPUTS = (
+    *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
+    *("mask_draws", "sampling_draws"),
+)
 
 
 def build(facts: Dict[str, Any]) -> keras.Model:
-    """A dictionary of the INPUTS and of draws for sampling to float32 arrays: logits that a token
-    is replaced (batch, sequence), the generator's of the masked positions (batch, predictions,
-    vocabulary), and 1 where a token is replaced, else 0 (batch, sequence)."""
+    """A dictionary of the INPUTS to float32 arrays: logits that a token is replaced (batch,
+    sequence), the generator's of the masked positions (batch, predictions, vocabulary), and 1 where
+    a token is replaced, else 0 (batch, sequence)."""
     hyper = facts["hyperparameters"]
     own = {**hyper, **hyper["generator"]}
     given = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
-    shape = (None, hyper["vocabulary"])
-    given["sampling_draws"] = keras.Input(shape, dtype="int64", name="sampling_draws")
     tokens, segments, mask, positions, _, draws = given.values()
     embeddings = Embeddings(hyper, name="embeddings")  # both have it
     shown = Masked(hyper)([tokens, positions, given["mask_draws"]])
@@ -44,7 +46,7 @@ def build(facts: Dict[str, Any]) -> keras.Model:
 
 
 def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
-    return {name: batch[name] for name in (*INPUTS, "sampling_draws")}
+    return {name: batch[name] for name in INPUTS}
 
 
 def loss(
@@ -88,14 +90,27 @@ class Masked(layers.Layer):
         return replaced(tokens, positions, shown)
 
 
+def noise(draws: tf.Tensor, vocabulary: int) -> tf.Tensor:
+    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    bits = tf.bitwise
+    mask, half, lower = (tf.constant(number, tf.int64) for number in (MASK, 16, 12))
+    words = bits.bitwise_and(tf.range(vocabulary, dtype=tf.int64) * WORD, mask)
+    mixed = bits.bitwise_xor(draws[..., tf.newaxis], words)
+    for _ in range(2):
+        mixed = bits.bitwise_xor(mixed, bits.right_shift(mixed, half)) * MIXER
+        mixed = bits.bitwise_and(mixed, mask)
+    mixed = bits.bitwise_xor(mixed, bits.right_shift(mixed, half))
+    uniform = tf.cast(bits.right_shift(mixed, lower), tf.float32)
+    return -tf.math.log(-tf.math.log((uniform + 0.5) / DRAWS))
+
+
 class Sampled(layers.Layer):
-    """Logits and draws, (batch, predictions, vocabulary) each, to the token whose logit and Gumbel
-    noise are the largest together (batch, predictions)."""
+    """Logits (batch, predictions, vocabulary) and draws (batch, predictions) to the token whose
+    logit and Gumbel noise are the largest together (batch, predictions)."""
 
     def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
         logits, draws = tensors
-        noise = -tf.math.log(-tf.math.log((tf.cast(draws, tf.float32) + 0.5) / DRAWS))
-        return tf.argmax(tf.cast(logits, tf.float32) + noise, axis=-1)
+        return tf.argmax(tf.cast(logits, tf.float32) + noise(draws, logits.shape[-1]), axis=-1)
 
 
 class Replaced(layers.Layer):

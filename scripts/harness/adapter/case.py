@@ -42,9 +42,14 @@ class Case:
         return self.nodes * self.devices_per_node
 
     @property
+    def samples_of_replica(self) -> int:
+        """That a device computes between one update and the next."""
+        return self.batch_per_device * self.accumulation
+
+    @property
     def samples_per_step(self) -> int:
         """That all devices together compute between one update and the next."""
-        return self.batch_per_device * self.accumulation * self.layout.replicas
+        return self.samples_of_replica * self.layout.replicas
 
     @property
     def layout(self) -> Layout:

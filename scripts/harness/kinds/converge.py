@@ -9,6 +9,8 @@ first, on data that are held out.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
 from dataclasses import asdict
@@ -138,13 +140,22 @@ class Converge(Kind):
             "start",
             _folder,
             "",
-            f"a file of safetensors with the weights to start from, or {NONE}: drawn ones",
+            "a file of weights to start from, of safetensors or a checkpoint of TensorFlow, or "
+            f"{NONE}: drawn ones",
+            NONE,
+        ),
+        Parameter(
+            "weights",
+            _folder,
+            "",
+            "a folder for the weights that were learned, a file that any framework can start "
+            f"from, or {NONE}",
             NONE,
         ),
     )  # fmt: skip
     needs = Scheduling
     seed_of_each_repeat = True
-    axes = (*USUAL_AXES, "input")
+    axes = (*USUAL_AXES, "accumulation", "input")
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return "train"
@@ -182,6 +193,9 @@ class Converge(Kind):
         )
         if checkpoint:
             checkpoint.remove()
+        is_number = math.isfinite(found[-1]["loss"])
+        if given["weights"] != NONE and context.place.rank == 0 and is_number:
+            fields["weights_file"] = material.leave(adapter, given["weights"], _name(context))
         check_evaluation(before, found[0]["held_out"])
         fields["compiled"] = compiler_proof(adapter)
         fields["cores"] = check_cores(context.cores)
@@ -212,7 +226,7 @@ def check_evaluation(before: Mapping[str, float], behind: Mapping[str, float]) -
 def _identity(context: Context) -> Dict[str, Any]:
     """What decides a training, step by step."""
     subject, fields = context.subject, context.fields
-    others = ("checkpoints", "target")  # which decide where it ends
+    others = ("checkpoints", "weights", "target")  # which decide where it ends
     return {
         "case": asdict(subject.case),
         "facts": subject.facts,
@@ -224,6 +238,15 @@ def _identity(context: Context) -> Dict[str, Any]:
         "task": fields["task"],
         "started_from": fields.get("started_from"),
     }
+
+
+def _name(context: Context) -> str:
+    """Of the file with what a training has learned."""
+    case, given = context.subject.case, context.subject.parameters
+    text = json.dumps([_identity(context), given["target"]], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    words = [case.model, case.framework, case.precision, f"seed{context.place.seed}", digest]
+    return "-".join(words)
 
 
 def _target_of(subject: Subject) -> Optional[float]:

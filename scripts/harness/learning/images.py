@@ -90,7 +90,7 @@ def source(
         "train": len(train.paths),
         "held_out": len(held_out.paths),
     }
-    batch, ranks = case.batch_per_device, case.devices
+    batch, ranks = case.samples_of_replica, case.devices
 
     def asked(number: int) -> Loads:
         places = order.epoch(train, folder.TRAIN, number, place.seed, place.rank, ranks)
@@ -105,7 +105,7 @@ def source(
     fields["fed"] = context.phase("check", lambda: supply.checked(adapter, alone, root))
     (loaded,) = supply.batches(adapter, alone, root)
     first = {"images": loaded.images, "labels": loaded.labels}
-    mine = _part(held_out, place.rank, ranks, batch, size, workers)
+    mine = _part(held_out, place.rank, ranks, case.batch_per_device, size, workers)
     return (
         len(train.paths),
         first,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict
 
-from tasks import Data, Given, Task
+from tasks import BadData, Data, Given, Task
 
 from harness.adapter import Unsupported
 from harness.kind import Context
-from harness.learning import batches, starting
+from harness.learning import batches, safetensors, starting
 from harness.samples.folder import SKIP
 
 #: In the place of a folder or a number: there is none.
@@ -43,3 +44,15 @@ def start_from(adapter: Any, path: str) -> Dict[str, Any]:
     start = starting.read(path, {name: array.shape for name, array in drawn.items()})
     adapter.load_weights({**drawn, **start.weights})
     return start.notes
+
+
+def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
+    """Write the weights and running statistics of the model, as any framework can start from them.
+    Returns notes for the record. Raises :class:`tasks.BadData` where they cannot be written."""
+    path = os.path.join(folder, f"{name}.safetensors")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        safetensors.write(path, {**adapter.weights(), **adapter.statistics()})
+        return {"file": path, "sha256": safetensors.opened(path).sha256()}
+    except OSError as error:
+        raise BadData(f"{error.filename or path}: {error.strerror}") from None

@@ -12,6 +12,7 @@ from harness.kind import Context, Subject
 from harness.learning import batches, images, material
 from harness.learning.evaluation import Evaluator
 from harness.learning.targets import Softening, softened
+from harness.samples import folder
 
 Arrays = Dict[str, Any]
 
@@ -40,6 +41,8 @@ def source_of(context: Context) -> Source:
     what reading it raises."""
     case, facts = context.subject.case, context.subject.facts
     if case.input == DATA:
+        if folder.size_of(facts["inputs"]) is None:
+            raise Unsupported(f"{case.model} has no images, and running text is not learned here")
         return Source(*images.source(context))
     if case.input != SYNTHETIC:
         raise Unsupported(
@@ -78,9 +81,9 @@ def _of_task(context: Context) -> Source:
 
     def of_epoch(epoch: int) -> Iterator[Arrays]:
         seed = place.seed * 100003 + epoch
-        return batches.of_epoch(data.train, case.batch_per_device, place.rank, case.devices, seed)
+        return batches.of_epoch(data.train, case.samples_of_replica, place.rank, case.devices, seed)
 
-    first, _ = next(batches.in_turn(data.train, case.batch_per_device))
+    first, _ = next(batches.in_turn(data.train, case.samples_of_replica))
     return Source(
         tasks.size(data.train),
         first,

@@ -127,10 +127,10 @@ def _example(content: Any, start: int, length: int) -> Tuple[int, int, int]:
     numbers = _first(content, features.get(LABEL.encode()), 3, lists=True)
     if image is None or numbers is None:
         raise ValueError(f"the record has no {IMAGE if image is None else LABEL}")
-    labels = [value for number, _, value in _fields(content, *numbers) if number == 1]
+    labels = [value for number, _, value in fields(content, *numbers) if number == 1]
     packed = list(_parts(content, numbers, 1))
     if packed:
-        labels = [_varint(content, packed[0][0], packed[0][1])[0]]
+        labels = [varint(content, packed[0][0], packed[0][1])[0]]
     if len(labels) != 1 or not isinstance(labels[0], int) or labels[0] >= 2**31:
         raise ValueError(f"{LABEL} is no label")
     return labels[0], image[0], image[1]
@@ -149,31 +149,34 @@ def _first(
 
 def _parts(content: Any, place: Tuple[int, int], number: int) -> Iterator[Tuple[int, int]]:
     """Where each field of bytes with this ``number`` begins and ends."""
-    for found, wire, value in _fields(content, *place):
+    for found, wire, value in fields(content, *place):
         if found == number and wire == 2:
             yield value
 
 
-def _fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]:
-    """Number, type and value of each field of a message; of bytes, where they begin and end."""
+def fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]:
+    """Number, type and value of each field of a message of protocol buffers; of bytes and of
+    numbers of a fixed size, where they begin and end. Raises ValueError."""
     while place < end:
-        key, place = _varint(content, place, end)
+        key, place = varint(content, place, end)
         wire, value = key & 7, None  # type: int, Any
         if wire == 0:
-            value, place = _varint(content, place, end)
+            value, place = varint(content, place, end)
         elif wire == 2:
-            length, place = _varint(content, place, end)
+            length, place = varint(content, place, end)
             value, place = (place, place + length), place + length
         elif wire in (1, 5):
-            place += 8 if wire == 1 else 4
+            size = 8 if wire == 1 else 4
+            value, place = (place, place + size), place + size
         else:
-            raise ValueError("the record is no example of TensorFlow")
+            raise ValueError("it is no message of protocol buffers")
         if place > end:
-            raise ValueError("the record is no example of TensorFlow")
+            raise ValueError("it is no message of protocol buffers")
         yield key >> 3, wire, value
 
 
-def _varint(content: Any, place: int, end: int) -> Tuple[int, int]:
+def varint(content: Any, place: int, end: int) -> Tuple[int, int]:
+    """The number at ``place``, and where it ends. Raises ValueError."""
     value = shift = 0
     while place < end and shift < 64:
         byte = content[place]
@@ -181,7 +184,7 @@ def _varint(content: Any, place: int, end: int) -> Tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 128:
             return value, place
-    raise ValueError("the record is no example of TensorFlow")
+    raise ValueError("it is no message of protocol buffers")
 
 
 @functools.lru_cache(maxsize=None)

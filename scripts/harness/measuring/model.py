@@ -21,10 +21,9 @@ def batch_of_rank(context: Context) -> Dict[str, Any]:
     if "own" in subject.facts:
         return seed_of_batch(place.seed, place.rank)
     case = subject.case
-    samples = case.batch_per_device * case.accumulation
     return synthetic.make_batch(
         subject.facts["inputs"],
-        samples,
+        case.samples_of_replica,
         case.sequence_length,
         place.seed,
         case.layout.replica(place.rank),

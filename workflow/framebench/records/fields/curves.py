@@ -21,7 +21,8 @@ class Curve:
     None for what is no number. ``seconds``: of all steps with their feeding, until the end of each
     epoch. ``target`` is None where there was none. ``samples``: that are held out; ``seed``: of
     weights and order; ``others``: names of its other scores, and what each was behind the last
-    epoch; ``resumed_after``: epochs that another process had trained, which was killed."""
+    epoch; ``resumed_after``: epochs that another process had trained, which was killed; ``before``:
+    the score of the weights that it started from, before training."""
 
     task: str
     score: str
@@ -34,6 +35,7 @@ class Curve:
     seed: int
     others: tuple[tuple[str, float | None], ...] = ()
     resumed_after: int = 0
+    before: float | None = None
 
     @property
     def last(self) -> float | None:
@@ -69,6 +71,7 @@ def curve_of(record: Mapping[str, Any]) -> Curve | None:
         seed=int(record["settings"]["seed"]),
         others=tuple((n, v) for n, v in epochs[-1]["held_out"].items() if n not in (LOSS, score)),
         resumed_after=int(ranks[0].get("resumed_after") or 0),
+        before=ranks[0].get("untrained", {}).get(score),
     )
 
 

@@ -6,20 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from ...cases.conditions import CONDITIONS
 from ...records.fields.curves import KIND, NO_TARGET, Curve
 from ...records.run import Run
 from ...statistics import descriptive, equivalence
+from .. import training
 from ..columns import NUMBER, TEXT, WHOLE, Column, Form, Row, interval, shared
+from ..measured import AXES
 from ..results import CaseResult
 from ..table import Drawing, Inputs, Table
 
 #: Scores that are no further apart are the same, unless another is given: a percentage point.
 MARGIN = 0.01
-#: Of a case.
-AXES = ("framework", "framework_version", "model", "precision", "compiler", "nodes",
-        "devices_per_node", "batch_per_device")  # fmt: skip
-CONDITIONS = ("accelerator", "cores_per_device", "arm", "input")
-#: What two cases have in common that are compared, besides the parameters.
+#: What two cases have in common that are compared, besides their recipe and conditions.
 _IN_COMMON = ("model", "nodes", "devices_per_node", "batch_per_device")
 _SCORE = Form(spec=".4f")
 _POINTS = Form(spec="+.4f")
@@ -48,14 +47,18 @@ def scores(result: CaseResult) -> list[float]:
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
     """A row for each case."""
-    for result in results(inputs):
+    every = results(inputs)
+    asked = training.cells([result.case for result in every])
+    for result in every:
         trained, found = curves(result), scores(result)
         first = trained[0] if trained else None
         ends = equivalence.mean_interval(found) or (None, None)
         best = [curve.best for curve in trained if curve.best is not None]
         energies = [joules for run in result.ok if (joules := _joules(run)) is not None]
         yield [
-            *_asked(result),
+            *(getattr(result.case, axis) for axis in AXES),
+            *(getattr(result.conditions, name) for name in CONDITIONS),
+            *asked(result.case),
             first.task if first else "",
             first.score if first else "",
             len(found),
@@ -67,6 +70,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
             *ends,
             max(best, default=None),
             *_other_score(trained),
+            _before(trained) if training.is_started(result.case) else None,
             _mean(result, "time_to_target"),
             _mean(result, "samples_to_target"),
             _mean(result, "time_to_train"),
@@ -76,24 +80,6 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
             result.status,
             result.reason,
         ]
-
-
-def _asked(result: CaseResult) -> list[Any]:
-    """What the figures of a row are of."""
-    given = dict(result.case.parameters)
-    target = given.get("target", NO_TARGET)
-    return [
-        *(getattr(result.case, axis) for axis in AXES),
-        *(getattr(result.conditions, name) for name in CONDITIONS),
-        None if target == NO_TARGET else target,
-        given.get("epochs"),
-        given.get("schedule", ""),
-        str(given.get("learning_rate", "")),
-        given.get("warmup"),
-        given.get("learning_rate_batch") or None,
-        *(str(given.get(name, "")) for name in ("weight_decay", "momentum")),
-        *(given.get(name) or None for name in ("label_smoothing", "mixup")),
-    ]
 
 
 def _joules(run: Run) -> float | None:
@@ -110,6 +96,11 @@ def _other_score(trained: Sequence[Curve]) -> list[Any]:
     return [name, descriptive.mean(values) if values else None]
 
 
+def _before(trained: Sequence[Curve]) -> float | None:
+    values = [curve.before for curve in trained if curve.before is not None]
+    return descriptive.mean(values) if values else None
+
+
 def _mean(result: CaseResult, metric: str) -> float | None:
     """Over the repeats that have it."""
     values = [value for run in result.ok if (value := run.value(metric)) is not None]
@@ -121,6 +112,7 @@ def pairs(inputs: Inputs) -> Iterator[list[Any]]:
     differ in the framework, whatever compiler each has, or in the precision or compiler alone."""
     margin = inputs.assumptions.equivalence_margin or MARGIN
     known = [result for result in results(inputs) if _without_target(result) and scores(result)]
+    asked = training.cells([result.case for result in known])
     for first, second in combinations(known, 2):
         if not _comparable(first, second):
             continue
@@ -128,6 +120,8 @@ def pairs(inputs: Inputs) -> Iterator[list[Any]]:
         mean, ends, verdict = compared or (None, (None, None), equivalence.CANNOT_TELL)
         yield [
             *(getattr(first.case, axis) for axis in _IN_COMMON),
+            *(getattr(first.conditions, name) for name in CONDITIONS),
+            *asked(first.case)[1:],  # they have no target
             *(getattr(first.case, axis) for axis in _APART),
             *(getattr(second.case, axis) for axis in _APART),
             curves(first)[0].score,
@@ -139,9 +133,14 @@ def pairs(inputs: Inputs) -> Iterator[list[Any]]:
         ]
 
 
-_APART = ("framework", "precision", "compiler")
-#: What two cases may differ in: another framework has another compiler.
-_COMPARED = ({"framework"}, {"framework", "compiler"}, {"precision"}, {"compiler"})
+_APART = ("framework", "framework_version", "precision", "compiler")
+#: What two cases may differ in: another framework has another version and another compiler.
+_COMPARED = (
+    {"framework", "framework_version"},
+    {"framework", "framework_version", "compiler"},
+    {"precision"},
+    {"compiler"},
+)
 
 
 def _without_target(result: CaseResult) -> bool:
@@ -150,6 +149,8 @@ def _without_target(result: CaseResult) -> bool:
 
 def _comparable(first: CaseResult, second: CaseResult) -> bool:
     apart = {axis for axis in _APART if _differ(first, second, axis)}
+    if "framework" in apart:
+        apart.add("framework_version")  # two frameworks may count theirs alike
     return bool(
         apart in _COMPARED
         and not any(_differ(first, second, axis) for axis in _IN_COMMON)
@@ -171,10 +172,6 @@ def lead(rows: Sequence[Row]) -> Iterator[str]:
     if rows:
         told = ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
         yield f"Of {len(rows)} pairs: {told}. The margin is {rows[0]['margin']:g}."
-
-
-def _why_no_target(row: Row) -> str:
-    return "no target"
 
 
 def _needs_two(row: Row) -> str:
@@ -205,33 +202,7 @@ CONVERGE = Table(
     columns=(
         *shared(*AXES),
         *shared(*CONDITIONS),
-        Column(
-            "target", NUMBER, "score that ends the training", form=Form(spec="g"),
-            why=_why_no_target,
-        ),
-        Column("epochs", WHOLE, "of training, at most", hoisted=True),
-        Column("schedule", TEXT, "of the learning rate", hoisted=True),
-        Column(
-            "learning_rate", TEXT, "its peak; `model`: that of the model's facts", hoisted=True
-        ),
-        Column(
-            "warmup", NUMBER, "share of all steps in which the rate rises", hoisted=True,
-            form=Form(spec="g"),
-        ),
-        Column(
-            "learning_rate_batch", NUMBER, "samples of a step that the rate is for; others have it "
-            "in proportion", "samples", hoisted=True, optional=True, form=Form(spec=".0f"),
-        ),
-        Column("weight_decay", TEXT, "`model`: that of the model's facts", hoisted=True),
-        Column("momentum", TEXT, "`model`: that of the model's facts", hoisted=True),
-        Column(
-            "label_smoothing", NUMBER, "part of each answer spread over all classes", hoisted=True,
-            form=Form(spec="g"), optional=True,
-        ),
-        Column(
-            "mixup", NUMBER, "of Beta(mixup, mixup), by which images are mixed", hoisted=True,
-            form=Form(spec="g"), optional=True,
-        ),
+        *training.COLUMNS,
         Column("task", TEXT, "what is learned", hoisted=True),
         Column("score", TEXT, "by which it is told how well", hoisted=True),
         Column("seeds", WHOLE, "repeats that trained and have a score"),
@@ -254,6 +225,10 @@ CONVERGE = Table(
         Column(
             "other_score_mean", NUMBER, "its mean behind the last epoch", form=_SCORE,
             optional=True,
+        ),
+        Column(
+            "score_before", NUMBER, "mean score before training, of weights that it starts from",
+            title="before training", form=_SCORE, optional=True, why=training.why_not_started,
         ),
         Column(
             "time_to_target", NUMBER,
@@ -288,8 +263,7 @@ CONVERGE = Table(
     heading="Training to a target",
     drawings=(Drawing("learning"),),
     answers=("score_mean", "time_to_target", "status"),
-    keys=(*AXES, *CONDITIONS, "target", "epochs", "schedule", "learning_rate", "warmup",
-          "learning_rate_batch", "weight_decay", "momentum", "label_smoothing", "mixup"),
+    keys=(*AXES, *CONDITIONS, *training.NAMES),
     axes=("framework", "model", "precision", "devices", "compiler"),
 )  # fmt: skip
 _OTHER = tuple(
@@ -306,6 +280,8 @@ EQUIVALENCE = Table(
     "difference is found would show nothing. The claim is about the samples that were held out.",
     columns=(
         *shared(*_IN_COMMON),
+        *shared(*CONDITIONS),
+        *training.RECIPE,
         *shared(*_APART),
         *_OTHER,
         Column("score", TEXT, "by which it is told how well", hoisted=True),
@@ -332,7 +308,7 @@ EQUIVALENCE = Table(
     group="Other measurements",
     heading="Training to a target",
     lead=lead,
-    keys=(*_IN_COMMON, *_APART, *(column.name for column in _OTHER)),
+    keys=(*_IN_COMMON, *CONDITIONS, *training.NAMES[1:], *_APART, *(one.name for one in _OTHER)),
     answers=("equivalence", "difference"),
     axes=("framework", "model", "precision", "devices", "compiler"),
 )  # fmt: skip

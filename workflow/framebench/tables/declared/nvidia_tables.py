@@ -26,7 +26,7 @@ def _rows(
 
     def rows(inputs: Inputs) -> Iterator[list[Any]]:
         ours = list(measured(inputs))
-        models = {row["model"] for row in ours}
+        models = {measured_rows.PRINTED_AS.get(row["model"], row["model"]) for row in ours}
         every = not (inputs.cases or inputs.others)
         printed = printed_rows.rows(layout, inputs.printed)
         for row in [*ours, *(row for row in printed if every or row["model"] in models)]:

@@ -4,12 +4,13 @@ in full precision that does as much in an update."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from .. import condition_words
+from .. import training as trainings
 from ..declared import converge, inference_step_time
 from ..results import CaseResult, marks_of
 from ..table import Inputs
@@ -17,6 +18,8 @@ from .printed_rows import AMP, EACH, FULL, Values
 
 #: Whose tables NVIDIA printed.
 MODELS = ("resnet50_v1.5", "electra_base")
+#: As they call a model of ours.
+PRINTED_AS = {"electra_base_squad": "electra_base"}
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
 #: Over seeds, by the column of the table of trainings.
 _OVER_SEEDS = {
@@ -78,8 +81,9 @@ def inference(inputs: Inputs) -> Iterator[Values]:
 def accuracy(inputs: Inputs) -> Iterator[Values]:
     """The mean over seeds, of a score in percent."""
     told = _trained(inputs)
+    recipe = _recipes(told)
     for amp, full in pairs(converge.results(inputs)):
-        row = _row(amp, full)
+        row = _row(amp, full, recipe(amp))
         times = {}
         for side, result in (("amp", amp), ("full", full)):
             found = told[result.key] if result else {}
@@ -95,10 +99,11 @@ def accuracy(inputs: Inputs) -> Iterator[Values]:
 def seeds(inputs: Inputs) -> Iterator[Values]:
     """In percent, as accuracies are printed."""
     told = _trained(inputs)
+    recipe = _recipes(told)
     for pair in pairs(converge.results(inputs)):
         for result in filter(None, pair):
             found = told[result.key]
-            row = _row(result, None)
+            row = _row(result, None, recipe(result))
             row |= {name: _percent(found[of]) for of, name in _OVER_SEEDS.items()}
             row[EACH] = ", ".join(map(_percent, converge.scores(result)))
             row |= {"precision": result.case.precision, "score": str(found["score"])}
@@ -152,8 +157,25 @@ def _trained(inputs: Inputs) -> Mapping[Any, Mapping[str, Any]]:
     return {result.key: dict(zip(names, row, strict=True)) for result, row in pairs_}
 
 
-def _row(result: CaseResult, full: CaseResult | None) -> Values:
-    """What a row is of; ``full``: the case in full precision beside it."""
+def _recipes(told: Mapping[Any, Mapping[str, Any]]) -> Callable[[CaseResult], str]:
+    """In words, what tells a training from the others of the table besides its conditions."""
+    apart = [
+        column
+        for column in trainings.COLUMNS
+        if len({row[column.name] for row in told.values()}) > 1
+    ]
+
+    def words(result: CaseResult) -> str:
+        row = told[result.key]
+        accumulation = condition_words.short("accumulation", result.conditions.accumulation)
+        given = (f"{column.header} {row[column.name]}" for column in apart if row[column.name])
+        return ", ".join(filter(None, (accumulation, *given)))
+
+    return words
+
+
+def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
+    """What a row is of; ``full``: the case in full precision beside it; ``more``: details."""
     case, where = result.case, result.conditions
     named = ("accelerator", "input", "machine", "environment")
     words = [condition_words.short(name, getattr(where, name)) for name in named]
@@ -162,7 +184,7 @@ def _row(result: CaseResult, full: CaseResult | None) -> Values:
         "framework": case.framework,
         "framework_version": case.framework_version,
         "model": case.model,
-        "details": ", ".join(filter(None, words)),
+        "details": ", ".join(filter(None, (*words, more))),
         "nodes": str(case.nodes),
         "devices_per_node": str(case.devices_per_node),
         "batch": str(case.batch_per_device),

@@ -1,0 +1,174 @@
+"""Arrays in a checkpoint of TensorFlow: ``NAME.index`` and ``NAME.data-00000-of-00001``, read
+without TensorFlow, and the names that Google's BERT and ELECTRA have there.
+
+The index is a table of LevelDB (tensorflow/core/lib/io/format.cc): blocks of sorted names, each
+with what it shares with the one before, and a footer that says where the block of blocks is. To a
+name belongs a message of protocol buffers (tensorflow/core/protobuf/tensor_bundle.proto): dtype,
+shape, and where in which data file the array lies. TensorFlow writes indexes without compression.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from typing import Any, Dict, Iterator, NamedTuple, Tuple
+
+from tasks import BadData
+
+from harness.learning.stored import Stored
+from harness.loader.records import crc32c, fields, masked, varint
+
+_INDEX = ".index"
+_FOOTER, _MAGIC = 48, 0xDB4775248B80FB57
+#: Behind a block: how it is compressed, and its checksum.
+_TRAILER = 5
+#: TensorFlow's numbers of dtypes, as numpy names them; bfloat16 is the upper half of a float32.
+_DTYPES = {1: "<f4", 2: "<f8", 19: "<f2", 14: "<u2"}
+_BFLOAT16 = 14
+
+#: The last part of a name where Hugging Face has another.
+_LAST = {"kernel": "weight", "output_weights": "weight", "output_bias": "bias"}
+#: Whole names of a head, and Hugging Face's.
+_HEADS = {
+    "cls/squad/output_weights": "qa_outputs.weight",
+    "cls/squad/output_bias": "qa_outputs.bias",
+}
+
+
+class _Entry(NamedTuple):
+    dtype: int
+    shape: Tuple[int, ...]
+    shard: int
+    offset: int
+    size: int
+    checksum: int
+
+
+def is_one(path: str) -> bool:
+    """Whether ``path`` is the index of a checkpoint, or its name without a suffix."""
+    return path.endswith(_INDEX) or os.path.isfile(path + _INDEX)
+
+
+def opened(path: str) -> Stored:
+    """Raises :class:`BadData` where it is no such checkpoint, and OSError."""
+    stem = path[: -len(_INDEX)] if path.endswith(_INDEX) else path
+    index = stem + _INDEX
+    with open(index, "rb") as file:
+        content = file.read()
+    try:
+        found = dict(_entries(content))
+        shards = _shards(content, found.pop(b"", (0, 0)))
+        entries = {name.decode("utf-8"): _entry(content, place) for name, place in found.items()}
+    except (ValueError, IndexError, struct.error) as error:
+        raise BadData(f"{index}: is no index of a TensorFlow checkpoint: {error}") from None
+    files = [f"{stem}.data-{number:05d}-of-{shards:05d}" for number in range(shards)]
+
+    def array(name: str) -> Any:
+        return _array(files, name, entries[name])
+
+    return Stored(sorted(entries), array, hugging_face, [index, *files])
+
+
+def hugging_face(name: str) -> str:
+    """What Hugging Face calls the array ``name`` of Google's BERT or ELECTRA."""
+    if name in _HEADS:
+        return _HEADS[name]
+    parts = re.sub(r"/layer_(\d+)/", r"/layer/\1/", name).split("/")
+    if parts[-1].endswith("_embeddings"):
+        parts.append("weight")
+    parts[-1] = _LAST.get(parts[-1], parts[-1])
+    return ".".join(parts)
+
+
+def _entries(content: bytes) -> Iterator[Tuple[bytes, Tuple[int, int]]]:
+    """Each name, and where its message begins and ends."""
+    if len(content) < _FOOTER or struct.unpack("<Q", content[-8:])[0] != _MAGIC:
+        raise ValueError("its last bytes are not those of one")
+    place = len(content) - _FOOTER
+    for _ in range(2):  # where the block about blocks is, which is not used here
+        _, place = varint(content, place, len(content))
+    for _, (begin, end) in _block(content, *_handle(content, place)):
+        yield from _block(content, *_handle(content, begin, end))
+
+
+def _handle(content: bytes, place: int, end: int = 0) -> Tuple[int, int]:
+    """Where a block begins, and its size."""
+    offset, place = varint(content, place, end or len(content))
+    size, _ = varint(content, place, end or len(content))
+    return offset, size
+
+
+def _block(content: bytes, begin: int, size: int) -> Iterator[Tuple[bytes, Tuple[int, int]]]:
+    """Each key of a block, and where its value begins and ends."""
+    end = begin + size
+    trailer = content[end : end + _TRAILER]
+    if len(trailer) < _TRAILER:
+        raise ValueError("it is truncated")
+    if masked(crc32c(content[begin : end + 1])) != struct.unpack("<I", trailer[1:])[0]:
+        raise ValueError("a block has a wrong checksum")
+    if trailer[0]:
+        raise ValueError("it is compressed, which TensorFlow does not do")
+    (restarts,) = struct.unpack("<I", content[end - 4 : end])
+    end -= 4 * (restarts + 1)
+    key, place = b"", begin
+    while place < end:
+        shared, place = varint(content, place, end)
+        own, place = varint(content, place, end)
+        length, place = varint(content, place, end)
+        key = key[:shared] + content[place : place + own]
+        place += own + length
+        yield key, (place - length, place)
+
+
+def _shards(content: bytes, header: Tuple[int, int]) -> int:
+    """How many data files there are."""
+    said = {number: value for number, _, value in fields(content, *header)}
+    if not said.get(1):
+        raise ValueError("it does not say how many data files there are")
+    if said.get(2):
+        raise ValueError("its arrays are big-endian")
+    return int(said[1])
+
+
+def _entry(content: bytes, place: Tuple[int, int]) -> _Entry:
+    numbers: Dict[int, int] = {}
+    shape: Tuple[int, ...] = ()
+    for number, wire, value in fields(content, *place):
+        if wire == 0:
+            numbers[number] = value
+        elif number == 2:
+            shape = tuple(_extents(content, value))
+        elif number == 6:
+            (numbers[6],) = struct.unpack("<I", content[value[0] : value[1]])
+    return _Entry(numbers.get(1, 0), shape, *(numbers.get(number, 0) for number in (3, 4, 5, 6)))
+
+
+def _extents(content: bytes, shape: Tuple[int, int]) -> Iterator[int]:
+    for number, _, dimension in fields(content, *shape):
+        if number == 2:
+            said = {inner: value for inner, _, value in fields(content, *dimension)}
+            yield said.get(1, 0)
+
+
+def _array(files: Any, name: str, entry: _Entry) -> Any:
+    """In float32. A kernel of TensorFlow is (in, out)."""
+    import numpy as np
+
+    path = files[entry.shard] if entry.shard < len(files) else "?"
+    try:
+        dtype = _DTYPES[entry.dtype]
+        with open(path, "rb") as file:
+            file.seek(entry.offset)
+            content = file.read(entry.size)
+        array = np.frombuffer(content, dtype).reshape(entry.shape)
+        if masked(crc32c(content)) != entry.checksum:
+            raise ValueError("its content has a wrong checksum")
+    except KeyError:
+        raise BadData(f"{path}: {name} has a dtype that no weight has") from None
+    except ValueError as error:
+        raise BadData(f"{path}: {name} cannot be read: {error}") from None
+    if entry.dtype == _BFLOAT16:
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    array = array.astype(np.float32)
+    return array.T if name.endswith("/kernel") else array

@@ -1,0 +1,84 @@
+"""Arrays in a file of Hugging Face's safetensors: theirs, and those that a training here leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import IO, Any, Dict, Mapping, Tuple
+
+from tasks import BadData
+
+from harness.learning.stored import Stored
+
+#: As safetensors names them, and as numpy does; bfloat16 is the upper half of a float32.
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+_METADATA, _OWN = "__metadata__", {"format": "framebench"}
+
+
+def opened(path: str) -> Stored:
+    """Raises :class:`BadData` where it is no such file, and OSError."""
+    with open(path, "rb") as file:
+        declared, begin = _header(path, file)
+    is_own = declared.pop(_METADATA, None) == _OWN
+
+    def array(name: str) -> Any:
+        with open(path, "rb") as file:
+            return _array(path, file, name, declared[name], begin)
+
+    return Stored(sorted(declared), array, str, [path], is_own)
+
+
+def write(path: str, arrays: Mapping[str, Any]) -> None:
+    """``arrays`` by the names and in the layout that all frameworks share, as float32. The file is
+    there when it is whole. Raises OSError."""
+    import numpy as np
+
+    header: Dict[str, Any] = {_METADATA: _OWN}
+    place = 0
+    for name in sorted(arrays):
+        size = 4 * int(np.prod(arrays[name].shape))
+        header[name] = {
+            "dtype": "F32",
+            "shape": [int(extent) for extent in arrays[name].shape],
+            "data_offsets": [place, place + size],
+        }
+        place += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # arrays are aligned
+    with open(path + ".part", "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name in sorted(arrays):
+            file.write(np.ascontiguousarray(arrays[name], "<f4").tobytes())
+    os.replace(path + ".part", path)
+
+
+def _header(path: str, file: IO[bytes]) -> Tuple[Dict[str, Any], int]:
+    """What stands in front of the arrays, and where these begin."""
+    size = int.from_bytes(file.read(8), "little")
+    content = file.read(min(size, 100_000_000))  # their own limit
+    try:
+        if len(content) < size:
+            raise ValueError(f"{size} bytes of header are announced, {len(content)} are there")
+        declared = json.loads(content.decode("utf-8"))
+        if not isinstance(declared, dict):
+            raise ValueError("its header is no object")
+    except ValueError as error:
+        raise BadData(f"{path}: is no file of safetensors: {error}") from None
+    return declared, 8 + size
+
+
+def _array(path: str, file: IO[bytes], name: str, entry: Any, begin: int) -> Any:
+    """In float32."""
+    import numpy as np
+
+    try:
+        dtype, shape = _DTYPES[entry["dtype"]], [int(extent) for extent in entry["shape"]]
+        first, behind = entry["data_offsets"]
+        file.seek(begin + int(first))
+        content = file.read(int(behind) - int(first))
+        array = np.frombuffer(content, dtype).reshape(shape)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadData(f"{path}: {name} cannot be read: {error!r}") from None
+    if entry["dtype"] == "BF16":
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float32)

@@ -1,0 +1,114 @@
+"""How a training was asked for, in columns: those that tell the cases of the kind ``converge``
+apart, besides the axes and conditions of any case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from ..cases.conditions import Case
+from ..records.fields.curves import NO_TARGET
+from .columns import NUMBER, TEXT, WHOLE, Column, Form, Row
+
+#: Of a training that starts from weights that are drawn.
+SCRATCH = "scratch"
+#: In the place of a file or folder: there is none.
+_NONE = "none"
+
+
+def _why_no_target(row: Row) -> str:
+    return "no target"
+
+
+TARGET = Column(
+    "target", NUMBER, "score that ends the training", form=Form(spec="g"), why=_why_no_target
+)
+#: What a case with a target and one without have in common.
+RECIPE = (
+    Column("epochs", WHOLE, "of training, at most", hoisted=True),
+    Column("schedule", TEXT, "of the learning rate", hoisted=True),
+    Column("learning_rate", TEXT, "its peak; `model`: that of the model's facts", hoisted=True),
+    Column(
+        "warmup", NUMBER, "share of all steps in which the rate rises", hoisted=True,
+        form=Form(spec="g"),
+    ),
+    Column(
+        "learning_rate_batch", NUMBER, "samples of a step that the rate is for; others have it "
+        "in proportion", "samples", hoisted=True, optional=True, form=Form(spec=".0f"),
+    ),
+    Column("weight_decay", TEXT, "`model`: that of the model's facts", hoisted=True),
+    Column("momentum", TEXT, "`model`: that of the model's facts", hoisted=True),
+    Column(
+        "label_smoothing", NUMBER, "part of each answer spread over all classes", hoisted=True,
+        form=Form(spec="g"), optional=True,
+    ),
+    Column(
+        "mixup", NUMBER, "of Beta(mixup, mixup), by which images are mixed", hoisted=True,
+        form=Form(spec="g"), optional=True,
+    ),
+    Column(
+        "start", TEXT, f"the file of weights that it starts from, by the last parts of its path "
+        f"that tell it from others; `{SCRATCH}`: weights that are drawn", hoisted=True,
+    ),
+    Column(
+        "data_folder", TEXT, "the folder of a task that is read from files, by the last parts of "
+        "its path", title="data", hoisted=True, optional=True,
+    ),
+    Column(
+        "bad_answers", TEXT, "what becomes of a question whose answers are not where its file says",
+        title="bad answers", hoisted=True, optional=True,
+    ),
+)  # fmt: skip
+COLUMNS = (TARGET, *RECIPE)
+NAMES = tuple(column.name for column in COLUMNS)
+
+
+def cells(cases: Sequence[Case]) -> Callable[[Case], list[Any]]:
+    """Those of COLUMNS for one of ``cases``, which stand in a table together."""
+    parameters = [dict(case.parameters) for case in cases]
+    starts = tails(given.get("start", _NONE) for given in parameters)
+    folders = tails(given.get("data", _NONE) for given in parameters)
+
+    def asked(case: Case) -> list[Any]:
+        given = dict(case.parameters)
+        target, folder = given.get("target", NO_TARGET), given.get("data", _NONE)
+        return [
+            None if target == NO_TARGET else target,
+            given.get("epochs"),
+            given.get("schedule", ""),
+            str(given.get("learning_rate", "")),
+            given.get("warmup"),
+            given.get("learning_rate_batch") or None,
+            *(str(given.get(name, "")) for name in ("weight_decay", "momentum")),
+            *(given.get(name) or None for name in ("label_smoothing", "mixup")),
+            starts.get(given.get("start", _NONE), SCRATCH),
+            folders.get(folder, ""),
+            "" if folder == _NONE else given.get("bad_answers", ""),
+        ]
+
+    return asked
+
+
+def is_started(case: Case) -> bool:
+    """Whether a file has the weights that it starts from."""
+    return bool(dict(case.parameters).get("start", _NONE) != _NONE)
+
+
+def why_not_started(row: Row) -> str:
+    """There is no score before training."""
+    return "from scratch" if row["start"] == SCRATCH else ""
+
+
+def tails(paths: Iterable[str]) -> dict[str, str]:
+    """The last parts of each path, as many as tell it from the others."""
+    parts = {path: PurePath(path).parts for path in paths if path != _NONE}
+
+    def tail(path: str) -> str:
+        own = parts[path]
+        for count in range(1, len(own)):
+            if sum(other[-count:] == own[-count:] for other in parts.values()) == 1:
+                return "/".join(own[-count:])
+        return path
+
+    return {path: tail(path) for path in parts}
