@@ -41,7 +41,7 @@ class Images(pillow.PillowImages):
 
 
 class Guarded:
-    """A data set whose error ends the loader. Without workers a thread of PaddlePaddle reads it, and
+    """A data set whose error ends the loader. Without workers a thread of PaddlePaddle reads it and
     dies of an error in silence: who waits for its batch would wait for ever."""
 
     def __init__(self, samples: Any) -> None:
