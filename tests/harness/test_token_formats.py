@@ -400,3 +400,13 @@ def test_another_vocabulary_is_another_data_set(copied: Callable[[str], Path]) -
     with (root / "vocab.txt").open("a") as file:
         file.write("more\n")
     assert folder.identity(str(root)) != before
+
+
+def test_a_text_that_is_no_utf8_is_refused_or_counted(copied: Callable[[str], Path]) -> None:
+    root = copied("wordpiece")
+    (root / "train" / "a.txt").write_bytes(b"word\xc3(")
+    with pytest.raises(BadData, match=r"train/a.txt: is no UTF-8 at byte 4: .*bad_images: skip"):
+        scanned(root)
+    found = scanned(root, SKIP)
+    assert (found.length, len(found.skipped)) == (2 * 4096, 1)
+    assert tokens.report(found)["skipped_first"][0]["path"] == "train/a.txt"
