@@ -205,7 +205,7 @@ class Kind(ABC):
     needs: Optional[type] = Adapter
     #: Whether it warms up and times the numbers of steps that the command line names.
     counts_steps = False
-    #: Whether it reads a folder of images, :attr:`Subject.data`, whatever a case says.
+    #: Whether it reads a folder of data, :attr:`Subject.data`, whatever a case says.
     reads_images = False
     #: Whether each of its ranks runs as if there were no other: its framework joins no process
     #: group, and :attr:`Context.barrier` lets those of a node begin together.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from framebench import cli
-from framebench.datasets import folders, pictures, record_files, texts
+from framebench.datasets import folders, pictures, record_files, sequences, texts
 from framebench.datasets.folders import MANIFEST, Refused
 from framebench.datasets.image_folder import make, names
 from harness.loader import records as read
@@ -163,6 +163,27 @@ def test_two_calls_do_not_make_data_in_one_folder_at_once(
     make(tmp_path, 2, seed=0)
 
 
+def test_documents_are_the_same_in_every_format_and_each_time(tmp_path: Path) -> None:
+    first = {form: sequences.make(tmp_path / form, 9000, 5, form) for form in sequences.FORMATS}
+    made = [manifest["made"] for manifest in first.values()]
+    assert made == [made[0]] * len(made), "the digest is that of the tokens"
+    assert (made[0]["train"], made[0]["val"], made[0]["texts"]) == (8192, 4096, 3)
+    for form in sequences.FORMATS:
+        before = contents(tmp_path / form)
+        assert sequences.make(tmp_path / form, 9000, 5, form) == first[form], "made already"
+        assert contents(tmp_path / form) == before
+        sequences.make(tmp_path / "again" / form, 9000, 5, form)
+        assert contents(tmp_path / "again" / form) == before
+    other = sequences.make(tmp_path / "other", 9000, 6, "megatron")
+    assert other["made"]["digest"] != made[0]["digest"]
+    lines = (tmp_path / "wordpiece" / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    assert [lines[n] for n in (0, 100, 103)] == ["[PAD]", "[UNK]", "[MASK]"]
+    assert len({*lines}) == len(lines) == made[0]["vocabulary"]
+    (tmp_path / "bert" / "mine").write_text("x")
+    with pytest.raises(Refused, match="make_data did not make"):
+        sequences.make(tmp_path / "bert", 9000, 5, "bert")
+
+
 def test_texts_and_tokens_are_the_same_and_good_utf8(tmp_path: Path) -> None:
     first, other = (texts.make(tmp_path / form, 150_000, 5, form) for form in texts.FORMATS)
     assert first["made"] == other["made"]
@@ -186,6 +207,7 @@ def test_texts_and_tokens_are_the_same_and_good_utf8(tmp_path: Path) -> None:
         (["--tokens", "99999"], "tokens: found 99999 with format=folder, which is of images"),
         (["--format", "text", "--images", "5"], "images: found 5 with format=text"),
         (["--format", "tokens", "--tokens", "9"], "tokens: found 9; allowed: more than 65536"),
+        (["--format", "bert", "--tokens", "9"], "tokens: found 9; allowed: more than 4096"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_anything_is(

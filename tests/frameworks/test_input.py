@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from framebench.datasets import sequences
 from framebench.records import record_files
 from PIL import Image
 
@@ -105,6 +106,42 @@ def test_steps_are_fed_from_texts_and_what_is_no_utf8_is_left_out(tmp_path: Path
     (run,) = record_files.read_folder(bench.output.parent)[0]
     assert run.fed is not None
     assert run.fed.skipped == 1
+
+
+def test_a_bert_is_fed_from_records_and_its_loader_is_timed_alone(tmp_path: Path) -> None:
+    facts = facts_of("bert_base")
+    small = {"vocabulary": 12000, "hidden": 32, "layers": 1, "heads": 4, "intermediate": 64}
+    facts["hyperparameters"].update(small)
+    facts["trainable_parameters"] = trained_parameters(facts)
+    model = tmp_path / "bert_base.json"
+    model.write_text(json.dumps(facts))
+    root = tmp_path / "data"
+    sequences.make(root, 9000, 5, "bert")
+    bench = Bench(tmp_path, build_environment("pytorch"))
+    case = {"model": model, "batch_per_device": 4, "sequence_length": 128}
+    steps = {"warmup_steps": 1, "timed_steps": 3, "precision": "fp32", "compiler": "none"}
+    more: dict[str, Any] = {"kind": "train", "input": "data", **case, **steps}
+    record = measured(bench, "pytorch", root, **more)
+    assert record["status"] == "ok", record["reason"]
+    (rank,) = record["ranks"]
+    assert rank["data_set"]["format"] == "tfrecord"
+    assert rank["fed"]["sequences"] == 4
+    assert rank["fed"]["window_token_ids_crc32"] > 0
+    assert rank["feeding"]["loader_samples"] == 4 * len(rank["feeding"]["compute_step_seconds"])
+    again = measured(bench, "pytorch", root, **more)["ranks"][0]["fed"]
+    assert again == rank["fed"], "the same seed feeds the same"
+    # the loader alone
+    record = measured(bench, "pytorch", root, **case, parameters={"workers": 1, "images": 50})
+    assert record["status"] == "ok", record["reason"]
+    (rank,) = record["ranks"]
+    assert rank["loaded"]["sequences"] == rank["fed"]["sequences"] == 50
+    rates = {name: one["value"] for name, one in record["metrics"].items()}
+    assert rates["token_throughput"] == pytest.approx(128 * rates["throughput"])
+    assert record["metrics"]["throughput"]["unit"] == "sequences/s"
+    # other sequences than the case asks for
+    record = measured(bench, "pytorch", root, **{**more, "sequence_length": 64})
+    assert record["status"] == "failed"
+    assert "the records have sequences of 128 tokens, the case has 64" in record["reason"]
 
 
 @pytest.mark.parametrize("framework", LOADERS)

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from framebench.datasets import record_files
+from framebench.datasets import record_files, sequences
 from harness.loader.pillow import PillowImages
 from harness.samples import folder, order, tokens
 
 from ..harness import images as made
 from ..harness import record_folder
+from ..harness.test_tokens import Plain
 from .fork_server import ForkServer, served
 
 SIZE, BATCH, SEED = 32, 4, 3
@@ -23,6 +24,7 @@ run = served("pytorch", "paddle", "oneflow", "mxnet", "tensorflow", "tensorflow1
 READS = {"mxnet": "recordio", "tensorflow": "tfrecord", "tensorflow1": "tfrecord"}
 #: Their workers, forked so soon behind each other, hang now and then; test_input.py has a worker.
 ONE_BY_ONE = ("paddle", "mxnet")
+READS_TFRECORD_ALONE = ("tensorflow", "tensorflow1")
 #: How far values may be from Pillow's, in levels of 0 to 255: in the mean, and at most.
 APART = {"mxnet": (3.0, 60.0), "tensorflow": (0.3, 1.01), "tensorflow1": (0.3, 1.01)}
 
@@ -62,6 +64,10 @@ for name in ("tokens", "wide"):
     data = tokens.scan(ROOTS[name], "train", "refuse", ".")
     asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, 0)
     found[name] = tokens.checked(adapter, asked)
+for name in ("bert", "ofrecord", "bert-damaged"):
+    data, fed = tokens.scan(ROOTS[name], "train", "refuse", "."), []
+    asked = tokens.loads(data, "train", 0, SEED, 0, 1, 128, BATCH, 0)
+    found[name] = {"reason": reason(lambda: fed.append(tokens.checked(adapter, asked))), "fed": fed}
 answer(**found)
 """
 
@@ -75,6 +81,13 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "tokens": record_folder.tokens(base / "tokens"),
         "wide": record_folder.tokens(base / "wide", dtype="uint32"),
     }
+    for name, form in (("bert", "bert"), ("ofrecord", "ofrecord"), ("bert-damaged", "bert")):
+        found[name] = base / name
+        sequences.make(found[name], 5000, SEED, form)
+    spoiled = found["bert-damaged"] / "train-00000-of-00001.tfrecord"
+    content = bytearray(spoiled.read_bytes())
+    content[len(content) // 2] ^= 255
+    spoiled.write_bytes(content)
     for name, mode in (("grey", "L"), ("cmyk", "CMYK")):
         path = found["folder"] / "train" / "c0" / f"{name}.JPEG"
         path.write_bytes(made.jpeg(8, 64, 48, mode))
@@ -132,12 +145,24 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
         plain = PillowRecords(roots[form])
         difference = apart(np.load(run.folder / f"{form}.npy"), plain.images)
         assert difference[0] <= mean, f"{form}: {difference}"
-    sequences = {name: found[name] for name in ("tokens", "wide")}
-    for name, fed in sequences.items():
+    fed_of = {name: found[name] for name in ("tokens", "wide")}
+    for name, fed in fed_of.items():
         data = tokens.scan(roots[name], "train", "refuse", ".")
         asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, 0)
         assert fed["sequences"] == len(asked.starts) == 62
-    assert sequences["tokens"] == sequences["wide"]
+    assert fed_of["tokens"] == fed_of["wide"]
+    (bert,) = found["bert"]["fed"]
+    data = tokens.scan(roots["bert"], "train", "refuse", ".")
+    asked = tokens.loads(data, "train", 0, SEED, 0, 1, 128, BATCH, 0)
+    assert bert == tokens.checked(Plain(), asked)  # type: ignore[arg-type]
+    assert bert["sequences"] == 33
+    assert "BadData: train-00000-of-00001.tfrecord/" in found["bert-damaged"]["reason"]
+    assert "its content has a wrong checksum" in found["bert-damaged"]["reason"]
+    if run.framework in READS_TFRECORD_ALONE:
+        assert found["ofrecord"]["reason"].endswith("reads records of TFRecord here, not OFRecord")
+    else:
+        (other,) = found["ofrecord"]["fed"]
+        assert other["tokens_crc32"] == bert["tokens_crc32"]
 
 
 class PillowRecords:

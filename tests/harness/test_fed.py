@@ -44,7 +44,7 @@ def test_each_step_has_the_next_batch_and_says_how_long_that_took() -> None:
     adapter = Slow()
     feed = Feed(adapter, batches())  # type: ignore[arg-type]
     assert [feed.step() for _ in range(3)] == [1, 2, 3]
-    assert adapter.fed == feed.labels == [0, 1, 2]
+    assert adapter.fed == feed.noted == [0, 1, 2]
     assert min(feed.copy_seconds) >= 0.02
     assert feed.wait_seconds[1] >= 0.05
     assert not ended
@@ -87,5 +87,8 @@ def test_images_are_named_where_they_are_read_and_nowhere_else(
 def test_a_model_without_images_reads_none(toy: Bench) -> None:
     record = toy.run("", input="data", data=toy.folder).record
     assert record["status"] == "unsupported"
-    assert record["reason"] == "toy has neither images nor running text, and nothing else is read"
+    assert record["reason"] == (
+        "toy has neither images, nor running text, nor sequences with hidden words, and nothing "
+        "else is read"
+    )
     assert record["settings"]["data"]["folder"] == str(toy.folder)

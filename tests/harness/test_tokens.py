@@ -128,7 +128,7 @@ def test_bytes_of_texts_are_tokens_and_what_is_no_utf8_is_named_or_counted(tmp_p
             json.dumps({"dtype": "int64", "vocabulary": 5})), "allowed: uint16 or uint32"),
         (lambda root: (root / "train.json").write_text(
             json.dumps({"dtype": "uint16", "vocabulary": 200})), "has a vocabulary of 200"),
-        (lambda root: (root / "train.bin").unlink(), "has neither train.bin with train.json nor"),
+        (lambda root: (root / "train.bin").unlink(), "with train.json or train.idx, nor"),
     ],
 )  # fmt: skip
 def test_a_bad_token_file_is_refused(

@@ -105,7 +105,7 @@ def main(arguments: list[str] | None = None) -> int:
     making_data.add_argument("--folder", type=Path, required=True, help="where they are made")
     making_data.add_argument("--images", type=int, help="how many")
     making_data.add_argument("--tokens", type=int, help="how many, instead")
-    making_data.add_argument("--format", help="folder, tfrecord, recordio, text or tokens")
+    making_data.add_argument("--format", help="see docs/input.md")
     making_data.add_argument("--seed", type=int, default=0, help="of all that is drawn")
     making_data.set_defaults(
         command=lambda given: upkeep.make_data(

@@ -3,7 +3,7 @@ paddle.vision.transforms, as Paddle's own image classification has them."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Sequence
+from typing import Any, Dict, Iterator, Optional, Sequence
 
 import numpy as np
 import paddle
@@ -40,10 +40,30 @@ class Images(pillow.PillowImages):
         return functional.normalize(levels, MEAN, DEVIATION, data_format="HWC")
 
 
+class Guarded:
+    """A data set whose error ends the loader. Without workers a thread of PaddlePaddle reads it and
+    dies of an error in silence: who waits for its batch would wait for ever."""
+
+    def __init__(self, samples: Any) -> None:
+        self._samples = samples
+        self.error: Optional[Exception] = None
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def __getitem__(self, number: int) -> Any:
+        try:
+            return self._samples[number]
+        except Exception as error:
+            self.error = error
+            raise StopIteration from error
+
+
 def _loaded(samples: Any, batch: int, workers: int) -> Iterator[Sequence[Any]]:
     """Batches as numpy arrays."""
+    guarded = Guarded(samples)
     loader = paddle.io.DataLoader(
-        samples,
+        samples if workers else guarded,
         batch_size=batch,
         num_workers=workers,
         places=paddle.CPUPlace(),
@@ -52,6 +72,8 @@ def _loaded(samples: Any, batch: int, workers: int) -> Iterator[Sequence[Any]]:
     )
     for given in loader:
         yield [tensor.numpy() for tensor in given]
+    if guarded.error:
+        raise guarded.error
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:

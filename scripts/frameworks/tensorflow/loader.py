@@ -17,6 +17,7 @@ from harness.loader import (
 )
 
 FORMATS = (FOLDER, TFRECORD)
+TOKEN_FORMATS = (TFRECORD,)
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:

@@ -18,6 +18,7 @@ from harness.loader import (
 )
 
 FORMATS = (FOLDER, TFRECORD)
+TOKEN_FORMATS = (TFRECORD,)
 _LOCK = threading.Lock()
 _DECODER: Dict[str, Any] = {}
 

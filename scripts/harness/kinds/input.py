@@ -1,4 +1,4 @@
-"""The loader alone: images a second, with nothing that computes behind it.
+"""The loader alone: images or sequences of tokens a second, with nothing that computes behind it.
 
 1. All images of an epoch are loaded once and looked at: each came, once, in the order asked for,
    with its label, as a whole batch. A checksum of what came is kept.
@@ -6,7 +6,7 @@
 3. Epochs are timed in which images are also cropped, resized, flipped, normalised and made batches.
 
 The files lie in the page cache by then: this is the cost of the processor, not that of a disk
-(:mod:`harness.kinds.storage`).
+(:mod:`harness.kinds.storage`). Of tokens: :mod:`harness.measuring.token_loader`.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ from typing import Any, Dict, List, Mapping, Optional
 from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of
 from harness.loader import Loading, Loads
-from harness.measuring import libraries
+from harness.measuring import libraries, token_loader
 from harness.measuring.checks import check_cores
 from harness.measuring.steps import peak_host_memory
-from harness.samples import folder, order, supply
+from harness.samples import folder, masking, order, supply
 
 #: Images whose decoded levels are kept, to compare decoders by.
 _COMPARED = 2
 
 
 class Input(Kind):
-    """Images per second that come out of the framework's own loader."""
+    """Images or sequences per second that come out of the framework's own loader."""
 
     needs = Loading
     independent_ranks = True
     reads_images = True
-    axes = ("framework", "model", "nodes", "devices_per_node", "batch_per_device")
+    axes = (
+        "framework", "model", "nodes", "devices_per_node", "batch_per_device", "sequence_length",
+    )  # fmt: skip
     parameters = (
         Parameter(
             "split", one_of(folder.TRAIN, folder.VALIDATION), "",
@@ -41,11 +43,15 @@ class Input(Kind):
         Parameter(
             "workers", at_least(0), "", "processes or threads that load; 0: the one that asks", 1
         ),
-        Parameter("images", at_least(0), "images", "that an epoch has at most; 0: all", 5000),
+        Parameter(
+            "images", at_least(0), "", "or sequences that an epoch has at most; 0: all", 5000
+        ),
         Parameter("epochs", at_least(1), "epochs", "that are timed", 1),
     )  # fmt: skip
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
+        if subject.case.sequence_length is not None:
+            return token_loader.metrics(subject.case.sequence_length)
         return {
             # read, decoded, cropped, resized, flipped, normalised, in batches
             "throughput": Metric("images/s", "higher", "sum", _rate("loaded")),
@@ -54,11 +60,23 @@ class Input(Kind):
         }
 
     def measure(self, context: Context) -> None:
+        subject, fields = context.subject, context.fields
+        size = folder.size_of(subject.facts["inputs"])
+        if size is None and not masking.form_of(subject.facts["inputs"]):
+            raise Unsupported(
+                f"{subject.case.model} has neither images nor tokens that are read from files"
+            )
+        fields["cores"] = check_cores(context.cores)
+        if size is None:
+            token_loader.measure(context)
+        else:
+            self._measure_images(context, size)
+        context.report.enter("end")
+        fields["libraries"] = libraries.in_use()
+
+    def _measure_images(self, context: Context, size: int) -> None:
         adapter, subject, fields = context.adapter, context.subject, context.fields
         parameters, place = subject.parameters, context.place
-        size = folder.size_of(subject.facts["inputs"])
-        if size is None:
-            raise Unsupported(f"{subject.case.model} has no images")
         root, split, bad = subject.data, parameters["split"], subject.bad_images
         assert root is not None, "the declaration has seen to it"
         workers = parameters["workers"]
@@ -85,7 +103,6 @@ class Input(Kind):
         epochs = [loads_of(number) for number in range(parameters["epochs"])]
         fields["fed"] = context.phase("check", lambda: supply.checked(adapter, epochs[0], root))
         fields["decoded"] = supply.decoded(adapter, root, sorted(images.paths)[:_COMPARED])
-        fields["cores"] = check_cores(context.cores)
         context.report.enter("decoding window")
         context.barrier()
         alone = [one._replace(decodes_only=True) for one in epochs]
@@ -96,8 +113,6 @@ class Input(Kind):
         fields["loaded"] = _timed(adapter, epochs, root)
         fields["window_start"], fields["window_seconds"] = start, fields["loaded"]["seconds"]
         fields["peak_host_memory_bytes"] = peak_host_memory()
-        context.report.enter("end")
-        fields["libraries"] = libraries.in_use()
 
 
 def _timed(adapter: Loading, epochs: List[Loads], root: str) -> Dict[str, Any]:

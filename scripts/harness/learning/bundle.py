@@ -17,7 +17,8 @@ from typing import Any, Dict, Iterator, NamedTuple, Tuple
 from tasks import BadData
 
 from harness.learning.stored import Stored
-from harness.loader.records import crc32c, fields, masked, varint
+from harness.loader.examples import fields, varint
+from harness.loader.records import crc32c, masked
 
 _INDEX = ".index"
 _FOOTER, _MAGIC = 48, 0xDB4775248B80FB57

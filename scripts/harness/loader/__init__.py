@@ -12,6 +12,7 @@ import multiprocessing
 from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
 
 from harness.adapter import Capability, Unsupported
+from harness.loader import features
 from harness.loader.records import content_of
 
 #: Of the channels red, green and blue, on a scale from 0 to 1: those of ImageNet, as torchvision
@@ -25,9 +26,16 @@ DRAWS = 4 * TRIES + 1
 SHORTER = 256 / 224
 #: Seconds for a batch, behind which a worker hangs.
 TIMEOUT = 120
-#: What images lie in: files in a folder of each class, or records of one or more files.
-FOLDER, TFRECORD, RECORDIO = "folder", "tfrecord", "recordio"
-_CALLED = {FOLDER: "folders of image files", TFRECORD: "TFRecord", RECORDIO: "RecordIO"}
+#: What samples lie in: images in a folder of each class, or records of one or more files.
+FOLDER, TFRECORD, RECORDIO = "folder", features.TFRECORD, "recordio"
+#: Of tokens alone.
+OFRECORD = features.OFRECORD
+_CALLED = {
+    FOLDER: "folders of image files",
+    TFRECORD: "TFRecord",
+    RECORDIO: "RecordIO",
+    OFRECORD: "OFRecord",
+}
 
 
 class Loads(NamedTuple):
@@ -59,9 +67,13 @@ class Loaded(NamedTuple):
 
 
 class TokenLoads(NamedTuple):
-    """Sequences of tokens, in this order. ``path``: of a file of unsigned numbers of the type
+    """Sequences of tokens, in this order. ``path``: of a file of whole numbers of the type
     ``dtype``, little-endian, and nothing else; ``starts``: int64 (samples,), the place of the first
-    token of each; ``length``: tokens of each; ``batch``, ``workers``: as of :class:`Loads`."""
+    token of each; ``length``: tokens of each; ``batch``, ``workers``: as of :class:`Loads`.
+
+    Or ``records``, FILE/NUMBER, that lie together and upwards as of :class:`Loads`: a sequence is
+    the numbers of the ``features`` (name and count) one behind the other, ``length`` in all;
+    ``format``: TFRECORD or OFRECORD; ``path`` is the folder, ``starts`` counts them."""
 
     path: str
     dtype: str
@@ -69,6 +81,9 @@ class TokenLoads(NamedTuple):
     length: int
     batch: int
     workers: int
+    records: Sequence[str] = ()
+    features: Sequence[Tuple[str, int]] = ()
+    format: str = ""
 
 
 class LoadedTokens(NamedTuple):
@@ -82,8 +97,9 @@ class LoadedTokens(NamedTuple):
 class Loading(Capability):
     """Samples come through the loader that the framework recommends: the module ``loader`` in its
     folder, with the functions ``load``, ``load_tokens``, ``pixels`` (of the bytes of a JPEG file)
-    and ``settings``, as the methods here have them, and ``FORMATS`` where it reads more than
-    folders of image files. They are called behind :meth:`start`, without :meth:`build`."""
+    and ``settings``, as the methods here have them; ``FORMATS`` where it reads more images than
+    folders of files, ``TOKEN_FORMATS`` where it does not read all records of tokens. They are
+    called behind :meth:`start`, without :meth:`build`."""
 
     LACKING: ClassVar[str] = "brings no loader of files here"
 
@@ -114,8 +130,15 @@ class Loading(Capability):
 
     def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
         """Each sequence once, in the order asked for. Raises whatever reading raises."""
-        _shorten_sockets()
         loader, accelerator = self._loader(), self.place.accelerator
+        readable = getattr(loader, "TOKEN_FORMATS", (TFRECORD, OFRECORD))
+        if asked.format and asked.format not in readable:
+            known = " and ".join(_CALLED[name] for name in readable)
+            raise Unsupported(
+                f"{self.case.framework}'s loader reads records of {known} here, not "
+                f"{_CALLED[asked.format]}"
+            )
+        _shorten_sockets()
         given: Iterator[LoadedTokens] = loader.load_tokens(asked, accelerator)
         return given
 

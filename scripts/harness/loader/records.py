@@ -16,7 +16,9 @@ import functools
 import mmap
 import os
 import struct
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from harness.loader import examples
 
 #: Of an example in a TFRecord: the bytes of a JPEG file, and the label, from 0.
 IMAGE, LABEL = "image/encoded", "image/class/label"
@@ -51,7 +53,20 @@ def content_of(path: str) -> bytes:
 def tfrecord(file: str, checks_all: bool) -> Records:
     """``checks_all``: the content of each record by its checksum, too. TensorFlow reads nothing
     behind a bad record of a file, so that is bad as well."""
-    frames, end = _frames(file)
+    check = check_content if checks_all else None
+    return looked_at(file, frames_of(file), check, lambda *place: _example(*place)[0])
+
+
+def looked_at(
+    file: str,
+    framed: Tuple[List[examples.Place], str],
+    check: Optional[Callable[[Any, int, int], None]],
+    look: Callable[[Any, int, int], int],
+) -> Records:
+    """What ``look`` says of each record, by the whole content, the offset and the length of it, or
+    the ValueError that it raises. ``framed``: offset and length of each, and why there are no more;
+    ``check`` raises ValueError for a record behind which nothing can be read."""
+    frames, end = framed
     found = Records({}, [])
     with open(file, "rb") as stream:
         if not frames:
@@ -59,14 +74,14 @@ def tfrecord(file: str, checks_all: bool) -> Records:
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
             for number, (offset, length) in enumerate(frames):
                 try:
-                    if checks_all:
-                        _check_content(content, offset, length)
+                    if check:
+                        check(content, offset, length)
                 except ValueError as error:
                     found.bad.append((number, str(error)))
                     found.bad.extend((n, _BEHIND) for n in range(number + 1, len(frames)))
                     break
                 try:
-                    found.labels[number] = _example(content, offset, length)[0]
+                    found.labels[number] = look(content, offset, length)
                 except ValueError as error:
                     found.bad.append((number, str(error)))
     if end:
@@ -75,7 +90,7 @@ def tfrecord(file: str, checks_all: bool) -> Records:
 
 
 @functools.lru_cache(maxsize=None)
-def _frames(file: str) -> Tuple[List[Tuple[int, int]], str]:
+def frames_of(file: str) -> Tuple[List[Tuple[int, int]], str]:
     """Offset and length of each record's content, and why there are no more; "" at the end."""
     found: List[Tuple[int, int]] = []
     place, size = 0, os.path.getsize(file)
@@ -95,42 +110,47 @@ def _frames(file: str) -> Tuple[List[Tuple[int, int]], str]:
     return found, ""
 
 
-def _check_content(content: Any, offset: int, length: int) -> None:
+def check_content(content: Any, offset: int, length: int) -> None:
     (checksum,) = struct.unpack("<I", content[offset + length : offset + length + 4])
     if masked(crc32c(content[offset : offset + length])) != checksum:
         raise ValueError("its content has a wrong checksum")
 
 
-def _tfrecord_image(file: str, number: int) -> bytes:
-    frames, end = _frames(file)
-    if number >= len(frames):
+def tfrecord_content(file: str, number: int) -> bytes:
+    """Of a record, by its checksum whole. Raises ValueError for one that is not there or bad, and
+    OSError."""
+    found, end = frames_of(file)
+    if number >= len(found):
         raise ValueError(end or "there is no such record")
-    offset, length = frames[number]
+    offset, length = found[number]
     with open(file, "rb") as stream:
         stream.seek(offset)
         content = stream.read(length + 4)
-    _check_content(content, 0, length)
-    _, start, behind = _example(content, 0, length)
+    if len(content) < length + 4:
+        raise ValueError("the file is truncated within the record")
+    check_content(content, 0, length)
+    return content[:length]
+
+
+def _tfrecord_image(file: str, number: int) -> bytes:
+    content = tfrecord_content(file, number)
+    _, start, behind = _example(content, 0, len(content))
     return content[start:behind]
 
 
 def _example(content: Any, start: int, length: int) -> Tuple[int, int, int]:
     """Label of an example, and where its image begins and ends. Raises ValueError."""
-    features: Dict[bytes, Tuple[int, int]] = {}
-    for features_place in _parts(content, (start, start + length), 1):
-        for entry in _parts(content, features_place, 1):
-            names = [content[a:b] for a, b in _parts(content, entry, 1)]
-            values = list(_parts(content, entry, 2))
-            if len(names) == len(values) == 1:
-                features[bytes(names[0])] = values[0]
-    image = _first(content, features.get(IMAGE.encode()), 1)
-    numbers = _first(content, features.get(LABEL.encode()), 3, lists=True)
+    found: Dict[str, examples.Place] = {}
+    for place in examples.parts(content, (start, start + length), 1):
+        found.update(examples.features(content, place))
+    image = _first(content, found.get(IMAGE), 1)
+    numbers = _first(content, found.get(LABEL), 3, lists=True)
     if image is None or numbers is None:
         raise ValueError(f"the record has no {IMAGE if image is None else LABEL}")
-    labels = [value for number, _, value in fields(content, *numbers) if number == 1]
-    packed = list(_parts(content, numbers, 1))
+    labels = [value for number, _, value in examples.fields(content, *numbers) if number == 1]
+    packed = list(examples.parts(content, numbers, 1))
     if packed:
-        labels = [varint(content, packed[0][0], packed[0][1])[0]]
+        labels = [examples.varint(content, packed[0][0], packed[0][1])[0]]
     if len(labels) != 1 or not isinstance(labels[0], int) or labels[0] >= 2**31:
         raise ValueError(f"{LABEL} is no label")
     return labels[0], image[0], image[1]
@@ -140,51 +160,11 @@ def _first(
     content: Any, feature: Optional[Tuple[int, int]], number: int, lists: bool = False
 ) -> Optional[Tuple[int, int]]:
     """Where the list with this ``number`` of a feature lies or, unless ``lists``, its first."""
-    for place in _parts(content, feature, number) if feature else ():
+    for place in examples.parts(content, feature, number) if feature else ():
         if lists:
             return place
-        return next(_parts(content, place, 1), None)
+        return next(examples.parts(content, place, 1), None)
     return None
-
-
-def _parts(content: Any, place: Tuple[int, int], number: int) -> Iterator[Tuple[int, int]]:
-    """Where each field of bytes with this ``number`` begins and ends."""
-    for found, wire, value in fields(content, *place):
-        if found == number and wire == 2:
-            yield value
-
-
-def fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]:
-    """Number, type and value of each field of a message of protocol buffers; of bytes and of
-    numbers of a fixed size, where they begin and end. Raises ValueError."""
-    while place < end:
-        key, place = varint(content, place, end)
-        wire, value = key & 7, None  # type: int, Any
-        if wire == 0:
-            value, place = varint(content, place, end)
-        elif wire == 2:
-            length, place = varint(content, place, end)
-            value, place = (place, place + length), place + length
-        elif wire in (1, 5):
-            size = 8 if wire == 1 else 4
-            value, place = (place, place + size), place + size
-        else:
-            raise ValueError("it is no message of protocol buffers")
-        if place > end:
-            raise ValueError("it is no message of protocol buffers")
-        yield key >> 3, wire, value
-
-
-def varint(content: Any, place: int, end: int) -> Tuple[int, int]:
-    """The number at ``place``, and where it ends. Raises ValueError."""
-    value = shift = 0
-    while place < end and shift < 64:
-        byte = content[place]
-        value |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 128:
-            return value, place
-    raise ValueError("it is no message of protocol buffers")
 
 
 @functools.lru_cache(maxsize=None)
@@ -208,7 +188,7 @@ def crc32c(content: bytes) -> int:
     import numpy as np
 
     if len(content) < 4:
-        raise ValueError("the record is no example of TensorFlow")
+        raise ValueError(examples.NO_EXAMPLE)
     table, blocks = _table(), -(-len(content) // _BLOCK)
     levels = np.zeros(blocks * _BLOCK, np.uint8)
     begin = len(levels) - len(content)

@@ -60,20 +60,36 @@ def dataset(asked: Loads, parts: Dict[str, Any]) -> Any:
     return _batched(data, asked.batch, asked.workers)
 
 
+#: Of the file's numbers, by their bytes; a token is positive, with a sign or without.
+_TOKENS = {1: tf.uint8, 2: tf.uint16, 4: tf.int32, 8: tf.int64}
+
+
 def token_dataset(asked: TokenLoads, starts: Any) -> Any:
     """Batches of tokens and numbers, as :class:`harness.loader.LoadedTokens` has them. ``starts``:
-    the tensor of those asked for. The whole file lies in memory."""
-    length, number = asked.length, tf.range(len(asked.starts), dtype=tf.int64)
-    kind = tf.uint16 if np.dtype(asked.dtype).itemsize == 2 else tf.int32
-    tokens = tf.io.decode_raw(tf.io.read_file(asked.path), kind)
+    the tensor of those asked for. A file of numbers lies in memory as a whole; records are read
+    from the beginning of their file."""
+    number = tf.data.Dataset.from_tensor_slices(np.arange(len(asked.starts), dtype=np.int64))
+    if asked.records:
+        data = tf.data.Dataset.zip((_records(asked.records), number))
+        data = data.map(lambda record, number: (_row(asked, record), number), asked.workers or None)
+        return _batched(data, asked.batch, asked.workers)
+    length = asked.length
+    tokens = tf.io.decode_raw(tf.io.read_file(asked.path), _TOKENS[np.dtype(asked.dtype).itemsize])
 
     def sequence(start: Any, number: Any) -> Tuple[Any, Any]:
         found = tf.cast(tokens[start : start + length], tf.int64)
         return tf.ensure_shape(found, (length,)), number
 
-    data = tf.data.Dataset.from_tensor_slices((starts, number))
+    data = tf.data.Dataset.zip((tf.data.Dataset.from_tensor_slices(starts), number))
     data = data.map(sequence, asked.workers or None)
     return _batched(data, asked.batch, asked.workers)
+
+
+def _row(asked: TokenLoads, record: Any) -> Any:
+    """The numbers of a record's features, one behind the other."""
+    each = {name: tf.io.FixedLenFeature((count,), tf.int64) for name, count in asked.features}
+    found = tf.io.parse_single_example(record, each)
+    return tf.concat([found[name] for name, _ in asked.features], 0)
 
 
 def _batched(data: Any, batch: int, workers: int) -> Any:

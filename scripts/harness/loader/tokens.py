@@ -1,4 +1,4 @@
-"""Sequences of tokens from a file, one by one: what a DataLoader takes as a data set."""
+"""Sequences of tokens from files, one by one: what a DataLoader takes as a data set."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, Tuple
 
 import numpy as np
 
-from harness.loader import TokenLoads
+from harness.loader import TokenLoads, features
 
 
 class Sequences:
-    """Those that are asked for, by their place in that: int64 (length,), and that place. The file
-    is mapped into memory by each process that reads it."""
+    """Those that are asked for, by their place in that: int64 (length,), and that place. A file of
+    numbers is mapped into memory by each process that reads it, a record is read by itself."""
 
     def __init__(self, asked: TokenLoads) -> None:
         self._asked = asked
@@ -22,7 +22,10 @@ class Sequences:
 
     def __getitem__(self, number: int) -> Tuple[Any, int]:
         asked = self._asked
+        if asked.records:
+            found = features.numbers(asked.records[number], asked.format)
+            return features.in_a_row(found, asked.features), number
         if self._tokens is None:
-            self._tokens = np.memmap(asked.path, np.dtype(asked.dtype), "r")
+            self._tokens = np.memmap(asked.path, np.dtype(asked.dtype).newbyteorder("<"), "r")
         start = int(asked.starts[number])
         return self._tokens[start : start + asked.length].astype(np.int64), number

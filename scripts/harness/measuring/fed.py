@@ -31,13 +31,14 @@ _READY = 2
 
 class Feed:
     """Steps of an adapter, each with the next of ``batches``. Seconds of each step: until its batch
-    was there, and until the call that copies it had returned."""
+    was there, and until the call that copies it had returned; ``noted``: of each batch the array
+    of this ``name``."""
 
-    def __init__(self, adapter: Feeding, batches: Batches) -> None:
-        self._adapter, self._batches = adapter, batches
+    def __init__(self, adapter: Feeding, batches: Batches, name: str = "labels") -> None:
+        self._adapter, self._batches, self._name = adapter, batches, name
         self.wait_seconds: List[float] = []
         self.copy_seconds: List[float] = []
-        self.labels: List[Any] = []
+        self.noted: List[Any] = []
 
     def stop(self) -> None:
         """End the loader, which works ahead."""
@@ -59,16 +60,18 @@ class Feed:
         self._adapter.feed(batch)
         self.wait_seconds.append(there - start)
         self.copy_seconds.append(clock() - there)
-        self.labels.append(batch.get("labels"))
+        self.noted.append(batch.get(self._name))
         return self._adapter.step()
 
 
 class Source:
     """What the steps of a rank are fed with; see :func:`source_of`."""
 
-    def __init__(self, first: Batch, batches: Callable[[], Batches]) -> None:
+    def __init__(self, first: Batch, batches: Callable[[], Batches], noted: str = "labels") -> None:
         #: With which the model is built; the first of ``batches()``, which begins anew.
         self.first, self.batches = first, batches
+        #: The array of a batch whose checksum tells what was fed.
+        self.noted = noted
 
 
 def source_of(context: Context) -> Optional[Source]:
@@ -148,9 +151,9 @@ def apart(context: Context, source: Source, feed: Feed, window: Window, read: fl
     }
     if context.subject.case.input == DATA:
         crc = 0
-        for labels in feed.labels[-steps:]:
-            crc = order.checksum(labels, crc)
-        fields["fed"]["window_labels_crc32"] = crc
+        for array in feed.noted[-steps:]:
+            crc = order.checksum(array, crc)
+        fields["fed"][f"window_{source.noted}_crc32"] = crc
         context.report.enter("loader without steps")
         fields["feeding"].update(_loader_alone(source, count))
         fields["phases"]["loader_seconds"] = fields["feeding"]["loader_seconds"]
@@ -164,7 +167,7 @@ def _loader_alone(source: Source, count: int) -> Dict[str, Any]:
     for _ in range(_READY):
         next(batches)
     start = time.perf_counter()
-    samples = sum(len(next(batches)["labels"]) for _ in range(count))
+    samples = sum(len(next(batches)[source.noted]) for _ in range(count))
     seconds = time.perf_counter() - start
     batches.close()
     return {"loader_samples": samples, "loader_seconds": seconds}

@@ -1,69 +1,139 @@
-"""Steps that are given sequences of tokens from a file: models of token_ids and labels, which are
-the tokens that come next."""
+"""Steps that are given sequences of tokens from files: those that models of running text are given
+with the tokens that come next, and those of BERT and ELECTRA, some of whose words are hidden."""
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Any, Callable, Dict, Generator, Iterator, Tuple
 
 from harness.adapter import Mismatch
 from harness.kind import Context
-from harness.loader import LoadedTokens
-from harness.samples import folder, tokens
+from harness.loader import LoadedTokens, TokenLoads
+from harness.measuring import model
+from harness.measuring.synthetic import predictions
+from harness.samples import folder, masking, tokens
 
 Batch = Dict[str, Any]
-#: A sequence is a slice of a file in memory: the one that asks takes it itself. Workers that are
-#: forked so soon behind each other have been seen to hang in PaddlePaddle and MXNet.
-_WORKERS = 0
+Batches = Generator[Batch, None, None]
+#: A sequence is a slice of a file in memory, or a small record: the one that asks takes it itself.
+#: Workers that are forked so soon behind each other have been seen to hang in PaddlePaddle and
+#: MXNet.
+WORKERS = 0
 #: What a loader says of itself that is no matter of images.
 _SETTINGS = ("loader", "workers_are", "pin_memory")
 
 
-def source(context: Context) -> Tuple[Batch, Callable[[], Generator[Batch, None, None]]]:
-    """The first batch, and what begins anew with it. Raises what reading the data raises."""
-    subject, place, fields = context.subject, context.place, context.fields
-    adapter, case, root = context.adapter, subject.case, subject.data
-    length = case.sequence_length
-    assert root is not None, "the declaration has seen to it"
-    assert length is not None, "the declaration has seen to it"
+class TokenSource:
+    """Of a rank, by what the case and its folder of data say. Leaves ``data_set`` and ``loader`` in
+    the record. Raises what reading the data raises, and :class:`Mismatch` where they are not for
+    the model."""
+
+    def __init__(self, context: Context, split: str, workers: int, most: int = 0) -> None:
+        """``most``: sequences of an epoch, 0 for all."""
+        subject, adapter, fields = context.subject, context.adapter, context.fields
+        self._context, self._split, self._workers, self._most = context, split, workers, most
+        self._rank = subject.case.layout.replica(context.place.rank)
+        root, length = subject.data, subject.case.sequence_length
+        assert root is not None, "the declaration has seen to it"
+        assert length is not None, "the declaration has seen to it"
+        self._length, self._hyper = length, subject.facts["hyperparameters"]
+        known = self._hyper["vocabulary"]
+        self.found = context.phase(
+            "scan",
+            lambda: tokens.scan(root, split, subject.bad_images, os.path.abspath("."), known),
+        )
+        if self.found.vocabulary > known:
+            raise Mismatch(
+                f"the data have {self.found.vocabulary} tokens, {subject.facts['name']} has {known}"
+            )
+        #: Behind the largest token that may come.
+        self._known = self.found.vocabulary or known
+        self.form = masking.form_of(subject.facts["inputs"])
+        if self.form == masking.RUNNING and self.found.records is not None:
+            raise folder.BadData(
+                f"{root}: its records are sequences for BERT and ELECTRA; {subject.case.model} "
+                "reads texts or token files"
+            )
+        self._wanted = self._masked()
+        fields["data_set"] = tokens.report(self.found)
+        said = adapter.loader_settings()
+        fields["loader"] = {"workers": workers, **{k: said[k] for k in _SETTINGS if k in said}}
+
+    @property
+    def noted(self) -> str:
+        """The array of a batch whose checksum tells what was fed."""
+        return "labels" if self.form == masking.RUNNING else "token_ids"
+
+    def _masked(self) -> masking.Wanted:
+        count = predictions(self._length)
+        wanted = masking.Wanted(self.form, self._length, count)
+        if self.form != masking.RUNNING:
+            masking.check(self.found, wanted, self._hyper)
+        if self.form == masking.ELECTRA:
+            draws = model.batch_of_rank(self._context)["sampling_draws"]
+            return wanted._replace(draws=draws)
+        return wanted
+
+    def epoch(self, number: int) -> TokenLoads:
+        """What the loader is asked for. Raises :class:`harness.samples.folder.BadData` where it is
+        too little."""
+        context, case = self._context, self._context.subject.case
+        marks = 0 if self.form == masking.RUNNING else masking.MARKS
+        order = (self.found, self._split, number, context.place.seed)
+        samples = case.batch_per_device * case.accumulation
+        beyond = 1 if self.form == masking.RUNNING else 0
+        return tokens.loads(
+            *order,
+            self._rank,
+            case.layout.replicas,
+            self._length - marks,
+            samples,
+            self._workers,
+            beyond,
+            self._most,
+        )
+
+    def fed(self, asked: TokenLoads) -> Dict[str, Any]:
+        """What the loader gives, compared with the files; see
+        :func:`harness.samples.tokens.checked`."""
+        return tokens.checked(self._context.adapter, asked, self._known)
+
+    def batches(self, asked: TokenLoads, number: int) -> Iterator[Batch]:
+        """All batches of an epoch as a step takes them; the last may have fewer samples."""
+        for loaded in tokens.batches(self._context.adapter, asked, self._known):
+            yield self._batch(loaded, number)
+
+    def _batch(self, loaded: LoadedTokens, number: int) -> Batch:
+        import numpy as np
+
+        if self.form == masking.RUNNING:
+            inputs, following = loaded.tokens[:, :-1], loaded.tokens[:, 1:]
+            return {
+                "token_ids": np.ascontiguousarray(inputs),
+                "labels": np.ascontiguousarray(following),
+            }
+        seed, first = self._context.place.seed, int(loaded.numbers[0])
+        random = np.random.RandomState([seed, self._rank, number, first])
+        return masking.batch_of(np.asarray(loaded.tokens), self.found, self._wanted, random)
+
+
+def source(context: Context) -> Tuple[Batch, Callable[[], Batches], str]:
+    """The first batch, what begins anew with it, and the name of the array that tells what was fed.
+    Raises what reading the data raises."""
+    case, fields = context.subject.case, context.fields
     split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
-    found = context.phase(
-        "scan", lambda: tokens.scan(root, split, subject.bad_images, os.path.abspath("."))
-    )
-    _check_vocabulary(subject.facts, found.vocabulary)
-    fields["data_set"] = tokens.report(found)
-    said = adapter.loader_settings()
-    fields["loader"] = {"workers": _WORKERS, **{k: said[k] for k in _SETTINGS if k in said}}
-    rank, ranks = case.layout.replica(place.rank), case.layout.replicas
+    own = TokenSource(context, split, WORKERS)
     samples = case.batch_per_device * case.accumulation
 
-    def epochs() -> Iterator[Any]:
-        number = 0
-        while True:
-            yield tokens.loads(
-                found, split, number, place.seed, rank, ranks, length, samples, _WORKERS
-            )
-            number += 1
+    def batches() -> Batches:
+        for number in itertools.count():
+            for batch in own.batches(own.epoch(number), number):
+                if len(batch["token_ids"]) == samples:  # what is left of an epoch is not fed
+                    yield batch
 
-    def batches() -> Generator[Batch, None, None]:
-        for loaded in tokens.forever(adapter, epochs()):
-            yield _batch(loaded)
-
-    begin = next(epochs())
-    alone = begin._replace(starts=begin.starts[:samples])
-    fields["fed"] = context.phase("check", lambda: tokens.checked(adapter, alone))
-    (first,) = tokens.batches(adapter, alone)
-    return _batch(first), batches
-
-
-def _batch(loaded: LoadedTokens) -> Batch:
-    import numpy as np
-
-    inputs, following = loaded.tokens[:, :-1], loaded.tokens[:, 1:]
-    return {"token_ids": np.ascontiguousarray(inputs), "labels": np.ascontiguousarray(following)}
-
-
-def _check_vocabulary(facts: Dict[str, Any], vocabulary: int) -> None:
-    known = facts["hyperparameters"]["vocabulary"]
-    if vocabulary > known:
-        raise Mismatch(f"the data have {vocabulary} tokens, {facts['name']} has {known}")
+    begin = own.epoch(0)
+    alone = begin._replace(starts=begin.starts[:samples], records=begin.records[:samples])
+    fields["fed"] = context.phase("check", lambda: own.fed(alone))
+    (first,) = own.batches(alone, 0)
+    return first, batches, own.noted

@@ -101,7 +101,7 @@ def run(context: Context) -> None:
     require(adapter, *fed.capabilities(subject.case.input))
     source = fed.source_of(context)
     model.build(context, source.first if source else model.batch_of_rank(context))
-    feed = fed.Feed(adapter, source.batches()) if source else None
+    feed = fed.Feed(adapter, source.batches(), source.noted) if source else None
     step = feed.step if feed else None
     counts = (subject.warmup_steps, subject.warmup_limit)
     warmed = context.phase(

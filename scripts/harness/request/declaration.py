@@ -15,7 +15,7 @@ from harness.kind import Kind, Subject
 from harness.parallelism import DATA, form_of, layout_of
 from harness.request import own_model
 from harness.request.command_line import Request
-from harness.samples import tokens
+from harness.samples import masking
 from harness.samples.folder import size_of
 
 
@@ -239,8 +239,11 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
     if "own" in facts and case.input != SYNTHETIC:
         return "a model of one's own makes its batch itself, on the device"
     inputs = facts.get("inputs", [])
-    if case.input == FILES and size_of(inputs) is None and not tokens.feed(inputs):
-        return f"{case.model} has neither images nor running text, and nothing else is read"
+    if case.input == FILES and size_of(inputs) is None and not masking.form_of(inputs):
+        return (
+            f"{case.model} has neither images, nor running text, nor sequences with hidden words, "
+            "and nothing else is read"
+        )
     if case.parallelism != DATA:
         reason = _cannot_share(framework, case, facts)
         if reason:

@@ -16,6 +16,8 @@ TRAIN, VALIDATION = "train", "val"
 SUFFIXES = (".jpeg", ".jpg")
 #: What make_data leaves beside them.
 MANIFEST = "framebench-data.json"
+#: Of texts whose tokens are pieces of words, and of token files that were made so.
+VOCABULARY = "vocab.txt"
 #: What becomes of an image that cannot be read: it ends the run, or is left out and counted.
 REFUSE, SKIP = "refuse", "skip"
 _HOW = "bad_images: skip leaves it out and counts it"
@@ -127,8 +129,8 @@ def without(images: Images, broken: List[Skipped]) -> Images:
 
 def identity(root: str) -> str:
     """Twelve hexadecimal digits that tell a data set from another: of the paths of all that is in
-    its splits, with the sizes of files of records or tokens, and of the digest that make_data left.
-    Raises :class:`BadData`."""
+    its splits, with the sizes of files that are no images, of a vocabulary, and of the digest that
+    make_data left. Raises :class:`BadData`."""
     digest = hashlib.sha256(str(_made(root).get("digest", "")).encode())
 
     def add(*names: str) -> None:
@@ -138,12 +140,17 @@ def identity(root: str) -> str:
         if os.path.isdir(os.path.join(root, split)):
             for name in _entries(root, split):
                 inner = f"{split}/{name}"
-                within = os.path.isdir(os.path.join(root, inner))
-                add(inner, *(_entries(root, inner) if within else []))
+                path = os.path.join(root, inner)
+                within = os.path.isdir(path)
+                add(inner, *(_entries(root, inner) if within else [str(os.path.getsize(path))]))
             continue
         for name in _entries(root, "") if os.path.isdir(root) else []:
             if name.startswith(split):
                 add(name, str(os.path.getsize(os.path.join(root, name))))
+    vocabulary = os.path.join(root, VOCABULARY)
+    if os.path.isfile(vocabulary):
+        with open(vocabulary, "rb") as file:
+            add(VOCABULARY, hashlib.sha256(file.read()).hexdigest())
     return digest.hexdigest()[:12]
 
 

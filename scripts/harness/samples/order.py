@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Any
+from typing import Any, Sequence
 
 from harness.loader import DRAWS, TFRECORD, Loads
 from harness.samples.folder import TRAIN, BadData, Images, rank_part
@@ -27,7 +27,7 @@ def epoch(
     of TFRecords are shuffled, and the records in them not: they are read from their beginning.
     ``most``: images of an epoch, 0 for all; the same ones in each epoch."""
     if images.format == TFRECORD:
-        return _of_files(images, split, number, seed, rank, ranks, most)
+        return records_of(images.paths, split, number, seed, rank, ranks, most)
     return places_of(len(images.paths), split, number, seed, rank, ranks, most)
 
 
@@ -46,13 +46,19 @@ def places_of(
     return chosen[first:behind].astype(np.int64)
 
 
-def _of_files(
-    images: Images, split: str, number: int, seed: int, rank: int, ranks: int, most: int
+def records_of(
+    paths: Sequence[str],
+    split: str,
+    number: int,
+    seed: int,
+    rank: int,
+    ranks: int,
+    most: int = 0,
 ) -> Any:
-    """Of a TFRecord: a rank's part of the files one behind the other."""
+    """As :func:`epoch`, of records FILE/NUMBER: a rank's part of the files one behind the other."""
     import numpy as np
 
-    files = [os.path.dirname(path) for path in images.paths]
+    files = [os.path.dirname(path) for path in paths]
     several = np.unique(files)
     turn = np.arange(len(several))
     if split == TRAIN:

@@ -18,7 +18,7 @@ from harness.samples.folder import BadData, Images, Skipped, without
 
 #: Batches behind the last good one among which the image that broke a loader is looked for: what
 #: its workers may have begun.
-_LOOKED_AT = 64
+LOOKED_AT = 64
 
 
 def broken(adapter: Loading, path: str) -> str:
@@ -66,7 +66,7 @@ def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
 
 def _blame(adapter: Loading, asked: Loads, root: str, done: int) -> None:
     """Raises :class:`BadData` for the first image behind ``done`` that cannot be decoded."""
-    for path in asked.paths[done : done + _LOOKED_AT * asked.batch]:
+    for path in asked.paths[done : done + LOOKED_AT * asked.batch]:
         reason = broken(adapter, path)
         if reason:
             name = os.path.relpath(path, root)

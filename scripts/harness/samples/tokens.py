@@ -1,9 +1,13 @@
 """Tokens from a folder: which there are, as sequences in an order, and whether all came.
 
-``train.bin`` and ``val.bin`` hold unsigned numbers of 16 or 32 bits, little-endian, and nothing
-else; ``train.json`` and ``val.json`` say of them ``{"dtype": "uint16" or "uint32", "vocabulary":
-N}``: every token is below N. Or ``train`` and ``val`` hold text in UTF-8, ``NAME.txt``: a token is
-a byte, 0 to 255, and 256 ends each text.
+``train`` and ``val`` are in one of these forms:
+
+- ``train.bin`` with ``train.json``: unsigned numbers of 16 or 32 bits, little-endian, and nothing
+  else; the other says of them ``{"dtype": "uint16" or "uint32", "vocabulary": N}``: every token is
+  below N;
+- ``train.bin`` with ``train.idx``, Megatron's (:mod:`harness.samples.indexed`);
+- records of sequences for BERT and ELECTRA (:mod:`harness.samples.recorded_tokens`);
+- a folder ``train`` of texts (:mod:`harness.samples.texts`).
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -12,26 +16,32 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from harness.adapter import Mismatch
-from harness.loader import LoadedTokens, Loading, TokenLoads
+from harness.loader import LoadedTokens, Loading, TokenLoads, features
 from harness.messages.report import first_line
-from harness.samples import order
-from harness.samples.folder import SKIP, BadData, Skipped
+from harness.samples import indexed, order, recorded_tokens, supply, texts
+from harness.samples.folder import VOCABULARY, BadData, Skipped
+from harness.samples.recorded_tokens import Recorded
+from harness.samples.texts import Words
 
 DTYPES = ("uint16", "uint32")
-#: Behind each text, where tokens are bytes; how many there are with it.
-END, BYTES = 256, 257
-_HOW = "bad_images: skip leaves it out and counts it"
+#: Of token files, Megatron's and texts; records have the names of :mod:`harness.loader`.
+TOKENS, MEGATRON, TEXT = "tokens", "megatron", "text"
+#: Where nobody says what a vocabulary is.
+NO_LIMIT = 1 << 62
+#: Megatron's tool names its files so.
+_DOCUMENTS = ("", "_text_document")
 #: Tokens that are looked at together.
 _PIECE = 1 << 22
 
 
 class Tokens(NamedTuple):
-    """Of a split. ``path``: of a file as :class:`harness.loader.TokenLoads` has it; ``length``:
-    tokens in it; ``vocabulary``: behind the largest that may be; ``tokenizer``: "bytes", or "" of
-    a token file; ``skipped``: texts that were left out."""
+    """Of a split. ``path``: of a file as :class:`harness.loader.TokenLoads` has it, of records the
+    folder; ``length``: tokens in it, of records in all sequences; ``vocabulary``: behind the
+    largest that may be, of records 0 where nothing says it; ``tokenizer``: "" where it is not
+    known; ``skipped``: what was left out; ``words``: by the ``vocab.txt`` of the folder."""
 
     path: str
     dtype: str
@@ -39,23 +49,61 @@ class Tokens(NamedTuple):
     vocabulary: int
     tokenizer: str
     skipped: List[Skipped]
+    format: str = TOKENS
+    words: Optional[Words] = None
+    records: Optional[Recorded] = None
 
 
-def scan(root: str, split: str, bad: str, own: str) -> Tokens:
-    """The tokens of a split. ``bad``: what becomes of a text that is no UTF-8, REFUSE or SKIP;
-    ``own``: a folder where tokens of texts can be written. Raises :class:`BadData`."""
+def scan(root: str, split: str, bad: str, own: str, most: int = NO_LIMIT) -> Tokens:
+    """The tokens of a split. ``bad``: what becomes of a text that is no UTF-8, or of a bad record,
+    REFUSE or SKIP; ``own``: a folder where tokens of texts can be written; ``most``: behind the
+    largest token that a model takes, by which records are told good from bad. Raises
+    :class:`BadData`."""
+    words = texts.words_of(root)
+    for name in (f"{split}{behind}" for behind in _DOCUMENTS):
+        index = os.path.join(root, f"{name}.idx")
+        if os.path.isfile(index) and not os.path.isfile(os.path.join(root, f"{name}.rec")):
+            return _of_megatron(index, os.path.join(root, f"{name}.bin"), words)
     path = os.path.join(root, f"{split}.bin")
     if os.path.isfile(path):
-        return _of_file(path)
+        return _of_file(path, words)
+    form, files = recorded_tokens.files_of(root, split)
+    if files:
+        limit = min(most, words.size if words else most)
+        found = recorded_tokens.scan(root, form, files, bad, limit)
+        count = found.length * len(found.paths)
+        vocabulary = words.size if words else 0
+        shown = words.tokenizer if words else ""
+        return Tokens(root, "", count, vocabulary, shown, found.skipped, form, words, found)
     if os.path.isdir(os.path.join(root, split)):
-        return _of_texts(root, split, bad, own)
-    raise BadData(
-        f"{root} has neither {split}.bin with {split}.json nor a folder {split} of texts: tokens "
-        "lie in either"
+        path = os.path.join(own, f"tokens-{split}.bin")
+        written = texts.write(root, split, bad, words, path)
+        dtype = texts.dtype_of(words).__name__
+        vocabulary, shown = (words.size, words.tokenizer) if words else (texts.BYTES, "bytes")
+        return Tokens(path, dtype, written.length, vocabulary, shown, written.skipped, TEXT, words)
+    raise BadData(_nothing(root, split))
+
+
+def _nothing(root: str, split: str) -> str:
+    try:
+        names = os.listdir(root)
+    except OSError as error:
+        return f"{root}: {error.strerror}"
+    hdf5 = sorted(name for name in names if name.endswith((".hdf5", ".h5")))
+    if hdf5:
+        return (
+            f"{root}: {hdf5[0]} is HDF5, which is not read: make a TFRecord of it, with the "
+            f"features {', '.join(recorded_tokens.PLAIN)} and, for BERT, "
+            f"{', '.join(recorded_tokens.MASKED)}"
+        )
+    return (
+        f"{root} has neither {split}.bin with {split}.json or {split}.idx, nor records "
+        f"{split}-00000-of-00001.tfrecord, nor a folder {split} of texts or records: tokens lie in "
+        "one of these"
     )
 
 
-def _of_file(path: str) -> Tokens:
+def _of_file(path: str, words: Optional[Words]) -> Tokens:
     import numpy as np
 
     beside = os.path.splitext(path)[0] + ".json"
@@ -73,62 +121,54 @@ def _of_file(path: str) -> Tokens:
     size, each = os.path.getsize(path), np.dtype(dtype).itemsize
     if size % each or not size:
         raise BadData(f"{path}: is truncated: {size} bytes are no whole number of {dtype}")
+    _behind_largest(path, dtype, vocabulary, beside)
+    _check_words(path, vocabulary, words)
+    return Tokens(path, dtype, size // each, vocabulary, "", [], TOKENS, words)
+
+
+def _of_megatron(index: str, path: str, words: Optional[Words]) -> Tokens:
+    """Without a vocabulary beside them it is what they have."""
+    found = indexed.read(index, path)
+    if not found.length:
+        raise BadData(f"{path}: holds no token")
+    beside = os.path.join(os.path.dirname(path), VOCABULARY)
+    most = _behind_largest(path, found.dtype, words.size if words else NO_LIMIT, beside)
+    vocabulary, shown = (words.size, words.tokenizer) if words else (most, "")
+    return Tokens(path, found.dtype, found.length, vocabulary, shown, [], MEGATRON, words)
+
+
+def _behind_largest(path: str, dtype: str, vocabulary: int, beside: str) -> int:
+    """Raises :class:`BadData` for a token that is not of the ``vocabulary``, as ``beside`` says
+    it."""
+    import numpy as np
+
     found = np.memmap(path, np.dtype(dtype).newbyteorder("<"), "r")
+    behind = 0
     for first in range(0, len(found), _PIECE):
         piece = found[first : first + _PIECE]
-        most = int(piece.max())
+        least, most = int(piece.min()), int(piece.max())
         if most >= vocabulary:
             place = first + int(piece.argmax())
             raise BadData(
                 f"{path}: token {place} is {most}, where {beside} has a vocabulary of {vocabulary}"
             )
-    return Tokens(path, dtype, len(found), vocabulary, "", [])
+        if least < 0:
+            raise BadData(f"{path}: token {first + int(piece.argmin())} is {least}, below 0")
+        behind = max(behind, most + 1)
+    return behind
 
 
-def _of_texts(root: str, split: str, bad: str, own: str) -> Tokens:
-    import numpy as np
-
-    skipped: List[Skipped] = []
-    count, path = 0, os.path.join(own, f"tokens-{split}.bin")
-    with open(path, "wb") as tokens:
-        for name in sorted(os.listdir(os.path.join(root, split))):
-            inner = f"{split}/{name}"
-            reason = "" if name.endswith(".txt") else "its suffix is not .txt"
-            try:
-                content = b"" if reason else _text(os.path.join(root, inner))
-            except (OSError, UnicodeDecodeError) as error:
-                reason = _why(error)
-            if reason and bad != SKIP:
-                raise BadData(f"{inner}: {reason}; {_HOW}")
-            if reason:
-                skipped.append(Skipped(inner, reason))
-                continue
-            numbers = np.append(np.frombuffer(content, np.uint8).astype("<u2"), np.uint16(END))
-            tokens.write(numbers.astype("<u2").tobytes())
-            count += len(numbers)
-    if not count:
-        raise BadData(f"{os.path.join(root, split)} holds no text, NAME.txt")
-    return Tokens(path, "uint16", count, BYTES, "bytes", skipped)
-
-
-def _text(path: str) -> bytes:
-    with open(path, "rb") as file:
-        content = file.read()
-    content.decode("utf-8")
-    return content
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return f"is no UTF-8 at byte {error.start}: {error.reason}"
-    return first_line(error)
+def _check_words(path: str, vocabulary: int, words: Optional[Words]) -> None:
+    if words is not None and vocabulary > words.size:
+        raise BadData(f"{path}: has {vocabulary} tokens, the {VOCABULARY} beside it {words.size}")
 
 
 def report(tokens: Tokens) -> Dict[str, Any]:
     """For the record: how many there are, and what was left out, the first hundred by name."""
     return {
+        "format": tokens.format,
         "tokens": tokens.length,
-        "vocabulary": tokens.vocabulary,
+        "vocabulary": tokens.vocabulary or None,
         "tokenizer": tokens.tokenizer or None,
         "skipped": len(tokens.skipped),
         "skipped_first": [{"path": one.path, "reason": one.reason} for one in tokens.skipped[:100]],
@@ -137,22 +177,45 @@ def report(tokens: Tokens) -> Dict[str, Any]:
 
 def loads(
     tokens: Tokens, split: str, number: int, seed: int, rank: int, ranks: int, length: int,
-    batch: int, workers: int,
+    batch: int, workers: int, beyond: int = 1, most: int = 0,
 ) -> TokenLoads:  # fmt: skip
-    """What a loader is asked for: a rank's sequences of an epoch, of so many tokens and one, which
-    the next begins with. Raises :class:`BadData` where they are too few for a batch."""
-    places = order.places_of((tokens.length - 1) // length, split, number, seed, rank, ranks)
+    """What a loader is asked for: a rank's sequences of an epoch, of ``length`` tokens and
+    ``beyond``, which the next begins with; of records as long as they are. ``most``: sequences of
+    an epoch, 0 for all. Raises :class:`BadData` where they are too few for a batch."""
+    import numpy as np
+
+    where, found = (split, number, seed, rank, ranks, most), tokens.records
+    if found is None:
+        places = order.places_of((tokens.length - beyond) // length, *where)
+    else:
+        places = order.records_of(found.paths, *where)
     if len(places) < batch:
         raise BadData(
             f"{tokens.path} has {tokens.length} tokens, {len(places)} sequences of {length} for "
             f"this rank, too few for a batch of {batch}"
         )
-    return TokenLoads(tokens.path, tokens.dtype, places * length, length + 1, batch, workers)
+    if found is None:
+        path, dtype = tokens.path, tokens.dtype
+        return TokenLoads(path, dtype, places * length, length + beyond, batch, workers)
+    return TokenLoads(
+        path=found.root,
+        dtype="int64",
+        starts=np.arange(len(places)),
+        length=sum(count for _, count in found.features),
+        batch=batch,
+        workers=workers,
+        records=[os.path.join(found.root, found.paths[place]) for place in places],
+        features=found.features,
+        format=found.format,
+    )
 
 
-def batches(adapter: Loading, asked: TokenLoads) -> Iterator[LoadedTokens]:
-    """All batches of the framework's loader. Raises :class:`Mismatch` where it breaks, and where
-    not every sequence came."""
+def batches(
+    adapter: Loading, asked: TokenLoads, vocabulary: int = NO_LIMIT
+) -> Iterator[LoadedTokens]:
+    """All batches of the framework's loader. ``vocabulary``: behind the largest token that may be
+    in records. Raises :class:`BadData` for a bad record and for what is not there any more,
+    :class:`Mismatch` where the loader breaks otherwise, and where not every sequence came."""
     done = 0
     given = adapter.load_tokens(asked)
     while True:
@@ -160,53 +223,80 @@ def batches(adapter: Loading, asked: TokenLoads) -> Iterator[LoadedTokens]:
             batch = next(given, None)
         except Exception as error:
             what = f"the loader broke behind {done} sequences: {first_line(error)}"
-            if not os.path.isfile(asked.path):
-                raise BadData(f"{asked.path} is not there any more; {what}") from error
+            _blame(asked, done, what)
             raise Mismatch(what) from error
         if batch is None:
             break
+        if asked.records:
+            reason = recorded_tokens.wrong(batch.tokens, asked.features, vocabulary)
+            if reason:
+                raise BadData(f"{_name(asked, int(batch.numbers[reason[0]]))}: {reason[1]}")
         done += len(batch.numbers)
         yield batch
     if done != len(asked.starts):
         raise Mismatch(f"the loader gave {done} sequences of {len(asked.starts)}")
 
 
-def checked(adapter: Loading, asked: TokenLoads) -> Dict[str, Any]:
+def _name(asked: TokenLoads, number: int) -> str:
+    return os.path.relpath(asked.records[number], asked.path)
+
+
+def _blame(asked: TokenLoads, done: int, what: str) -> None:
+    """Raises :class:`BadData` for what of the data the loader broke at."""
+    if not asked.records and not os.path.isfile(asked.path):
+        raise BadData(f"{asked.path} is not there any more; {what}")
+    for number in range(done, min(done + supply.LOOKED_AT * asked.batch, len(asked.records))):
+        path = asked.records[number]
+        if not os.path.isfile(os.path.dirname(path)):
+            raise BadData(f"{os.path.dirname(path)} is not there any more; {what}")
+        try:
+            features.in_a_row(features.numbers(path, asked.format), asked.features)
+        except ValueError as error:
+            raise BadData(f"{_name(asked, number)}: {error}") from None
+        except OSError as error:
+            raise BadData(f"{_name(asked, number)}: {first_line(error)}") from None
+
+
+def checked(adapter: Loading, asked: TokenLoads, vocabulary: int = NO_LIMIT) -> Dict[str, Any]:
     """Load all that is asked for once and compare it with the file. Returns how many sequences, and
     checksums (CRC-32) of their order and of the tokens, for the record. Raises what :func:`batches`
     raises, and :class:`Mismatch` for another sequence than was asked for."""
     import numpy as np
 
-    known = np.memmap(asked.path, np.dtype(asked.dtype).newbyteorder("<"), "r")
+    known = _known(asked)
     count, crc = 0, {"order": 0, "tokens": 0}
-    for batch in batches(adapter, asked):
+    for batch in batches(adapter, asked, vocabulary):
         tokens, numbers = np.asarray(batch.tokens), np.asarray(batch.numbers)
         expected = np.arange(count, count + len(numbers))
         if not np.array_equal(numbers, expected):
             raise Mismatch(f"the loader gave samples {numbers.tolist()}, not {expected.tolist()}")
         if tokens.shape != (len(numbers), asked.length) or tokens.dtype != np.int64:
             raise Mismatch(f"the loader gave {tokens.dtype} {tokens.shape}")
-        starts = asked.starts[expected]
-        if any(
-            not np.array_equal(row, known[start : start + asked.length])
-            for row, start in zip(tokens, starts)
-        ):
+        if any(not np.array_equal(row, known(number)) for row, number in zip(tokens, expected)):
             raise Mismatch(f"the loader gave other tokens than those of {numbers.tolist()}")
-        crc["order"] = order.checksum(starts.astype(np.int64), crc["order"])
+        crc["order"] = order.checksum(_places(asked, expected), crc["order"])
         crc["tokens"] = order.checksum(tokens, crc["tokens"])
         count += len(numbers)
     return {"sequences": count, **{f"{name}_crc32": crc[name] for name in crc}}
 
 
-def forever(adapter: Loading, epochs: Iterator[TokenLoads]) -> Iterator[LoadedTokens]:
-    """Full batches of one epoch after the other; what is left of an epoch is not fed."""
-    for asked in epochs:
-        for batch in batches(adapter, asked):
-            if len(batch.numbers) == asked.batch:
-                yield batch
+def _known(asked: TokenLoads) -> Any:
+    """What of a number of a sequence the file says, without the framework."""
+    import numpy as np
+
+    if asked.records:
+        return lambda number: features.in_a_row(
+            features.numbers(asked.records[number], asked.format), asked.features
+        )
+    whole = np.memmap(asked.path, np.dtype(asked.dtype).newbyteorder("<"), "r")
+    return lambda number: whole[asked.starts[number] : asked.starts[number] + asked.length]
 
 
-def feed(inputs: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a model with these declared inputs is given tokens and those that come next, and
-    nothing else."""
-    return {str(one["name"]) for one in inputs} == {"token_ids", "labels"}
+def _places(asked: TokenLoads, numbers: Any) -> Any:
+    """What the order of sequences is told by: where they begin, or the names of records."""
+    import numpy as np
+
+    if not asked.records:
+        return asked.starts[numbers].astype(np.int64)
+    names = "\0".join([*(_name(asked, number) for number in numbers), ""])
+    return np.frombuffer(names.encode("utf-8", "surrogateescape"), np.uint8)

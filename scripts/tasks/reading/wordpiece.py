@@ -19,6 +19,8 @@ _CHINESE = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
     *((0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
 )
+#: Words whose pieces are kept: a text has the same words again and again.
+_REMEMBERED = 100_000
 #: Letters as they are looked up, and of each the place in the text.
 _Word = List[Tuple[str, int]]
 
@@ -42,26 +44,39 @@ class WordPiece:
             if token not in numbers:
                 raise BadData(f"{path}: has no {token}; a vocabulary of BERT's WordPiece has it")
         self.numbers = numbers
+        self._known: Dict[str, List[Piece]] = {}
         self.cased = any(token != token.lower() for token in numbers if not token.startswith("["))
 
     def pieces(self, text: str) -> List[Piece]:
         return [piece for word in _words(text, self.cased) for piece in self._cut(word)]
 
     def _cut(self, word: _Word) -> List[Piece]:
+        letters = "".join(letter for letter, _ in word)
+        if letters not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[letters] = self._parts(letters)
+        return [
+            Piece(number, word[begin][1], word[end - 1][1] + 1)
+            for number, begin, end in self._known[letters]
+        ]
+
+    def _parts(self, letters: str) -> List[Piece]:
+        """Of a word by itself; places are those of its ``letters``."""
         found: List[Piece] = []
         begin = 0
-        while begin < len(word) <= _LONGEST:
-            for end in range(len(word), begin, -1):
-                letters = "".join(letter for letter, _ in word[begin:end])
-                number = self.numbers.get(letters if begin == 0 else "##" + letters)
+        while begin < len(letters) <= _LONGEST:
+            for end in range(len(letters), begin, -1):
+                part = letters[begin:end]
+                number = self.numbers.get(part if begin == 0 else "##" + part)
                 if number is not None:
                     break
             else:
                 break
-            found.append(Piece(number, word[begin][1], word[end - 1][1] + 1))
+            found.append(Piece(number, begin, end))
             begin = end
-        if begin < len(word):
-            return [Piece(self.numbers[UNKNOWN], word[0][1], word[-1][1] + 1)]
+        if begin < len(letters):
+            return [Piece(self.numbers[UNKNOWN], 0, len(letters))]
         return found
 
 

@@ -29,9 +29,9 @@ def make_data(
 ) -> None:
     """Make so many images or tokens in a folder, and print what is there then. ``form``: in which
     format, None for folders of image files. Raises ConfigError where something else is there."""
-    from ..datasets import folders, image_folder, texts
+    from ..datasets import folders, image_folder, sequences, texts
 
-    allowed = (*image_folder.FORMATS, *texts.FORMATS)
+    allowed = (*image_folder.FORMATS, *texts.FORMATS, *sequences.FORMATS)
     form = form or image_folder.FOLDER
     if form not in allowed:
         raise ConfigError(f"format: found {form}; allowed for make_data: {', '.join(allowed)}")
@@ -46,7 +46,8 @@ def make_data(
         if of_images:
             manifest = image_folder.make(folder, images or image_folder.IMAGES, seed, form)
         else:
-            manifest = texts.make(folder, tokens or texts.COUNT, seed, form)
+            make = texts.make if form in texts.FORMATS else sequences.make
+            manifest = make(folder, tokens or texts.COUNT, seed, form)
     except folders.Refused as error:
         raise ConfigError(str(error)) from None
     made = manifest["made"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -65,7 +65,7 @@ def writing(form: str, target: Path) -> Iterator[Callable[[int, bytes], None]]:
         def add(label: int, image: bytes) -> None:
             offsets.append(file.tell())
             if form == TFRECORD:
-                _write_framed(file, example(label, image))
+                write_framed(file, example(label, image))
             else:
                 head = struct.pack("<IfQQ", 0, label, len(offsets) - 1, 0)
                 _write_pieces(file, head + image)
@@ -85,12 +85,31 @@ def writing(form: str, target: Path) -> Iterator[Callable[[int, bytes], None]]:
 def example(label: int, image: bytes) -> bytes:
     """``tf.train.Example`` of a JPEG file and its label, in protocol buffers."""
     features = {
-        "image/class/label": _field(3, _field(1, _varint(label))),
+        "image/class/label": _field(3, _packed([label])),
         "image/encoded": _field(1, _field(1, image)),
         "image/format": _field(1, _field(1, b"JPEG")),
     }
+    return _field(1, _named(features))
+
+
+def of_numbers(numbers: Mapping[str, Sequence[int]]) -> bytes:
+    """``tf.train.Example`` of lists of whole numbers by name."""
+    return _field(1, _named({name: _field(3, _packed(one)) for name, one in numbers.items()}))
+
+
+def of_oneflow(numbers: Mapping[str, Sequence[int]]) -> bytes:
+    """OneFlow's ``OFRecord`` of them, as numbers of 32 bits (oneflow/core/record/record.proto)."""
+    return _named({name: _field(4, _packed(one)) for name, one in numbers.items()})
+
+
+def _named(features: Mapping[str, bytes]) -> bytes:
+    """A map from names to features."""
     entries = (_field(1, name.encode()) + _field(2, one) for name, one in features.items())
-    return _field(1, b"".join(_field(1, entry) for entry in entries))
+    return b"".join(_field(1, entry) for entry in entries)
+
+
+def _packed(numbers: Sequence[int]) -> bytes:
+    return _field(1, b"".join(map(_varint, numbers)))
 
 
 def _field(number: int, content: bytes) -> bytes:
@@ -105,7 +124,8 @@ def _varint(value: int) -> bytes:
     return bytes([*found, value])
 
 
-def _write_framed(file: BinaryIO, content: bytes) -> None:
+def write_framed(file: BinaryIO, content: bytes) -> None:
+    """As a TFRecord has a record."""
     length = struct.pack("<Q", len(content))
     file.write(length + _checksum(length) + content + _checksum(content))
 

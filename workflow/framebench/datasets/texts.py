@@ -28,7 +28,9 @@ _HELD_OUT = 10
 _END, _VOCABULARY = 256, 257
 _ONSETS = ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr", "ß", "č")
 _VOWELS = ("a", "e", "i", "o", "u", "ä", "é", "ai", "ou")
-_WORDS, _SENTENCE = 5000, 14
+_WORDS = 5000
+#: Words of a sentence.
+SENTENCE = 14
 
 
 def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
@@ -67,13 +69,13 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
 def text(seed: int, number: int) -> bytes:
     """The text with this number of those with this seed, in UTF-8: _EACH - 1 bytes at most, and a
     few less: the same from the same version of numpy."""
-    words = _words(seed)
+    known = words(seed)
     random = np.random.RandomState([seed, 1, number])
-    chance = 1 / np.arange(1, len(words) + 1)
-    drawn = random.choice(len(words), size=_EACH // 3, p=chance / chance.sum())
+    chance = chances(len(known))
+    drawn = random.choice(len(known), size=_EACH // 3, p=chance)
     lines, used = [], 0
-    for first in range(0, len(drawn), _SENTENCE):
-        sentence = " ".join(words[one] for one in drawn[first : first + _SENTENCE])
+    for first in range(0, len(drawn), SENTENCE):
+        sentence = " ".join(known[one] for one in drawn[first : first + SENTENCE])
         line = (sentence.capitalize() + ".\n").encode()
         if used + len(line) >= _EACH:
             break
@@ -82,7 +84,14 @@ def text(seed: int, number: int) -> bytes:
     return b"".join(lines)
 
 
-def _words(seed: int) -> list[str]:
+def chances(count: int) -> Any:
+    """How often each of so many words is drawn, of 1: the second half as often as the first."""
+    weights = 1 / np.arange(1, count + 1)
+    return weights / weights.sum()
+
+
+def words(seed: int) -> list[str]:
+    """Those that texts with this seed are made of; some are there twice."""
     random = np.random.RandomState([seed, 0])
     return [
         "".join(

@@ -87,14 +87,14 @@ def check_data(plan: Plan) -> None:
         return
     if settings.data is None:
         raise ConfigError(
-            f"{settings.suite.path}: found cases that read images, but no folder is named; "
+            f"{settings.suite.path}: found cases that read data, but no folder is named; "
             f"allowed: with data=DIR, such as one that snakemake --cores all {MAKES_DATA} --config "
             "data=DIR makes"
         )
     if not settings.cluster and not settings.data.is_dir():
         raise ConfigError(
             f"{SOURCE}: data: found '{settings.data}', which is no folder; allowed: one with "
-            "train/CLASS/NAME.JPEG and val/CLASS/NAME.JPEG"
+            "train/CLASS/NAME.JPEG and val/CLASS/NAME.JPEG, or with records, texts or tokens"
         )
 
 

@@ -98,7 +98,10 @@ TABLE = Table(
             "of_compute", NUMBER, "throughput in all over that of the computation alone",
             title="in all, % of compute", form=PERCENT,
         ),
-        Column("skipped_images", COUNT, "bad images that were left out", title="skipped"),
+        Column(
+            "skipped_images", COUNT, "bad images, texts or records that were left out",
+            title="skipped",
+        ),
     ),
     rows=rows,
     group="Where the time goes",

@@ -1,0 +1,122 @@
+"""Features by name in protocol buffers: TensorFlow's ``tf.train.Example``, OneFlow's ``OFRecord``
+(tensorflow/core/example/example.proto, oneflow/core/record/record.proto), read without either.
+
+Standard library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Tuple
+
+#: Where bytes lie: the first and that behind the last.
+Place = Tuple[int, int]
+NO_EXAMPLE = "the record is no example of TensorFlow"
+_NO_FEATURES = "the record holds no features by name"
+#: Bytes of a number at most.
+_LONGEST = 10
+
+
+def features(content: Any, place: Place) -> Iterator[Tuple[str, Place]]:
+    """Name and place of each entry of a map from names to features. Raises ValueError."""
+    for entry in parts(content, place, 1):
+        names = [bytes(content[begin:end]) for begin, end in parts(content, entry, 1)]
+        values = list(parts(content, entry, 2))
+        if len(names) == len(values) == 1:
+            yield names[0].decode("utf-8", "replace"), values[0]
+
+
+def of_tensorflow(content: Any) -> Dict[str, Any]:
+    """The whole numbers of an example by name, int64 (count,). Raises ValueError."""
+    found: Dict[str, Any] = {}
+    for place in parts(content, (0, len(content)), 1):
+        for name, feature in features(content, place):
+            for numbers in parts(content, feature, 3):
+                found[name] = _numbers(content, numbers)
+    return _some(found)
+
+
+def of_oneflow(content: Any) -> Dict[str, Any]:
+    """Those of an ``OFRecord``, of 32 or 64 bits. Raises ValueError."""
+    found: Dict[str, Any] = {}
+    for name, feature in features(content, (0, len(content))):
+        for kind in (4, 5):
+            for numbers in parts(content, feature, kind):
+                found[name] = _numbers(content, numbers)
+    return _some(found)
+
+
+def _some(found: Dict[str, Any]) -> Dict[str, Any]:
+    if not found:
+        raise ValueError(_NO_FEATURES)
+    return found
+
+
+def _numbers(content: Any, place: Place) -> Any:
+    import numpy as np
+
+    packed = [varints(content[begin:end]) for begin, end in parts(content, place, 1)]
+    if packed:
+        return np.concatenate(packed)
+    single = [value for number, wire, value in fields(content, *place) if (number, wire) == (1, 0)]
+    return np.array(single, np.uint64).astype(np.int64)
+
+
+def varints(content: bytes) -> Any:
+    """All numbers that lie one behind the other: int64, negative ones as two's complement. Raises
+    ValueError where the last one is cut."""
+    import numpy as np
+
+    raw = np.frombuffer(content, np.uint8)
+    ends = np.flatnonzero(raw < 128)
+    if not len(raw):
+        return np.zeros(0, np.int64)
+    if not len(ends) or ends[-1] != len(raw) - 1:
+        raise ValueError(_NO_FEATURES)
+    begins = np.append(0, ends[:-1] + 1)
+    lengths = ends - begins + 1
+    if lengths.max() > _LONGEST:
+        raise ValueError(_NO_FEATURES)
+    found = np.zeros(len(ends), np.uint64)
+    for place in range(int(lengths.max())):
+        longer = lengths > place
+        bits = (raw[begins[longer] + place] & 127).astype(np.uint64)
+        found[longer] |= bits << np.uint64(7 * place)
+    return found.astype(np.int64)
+
+
+def parts(content: Any, place: Place, number: int) -> Iterator[Place]:
+    """Where each field of bytes with this ``number`` begins and ends."""
+    for found, wire, value in fields(content, *place):
+        if found == number and wire == 2:
+            yield value
+
+
+def fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]:
+    """Number, type and value of each field of a message; of bytes, where they begin and end."""
+    while place < end:
+        key, place = varint(content, place, end)
+        wire, value = key & 7, None  # type: int, Any
+        if wire == 0:
+            value, place = varint(content, place, end)
+        elif wire == 2:
+            length, place = varint(content, place, end)
+            value, place = (place, place + length), place + length
+        elif wire in (1, 5):
+            place += 8 if wire == 1 else 4
+        else:
+            raise ValueError(NO_EXAMPLE)
+        if place > end:
+            raise ValueError(NO_EXAMPLE)
+        yield key >> 3, wire, value
+
+
+def varint(content: Any, place: int, end: int) -> Tuple[int, int]:
+    """A number and where it ends. Raises ValueError where it is cut."""
+    value = shift = 0
+    while place < end and shift < 64:
+        byte = content[place]
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 128:
+            return value, place
+    raise ValueError(NO_EXAMPLE)

@@ -1,0 +1,76 @@
+"""Sequences of tokens in records of features by name: TFRecord, and OneFlow's OFRecord.
+
+A record is FILE/NUMBER, as of :mod:`harness.loader.records`. OFRecord: length (8 bytes,
+little-endian) and content, one behind the other, without a checksum (oneflow/core/record). Standard
+library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import struct
+from typing import Any, Dict, List, Sequence, Tuple
+
+from harness.loader import examples, records
+
+#: What records lie in; :mod:`harness.loader` names the first one, too.
+TFRECORD, OFRECORD = "tfrecord", "ofrecord"
+
+
+def frames_of(file: str, form: str) -> Tuple[List[examples.Place], str]:
+    """Offset and length of each record's content, and why there are no more; "" at the end."""
+    return records.frames_of(file) if form == TFRECORD else _oneflow_frames(file)
+
+
+@functools.lru_cache(maxsize=None)
+def _oneflow_frames(file: str) -> Tuple[List[examples.Place], str]:
+    found: List[examples.Place] = []
+    place, size = 0, os.path.getsize(file)
+    with open(file, "rb") as stream:
+        while place < size:
+            stream.seek(place)
+            head = stream.read(8)
+            if len(head) < 8:
+                return found, "the file is truncated within the head of the record"
+            (length,) = struct.unpack("<Q", head)
+            if place + 8 + length > size:
+                return found, "the file is truncated within the record"
+            found.append((place + 8, length))
+            place += 8 + length
+    return found, ""
+
+
+def decoded(content: bytes, form: str) -> Dict[str, Any]:
+    """The whole numbers of a record's content by name, int64 (count,). Raises ValueError."""
+    return examples.of_tensorflow(content) if form == TFRECORD else examples.of_oneflow(content)
+
+
+def numbers(path: str, form: str) -> Dict[str, Any]:
+    """Those of the record FILE/NUMBER. Raises ValueError for a bad one, and OSError."""
+    file, number = os.path.split(path)
+    if form == TFRECORD:
+        return decoded(records.tfrecord_content(file, int(number)), form)
+    frames, end = frames_of(file, form)
+    if int(number) >= len(frames):
+        raise ValueError(end or "there is no such record")
+    offset, length = frames[int(number)]
+    with open(file, "rb") as stream:
+        stream.seek(offset)
+        content = stream.read(length)
+    if len(content) < length:
+        raise ValueError("the file is truncated within the record")
+    return decoded(content, form)
+
+
+def in_a_row(found: Dict[str, Any], wanted: Sequence[Tuple[str, int]]) -> Any:
+    """The numbers of features by name and count, one behind the other: int64. Raises ValueError
+    where one is not there or has another count."""
+    import numpy as np
+
+    for name, count in wanted:
+        if name not in found:
+            raise ValueError(f"the record has no {name}")
+        if len(found[name]) != count:
+            raise ValueError(f"the record has {len(found[name])} of {name}, not {count}")
+    return np.concatenate([found[name] for name, _ in wanted])

@@ -1,0 +1,63 @@
+"""The loader alone, of tokens: sequences a second, as a step takes them, with no step behind it.
+
+1. All sequences of an epoch are loaded once and compared with the files: each came, once, in the
+   order asked for, with its tokens. A checksum of what came is kept.
+2. Epochs are timed in which they are read, cut or hidden in part, and made batches.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, List, Mapping, Optional
+
+from harness.kind import Context, Metric
+from harness.loader import TokenLoads
+from harness.measuring.fed_tokens import TokenSource
+from harness.measuring.steps import peak_host_memory
+from harness.samples import folder
+
+
+def metrics(length: int) -> Dict[str, Metric]:
+    """Of sequences of so many tokens."""
+
+    def tokens(rank: Mapping[str, Any]) -> Optional[float]:
+        return length * _rate(rank)
+
+    return {
+        "throughput": Metric("sequences/s", "higher", "sum", _rate),
+        "token_throughput": Metric("tokens/s", "higher", "sum", tokens),
+    }
+
+
+def _rate(rank: Mapping[str, Any]) -> float:
+    return float(rank["loaded"]["sequences"] / rank["loaded"]["seconds"])
+
+
+def measure(context: Context) -> None:
+    """Leaves ``data_set``, ``loader``, ``fed`` and ``loaded`` in the record."""
+    subject, fields, parameters = context.subject, context.fields, context.subject.parameters
+    root = subject.data
+    assert root is not None, "the declaration has seen to it"
+    split, workers, most = parameters["split"], parameters["workers"], parameters["images"]
+    source = TokenSource(context, split, workers, most)
+    fields["data_set"]["identity"] = folder.identity(root)
+    epochs = [source.epoch(number) for number in range(parameters["epochs"])]
+    fields["fed"] = context.phase("check", lambda: source.fed(epochs[0]))
+    context.report.enter("timed window")
+    context.barrier()
+    start = time.perf_counter()
+    fields["loaded"] = _timed(source, epochs)
+    fields["window_start"], fields["window_seconds"] = start, fields["loaded"]["seconds"]
+    fields["peak_host_memory_bytes"] = peak_host_memory()
+
+
+def _timed(source: TokenSource, epochs: List[TokenLoads]) -> Dict[str, Any]:
+    """``{"sequences": loaded in all, "seconds": in all, "epoch_seconds": of each}``; the start of
+    the workers is a part of each."""
+    count, each = 0, []
+    for number, asked in enumerate(epochs):
+        start = time.perf_counter()
+        for batch in source.batches(asked, number):
+            count += len(batch["token_ids"])
+        each.append(time.perf_counter() - start)
+    return {"sequences": count, "seconds": sum(each), "epoch_seconds": each}

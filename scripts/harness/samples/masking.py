@@ -1,0 +1,197 @@
+"""Batches of BERT and ELECTRA from sequences of tokens: the words that are hidden, and what is
+asked of them.
+
+1. From running tokens: ``[CLS] A [SEP] B [SEP]``, where B goes on where A ends. For BERT, B is in
+   every second sequence, drawn by the seed, that of another sequence of the batch, and the label is
+   1. From records: as they are; of BERT's the hidden words are put back for ELECTRA.
+2. Hidden are as many words as the model has predictions, drawn among the words that are real and no
+   mark, each once as far as they suffice. Where BERT's records have their own, these are taken, and
+   taken again from the first on where they are fewer than the predictions.
+3. BERT: of the hidden words 80 % become [MASK], 10 % another word, 10 % stay (Devlin et al. 2018,
+   section 3.1). ELECTRA hides them itself, on the device, by numbers that are drawn for it.
+
+Standard library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+
+from harness.adapter import Mismatch
+from harness.samples import recorded_tokens
+from harness.samples.folder import BadData
+from harness.samples.recorded_tokens import IDS, NEXT, POSITIONS, REAL, SEGMENTS, WORDS
+from harness.samples.tokens import Tokens
+
+Batch = Dict[str, Any]
+#: What models are given: tokens and those that come next, or sequences with hidden words.
+RUNNING, BERT, ELECTRA = "running", "bert", "electra"
+#: [CLS] and two [SEP].
+MARKS = 3
+#: Of a hundred hidden words of BERT: those that become [MASK], and these or another word.
+_MASKED, _CHANGED = 80, 90
+
+
+def form_of(inputs: Sequence[Mapping[str, Any]]) -> str:
+    """By what a model is given, as its facts declare it; "" for one that reads no tokens."""
+    shapes = {str(one["name"]): one["shape"] for one in inputs}
+    names = {*shapes}
+    if names == {"token_ids", "labels"} and shapes["labels"] == shapes["token_ids"]:
+        return RUNNING
+    common = {"token_ids", "segment_ids", "attention_mask", "masked_positions"}
+    if names == common | {"masked_labels", "next_sentence_labels"}:
+        return BERT
+    return ELECTRA if names == common | {"mask_draws", "sampling_draws"} else ""
+
+
+class Wanted(NamedTuple):
+    """``form``: BERT or ELECTRA; ``length``: tokens of a sequence; ``predictions``: hidden words of
+    each; ``draws``: what ELECTRA samples by, the same in each batch: they are no data, and as large
+    as the vocabulary."""
+
+    form: str
+    length: int
+    predictions: int
+    draws: Any = None
+
+
+def check(found: Tokens, wanted: Wanted, hyper: Mapping[str, Any]) -> None:
+    """Raises :class:`BadData` where sequences of a model's form cannot be made of the tokens, and
+    :class:`Mismatch` where they are not those that the model takes."""
+    records, words = found.records, found.words
+    if records is not None:
+        counts = dict(records.features)
+        if records.length != wanted.length:
+            raise Mismatch(
+                f"the records have sequences of {records.length} tokens, the case has "
+                f"{wanted.length}"
+            )
+        if wanted.form == BERT and POSITIONS not in counts:
+            raise BadData(
+                f"{records.paths[0]}: the record has no {POSITIONS}; BERT is trained with it, "
+                f"{WORDS} and {NEXT}"
+            )
+        if wanted.form == BERT and counts[POSITIONS] > wanted.predictions:
+            raise Mismatch(
+                f"the records hide up to {counts[POSITIONS]} words, the model has "
+                f"{wanted.predictions} predictions of sequences of {wanted.length} tokens"
+            )
+    elif words is None or words.mask is None:
+        raise BadData(
+            f"{found.path}: sequences for BERT and ELECTRA have marks; allowed: with the "
+            "vocab.txt of the tokens beside them, which has [CLS], [SEP] and [MASK], or records"
+        )
+    elif wanted.length < MARKS + 2:
+        raise Mismatch(f"{wanted.length} tokens have no room for two parts and {MARKS} marks")
+    own = hyper.get("mask_token")
+    if wanted.form == ELECTRA and words is not None and words.mask not in (None, own):
+        raise Mismatch(f"[MASK] is {words.mask} in the vocabulary, {own} in the model")
+
+
+def batch_of(loaded: Any, found: Tokens, wanted: Wanted, random: Any) -> Batch:
+    """A batch by name, int64. ``loaded``: as a loader gives it (samples, numbers); ``random``: a
+    ``RandomState``. Raises :class:`BadData` for a sequence without a word that can be hidden."""
+    import numpy as np
+
+    if found.records is None:
+        batch, ordinary = _pairs(loaded, found, wanted, random)
+    else:
+        batch, ordinary = _recorded(loaded, found, wanted)
+    if "masked_positions" not in batch:
+        batch["masked_positions"] = _drawn(ordinary, wanted.predictions, random)
+        if wanted.form == BERT:
+            _hide(batch, found, random)
+    if wanted.form == ELECTRA:
+        shape = batch["masked_positions"].shape
+        batch["mask_draws"] = random.randint(0, 100, size=shape).astype(np.int64)
+        batch["sampling_draws"] = wanted.draws[: len(loaded)]
+    return batch
+
+
+def _pairs(loaded: Any, found: Tokens, wanted: Wanted, random: Any) -> Tuple[Batch, Any]:
+    import numpy as np
+
+    assert found.words is not None, "check has seen to it"
+    count, half = len(loaded), (wanted.length - MARKS + 1) // 2
+    first, second = loaded[:, :half], loaded[:, half:]
+    following = np.zeros(count, np.int64)
+    if wanted.form == BERT and count > 1:
+        following = (random.random_sample(count) < 0.5).astype(np.int64)
+        second = np.where(following[:, None] == 1, np.roll(second, -1, axis=0), second)
+    begin, end = (np.full((count, 1), mark) for mark in (found.words.begin, found.words.end))
+    ids = np.concatenate([begin, first, end, second, end], axis=1).astype(np.int64)
+    segments = np.zeros_like(ids)
+    segments[:, half + 2 :] = 1
+    batch = {"token_ids": ids, "segment_ids": segments, "attention_mask": np.ones_like(ids)}
+    if wanted.form == BERT:
+        batch["next_sentence_labels"] = following
+    ordinary = (ids != found.words.begin) & (ids != found.words.end)
+    return batch, ordinary
+
+
+def _recorded(loaded: Any, found: Tokens, wanted: Wanted) -> Tuple[Batch, Any]:
+    import numpy as np
+
+    assert found.records is not None, "the caller has seen to it"
+    own = recorded_tokens.columns(loaded, found.records.features)
+    ids, real = own[IDS].copy(), own[REAL] == 1
+    rows = np.arange(len(ids))[:, None]
+    if wanted.form == ELECTRA and POSITIONS in own:
+        hidden = own[POSITIONS] > 0  # behind the last one lie zeros, where [CLS] is
+        where = (np.broadcast_to(rows, hidden.shape)[hidden], own[POSITIONS][hidden])
+        ids[where] = own[WORDS][hidden]
+    batch = {
+        "token_ids": ids,
+        "segment_ids": own[SEGMENTS].copy(),
+        "attention_mask": own[REAL].copy(),
+    }
+    if wanted.form == BERT:
+        taken = _again(own[POSITIONS] > 0, wanted.predictions)
+        batch["masked_positions"] = own[POSITIONS][rows, taken]
+        batch["masked_labels"] = own[WORDS][rows, taken]
+        batch["next_sentence_labels"] = own[NEXT][:, 0].copy()
+    last = real.shape[1] - 1 - real[:, ::-1].argmax(axis=1)
+    ends = ids[rows[:, 0], last][:, None]  # [SEP] is what a sequence ends with
+    return batch, real & (ids != ids[:, :1]) & (ids != ends)
+
+
+def _again(good: Any, count: int) -> Any:
+    """Of each row the places that are good, from the first on again until they are ``count``."""
+    import numpy as np
+
+    places = np.argsort(~good, axis=1, kind="stable")
+    return np.take_along_axis(places, np.arange(count) % _some(good), axis=1)
+
+
+def _drawn(ordinary: Any, count: int, random: Any) -> Any:
+    """Of each row so many places of ordinary words, upwards, each once if they suffice."""
+    import numpy as np
+
+    keys = np.where(ordinary, random.random_sample(ordinary.shape), 2.0)
+    places = np.argsort(keys, axis=1, kind="stable")
+    found = np.take_along_axis(places, np.arange(count) % _some(ordinary), axis=1)
+    return np.sort(found, axis=1).astype(np.int64)
+
+
+def _some(good: Any) -> Any:
+    """How many of each row are good, (rows, 1)."""
+    counts = good.sum(axis=1)[:, None]
+    if not counts.all():
+        raise BadData(f"sequence {int(counts.argmin())} of a batch has no word that can be hidden")
+    return counts
+
+
+def _hide(batch: Batch, found: Tokens, random: Any) -> None:
+    import numpy as np
+
+    words = found.words
+    assert words is not None, "check has seen to it"
+    assert words.mask is not None, "check has seen to it"
+    ids, positions = batch["token_ids"], batch["masked_positions"]
+    labels = np.take_along_axis(ids, positions, axis=1)
+    drawn = random.randint(0, 100, size=positions.shape)
+    others = random.randint(0, words.size, size=positions.shape)
+    changed = np.where(drawn < _CHANGED, others, labels)
+    shown = np.where(drawn < _MASKED, words.mask, changed)
+    ids[np.arange(len(ids))[:, None], positions] = shown
+    batch["masked_labels"] = labels

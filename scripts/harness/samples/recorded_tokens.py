@@ -1,0 +1,140 @@
+"""Sequences for BERT and ELECTRA in record files, with the features that Google's BERT, NVIDIA's
+two systems and DLPerf give them: ``input_ids``, ``input_mask`` and ``segment_ids``, all as long;
+BERT's also ``masked_lm_positions``, ``masked_lm_ids`` and ``next_sentence_labels``.
+
+TFRecords lie beside each other (:mod:`harness.samples.recorded`) or, with ``tfrecord`` in their
+names, in a folder ``train`` or ``val``; OneFlow's ``part-00000`` .. in such a folder. Standard
+library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from harness.loader import OFRECORD, TFRECORD, features, records
+from harness.samples import recorded
+from harness.samples.folder import SKIP, BadData, Skipped
+
+IDS, REAL, SEGMENTS = "input_ids", "input_mask", "segment_ids"
+POSITIONS, WORDS, NEXT = "masked_lm_positions", "masked_lm_ids", "next_sentence_labels"
+PLAIN, MASKED = (IDS, REAL, SEGMENTS), (POSITIONS, WORDS, NEXT)
+#: What the numbers of a feature are below, where that is no matter of vocabulary and length.
+_TWO = (REAL, SEGMENTS, NEXT)
+_HOW = "bad_images: skip leaves it out and counts it"
+
+Features = Sequence[Tuple[str, int]]
+
+
+class Recorded(NamedTuple):
+    """Of a split. ``paths``: of records, FILE/NUMBER below ``root``; ``features``: name and count
+    of what each has; ``format``: TFRECORD or OFRECORD; ``skipped``: what was left out."""
+
+    root: str
+    paths: List[str]
+    features: Features
+    format: str
+    skipped: List[Skipped]
+
+    @property
+    def length(self) -> int:
+        """Tokens of a sequence."""
+        return self.features[0][1]
+
+
+def files_of(root: str, split: str) -> Tuple[str, List[str]]:
+    """In which format the record files of a split are, and their names below ``root``, sorted; none
+    where there are none."""
+    form, files = recorded.files_of(root, split)
+    if form == TFRECORD and files:
+        return form, files
+    try:
+        names = sorted(os.listdir(os.path.join(root, split)))
+    except OSError:
+        return "", []
+    inner = [f"{split}/{name}" for name in names if "tfrecord" in name]
+    if inner:
+        return TFRECORD, inner
+    return OFRECORD, [f"{split}/{name}" for name in names if name.startswith("part-")]
+
+
+def scan(root: str, form: str, files: Sequence[str], bad: str, vocabulary: int) -> Recorded:
+    """The records of these ``files``. ``vocabulary``: behind the largest token that may be. With
+    SKIP each record is read, else the first of each file. Raises :class:`BadData`."""
+    paths: List[str] = []
+    skipped: List[Skipped] = []
+    wanted: List[Tuple[str, int]] = []
+    check = records.check_content if bad == SKIP and form == TFRECORD else None
+
+    def look(content: Any, offset: int, length: int) -> int:
+        if bad != SKIP and read:
+            return 0
+        if check is None and form == TFRECORD:
+            records.check_content(content, offset, length)
+        found = features.decoded(content[offset : offset + length], form)
+        if not wanted:
+            wanted.extend(_features_of(found))
+        row = features.in_a_row(found, wanted)
+        reason = wrong(row[None], wanted, vocabulary)
+        if reason:
+            raise ValueError(reason[1])
+        read.append(1)
+        return 0
+
+    for file in files:
+        read: List[int] = []
+        path = os.path.join(root, file)
+        try:
+            found = records.looked_at(path, features.frames_of(path, form), check, look)
+        except OSError as error:
+            raise BadData(f"{path}: {error.strerror}") from None
+        for number, reason_of in found.bad:
+            if bad != SKIP:
+                raise BadData(f"{file}/{number}: {reason_of}; {_HOW}")
+            skipped.append(Skipped(f"{file}/{number}", reason_of))
+        paths.extend(f"{file}/{number}" for number in found.labels)
+    if not paths:
+        first = f"; {skipped[0].path}: {skipped[0].reason}" if skipped else ""
+        raise BadData(f"{root}: {files[0]} and {len(files) - 1} more hold no good record{first}")
+    return Recorded(root, paths, wanted, form, skipped)
+
+
+def _features_of(found: Dict[str, Any]) -> List[Tuple[str, int]]:
+    """Name and count of those that are read, as the first good record has them. Raises
+    ValueError."""
+    names = [*PLAIN, *MASKED] if any(name in found for name in MASKED) else [*PLAIN]
+    for name in names:
+        if name not in found:
+            raise ValueError(f"the record has no {name}")
+    counts = {name: len(found[name]) for name in names}
+    if not counts[IDS] or len({counts[name] for name in PLAIN}) > 1:
+        numbers = ", ".join(f"{counts[name]} of {name}" for name in PLAIN)
+        raise ValueError(f"the record has {numbers}, which must be as many")
+    if counts.get(POSITIONS) != counts.get(WORDS) or counts.get(NEXT, 1) != 1:
+        numbers = ", ".join(f"{counts[name]} of {name}" for name in MASKED)
+        raise ValueError(f"the record has {numbers}, where one label and as many words must be")
+    return list(counts.items())
+
+
+def columns(rows: Any, wanted: Features) -> Dict[str, Any]:
+    """The features by name (records, count) in rows of all of them (records, numbers)."""
+    found, first = {}, 0
+    for name, count in wanted:
+        found[name] = rows[:, first : first + count]
+        first += count
+    return found
+
+
+def wrong(rows: Any, wanted: Features, vocabulary: int) -> Optional[Tuple[int, str]]:
+    """The first of the ``rows`` (records, numbers) that a model of this vocabulary cannot take, and
+    why; None where it can take all."""
+    length = wanted[0][1]
+    below = {IDS: vocabulary, WORDS: vocabulary, POSITIONS: length, **dict.fromkeys(_TWO, 2)}
+    for name, values in columns(rows, wanted).items():
+        bad = (values < 0) | (values >= below[name])
+        if bad.any():
+            row = int(bad.any(axis=1).argmax())
+            place = int(bad[row].argmax())
+            number = int(values[row, place])
+            return row, f"number {place} of {name} is {number}, allowed: 0 to {below[name] - 1}"
+    return None

@@ -1,0 +1,124 @@
+"""Texts in UTF-8, ``NAME.txt`` in a folder, made a file of tokens: bytes or, where a ``vocab.txt``
+lies beside the folder, the pieces of words that BERT's tokenizer makes of them.
+
+Standard library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, List, NamedTuple, Optional
+
+import tasks
+from tasks.reading import wordpiece
+from tasks.reading.wordpiece import WordPiece
+
+from harness.messages.report import first_line
+from harness.samples.folder import SKIP, VOCABULARY, BadData, Skipped
+
+#: Behind each text, where tokens are bytes; how many there are with it.
+END, BYTES = 256, 257
+_MASK = "[MASK]"
+_HOW = "bad_images: skip leaves it out and counts it"
+
+
+class Words(NamedTuple):
+    """A vocabulary. ``size``: tokens in it; of the marks, the numbers of [CLS], [SEP] and [MASK],
+    the last None where it has none."""
+
+    tokens: WordPiece
+    size: int
+    begin: int
+    end: int
+    mask: Optional[int]
+
+    @property
+    def tokenizer(self) -> str:
+        """For the record."""
+        return f"WordPiece, {'cased' if self.tokens.cased else 'uncased'}"
+
+
+class Written(NamedTuple):
+    """``length``: tokens in the file; ``skipped``: texts that were left out."""
+
+    length: int
+    skipped: List[Skipped]
+
+
+def words_of(root: str) -> Optional[Words]:
+    """By the vocabulary in a folder of data; None where it has none. Raises :class:`BadData`."""
+    path = os.path.join(root, VOCABULARY)
+    if not os.path.isfile(path):
+        return None
+    try:
+        found = wordpiece.read(path)
+    except tasks.BadData as error:
+        raise BadData(str(error)) from None
+    numbers = found.numbers
+    marks = (numbers[wordpiece.BEGIN], numbers[wordpiece.SEPARATOR], numbers.get(_MASK))
+    return Words(found, max(numbers.values()) + 1, *marks)
+
+
+def write(root: str, split: str, bad: str, words: Optional[Words], path: str) -> Written:
+    """Write the tokens of all texts to ``path``, an end behind each. ``bad``: what becomes of a
+    text that is no UTF-8, REFUSE or SKIP. Raises :class:`BadData`."""
+    skipped: List[Skipped] = []
+    encode = _bytes if words is None else _pieces(words)
+    count = 0
+    with open(path, "wb") as tokens:
+        for name in sorted(os.listdir(os.path.join(root, split))):
+            inner = f"{split}/{name}"
+            reason = "" if name.endswith(".txt") else "its suffix is not .txt"
+            content = b""
+            try:
+                if not reason:
+                    content = encode(_text(os.path.join(root, inner)))
+            except (OSError, UnicodeDecodeError) as error:
+                reason = _why(error)
+            if reason and bad != SKIP:
+                raise BadData(f"{inner}: {reason}; {_HOW}")
+            if reason:
+                skipped.append(Skipped(inner, reason))
+                continue
+            tokens.write(content)
+            count += len(content)
+    if not count:
+        raise BadData(f"{os.path.join(root, split)} holds no text, NAME.txt")
+    return Written(count // dtype_of(words)().itemsize, skipped)
+
+
+def dtype_of(words: Optional[Words]) -> Any:
+    """Of the tokens in the file that :func:`write` writes."""
+    import numpy as np
+
+    return np.uint16 if words is None or words.size <= 1 << 16 else np.uint32
+
+
+def _bytes(text: str) -> bytes:
+    import numpy as np
+
+    numbers = np.append(np.frombuffer(text.encode("utf-8"), np.uint8).astype("<u2"), np.uint16(END))
+    return bytes(numbers.astype("<u2").tobytes())
+
+
+def _pieces(words: Words) -> Callable[[str], bytes]:
+    import numpy as np
+
+    kind = np.dtype(dtype_of(words)).newbyteorder("<")
+
+    def encode(text: str) -> bytes:
+        numbers = [piece.number for piece in words.tokens.pieces(text)]
+        return bytes(np.array([*numbers, words.end], kind).tobytes())
+
+    return encode
+
+
+def _text(path: str) -> str:
+    with open(path, "rb") as file:
+        return file.read().decode("utf-8")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"is no UTF-8 at byte {error.start}: {error.reason}"
+    return first_line(error)
