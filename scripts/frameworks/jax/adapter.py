@@ -27,6 +27,7 @@ from harness.adapter import (
 )
 from harness.communication import Collective, ShardedProduct, ShardedProducts
 from harness.feeding import Resuming
+from harness.loader import Loading
 from harness.operations import NEITHER, Layer, LayerOperations, Operation, Passes, Transposed
 from harness.overlapping import Overlapped, Overlapping
 from harness.parallelism import DATA
@@ -44,6 +45,7 @@ class JaxAdapter(
     Overlapping,
     ShardedProducts,
     LayerOperations,
+    Loading,
     Resuming,
     Sharded,
 ):
