@@ -1,7 +1,7 @@
 """Each framework's loader as the harness drives it against the framework's own loop written by
 hand, an epoch of each in turn in one process; and what of memory ten epochs leave.
 
-    .venv/bin/python benchmarks/loader_speed.py [--images 400] [--rounds 10] [--workers 1]
+    .venv/bin/python benchmarks/loader_speed.py [--images 240] [--rounds 10] [--workers 1]
 
 Goals: at least 0.95 of the images/s of the loop by hand, in the median of the rounds; the resident
 memory of the process that asks does not grow from epoch to epoch: the slope's 95 % interval reaches
@@ -250,9 +250,10 @@ def measure(framework: str, root: str, rounds: int, workers: int) -> None:
     import in_turn
     from harness.adapter import Case, Place
     from harness.measuring.loading import load_adapter
+    from harness.request.declaration import read_model
     from harness.samples import folder, order, supply
 
-    facts = json.loads((ROOT / "scripts/models/resnet50_v1.5.json").read_text())
+    facts = read_model(str(ROOT / "scripts/models/resnet50_v1.5.json"))
     case = Case(framework, "resnet50_v1.5", "train", 1, 1, BATCH, "fp32", "none", None)
     place = Place(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
     adapter: Any = load_adapter(str(ROOT / "scripts/frameworks" / framework))(case, facts, place)
@@ -295,8 +296,11 @@ def compared(framework: str, root: str, rounds: int, workers: int) -> bool:
     """Print a framework's figures; whether it reaches both goals."""
     import in_turn
 
-    python = next(iter(sorted(ROOT.glob(f".venvs/{framework}-*/bin/python"))), None)
-    if python is None:
+    from framebench.environments.venvs import read_environment_file
+
+    environment = read_environment_file(ROOT / "envs" / f"{framework}.yaml")
+    python = ROOT / ".venvs" / environment.name / "bin" / "python"
+    if not python.exists():
         print(f"{framework}: no environment in .venvs: run the workflow first")
         return False
     ran = subprocess.run(
@@ -321,7 +325,7 @@ def compared(framework: str, root: str, rounds: int, workers: int) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=400)
+    parser.add_argument("--images", type=int, default=240)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--frameworks", nargs="+", choices=FRAMEWORKS, default=FRAMEWORKS)

@@ -31,14 +31,15 @@ class Images(pillow.PillowImages):
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
-    """See :data:`harness.loader.one_by_one.Batches`. Paddle's ``timeout`` is no bound: it says how
-    often the workers are looked at, by default every five seconds."""
+    """See :data:`harness.loader.one_by_one.Batches`. Paddle's ``timeout`` is no bound: so often a
+    thread looks whether the workers live, and so long it holds an epoch's last batch behind it."""
     loader = paddle.io.DataLoader(
         samples,
         batch_size=batch,
         num_workers=workers,
         places=paddle.CPUPlace(),
         return_list=True,
+        timeout=1 if workers else 0,
     )
     for given in loader:
         yield [tensor.numpy() for tensor in given]
