@@ -295,7 +295,6 @@ def slope(values: list[int]) -> tuple[float, float, float]:
 def compared(framework: str, root: str, rounds: int, workers: int) -> bool:
     """Print a framework's figures; whether it reaches both goals."""
     import in_turn
-
     from framebench.environments.venvs import read_environment_file
 
     environment = read_environment_file(ROOT / "envs" / f"{framework}.yaml")

@@ -26,8 +26,6 @@ SIZE, BATCH, SEED = 32, 4, 3
 run = served("pytorch", "paddle", "oneflow", "mxnet", "jax", "tensorflow", "tensorflow1")
 #: Beside folders of image files.
 READS = {"mxnet": "recordio", "tensorflow": "tfrecord", "tensorflow1": "tfrecord"}
-#: Their workers, forked so soon behind each other, hang now and then; test_input.py has a worker.
-ONE_BY_ONE = ("paddle", "mxnet")
 ODD = {"grey": (64, 48, "L"), "cmyk": (64, 48, "CMYK"), "dot": (1, 1, "RGB")}
 #: How far decoded levels of CMYK may be from Pillow's; all others are the same.
 LEVELS = {"tensorflow": 1, "tensorflow1": 1, "mxnet": 2}
@@ -165,9 +163,8 @@ def apart(one: Any, other: Any) -> tuple[float, float]:
 
 
 def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str, str]) -> None:
-    workers = 0 if run.framework in ONE_BY_ONE else 1
     words = f"ROOTS, SIZE, BATCH, SEED = {json.dumps(roots)}, {SIZE}, {BATCH}, {SEED}\n"
-    words += f"WORKERS, ODD = {workers}, {list(ODD)}\n"
+    words += f"WORKERS, ODD = 1, {list(ODD)}\n"
     (found,) = run(words + SCRIPT)
     mean, most = APART.get(run.framework, (1e-3, 1e-3))
     for split in ("train", "val"):
