@@ -1,7 +1,7 @@
 """Each framework's loader as the harness drives it against the framework's own loop written by
 hand, an epoch of each in turn in one process; and what of memory ten epochs leave.
 
-    .venv/bin/python benchmarks/loader_speed.py [--images 400] [--rounds 10] [--workers 1]
+    .venv/bin/python benchmarks/loader_speed.py [--images 240] [--rounds 10] [--workers 1]
 
 Goals: at least 0.95 of the images/s of the loop by hand, in the median of the rounds; the resident
 memory of the process that asks does not grow from epoch to epoch: the slope's 95 % interval reaches
@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -22,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "mxnet")
+FRAMEWORKS = ("pytorch", "tensorflow", "tensorflow1", "paddle", "mxnet", "oneflow", "jax")
 GOAL, GROWTH = 0.95, 0.001
 SIZE, BATCH = 224, 8
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -56,7 +58,7 @@ def pytorch(root: str, workers: int) -> Callable[[], int]:
     return epoch
 
 
-def tensorflow(root: str, workers: int) -> Callable[[], int]:
+def tensorflow_data(root: str, workers: int) -> Any:
     """As TensorFlow's guide loads images; resized without aliasing, as the harness has it."""
     import tensorflow as tf
 
@@ -68,17 +70,42 @@ def tensorflow(root: str, workers: int) -> Callable[[], int]:
             tf.shape(image), tf.zeros((1, 0, 4)), area_range=(0.08, 1.0), max_attempts=10,
             aspect_ratio_range=(3 / 4, 4 / 3), use_image_if_no_bounding_boxes=True,
         )  # fmt: skip
-        image = tf.image.resize(tf.slice(image, begin, size), (SIZE, SIZE), antialias=True)
+        resize = tf.compat.v2.image.resize  # TensorFlow 1's own is not antialiased
+        image = resize(tf.slice(image, begin, size), (SIZE, SIZE), antialias=True)
         image = tf.image.random_flip_left_right(image)
         return (image / 255.0 - tf.constant(MEAN)) / tf.constant(DEVIATION)
 
+    data = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files))
+    data = data.map(sample, num_parallel_calls=workers or None).batch(BATCH)
+    data = data.prefetch(2) if workers else data
+    options = tf.data.Options()
+    threads = "threading" if hasattr(options, "threading") else "experimental_threading"
+    getattr(options, threads).private_threadpool_size = max(1, workers)
+    return data.with_options(options)
+
+
+def tensorflow(root: str, workers: int) -> Callable[[], int]:
     def epoch() -> int:
-        data = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files))
-        data = data.map(sample, num_parallel_calls=workers or None).batch(BATCH)
-        data = data.prefetch(2) if workers else data
-        options = tf.data.Options()
-        options.threading.private_threadpool_size = max(1, workers)
-        return sum(len(images.numpy()) for images in data.with_options(options))
+        return sum(len(images.numpy()) for images in tensorflow_data(root, workers))
+
+    return epoch
+
+
+def tensorflow1(root: str, workers: int) -> Callable[[], int]:
+    import tensorflow as tf
+
+    def epoch() -> int:
+        with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
+            data = tensorflow_data(root, workers)
+            following = tf.compat.v1.data.make_one_shot_iterator(data).get_next()
+        count = 0
+        with tf.compat.v1.Session(graph=graph) as session:
+            batch = session.make_callable(following)
+            while True:
+                try:
+                    count += len(batch())
+                except tf.errors.OutOfRangeError:
+                    return count
 
     return epoch
 
@@ -133,6 +160,81 @@ def mxnet(root: str, workers: int) -> Callable[[], int]:
     return epoch
 
 
+class ByHand:
+    """Pillow's decoder and its operations, for frameworks that bring none of their own."""
+
+    def __init__(self, root: str) -> None:
+        files = sorted(Path(root, "train").rglob("*.JPEG"))
+        classes = sorted({path.parent.name for path in files})
+        self._samples = [(str(path), classes.index(path.parent.name)) for path in files]
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def __getitem__(self, number: int) -> tuple[Any, int]:
+        import numpy as np
+        from PIL import Image
+
+        path, label = self._samples[number]
+        with Image.open(path) as file:
+            image = file.convert("RGB")
+        left, top, wide, tall = self._box(*image.size)
+        image = image.crop((left, top, left + wide, top + tall))
+        image = image.resize((SIZE, SIZE), Image.Resampling.BILINEAR)
+        if random.random() < 0.5:
+            image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        levels = np.asarray(image, np.float32) / np.float32(255)
+        return (levels - np.float32(MEAN)) / np.float32(DEVIATION), label
+
+    @staticmethod
+    def _box(width: int, height: int) -> tuple[int, int, int, int]:
+        for _ in range(10):
+            area = width * height * random.uniform(0.08, 1.0)
+            ratio = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
+            wide, tall = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+            if 0 < wide <= width and 0 < tall <= height:
+                return random.randint(0, width - wide), random.randint(0, height - tall), wide, tall
+        side = min(width, height)
+        return (width - side) // 2, (height - side) // 2, side, side
+
+
+def stacked(samples: list[Any]) -> list[Any]:
+    import numpy as np
+
+    return [np.stack(values) for values in zip(*samples, strict=True)]
+
+
+def oneflow(root: str, workers: int) -> Callable[[], int]:
+    """As OneFlow's examples, with numpy arrays from its workers."""
+    from oneflow.utils.data import DataLoader
+
+    images = ByHand(root)
+
+    def epoch() -> int:
+        loader = DataLoader(
+            images, batch_size=BATCH, shuffle=True, num_workers=workers, collate_fn=stacked
+        )
+        return sum(len(labels) for _, labels in loader)
+
+    return epoch
+
+
+def jax(root: str, workers: int) -> Callable[[], int]:
+    """As Grain's tutorial; a worker reads by itself, as the harness has it."""
+    import grain
+
+    images = ByHand(root)
+
+    def epoch() -> int:
+        data = grain.MapDataset.source(images).shuffle(seed=0).batch(BATCH)
+        read = data.to_iter_dataset(grain.ReadOptions(num_threads=0, prefetch_buffer_size=0))
+        if workers:
+            read = read.mp_prefetch(grain.MultiprocessingOptions(num_workers=workers))
+        return sum(len(labels) for _, labels in read)
+
+    return epoch
+
+
 # ---- inside ------------------------------------------------------------------------------------
 
 
@@ -148,9 +250,10 @@ def measure(framework: str, root: str, rounds: int, workers: int) -> None:
     import in_turn
     from harness.adapter import Case, Place
     from harness.measuring.loading import load_adapter
+    from harness.request.declaration import read_model
     from harness.samples import folder, order, supply
 
-    facts = json.loads((ROOT / "scripts/models/resnet50_v1.5.json").read_text())
+    facts = read_model(str(ROOT / "scripts/models/resnet50_v1.5.json"))
     case = Case(framework, "resnet50_v1.5", "train", 1, 1, BATCH, "fp32", "none", None)
     place = Place(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
     adapter: Any = load_adapter(str(ROOT / "scripts/frameworks" / framework))(case, facts, place)
@@ -192,9 +295,11 @@ def slope(values: list[int]) -> tuple[float, float, float]:
 def compared(framework: str, root: str, rounds: int, workers: int) -> bool:
     """Print a framework's figures; whether it reaches both goals."""
     import in_turn
+    from framebench.environments.venvs import read_environment_file
 
-    python = next(iter(sorted(ROOT.glob(f".venvs/{framework}-*/bin/python"))), None)
-    if python is None:
+    environment = read_environment_file(ROOT / "envs" / f"{framework}.yaml")
+    python = ROOT / ".venvs" / environment.name / "bin" / "python"
+    if not python.exists():
         print(f"{framework}: no environment in .venvs: run the workflow first")
         return False
     ran = subprocess.run(
@@ -219,7 +324,7 @@ def compared(framework: str, root: str, rounds: int, workers: int) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=400)
+    parser.add_argument("--images", type=int, default=240)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--frameworks", nargs="+", choices=FRAMEWORKS, default=FRAMEWORKS)

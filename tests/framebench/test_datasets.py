@@ -6,6 +6,9 @@ import fcntl
 import io
 import json
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,8 @@ from framebench.datasets.image_folder import make, names
 from harness.loader import records as read
 from harness.samples import folder, tokens
 from PIL import Image
+
+from ..conftest import ROOT
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -182,6 +187,26 @@ def test_documents_are_the_same_in_every_format_and_each_time(tmp_path: Path) ->
     (tmp_path / "bert" / "mine").write_text("x")
     with pytest.raises(Refused, match="make_data did not make"):
         sequences.make(tmp_path / "bert", 9000, 5, "bert")
+
+
+def test_a_call_goes_on_where_one_was_that_was_killed(tmp_path: Path) -> None:
+    """Nobody is left that holds the folder."""
+    command = [sys.executable, str(ROOT / "workflow/framebench"), "make-data"]
+    words = ["--folder", str(tmp_path), "--images", "40"]
+    with subprocess.Popen([*command, *words]) as killed:
+        while not list(tmp_path.rglob("*.JPEG")):
+            assert killed.poll() is None, "it makes nothing"
+            time.sleep(0.02)
+        killed.kill()
+    late = time.monotonic() + 20
+    while True:
+        try:
+            made = make(tmp_path, 40, seed=0)["made"]
+            break
+        except Refused:
+            assert time.monotonic() < late, "a worker of the one that was killed holds the folder"
+            time.sleep(0.1)
+    assert made["train"] + made["val"] == len(list(tmp_path.rglob("*.JPEG"))) == 40
 
 
 def test_texts_and_tokens_are_the_same_and_good_utf8(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from harness.adapter import (
     zeros,
 )
 from harness.communication import Collective, ShardedProduct
+from harness.loader import Loading
 from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
 from harness.overlapping import Overlapped
 from harness.parallelism import DATA
@@ -32,7 +33,9 @@ from harness.sharded import Sharded
 from harness.usual import UsualCapabilities
 
 
-class JaxAdapter(Generation, Accumulation, Rounding, OwnModels, UsualCapabilities, Sharded):
+class JaxAdapter(
+    Generation, Accumulation, Rounding, OwnModels, UsualCapabilities, Loading, Sharded
+):
     MODULE = "jax"
     GENERATES_WITH = ("none", "jit")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)

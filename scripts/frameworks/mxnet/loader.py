@@ -13,17 +13,14 @@ from harness.loader import (
     FOLDER,
     MEAN,
     RECORDIO,
-    TIMEOUT,
-    Loaded,
-    LoadedTokens,
     Loads,
-    TokenLoads,
     centre,
     check_whole,
     crop,
     is_flipped,
+    one_by_one,
 )
-from harness.loader.tokens import Sequences
+from harness.loader.workers import TIMEOUT
 from mxnet.gluon.data import DataLoader, Dataset, RecordFileDataset
 
 FORMATS = (FOLDER, RECORDIO)
@@ -83,8 +80,8 @@ def _interpolation(height: int, width: int, to_height: int, to_width: int) -> in
     return 3 if to_height * to_width < height * width else 1
 
 
-def _loaded(samples: Any, batch: int, workers: int) -> Iterator[Sequence[Any]]:
-    """Batches as numpy arrays."""
+def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
+    """See :data:`harness.loader.one_by_one.Batches`."""
     loader = DataLoader(
         samples, batch_size=batch, last_batch="keep", num_workers=workers, timeout=TIMEOUT
     )
@@ -92,16 +89,7 @@ def _loaded(samples: Any, batch: int, workers: int) -> Iterator[Sequence[Any]]:
         yield [array.asnumpy() for array in given]
 
 
-def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-    """See :meth:`harness.loader.Loading.load`."""
-    for given in _loaded(Images(asked), asked.batch, asked.workers):
-        yield Loaded(*given)
-
-
-def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
-    """See :meth:`harness.loader.Loading.load_tokens`."""
-    for given in _loaded(Sequences(asked), asked.batch, asked.workers):
-        yield LoadedTokens(*given)
+load, load_tokens = one_by_one.loading(Images, batches)
 
 
 def pixels(content: bytes) -> Any:

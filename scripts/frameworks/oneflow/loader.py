@@ -3,44 +3,28 @@ Pillow's transforms, which flowvision's stand on."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Dict, Iterator, Sequence
 
-import numpy as np
-from harness.loader import TIMEOUT, Loaded, LoadedTokens, Loads, TokenLoads, pillow
-from harness.loader.tokens import Sequences
+from harness.loader import one_by_one, pillow
+from harness.loader.workers import TIMEOUT
 from oneflow.utils.data import DataLoader
 
 pixels = pillow.pixels
 
 
-def stacked(samples: Sequence[Sequence[Any]]) -> List[Any]:
-    """A batch as numpy arrays: OneFlow's virtual machine does not live on in a worker process,
-    which has been forked from the one that started it, and makes no tensor there."""
-    return [np.stack(parts) for parts in zip(*samples)]
-
-
-def _loaded(samples: Any, batch: int, workers: int) -> Iterator[Sequence[Any]]:
-    """Batches as numpy arrays."""
-    loader = DataLoader(
+def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
+    """See :data:`harness.loader.one_by_one.Batches`. Workers give numpy arrays: OneFlow's virtual
+    machine does not live on in a process that was forked, and makes no tensor there."""
+    yield from DataLoader(
         samples,
         batch_size=batch,
         num_workers=workers,
-        collate_fn=stacked,
+        collate_fn=one_by_one.stacked,
         timeout=TIMEOUT if workers else 0,
     )
-    yield from loader
 
 
-def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-    """See :meth:`harness.loader.Loading.load`."""
-    for given in _loaded(pillow.PillowImages(asked), asked.batch, asked.workers):
-        yield Loaded(*given)
-
-
-def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
-    """See :meth:`harness.loader.Loading.load_tokens`."""
-    for given in _loaded(Sequences(asked), asked.batch, asked.workers):
-        yield LoadedTokens(*given)
+load, load_tokens = one_by_one.loading(pillow.PillowImages, batches)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:

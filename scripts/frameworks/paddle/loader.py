@@ -7,17 +7,7 @@ from typing import Any, Dict, Iterator, Optional, Sequence
 
 import numpy as np
 import paddle
-from harness.loader import (
-    DEVIATION,
-    MEAN,
-    TIMEOUT,
-    Loaded,
-    LoadedTokens,
-    Loads,
-    TokenLoads,
-    pillow,
-)
-from harness.loader.tokens import Sequences
+from harness.loader import DEVIATION, MEAN, one_by_one, pillow
 from paddle.vision.transforms import functional
 
 pixels = pillow.pixels
@@ -59,8 +49,9 @@ class Guarded:
             raise StopIteration from error
 
 
-def _loaded(samples: Any, batch: int, workers: int) -> Iterator[Sequence[Any]]:
-    """Batches as numpy arrays."""
+def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
+    """See :data:`harness.loader.one_by_one.Batches`. Paddle's ``timeout`` is no bound: so often a
+    thread looks whether the workers live, and so long it holds an epoch's last batch behind it."""
     guarded = Guarded(samples)
     loader = paddle.io.DataLoader(
         samples if workers else guarded,
@@ -68,7 +59,7 @@ def _loaded(samples: Any, batch: int, workers: int) -> Iterator[Sequence[Any]]:
         num_workers=workers,
         places=paddle.CPUPlace(),
         return_list=True,
-        timeout=TIMEOUT if workers else 0,
+        timeout=1 if workers else 0,
     )
     for given in loader:
         yield [tensor.numpy() for tensor in given]
@@ -76,16 +67,7 @@ def _loaded(samples: Any, batch: int, workers: int) -> Iterator[Sequence[Any]]:
         raise guarded.error
 
 
-def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-    """See :meth:`harness.loader.Loading.load`."""
-    for given in _loaded(Images(asked), asked.batch, asked.workers):
-        yield Loaded(*given)
-
-
-def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
-    """See :meth:`harness.loader.Loading.load_tokens`."""
-    for given in _loaded(Sequences(asked), asked.batch, asked.workers):
-        yield LoadedTokens(*given)
+load, load_tokens = one_by_one.loading(Images, batches)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:

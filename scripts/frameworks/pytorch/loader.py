@@ -7,17 +7,8 @@ import importlib
 from typing import Any, Dict, Iterator, Sequence
 
 import torch
-from harness.loader import (
-    DEVIATION,
-    MEAN,
-    TIMEOUT,
-    Loaded,
-    LoadedTokens,
-    Loads,
-    TokenLoads,
-    pillow,
-)
-from harness.loader.tokens import Sequences
+from harness.loader import DEVIATION, MEAN, one_by_one, pillow
+from harness.loader.workers import TIMEOUT
 from torch.utils.data import DataLoader
 
 from .sources.torchvision.cnn import models
@@ -46,8 +37,8 @@ class Images(pillow.PillowImages):
         return functional.normalize(values, MEAN, DEVIATION).permute(1, 2, 0)
 
 
-def _loaded(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
-    """Batches as numpy arrays."""
+def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
+    """See :data:`harness.loader.one_by_one.Batches`."""
     loader: Any = DataLoader(
         samples,
         batch_size=batch,
@@ -59,16 +50,7 @@ def _loaded(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         yield [tensor.numpy() for tensor in given]
 
 
-def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-    """See :meth:`harness.loader.Loading.load`."""
-    for given in _loaded(Images(asked), asked.batch, asked.workers, accelerator):
-        yield Loaded(*given)
-
-
-def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
-    """See :meth:`harness.loader.Loading.load_tokens`."""
-    for given in _loaded(Sequences(asked), asked.batch, asked.workers, accelerator):
-        yield LoadedTokens(*given)
+load, load_tokens = one_by_one.loading(Images, batches)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:

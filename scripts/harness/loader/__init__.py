@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
 from harness.adapter import Capability, Unsupported
 from harness.loader import features
 from harness.loader.records import content_of
+from harness.loader.workers import watched
 
 #: Of the channels red, green and blue, on a scale from 0 to 1: those of ImageNet, as torchvision
 #: and NVIDIA's ResNet-50 have them.
@@ -24,8 +25,6 @@ AREA, RATIO, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
 DRAWS = 4 * TRIES + 1
 #: The shorter side in validation over the side of the centre that is cut out: 256 over 224.
 SHORTER = 256 / 224
-#: Seconds for a batch, behind which a worker hangs.
-TIMEOUT = 120
 #: What samples lie in: images in a folder of each class, or records of one or more files.
 FOLDER, TFRECORD, RECORDIO = "folder", features.TFRECORD, "recordio"
 #: Of tokens alone.
@@ -117,7 +116,8 @@ class Loading(Capability):
         """Each sample once, in the order asked for. In training it is cropped at random
         (:func:`crop`), resized to the size bilinearly, flipped where :func:`is_flipped` says so,
         and normalised; in validation (:func:`centre`) resized and its centre cut out. Grey and CMYK
-        become RGB. Raises whatever reading and decoding raise."""
+        become RGB. Raises whatever reading and decoding raise, and
+        :class:`harness.loader.workers.WorkerLost`."""
         loader, framework = self._loader(), self.case.framework
         formats = getattr(loader, "FORMATS", (FOLDER,))
         if asked.format not in formats:
@@ -126,10 +126,10 @@ class Loading(Capability):
             raise Unsupported(f"{framework}'s loader reads {known} here, not {found}")
         _shorten_sockets()
         given: Iterator[Loaded] = loader.load(asked, self.place.accelerator)
-        return given
+        return watched(given) if asked.workers else given
 
     def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
-        """Each sequence once, in the order asked for. Raises whatever reading raises."""
+        """Each sequence once, in the order asked for. Raises as :meth:`load`."""
         loader, accelerator = self._loader(), self.place.accelerator
         readable = getattr(loader, "TOKEN_FORMATS", (TFRECORD, OFRECORD))
         if asked.format and asked.format not in readable:
@@ -140,7 +140,7 @@ class Loading(Capability):
             )
         _shorten_sockets()
         given: Iterator[LoadedTokens] = loader.load_tokens(asked, accelerator)
-        return given
+        return watched(given) if asked.workers else given
 
     def decode_file(self, path: str) -> Any:
         """The pixels of a file, or of a record FILE/NUMBER, as :meth:`load` decodes them: a numpy

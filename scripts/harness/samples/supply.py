@@ -11,14 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch, Unsupported
-from harness.loader import Loaded, Loading, Loads
+from harness.loader import FOLDER, Loaded, Loading, Loads
+from harness.loader.workers import WorkerLost
 from harness.messages.report import first_line
 from harness.samples import order
 from harness.samples.folder import BadData, Images, Skipped, without
 
-#: Batches behind the last good one among which the image that broke a loader is looked for: what
-#: its workers may have begun.
-LOOKED_AT = 64
+#: Batches for each worker, and as many more, behind the last good one: the image that broke a
+#: loader is looked for among these. Loaders have two of each worker begun or ready.
+LOOKED_AT = 4
 
 
 def broken(adapter: Loading, path: str) -> str:
@@ -47,47 +48,57 @@ def without_broken(adapter: Loading, images: Images, places: Any, workers: int) 
 def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
     """All batches of the framework's loader. Raises :class:`BadData` naming the image that the
     loader broke at, what the loader raises where it is none, and :class:`Mismatch` where not every
-    sample came."""
+    sample came, or one came in another order or with another label."""
+    import numpy as np
+
     done = 0
     given = adapter.load(asked)
     while True:
         try:
             batch = next(given, None)
         except Exception as error:
-            _blame(adapter, asked, root, done)
-            raise Mismatch(f"the loader broke behind {done} images: {first_line(error)}") from error
+            what = f"the loader broke behind {done} images: {first_line(error)}"
+            if not isinstance(error, WorkerLost):
+                _blame(adapter, asked, root, done, what)
+            raise Mismatch(what) from error
         if batch is None:
             break
-        done += len(batch.numbers)
+        numbers, labels = np.asarray(batch.numbers), np.asarray(batch.labels)
+        expected = np.arange(done, done + len(numbers))
+        if not np.array_equal(numbers, expected):
+            raise Mismatch(f"the loader gave samples {numbers.tolist()}, not {expected.tolist()}")
+        if not np.array_equal(labels, asked.labels[done : done + len(numbers)]):
+            raise Mismatch(f"the loader gave other labels than those of samples {numbers.tolist()}")
+        done += len(numbers)
         yield batch
     if done != len(asked.paths):
         raise Mismatch(f"the loader gave {done} images of {len(asked.paths)}")
 
 
-def _blame(adapter: Loading, asked: Loads, root: str, done: int) -> None:
-    """Raises :class:`BadData` for the first image behind ``done`` that cannot be decoded."""
-    for path in asked.paths[done : done + LOOKED_AT * asked.batch]:
+def _blame(adapter: Loading, asked: Loads, root: str, done: int, what: str) -> None:
+    """Raises :class:`BadData` for the first image behind ``done`` that is not there or cannot be
+    decoded, among those that the loader may have begun. ``what`` it says itself."""
+    behind = done + asked.batch * LOOKED_AT * (asked.workers + 1)
+    for path in asked.paths[done:behind]:
+        name = os.path.relpath(path, root)
+        file = path if asked.format == FOLDER else os.path.dirname(path)
+        if not os.path.lexists(file):
+            raise BadData(f"{name} is not there any more; {what}")
         reason = broken(adapter, path)
         if reason:
-            name = os.path.relpath(path, root)
             raise BadData(f"{name}: {reason}; bad_images: skip leaves it out and counts it")
 
 
 def checked(adapter: Loading, asked: Loads, root: str) -> Dict[str, Any]:
     """Load all that is asked for once and look at it. Returns how many images and pixels' sums of
     what came, as CRC-32, for the record. Raises what :func:`batches` raises, and :class:`Mismatch`
-    for a sample that came twice or in another order, another label, or another shape."""
+    for another shape."""
     import numpy as np
 
     count, crc = 0, {"order": 0, "labels": 0, "images": 0}
     total = 0.0
     for batch in batches(adapter, asked, root):
         images, labels, numbers = (np.asarray(array) for array in batch)
-        expected = np.arange(count, count + len(numbers))
-        if not np.array_equal(numbers, expected):
-            raise Mismatch(f"the loader gave samples {numbers.tolist()}, not {expected.tolist()}")
-        if not np.array_equal(labels, asked.labels[expected]):
-            raise Mismatch(f"the loader gave other labels than those of samples {numbers.tolist()}")
         shape = (len(numbers), asked.size, asked.size, 3)
         if images.shape != shape or images.dtype != np.float32:
             raise Mismatch(f"the loader gave {images.dtype} {images.shape}, not float32 {shape}")

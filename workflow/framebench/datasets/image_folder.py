@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import multiprocessing
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -52,7 +54,8 @@ def make(folder: Path, images: int, seed: int, form: str = FOLDER) -> dict[str, 
     wanted = dict(names(images))
     files = wanted if form == FOLDER else record_files.files(form, wanted)
     with claimed(folder, asked, files):
-        with ProcessPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        workers = len(os.sched_getaffinity(0))
+        with ProcessPoolExecutor(workers, initializer=_end_with_parent) as pool:
             if form == FOLDER:
                 work = partial(_one, folder, seed)
                 found = list(pool.map(work, wanted.values(), wanted, chunksize=16))
@@ -72,6 +75,19 @@ def names(images: int) -> Iterator[tuple[str, int]]:
             own = (number - (images - held_out)) % classes
         label = f"n{own:08d}"
         yield f"{split}/{label}/{label}_{number}.JPEG", number
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent is killed would wait for work for ever, and hold the folder's lock,
+    which it shares."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a worker"
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _one(folder: Path, seed: int, number: int, name: str) -> _Made:

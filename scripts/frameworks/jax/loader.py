@@ -1,0 +1,41 @@
+"""Images from files: Grain, which JAX's documentation recommends, with worker processes, Pillow's
+decoder and Pillow's transforms: JAX has none of its own."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Sequence
+
+import grain
+import numpy as np
+from absl import flags
+from harness.loader import one_by_one, pillow
+
+pixels = pillow.pixels
+if not flags.FLAGS.is_parsed():
+    flags.FLAGS.mark_as_parsed()  # of the command line, which is not Grain's: it asks for its own
+
+
+def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
+    """See :data:`harness.loader.one_by_one.Batches`. Batches are made before they are dealt to the
+    workers, so that each has the samples that it is to have; a worker reads without threads of its
+    own."""
+    data = grain.MapDataset.source(samples).batch(batch, batch_fn=one_by_one.stacked)
+    reads = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)
+    dealt = data.to_iter_dataset(reads)
+    if workers:
+        dealt = dealt.mp_prefetch(grain.MultiprocessingOptions(num_workers=workers))
+    for given in dealt:
+        yield [np.asarray(values) for values in given]
+
+
+load, load_tokens = one_by_one.loading(pillow.PillowImages, batches)
+
+
+def settings(accelerator: str) -> Dict[str, Any]:
+    """See :meth:`harness.loader.Loading.loader_settings`."""
+    return {
+        "loader": f"grain.MapDataset, Grain {grain.__version__}",
+        "workers_are": "processes",
+        "transforms": "Pillow",
+        **pillow.settings(),
+    }

@@ -1,0 +1,40 @@
+"""Loaders that take samples one by one: all that is alike where a framework has a DataLoader.
+
+A framework brings its samples of images and a function that gives batches of any samples.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, List, Sequence, Tuple
+
+import numpy as np
+
+from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads
+from harness.loader.tokens import Sequences
+
+#: Of samples (with a length, and a tuple of values at each place), how many make a batch, workers,
+#: and the accelerator: batches in their order, each a sequence of numpy arrays, one of each value.
+Batches = Callable[[Any, int, int, str], Iterator[Sequence[Any]]]
+LoadImages = Callable[[Loads, str], Iterator[Loaded]]
+LoadTokens = Callable[[TokenLoads, str], Iterator[LoadedTokens]]
+
+
+def loading(images: Callable[[Loads], Any], batches: Batches) -> Tuple[LoadImages, LoadTokens]:
+    """``load`` and ``load_tokens`` of a framework's module ``loader``; see
+    :class:`harness.loader.Loading`. ``images``: samples of what is asked for, each a
+    :class:`harness.loader.Loaded` without the axis of the batch."""
+
+    def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
+        for given in batches(images(asked), asked.batch, asked.workers, accelerator):
+            yield Loaded(*given)
+
+    def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
+        for given in batches(Sequences(asked), asked.batch, asked.workers, accelerator):
+            yield LoadedTokens(*given)
+
+    return load, load_tokens
+
+
+def stacked(samples: Sequence[Sequence[Any]]) -> List[Any]:
+    """A batch of ``samples`` as numpy arrays."""
+    return [np.stack(values) for values in zip(*samples)]

@@ -1,0 +1,163 @@
+"""Whoever waits for a batch is told that a worker process has died, or that none gives anything.
+
+Of the frameworks' loaders, PyTorch's and OneFlow's look after their workers. MXNet's starts another
+one, and waits for what the one that died was to give; PaddlePaddle's waits for as long as its
+workers live. A thread beside them looks now and then, only while a batch is waited for. Where
+something is wrong it ends the workers, which makes a loader give up that waits outside of Python,
+and sends this process a signal, which makes one give up that waits within.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from typing import Any, Dict, Iterator, Optional, TypeVar
+
+from harness.adapter import Mismatch
+
+T = TypeVar("T")
+
+#: Seconds for a batch, behind which a worker hangs.
+TIMEOUT = 120
+#: Seconds between two looks. What is wrong must be so at two of them: a loader that sees it by
+#: itself says more.
+EACH = 0.5
+_SIGNAL = signal.SIGUSR2
+#: How a worker ends that nothing has happened to: by itself, or by its loader.
+_GOOD = (0, -int(signal.SIGTERM))
+
+
+class WorkerLost(Mismatch):
+    """A worker died or hangs; the message says which."""
+
+
+class _GiveUp(BaseException):
+    """Raised where a batch is waited for. No Exception: MXNet would wait for its workers then."""
+
+
+class _Watch:
+    """``waiting``: since when a batch is waited for, by :func:`time.monotonic`; ``trouble``: what
+    is wrong, in words."""
+
+    #: That which is waited for now: at most one, as only one thread waits.
+    current: Optional[_Watch] = None
+
+    def __init__(self, seconds: float) -> None:
+        self.waiting: Optional[float] = None
+        self.trouble = ""
+        self._seconds = seconds
+        self._over = threading.Event()
+        self._workers: Dict[int, Any] = {}
+        self._before = {process.pid for process in multiprocessing.active_children()}
+        self._thread = threading.Thread(target=self._look, name="workers", daemon=True)
+        self._thread.start()
+
+    def know(self) -> None:
+        """Which workers there are, while they live."""
+        for process in multiprocessing.active_children():
+            if process.pid is not None and process.pid not in self._before:
+                self._workers[process.pid] = process
+
+    def end(self) -> None:
+        self._over.set()
+
+    def _look(self) -> None:
+        wrong_since: Optional[float] = None
+        while not self._over.wait(EACH):
+            self.know()
+            since = self.waiting
+            trouble = "" if since is None else self._wrong(since)
+            if trouble and wrong_since == since:
+                self.trouble = trouble
+                break
+            wrong_since = since if trouble else None
+        else:
+            return
+        while not self._over.wait(EACH):
+            self._give_up()
+
+    def _wrong(self, since: float) -> str:
+        lost = self.lost()
+        if lost:
+            return lost
+        if time.monotonic() - since > self._seconds:
+            return f"the loader has given nothing for {self._seconds:g} seconds: its workers hang"
+        return ""
+
+    def lost(self, by_signals_alone: bool = False) -> str:
+        """Which worker has ended otherwise than it should have, and how; "" where none has."""
+        for number, process in list(self._workers.items()):
+            code = _exit_code(process)
+            if code is None or code in _GOOD:
+                continue
+            if code < 0 or not by_signals_alone:
+                return f"a worker of the loader, process {number}, {_ending(code)}"
+        return ""
+
+    def _give_up(self) -> None:
+        for number, process in list(self._workers.items()):
+            if _exit_code(process) is None:
+                with contextlib.suppress(OSError):
+                    os.kill(number, signal.SIGKILL)
+        main = threading.main_thread().ident
+        if main is not None:
+            signal.pthread_kill(main, _SIGNAL)
+
+
+def _exit_code(process: Any) -> Optional[int]:
+    """None where it runs, 0 where its loader has closed it."""
+    try:
+        code: Optional[int] = process.exitcode
+    except ValueError:
+        return 0
+    return code
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    return f"was killed by {signal.Signals(-code).name}"
+
+
+def _on_signal(number: int, frame: Any) -> None:
+    watch = _Watch.current
+    if watch is not None and watch.trouble:
+        raise _GiveUp(watch.trouble)
+
+
+def watched(given: Iterator[T], seconds: float = TIMEOUT) -> Iterator[T]:
+    """The batches that are ``given``. Raises :class:`WorkerLost` where a worker process that was
+    started for them dies otherwise than by itself, or where one batch takes longer than
+    ``seconds``, and what ``given`` raises. Only the main thread hears signals: in another one
+    nobody looks."""
+    if threading.current_thread() is not threading.main_thread():
+        yield from given
+        return
+    signal.signal(_SIGNAL, _on_signal)
+    watch, first = _Watch(seconds), True
+    try:
+        while True:
+            try:
+                try:
+                    watch.waiting, _Watch.current = time.monotonic(), watch
+                    batch = next(given)
+                finally:
+                    _Watch.current = watch.waiting = None
+                if first:
+                    watch.know()  # one may die before the first look
+                    first = False
+            except StopIteration:
+                return
+            except BaseException as error:
+                # a worker ends with a code, too, where it has said by itself what is wrong
+                trouble = watch.trouble or watch.lost(by_signals_alone=True)
+                if trouble:
+                    raise WorkerLost(trouble) from error
+                raise
+            yield batch
+    finally:
+        watch.end()

@@ -1,0 +1,94 @@
+"""Whoever waits for a batch is told what has become of the worker processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from harness.loader import workers
+
+FORK = multiprocessing.get_context("fork")
+
+
+def _sleep(seconds: float, code: int) -> None:
+    time.sleep(seconds)
+    os._exit(code)
+
+
+def waits(then: Callable[[int], object], code: int = 0, seconds: float = 60) -> Iterator[int]:
+    """A loader with one worker, which waits for it in the second batch as MXNet's does: for ever,
+    whatever becomes of it. ``then`` is done to the worker's number first."""
+    process = FORK.Process(target=_sleep, args=(seconds, code), daemon=True)
+    process.start()
+    yield 1
+    then(process.pid or 0)
+    threading.Event().wait()
+    yield 2
+
+
+def kill(number: int) -> None:
+    os.kill(number, signal.SIGKILL)
+
+
+def nothing(number: int) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("then", "code", "limit", "reason"),
+    [
+        (kill, 0, 60, r"a worker of the loader, process \d+, was killed by SIGKILL"),
+        (nothing, 3, 60, r"a worker of the loader, process \d+, ended with exit code 3"),
+        (nothing, 0, 0.2, "has given nothing for 0.2 seconds: its workers hang"),
+    ],
+)
+def test_a_worker_that_dies_or_hangs_is_reported_within_seconds(
+    then: Callable[[int], object], code: int, limit: float, reason: str
+) -> None:
+    given = workers.watched(waits(then, code, 0.1 if code else 60), limit)
+    assert next(given) == 1
+    start = time.monotonic()
+    with pytest.raises(workers.WorkerLost, match=reason):
+        next(given)
+    assert time.monotonic() - start < 10
+    while multiprocessing.active_children():
+        assert time.monotonic() - start < 20, "its workers are not ended"
+        time.sleep(0.02)
+
+
+def test_a_loader_that_ends_its_workers_by_itself_is_no_matter() -> None:
+    def ends() -> Iterator[int]:
+        process = FORK.Process(target=_sleep, args=(60, 0), daemon=True)
+        process.start()
+        yield 1
+        process.terminate()
+        time.sleep(4 * workers.EACH)  # until it has been looked at
+        yield 2
+
+    assert list(workers.watched(ends())) == [1, 2]
+
+
+def test_what_a_loader_says_itself_stays_as_it_is() -> None:
+    def breaks() -> Iterator[int]:
+        yield 1
+        raise OSError("no space")
+
+    given = workers.watched(breaks())
+    assert next(given) == 1
+    with pytest.raises(OSError, match="no space"):
+        next(given)
+
+
+def test_nobody_looks_any_more_behind_the_last_batch() -> None:
+    before = threading.active_count()
+    given = workers.watched(iter(range(3)))
+    assert next(given) == 0
+    assert threading.active_count() == before + 1
+    given.close()  # type: ignore[attr-defined]
+    time.sleep(0.1)
+    assert threading.active_count() == before
