@@ -33,7 +33,7 @@ from framebench.config.settings import load_settings  # noqa: E402
 from framebench.machine import local  # noqa: E402
 from framebench.plan.planning import make_plan  # noqa: E402
 from framebench.plan.tasks import Task  # noqa: E402
-from framebench.records import noted  # noqa: E402
+from framebench.records.beside import noted  # noqa: E402
 from framebench.runs import certify, expected, probes, total  # noqa: E402
 from framebench.terminal import told  # noqa: E402
 from framebench.terminal.told import Row  # noqa: E402

@@ -25,7 +25,7 @@ rule all:
     input: rules.bench_all.input
 """
 
-#: What snakedeploy 0.17.1 writes as workflow/Snakefile, with the path of a clone in it.
+#: As snakedeploy writes workflow/Snakefile, with the path of a clone in it.
 DEPLOYED = """
 from snakemake.utils import min_version
 
