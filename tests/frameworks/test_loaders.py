@@ -32,7 +32,12 @@ ODD = {"grey": (64, 48, "L"), "cmyk": (64, 48, "CMYK"), "dot": (1, 1, "RGB")}
 #: How far decoded levels of CMYK may be from Pillow's; all others are the same.
 LEVELS = {"tensorflow": 1, "tensorflow1": 1, "mxnet": 2}
 #: How far values may be from Pillow's, in levels of 0 to 255: in the mean, and at most.
-APART = {"mxnet": (3.0, 60.0), "tensorflow": (0.3, 2.01), "tensorflow1": (0.3, 2.01)}
+APART = {
+    "mxnet": (3.0, 60.0),
+    "oneflow": (0.01, 1.01),  # a Pillow of another version
+    "tensorflow": (0.3, 2.01),
+    "tensorflow1": (0.3, 2.01),
+}
 
 SCRIPT = """
 import multiprocessing

@@ -76,9 +76,9 @@ def test_a_log_that_cannot_be_is_told_before_measuring(toy: Bench) -> None:
         (
             {"kind": "play"},
             "no kind 'play'; there are: attention, collective, converge, convolution, "
-            "device_pairs, elementwise, generate, independent, inference, input, largest_batch, launch, matmul, "
-            "memory, memory_latency, network, overlap, parity, peak, sharded_matmul, storage, "
-            "sustained, train, transfer",
+            "device_pairs, elementwise, generate, independent, inference, input, largest_batch, "
+            "launch, matmul, memory, memory_latency, network, overlap, parity, peak, "
+            "sharded_matmul, storage, sustained, train, transfer",
         ),
         ({"kinds": "/nowhere"}, "cannot look for kinds in /nowhere: No such file"),
         ({"kind": "peak"}, "--kind peak has no --batch-per-device"),

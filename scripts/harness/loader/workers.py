@@ -155,6 +155,10 @@ def watched(given: Iterator[T], seconds: float = TIMEOUT) -> Iterator[T]:
             except BaseException as error:
                 # a worker ends with a code, too, where it has said by itself what is wrong
                 trouble = watch.trouble or watch.lost(by_signals_alone=True)
+                if not trouble and isinstance(error, (ConnectionError, EOFError)):
+                    # who was at the other end dies just now, and has no exit code yet
+                    time.sleep(EACH)
+                    trouble = watch.lost(by_signals_alone=True)
                 if trouble:
                     raise WorkerLost(trouble) from error
                 raise
