@@ -325,12 +325,15 @@ answer(
 def test_what_is_copied_to_another_device_arrives(run: ForkServer) -> None:
     """On devices that are the host, for there are no others here."""
     (found,) = run("""
+import importlib
 import numpy as np
 import torch
+from harness.measuring.loading import PACKAGE
 adapter = started(small_bert())
 array = np.arange(5, dtype=np.float32)
 host = torch.device("cpu")
-made = adapter._transfers.between(host, host, array, host)
+transfers = importlib.import_module(PACKAGE + ".micro.transfers")
+made = transfers.between(host, host, array, host)
 before = made.result().tolist()
 made.run()
 after = made.result().tolist()

@@ -142,11 +142,11 @@ def test_other_lines_where_ours_are_not_to_be_had_or_not_wanted(project: Project
 def test_more_than_a_day_is_measured_after_a_yes_alone(project: Project) -> None:
     axes = {**SUITE["axes"], "batch_per_device": list(range(999_991, 1_000_001))}
     steps = {"warmup": 1, "timed": 1_000_000}
-    project.write_suite({**SUITE, "steps": steps, "repeats": 100, "axes": axes})
-    for words in (["all"], ["all", "--dry-run"]):
+    project.write_suite({**SUITE, "steps": steps, "repeats": 200, "axes": axes})
+    for words in (["all", "--dry-run"], ["all"]):  # what is planned too short is not begun
         ran = project.run("--cores", *words)
         assert ran.returncode == 1
-        said = re.search(r"found 2000 runs, which take about ([\d.]+) days \(", ran.stdout)
+        said = re.search(r"found 4000 runs, which take about ([\d.]+) days \(", ran.stdout)
         assert said, ran.stdout
         assert "allowed: at most a day, or more with --config yes=true" in ran.stdout
         assert "Error in rule" not in ran.stdout

@@ -92,7 +92,8 @@ def parts(content: Any, place: Place, number: int) -> Iterator[Place]:
 
 
 def fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]:
-    """Number, type and value of each field of a message; of bytes, where they begin and end."""
+    """Number, type and value of each field of a message; of bytes and of numbers of a fixed size,
+    where they begin and end. Raises ValueError."""
     while place < end:
         key, place = varint(content, place, end)
         wire, value = key & 7, None  # type: int, Any
@@ -102,7 +103,8 @@ def fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]
             length, place = varint(content, place, end)
             value, place = (place, place + length), place + length
         elif wire in (1, 5):
-            place += 8 if wire == 1 else 4
+            size = 8 if wire == 1 else 4
+            value, place = (place, place + size), place + size
         else:
             raise ValueError(NO_EXAMPLE)
         if place > end:
