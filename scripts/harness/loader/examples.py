@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, Tuple
 
 #: Where bytes lie: the first and that behind the last.
 Place = Tuple[int, int]
-NO_EXAMPLE = "the record is no example of TensorFlow"
+_NO_MESSAGE = "it is no message of protocol buffers"
 _NO_FEATURES = "the record holds no features by name"
 #: Bytes of a number at most.
 _LONGEST = 10
@@ -106,9 +106,9 @@ def fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]
             size = 8 if wire == 1 else 4
             value, place = (place, place + size), place + size
         else:
-            raise ValueError(NO_EXAMPLE)
+            raise ValueError(_NO_MESSAGE)
         if place > end:
-            raise ValueError(NO_EXAMPLE)
+            raise ValueError(_NO_MESSAGE)
         yield key >> 3, wire, value
 
 
@@ -121,4 +121,4 @@ def varint(content: Any, place: int, end: int) -> Tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 128:
             return value, place
-    raise ValueError(NO_EXAMPLE)
+    raise ValueError(_NO_MESSAGE)

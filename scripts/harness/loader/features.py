@@ -25,20 +25,7 @@ def frames_of(file: str, form: str) -> Tuple[List[examples.Place], str]:
 
 @functools.lru_cache(maxsize=None)
 def _oneflow_frames(file: str) -> Tuple[List[examples.Place], str]:
-    found: List[examples.Place] = []
-    place, size = 0, os.path.getsize(file)
-    with open(file, "rb") as stream:
-        while place < size:
-            stream.seek(place)
-            head = stream.read(8)
-            if len(head) < 8:
-                return found, "the file is truncated within the head of the record"
-            (length,) = struct.unpack("<Q", head)
-            if place + 8 + length > size:
-                return found, "the file is truncated within the record"
-            found.append((place + 8, length))
-            place += 8 + length
-    return found, ""
+    return records.framed(file, 8, 0, lambda head: int(struct.unpack("<Q", head)[0]))
 
 
 def decoded(content: bytes, form: str) -> Dict[str, Any]:

@@ -92,21 +92,39 @@ def looked_at(
 @functools.lru_cache(maxsize=None)
 def frames_of(file: str) -> Tuple[List[Tuple[int, int]], str]:
     """Offset and length of each record's content, and why there are no more; "" at the end."""
-    found: List[Tuple[int, int]] = []
+    return framed(file, 12, 4, _checked_length)
+
+
+def _checked_length(head: bytes) -> int:
+    length, checksum = struct.unpack("<QI", head)
+    if masked(crc32c(head[:8])) != checksum:
+        raise ValueError("its length has a wrong checksum, and nothing behind it can be read")
+    return int(length)
+
+
+def framed(
+    file: str, before: int, behind: int, length_of: Callable[[bytes], int]
+) -> Tuple[List[examples.Place], str]:
+    """Offset and length of the content of each record, with so many bytes ``before`` and
+    ``behind`` it, and why there are no more; "" at the end. ``length_of`` reads what stands before
+    it, and raises ValueError for what is no length."""
+    found: List[examples.Place] = []
     place, size = 0, os.path.getsize(file)
     with open(file, "rb") as stream:
         while place < size:
             stream.seek(place)
-            head = stream.read(12)
-            if len(head) < 12:
+            head = stream.read(before)
+            if len(head) < before:
                 return found, "the file is truncated within the head of the record"
-            length, checksum = struct.unpack("<QI", head)
-            if masked(crc32c(head[:8])) != checksum:
-                return found, "its length has a wrong checksum, and nothing behind it can be read"
-            if place + 16 + length > size:
+            try:
+                length = length_of(head)
+            except ValueError as error:
+                return found, str(error)
+            end = place + before + length + behind
+            if end > size:
                 return found, "the file is truncated within the record"
-            found.append((place + 12, length))
-            place += 16 + length
+            found.append((place + before, length))
+            place = end
     return found, ""
 
 
@@ -188,7 +206,7 @@ def crc32c(content: bytes) -> int:
     import numpy as np
 
     if len(content) < 4:
-        raise ValueError(examples.NO_EXAMPLE)
+        raise ValueError("the record is no example of TensorFlow")
     table, blocks = _table(), -(-len(content) // _BLOCK)
     levels = np.zeros(blocks * _BLOCK, np.uint8)
     begin = len(levels) - len(content)
