@@ -291,6 +291,30 @@ answer(**frozen)
     assert found == {"cuda": False, "cpu": True}
 
 
+def test_a_residual_is_added_where_its_block_put_out(run: ForkServer) -> None:
+    """As torchvision does: a sum with memory of its own costs 6 % of ResNet-50's inference."""
+    (found,) = run("""
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+class Sums(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if operation._schema.name in ("aten::add", "aten::add_"):
+            if isinstance(args[1], torch.Tensor) and args[1].dim() == 4:
+                self.names.append(operation._schema.name)
+        return operation(*args, **(kwargs or {}))
+
+small = built(facts_of("digits_resnet"), mode="inference")
+with Sums() as sums, torch.inference_mode():
+    small.step()
+answer(names=sums.names)
+""")
+    assert found["names"] == ["aten::add_"] * 3
+
+
 def test_inference_gives_logits_without_gradient(run: ForkServer) -> None:
     (found,) = run("""
 import torch

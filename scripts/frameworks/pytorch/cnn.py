@@ -31,6 +31,8 @@ class ConvolutionalNetwork(nn.Module):
         for call in modes[True].calls:
             if call.layer.op in ("relu", "relu6"):
                 runs[call.layer.name].inplace = call.in_place
+            elif call.layer.op == "add" and call.in_place:
+                runs[call.layer.name] = operator.iadd
         self._modes = {training: _prepared(mode, runs) for training, mode in modes.items()}
 
     def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
