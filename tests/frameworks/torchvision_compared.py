@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -67,6 +69,35 @@ def computed(model: torch.nn.Module, images: torch.Tensor, training: bool) -> li
     return list(outputs if is_ours else torchvision_cnn.logits_of(outputs))
 
 
+class Allocated(TorchDispatchMode):
+    """``bytes`` that operations put out in memory of their own, beside that of their operands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(
+        self, operation: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        results = operation(*args, **(kwargs or {}))
+        held = {one.untyped_storage().data_ptr() for one in _tensors((args, kwargs))}
+        for one in _tensors(results):
+            if one.untyped_storage().data_ptr() not in held:
+                self.bytes += one.untyped_storage().nbytes()
+        return results
+
+
+def _tensors(values: Any) -> list[torch.Tensor]:
+    return [one for one in tree_leaves(values) if isinstance(one, torch.Tensor)]
+
+
+def allocated(model: torch.nn.Module, images: torch.Tensor) -> int:
+    """Bytes of a forward pass of inference."""
+    with Allocated() as counted:
+        computed(model, images, False)
+    return counted.bytes
+
+
 def compared(name: str) -> dict[str, Any]:
     facts = read_model(str(ROOT / f"scripts/models/{name}.json"))
     size = SIZES.get(name, SIZE)
@@ -83,6 +114,7 @@ def compared(name: str) -> dict[str, Any]:
     both = (without_dropout(own), without_dropout(theirs))
     with torch.no_grad():
         found["inference"] = distance(*(computed(model, images, False) for model in both))
+        found["bytes"], found["their_bytes"] = (allocated(model, images) for model in both)
     outputs = [computed(model, images, True) for model in both]
     found["train"], found["heads"] = distance(*outputs), len(outputs[0])
     shares = [torch.randn_like(one) for one in outputs[1]]
