@@ -22,7 +22,11 @@ sys.dont_write_bytecode = False
 
 #: Groups whose tests take longest, and folders: first, so that no process is left alone with them
 #: at the end.
-LONG_GROUPS = ("slurm", *(f"test_contract.py {name}" for name in ("pytorch", "jax", "tensorflow")))
+LONG_GROUPS = (
+    "slurm",
+    *(f"test_contract.py {name}" for name in ("pytorch", "jax", "tensorflow")),
+    "test_runs.py",  # of the harness
+)
 LONG_FOLDERS = ("slurm", "frameworks", "workflow")
 
 
