@@ -112,8 +112,9 @@ class Effects:
     normal with a mean of 0: a linear model with random effects (Robinson, *That BLUP is a good
     thing*, Statistical Science 6, 1991) for the logarithm of the seconds, which is linear near the
     estimate (Gauss and Newton). Cases that are far off count less (Huber). What is a case's own is
-    eliminated. How large that and chance are is learned; how far apart kinds, frameworks or models
-    may be is not, for those that are to come may be further apart than all that have ended."""
+    eliminated. How large that and chance are is learned. Kinds, frameworks and models may be as far
+    apart as was said before, however well those that have ended were guessed, and further where
+    these are: that runs take what was guessed says nothing of certificates."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -157,7 +158,7 @@ class Effects:
         seen = np.array([of_each.get(number, 0.0) for number in range(known)])
         new = ((slope, n) for n, slope in of_each.items() if n >= known)
         variance = sum((slope * self._deviations[n]) ** 2 for slope, n in new)
-        return variance + float(np.sum(seen * self._solved(seen)))
+        return max(1.0, self._scale) * (variance + float(np.sum(seen * self._solved(seen))))
 
     def _case(self, task: Task) -> _Case:
         if task.traits not in self._cases:
