@@ -107,6 +107,16 @@ def test_what_the_filter_hides_is_hidden_on_a_narrow_page_too(
     assert "inference" in shown[0]
 
 
+@pytest.mark.parametrize("query", ["?framework=pytorch", "?base=framework:pytorch"])
+def test_the_answers_say_that_they_stay_of_all_frameworks(
+    browser: Browser, quick: Path, query: str
+) -> None:
+    words = "document.getElementById('answers-hidden').innerText"
+    assert not browser.open(quick, query="?precision=fp32").evaluate(words).count("all frameworks")
+    said = browser.open(quick, query=query).evaluate(words)
+    assert said.startswith("The answers are of all frameworks, as measured"), said
+
+
 def test_what_is_between_backticks_is_code(browser: Browser, quick: Path) -> None:
     browser.open(quick)
     assert "tensor" in browser.evaluate(

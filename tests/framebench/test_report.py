@@ -10,9 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from framebench.records.run import WAITED_APART, WAITED_IN_WINDOW
 from framebench.report import html_tables, panels, plots
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
@@ -308,6 +310,32 @@ def test_every_repeat_of_every_row_of_a_strip_plot_is_a_dot_and_several_have_a_m
     assert drawing.count("<use ") == dots + medians
     assert drawing.count("stroke-width: 1.6") == 3, "a line from minimum to maximum for each"
     assert drawing.count("stroke-width: 7") == 1, "a bar for the interval"
+
+
+def test_what_the_host_sees_of_steps_that_run_ahead_are_no_step_times() -> None:
+    """Of two that are under way together, one is seen to end right behind the other."""
+    seen = {"step_seconds": (0.179, 0.002) * 4, "slowest_rank": 0}
+    waited = {"waited_seconds": (0.09, 0.092, 0.2), "waited_in": WAITED_APART}
+
+    def drawn(**steps: Any) -> tuple[str, str]:
+        cases = group([run(**seen, **steps)], None)
+        record = {"ranks": [{"rank": 0, "warmup_step_seconds": [0.3]}]}
+        ((plot, _),) = panels.step_times(cases, Look(["pytorch"]), lambda _: record)
+        return plot.caption, str(plot.svg)
+
+    caption, svg = drawn(**waited)
+    assert "1 of 3 steps that were waited for are slow" in caption, caption
+    assert "the median of 92 ms" in caption
+    assert "from one completion to the next as the host saw it, no step time" in caption
+    assert "their mean is 90.5 ms" in caption
+    assert 'data-ahead="8"' in svg
+    assert svg.count("fill: none") >= 1, "no hollow dots"
+    caption, svg = drawn(waited_seconds=seen["step_seconds"], waited_in=WAITED_IN_WINDOW)
+    assert "4 of 8 timed steps are slow" in caption
+    assert "hollow" not in caption
+    assert "data-ahead" not in svg
+    caption, _ = drawn(waited_seconds=seen["step_seconds"])
+    assert "the record does not tell" in caption
 
 
 def test_a_plot_of_ratios_shows_a_few_percent() -> None:

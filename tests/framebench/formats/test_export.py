@@ -42,7 +42,8 @@ def of_steps(one: Run, steps: int = 4) -> Run:
     """With step times that its throughput follows from, and when it was."""
     seconds = one.case.batch_per_device / (one.throughput or 1.0)
     times = tuple(seconds * factor for factor in (0.5, 1.5) * (steps // 2))
-    return changed(one, step_seconds=times, started=1.7e9 + one.repeat, wall_seconds=30.0)
+    steps = {"step_seconds": times, "waited_seconds": times}
+    return changed(one, **steps, started=1.7e9 + one.repeat, wall_seconds=30.0)
 
 
 def runs() -> list[Run]:
@@ -246,6 +247,18 @@ def test_superbench_is_per_device_and_the_mean_of_rates() -> None:
     rate = found[f"{prefix}/fp32_train_throughput"]
     assert rate == pytest.approx(sum(32 / one for one in steps) / len(steps))
     assert rate > 32 / (sum(steps) / len(steps)), "which is not samples over time"
+
+
+def test_step_times_are_of_steps_that_were_waited_for() -> None:
+    """Of two steps under way together the host sees one end right behind the other: a mean of the
+    rates would be any number."""
+    one = changed(of_steps(run(352.0)), step_seconds=(0.179, 0.002) * 4, waited_seconds=(0.09, 0.1))
+    (line,) = text("superbench", [one]).splitlines()
+    found = {key.rpartition("/")[2]: value for key, value in json.loads(line).items()}
+    assert found["fp32_train_step_time"] == pytest.approx(95)
+    assert found["fp32_train_throughput"] == pytest.approx((32 / 0.09 + 32 / 0.1) / 2)
+    (benchmark,) = json.loads(text("pyperf", [one]))["benchmarks"]
+    assert [made["values"] for made in benchmark["runs"]] == [[0.09, 0.1]]
 
 
 def test_superbench_tells_failed_cases_apart() -> None:

@@ -23,9 +23,10 @@ KEYS = (
 #: that is made for that, or as a graph that the framework optimizes whether asked or not.
 NONE_IS = ("op by op", "eager", "graph")
 #: Rough seconds of a run besides its steps, where its framework does not declare them: until a
-#: process has started, imported and built a model; more of that where it trains; and more by a
-#: compiler that not everybody trains with.
-START_SECONDS = {"start": 3.0, "train": 2.0, "compile": 3.0}
+#: process has started, imported and built a model, and of that what is the same for any model, the
+#: "import"; more of the former where it trains; and more by a compiler that not everybody trains
+#: with.
+START_SECONDS = {"start": 3.0, "import": 1.5, "train": 2.0, "compile": 3.0}
 #: What a suite may say instead of a compiler's name, and the key of framework.json that has it.
 WORDS = {"native": "native_compiler", "usual": "trained_with"}
 

@@ -45,8 +45,8 @@ _OF_MEASURED: dict[tuple[str, ...], float] = {(): 0.1}
 #: The same of a case besides all that it shares, of one that was measured before, and of a repeat.
 _CASE, _MEASURED, _REPEAT = 0.25, 0.1, 0.1
 
-#: All deviations are too large or too small by one factor. As many cases say before anything is
-#: known that it is 1.
+#: What is a case's own, and chance, are larger or smaller by one factor. As many cases say before
+#: anything is known that it is 1.
 _STEADY = 10.0
 #: What is off by more deviations than this counts less (Huber).
 _FAR = 2.5
@@ -112,7 +112,9 @@ class Effects:
     normal with a mean of 0: a linear model with random effects (Robinson, *That BLUP is a good
     thing*, Statistical Science 6, 1991) for the logarithm of the seconds, which is linear near the
     estimate (Gauss and Newton). Cases that are far off count less (Huber). What is a case's own is
-    eliminated, and the scale of all deviations has its conjugate prior."""
+    eliminated. How large that and chance are is learned. Kinds, frameworks and models may be as far
+    apart as was said before, however well those that have ended were guessed, and further where
+    these are: that runs take what was guessed says nothing of certificates."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -156,7 +158,7 @@ class Effects:
         seen = np.array([of_each.get(number, 0.0) for number in range(known)])
         new = ((slope, n) for n, slope in of_each.items() if n >= known)
         variance = sum((slope * self._deviations[n]) ** 2 for slope, n in new)
-        return self._scale * (variance + float(np.sum(seen * self._solved(seen))))
+        return max(1.0, self._scale) * (variance + float(np.sum(seen * self._solved(seen))))
 
     def _case(self, task: Task) -> _Case:
         if task.traits not in self._cases:
@@ -205,11 +207,11 @@ class Effects:
                 slopes[row, case.works] += 1 - share
             far = np.abs(off) / np.sqrt(self._scale * variances)
             weights = np.minimum(1, _FAR / np.maximum(far, _FAR))
-            self._slopes, self._weights = slopes, weights / variances
+            self._slopes, self._weights = slopes, weights / (variances * self._scale)
             target = off + _along(slopes, self._effects)
             self._effects = self._solved(_across(slopes, self._weights * target))
             left = target - _along(slopes, self._effects)
-            surprise = np.sum(self._weights * left**2) + np.sum(
+            surprise = np.sum(weights / variances * left**2) + np.sum(
                 (self._effects / np.array(self._deviations)) ** 2
             )
             self._scale = (_STEADY + float(surprise)) / (_STEADY + len(cases))
@@ -218,7 +220,7 @@ class Effects:
         self._smears = self._smeared()
 
     def _solved(self, right: Floats) -> Floats:
-        """The covariance of the effects, but for the scale, times this: conjugate gradients
+        """The covariance of the effects times this: conjugate gradients
         (Hestenes and Stiefel, 1952). BLAS would start threads, which wait for each other where
         something else has the cores."""
         precision = np.array(self._deviations[: len(right)]) ** -2.0

@@ -24,6 +24,8 @@ from .tasks import Guess
 CORE_RATE, GPU_RATE, ENVIRONMENT_SECONDS = 6e10, 1e13, 60.0
 #: About as many steps are computed to time their parts.
 _SPLIT_STEPS = 2
+#: Of a model that was made small, as much is to be traced and compiled: it has fewer layers.
+_SMALL = 0.5
 #: The first of a run without a framework, and what a run measures that counts no steps.
 ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
 
@@ -75,15 +77,16 @@ def of_runs(
     return {case: guess_of(case, folder) for case, folder in folders.items()}
 
 
-def start_of(framework: str, mode: str, compiler: str) -> float:
-    """Seconds of a run besides its steps."""
+def start_of(framework: str, mode: str, compiler: str, is_small: bool = False) -> float:
+    """Seconds of a run besides its steps; ``is_small``: of a model that was made small."""
     if framework in ("", NONE):
         return ALONE_SECONDS
     facts = facts_of(framework)
     seconds: dict[str, float] = {**START_SECONDS, **facts.get("start_seconds", {})}
     trains = mode in ("train", INDEPENDENT)
     is_compiled = compiler not in ("", "none", facts.get("trained_with"))
-    return seconds["start"] + seconds["train"] * trains + seconds["compile"] * is_compiled
+    begun, part = (seconds["import"], _SMALL) if is_small else (seconds["start"], 1.0)
+    return begun + part * (seconds["train"] * trains + seconds["compile"] * is_compiled)
 
 
 def of_parts(guess: Guess, case: Case, suite: Suite) -> Guess:

@@ -7,14 +7,14 @@ and every caption states what lies beyond it and where that is to be found.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from ..cases.names import topology_of
 from ..config.statuses import FAILURES
-from ..records.run import RecordsError, Run
+from ..records.run import WAITED_APART, RecordsError, Run
 from ..statistics import descriptive
 from ..tables.results import CaseResult, CaseResults
 from . import plots
@@ -188,19 +188,14 @@ def step_times(
         except RecordsError:
             warmup = []
             about_warmup = "The warm-up is missing: the record could not be read again."
-        middle = descriptive.median(run.step_seconds)
-        slow = [value for value in run.step_seconds if value > plots.SLOW * middle]
-        words = (
-            f"{len(slow)} of {len(run.step_seconds)} timed steps are slow (more than "
-            f"{plots.SLOW:g} times the median of {plots.number(1000 * middle)} ms"
-            + (f"), the slowest {plots.number(1000 * max(slow))} ms" if slow else ")")
-        )
+        waited = run.waited_seconds if run.waited_in == WAITED_APART else ()
         case = run.case
         label = names[case.model](run.key.row)
         name = f"{case.model}, {case.mode}: {label}, {case.precision}, {topology_of(case)}"
+        words = _step_words(run, waited)
         plot = Plot(
             title=name,
-            svg=plots.steps(warmup, run.step_seconds, look.colour(run.case.framework)),
+            svg=plots.steps(warmup, run.step_seconds, look.colour(case.framework), waited),
             description=f"Step times of {name}, repeat {run.repeat}: {words}.",
             caption=f"Repeat {run.repeat}: {words}. {about_warmup} "
             + left_out(len(chosen), len(with_steps), "cases"),
@@ -216,6 +211,29 @@ def step_times(
         )
         drawn.append((plot, run))
     return drawn
+
+
+def _step_words(run: Run, waited: Sequence[float]) -> str:
+    """How many of the steps of a drawing are slow. ``waited``: those that were waited for one by
+    one behind a window in which steps ran ahead, as the host saw them end."""
+    timed = waited or run.step_seconds
+    kind = "steps that were waited for" if waited else "timed steps"
+    middle = descriptive.median(timed)
+    slow = [value for value in timed if value > plots.SLOW * middle]
+    words = (
+        f"{len(slow)} of {len(timed)} {kind} are slow (more than "
+        f"{plots.SLOW:g} times the median of {plots.number(1000 * middle)} ms"
+        + (f"), the slowest {plots.number(1000 * max(slow))} ms" if slow else ")")
+    )
+    if waited:
+        mean = plots.number(1000 * sum(run.step_seconds) / len(run.step_seconds))
+        words += (
+            f". In the window each step had the next under way: a hollow dot is the time from one "
+            f"completion to the next as the host saw it, no step time; their mean is {mean} ms"
+        )
+    elif not run.waited_in:
+        words += ". Whether each was complete before the next began, the record does not tell"
+    return words
 
 
 def _throughput_row(result: CaseResult, label: str) -> Row:

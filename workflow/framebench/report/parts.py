@@ -59,10 +59,13 @@ class Parts:
         """What is around a point says ``text``. ``transform``: by default that of the data."""
         self._points.append(_Point(part, axes, place, transform or axes.transData, text))
 
-    def steps(self, box: Sequence[float], first: int, values: Sequence[str], unit: str) -> None:
+    def steps(
+        self, box: Sequence[float], first: int, values: Sequence[str], unit: str, ahead: int = 0
+    ) -> None:
         """The values at equal distances in a box (left, top, width, height); ``first``: the number
-        of the first of them."""
+        of the first of them; ``ahead``: the last step, from 1 on, that had the next under way."""
         words = f'data-first="{first}" data-unit="{_q(unit)}" data-values="{",".join(values)}"'
+        words += f' data-ahead="{ahead}"' if ahead else ""
         self._rectangles.append(_rectangle("", box, words))
 
     def attribute(self) -> str:

@@ -258,37 +258,49 @@ def _x_axis(
         axes.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
 
 
-def steps(warmup: Sequence[float], window: Sequence[float], colour: str) -> Markup:
+def steps(
+    warmup: Sequence[float], window: Sequence[float], colour: str, waited: Sequence[float] = ()
+) -> Markup:
     """Seconds of every step of a run: the warm-up grey before the shaded window, slow steps
-    marked, and what would blow up the axis at its upper edge, with its value."""
-    middle = descriptive.median(window)
+    marked, and what would blow up the axis at its upper edge, with its value. ``waited``: further
+    steps, each complete before the next began, of a run in whose window steps ran ahead: these are
+    its step times, and the window has hollow dots, from one completion to the next."""
+    timed = waited or window
+    middle = descriptive.median(timed)
     scale, unit = (1.0, "s") if middle >= 1 else (1000.0, "ms")
-    low = min(0.9 * middle, 0.98 * min(window))
-    high = max(1.1 * middle, 1.05 * min(max(window), 3 * middle))
-    series = [(index - len(warmup) + 1, value) for index, value in enumerate((*warmup, *window))]
+    drawn = (*window, *waited)
+    low = min(0.9 * middle, 0.98 * min(drawn))
+    high = max(1.1 * middle, 1.05 * min(max(drawn), 3 * middle))
+    series = [(index - len(warmup) + 1, value) for index, value in enumerate((*warmup, *drawn))]
+    #: The first step whose time is its own.
+    own = len(window) + 1 if waited else 1
     marker = 4.5 if len(series) <= 300 else 2.5
-    ends = 0.5 - len(warmup) - 0.01 * len(series), len(window) + 0.5
+    ends = 0.5 - len(warmup) - 0.01 * len(series), len(drawn) + 0.5
     parts = Parts()
 
-    def dots(axes: Axes, part: Iterable[tuple[int, float]], colour: str, size: float) -> None:
+    def dots(axes: Axes, part: Iterable[tuple[int, float]], colour: str, size: float,
+             **style: Any) -> None:  # fmt: skip
         inside = [(at, value * scale) for at, value in part if low <= value <= high]
         if inside:
+            style = {"markeredgewidth": 0, **style}
             axes.plot(*zip(*inside, strict=True), linestyle="none", marker="o", markersize=size,
-                      color=colour, markeredgewidth=0)  # fmt: skip
+                      color=colour, **style)  # fmt: skip
 
     def draw(figure: Figure) -> None:
         axes = figure.add_axes((54 / 380, 40 / 200, 314 / 380, 144 / 200))
         axes.axvspan(0.5, len(window) + 0.5, color=ACCENT, alpha=0.09, linewidth=0)
         axes.axhline(middle * scale, color=MUTED, linewidth=1)
-        slow = [(at, value) for at, value in series if at > 0 and value > SLOW * middle]
+        slow = [(at, value) for at, value in series if at >= own and value > SLOW * middle]
         dots(axes, [point for point in series if point[0] <= 0], MUTED, marker)
-        dots(axes, [point for point in series if point[0] > 0 and point not in slow], colour,
+        dots(axes, [point for point in series if 0 < point[0] < own], colour, marker,
+             fillstyle="none", markeredgewidth=1)  # fmt: skip
+        dots(axes, [point for point in series if point[0] >= own and point not in slow], colour,
              marker)  # fmt: skip
         dots(axes, slow, ALARM, marker + 3)
         beyond = [(at, value) for at, value in series if value > high]
         for at, _ in beyond:
             axes.plot([at], [high * scale], marker="^", markersize=8, clip_on=False,
-                      color=ALARM if at > 0 else MUTED, markeredgewidth=0)  # fmt: skip
+                      color=ALARM if at >= own else MUTED, markeredgewidth=0)  # fmt: skip
         if beyond:
             at, value = max(beyond, key=lambda point: point[1])
             right = at < len(series) / 2
@@ -300,10 +312,12 @@ def steps(warmup: Sequence[float], window: Sequence[float], colour: str) -> Mark
         axes.set_ylim(low * scale, high * scale)
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes.set_xlabel("step of the timed window")
+        behind = f", then {len(waited)} waited for" if waited else ""
+        axes.set_xlabel(f"step of the timed window{behind}")
         axes.set_ylabel(unit)
 
     share = len(series) / (ends[1] - ends[0])
     box = (54 + 314 * (1 - share), 16, 314 * share, 144)
-    parts.steps(box, 1 - len(warmup), [number(value * scale) for _, value in series], unit)
+    values = [number(value * scale) for _, value in series]
+    parts.steps(box, 1 - len(warmup), values, unit, len(window) if waited else 0)
     return svg(draw, 380, 200, parts)

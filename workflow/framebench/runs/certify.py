@@ -24,9 +24,6 @@ from .commands import common, given, model_of, of_kind, words
 
 #: Rough wall time of one of a model as large as its runs have it, and of a small reference.
 FULL_SECONDS, REFERENCE_SECONDS = 60.0, 1.0
-#: Of what a run takes besides its steps, what one of a small model takes: nearly all of it is for
-#: the import and the compiler.
-_OF_START = 0.6
 #: In a model's facts, what makes it fit into memory.
 REDUCED = "reduced"
 
@@ -173,7 +170,8 @@ def seconds_of(one: Comparison) -> float:
     """What it is expected to take."""
     if not one.is_behind_runs:
         return FULL_SECONDS
-    return _OF_START * estimates.start_of(one.framework, one.mode, one.compiler)
+    is_small = one.scale == SMALL
+    return estimates.start_of(one.framework, one.mode, one.compiler, is_small)
 
 
 def references(results: Path, comparisons: Iterable[Comparison]) -> list[str]:

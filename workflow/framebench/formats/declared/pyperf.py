@@ -49,7 +49,7 @@ def _run(case: CaseResult, run: Run) -> dict[str, Any]:
         moment = datetime.fromtimestamp(run.started, UTC).replace(tzinfo=None)
         metadata["date"] = moment.isoformat(sep=" ")
     throughput = run.throughput or math.nan
-    values = [seconds for seconds in run.step_seconds if seconds > 0]
+    values = [seconds for seconds in run.waited_seconds if seconds > 0]
     return {"metadata": metadata, "values": values or [seconds_of_step(case, throughput)]}
 
 

@@ -57,14 +57,14 @@ def write(results: Results) -> Written:
             continue
         # 0, and 1 where SuperBench tells no more than that it was no success.
         found[f"{model}/return_code"] = int(case.status != "ok")
-        repeats = [run for run in case.ok if run.step_seconds]
+        repeats = [run for run in case.ok if run.waited_seconds]
         if len(repeats) < len(case.runs):
             missing = len(case.runs) - len(repeats)
             left_out.append(f"{name}: {missing} of {len(case.runs)} repeats, without step times")
         for index, run in enumerate(repeats):
             prefix = f"{model}/{index}" if len(repeats) > 1 else model
             metric = f"{prefix}/{case.case.precision}_{case.case.mode}"
-            steps = [seconds for seconds in run.step_seconds if seconds > 0]
+            steps = [seconds for seconds in run.waited_seconds if seconds > 0]
             batch = case.case.batch_per_device * case.conditions.accumulation
             found[f"{metric}_step_time"] = 1000 * sum(steps) / len(steps)
             found[f"{metric}_throughput"] = sum(batch / one for one in steps) / len(steps)

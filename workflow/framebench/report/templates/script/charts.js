@@ -186,7 +186,9 @@ const stepAt = (shown, x) => {
   const { left, width } = shown.getBoundingClientRect();
   const at = Math.max(0, Math.min(values.length - 1, Math.floor(((x - left) / width) * values.length)));
   const number = Number(shown.dataset.first) + at;
-  return `${number > 0 ? "step" : "warm-up step"} ${number}: ${values[at]} ${shown.dataset.unit}`;
+  const ahead = Number(shown.dataset.ahead ?? 0);
+  const how = !ahead || number <= 0 ? "" : number > ahead ? ", waited for" : ", with the next under way";
+  return `${number > 0 ? "step" : "warm-up step"} ${number}${how}: ${values[at]} ${shown.dataset.unit}`;
 };
 const tip = elementOf('<div id="tip" hidden></div>');
 document.body.append(tip);

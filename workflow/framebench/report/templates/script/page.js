@@ -38,9 +38,17 @@ const showFigures = () => {
   for (const note of document.querySelectorAll(".under-baseline")) note.hidden = !asked.base;
   const left = document.getElementById("answers-hidden");
   if (!left) return;
-  left.hidden = !hidden;
-  left.textContent = `The filter hides ${hidden} of these; all settings that it leaves stand in `
-    + "Fastest framework.";
+  const words = [];
+  if (hidden) {
+    words.push(`The filter hides ${hidden} of these; all settings that it leaves stand in `
+      + "Fastest framework.");
+  }
+  if (asked.base || asked.chosen.has("framework")) {
+    words.push("The answers are of all frameworks, as measured: a choice of frameworks or a "
+      + "baseline changes nothing here.");
+  }
+  left.hidden = !words.length;
+  left.textContent = words.join(" ");
 };
 
 drawAll = () => {
