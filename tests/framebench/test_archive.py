@@ -27,7 +27,7 @@ from .made_up_records import record_of
 ROOT = Path(__file__).parents[2]
 HOST, ADDRESS, HOME = "gpu07.example.org", "10.20.30.40", "/home/alice"
 UUID = "GPU-1b4e28ba-2fa1-11d2-883f-0016d3cca427"
-NAMES = ("gpu07", "example", "10.20.30", "alice", "1b4e28ba", "secret-project", "/srv")
+NAMES = ("gpu07", "example", "10.20.30", "alice", "1b4e28ba", "secret-project", "/srv", "quokka")
 CASE: dict[str, Any] = {
     "mode": "train",
     "framework": "pytorch",
@@ -49,6 +49,7 @@ def named(record: dict[str, Any]) -> dict[str, Any]:
     environment["packages"]["cuda-toolkit"] = "13.0.3.0"
     environment["hardware"]["gpus"] = [{"name": "H200", "uuid": UUID}]
     environment["variables"]["PYTHONPATH"] = f"{HOME}/more:/srv/secret-project"
+    record["parameters"]["folder"] = f"{HOME}/scratch quokka"
     record["command"] = [f"{HOME}/a b/.venvs/pytorch/bin/python", f"{HOME}/fb/scripts/harness"]
     for rank in record["ranks"]:
         rank["host"] = HOST
@@ -143,7 +144,7 @@ def test_nobody_is_named_in_a_redacted_archive(results: Path, tmp_path: Path) ->
             )
     record = json.loads((redacted / "runs/case-0/r3.json").read_text())
     assert record["environment"]["packages"]["cuda-toolkit"] == "13.0.3.0"
-    assert record["command"] == ["path-1/bin/python", "path-2/scripts/harness"]
+    assert record["command"] == ["path-2/bin/python", "path-3/scripts/harness"]
     assert {rank["host"] for rank in record["ranks"]} == {record["environment"]["system"]["host"]}
     assert record["reason"].startswith("rank 1 on host-1 (address-1:29500): PermissionError: 'path")
     assert record["reason"].endswith("cuda-toolkit==13.0.3.0 and /usr/lib/libc.so are there")
@@ -176,6 +177,23 @@ def test_what_is_a_name(text: str, expected: str) -> None:
     redaction = Redaction()
     redaction.learn({"reason": text})
     assert redaction.text(text) == expected
+
+
+def test_a_folder_that_a_kind_was_given_is_somebodys() -> None:
+    """With a blank in it, too; what else a kind is asked for is the same for everybody."""
+    given = {
+        "folder": f"{HOME}/big disk",
+        "data": "/usr/share/x",
+        "operation": "all_reduce",
+        "n": 3,
+    }
+    record = {"parameters": given, "command": [f"folder={HOME}/big disk"]}
+    redaction = Redaction()
+    redaction.learn(record)
+    assert redaction.record(record) == {
+        "parameters": {**given, "folder": "path-1"},
+        "command": ["folder=path-1"],
+    }
 
 
 def test_a_framework_is_not_a_host_of_its_name() -> None:

@@ -86,6 +86,14 @@ def test_what_was_locked_is_installed(place: Place) -> None:
     assert facts["hashes"] == "toy.hashes.txt"
 
 
+def test_a_wheel_for_a_newer_glibc_is_locked(place: Place) -> None:
+    """As MLX has them: uv's usual Linux has glibc 2.28."""
+    wheel = place.wheels / "toy-1.0-py3-none-any.whl"
+    wheel.rename(wheel.with_name("toy-1.0-py3-none-manylinux_2_35_x86_64.whl"))
+    assert locking.lock(place.file) == place.hashes
+    assert "toy==1.0" in place.hashes.read_text()
+
+
 @pytest.mark.usefixtures("fresh")
 def test_another_file_of_the_same_version_is_refused(place: Place) -> None:
     locking.lock(place.file)

@@ -346,9 +346,22 @@ def test_a_gain_that_is_not_shown_pays_for_nothing(speedups: list[float], why: s
 
 
 def test_an_imported_baseline_is_what_its_source_says() -> None:
+    theirs = {"framework": "jax", "source": "another lab"}
+    found = only(
+        build([run(10.0, **theirs), run(12.0, **theirs, compiler="jit")])["compiler_speedup"]
+    )
+    assert (found["speedup"], found["baseline_runs"]) == (1.2, "")
+    unknown = [run(10.0, **theirs), run(12.0, **theirs, compiler="")]
+    assert build(unknown)["compiler_speedup"].empty, "of which nobody says whether it was compiled"
+
+
+def test_our_baseline_is_the_same_without_its_records() -> None:
+    """As where it was exported and imported again."""
     runs = [run(10.0, framework="jax"), run(12.0, framework="jax", compiler="jit")]
     found = only(build(runs)["compiler_speedup"])
-    assert (found["speedup"], found["baseline_runs"]) == (1.2, "")
+    assert math.isnan(found["speedup"])
+    assert found["reason"] == "no ratio: it runs op by op without jit, as nobody does"
+    assert found["baseline_runs"] == "op by op"
 
 
 def test_the_dtypes_behind_amp_stand_in_its_cell() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from framebench.environments import venvs
 
 from .conftest import CASES, RUNS, Project
 
@@ -25,22 +25,11 @@ rule all:
     input: rules.bench_all.input
 """
 
-#: As snakedeploy writes workflow/Snakefile, with the path of a clone in it.
-DEPLOYED = """
-from snakemake.utils import min_version
-
-min_version("9.0.0")
-
-configfile: "config/config.yaml"
-
-module framebench:
-    snakefile:
-        {snakefile}
-    config:
-        config
-
-use rule * from framebench
-"""
+#: What installs snakedeploy, in an environment of its own.
+SNAKEDEPLOY = Path(__file__).parent / "deploying" / "snakedeploy.yaml"
+#: Seconds that it may take for a few files: of a clone with environments in it, it copies
+#: these, too, and would take longer than anybody waits.
+DEPLOYING = 60
 
 
 @pytest.fixture
@@ -96,16 +85,52 @@ def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> N
     assert "Nothing to be done" in again.stdout, again.stdout
 
 
-def test_a_folder_as_snakedeploy_makes_it(project: Project, elsewhere: Project) -> None:
-    """Its configuration and profiles are its own."""
-    for part in ("config", "profiles"):
-        shutil.copytree(project.folder / part, elsewhere.folder / part)
+@pytest.fixture(scope="module")
+def snakedeploy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    marker = tmp_path_factory.mktemp("snakedeploy") / "venv" / venvs.MARKER
+    venvs.build(SNAKEDEPLOY, marker)
+    return marker.with_name("bin") / "snakedeploy"
+
+
+def test_a_folder_that_snakedeploy_makes(
+    project: Project, elsewhere: Project, snakedeploy: Path
+) -> None:
+    """Its configuration and profiles are its own. As it is made it names a file of its own folder,
+    for which the documentation has the line."""
+    words = [
+        "deploy-workflow",
+        str(project.folder),
+        ".",
+        "--branch",
+        "main",
+        "--name",
+        "framebench",
+    ]
+    deployed = subprocess.run(
+        [str(snakedeploy), *words],
+        cwd=elsewhere.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=DEPLOYING,
+        env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
+    )
+    assert deployed.returncode == 0, deployed.stderr
     elsewhere.configure(results="mine")
-    (elsewhere.folder / "workflow").mkdir()
-    text = DEPLOYED.format(snakefile=repr(snakefile_of(project)))
-    (elsewhere.folder / "workflow" / "Snakefile").write_text(text)
-    ran = elsewhere.run()
-    assert_whole(elsewhere.folder / "mine", ran)
+    snakefile = elsewhere.folder / "workflow" / "Snakefile"
+    made = snakefile.read_text()
+    assert "as a module" in made
+    assert made.count('"workflow/Snakefile"') == 1, made
+    refused = elsewhere.run("--cores", "all", "-n")
+    assert refused.returncode != 0
+    snakefile.write_text(made.replace('"workflow/Snakefile"', repr(snakefile_of(project))))
+    dry = elsewhere.run("--cores", "all", "-n")
+    assert dry.returncode == 0, dry.stdout
+    assert f"{RUNS} " in dry.stdout
+    assert not (elsewhere.folder / "mine").exists(), "a dry run has measured"
+    assert_whole(elsewhere.folder / "mine", elsewhere.run())
+    assert not (project.folder / "results").exists()
 
 
 def test_handlers_of_the_workflow_around_it_are_called_too(

@@ -16,10 +16,12 @@ from typing import Any
 #: looks like an address, and a host may be called as a framework is.
 KEPT = frozenset(
     {
-        *("format", "source", "kind", "case", "parameters", "metrics", "packages", "hardware"),
+        *("format", "source", "kind", "case", "metrics", "packages", "hardware"),
         *("code", "status", "way", "started"),
     }
 )
+#: What a kind was asked for: the same for everybody but for folders.
+PARAMETERS = "parameters"
 #: What holds the name of a host, of several or of a cluster.
 HOSTS = frozenset({"host", "node", "nodelist", "cluster_name"})
 #: Names that a cluster has for who computes there and with what right, by what stands for them.
@@ -69,6 +71,9 @@ class Redaction:
                 root = text.removesuffix(_HARNESS)
                 self._roots = sorted({*self._roots, root}, key=_longest)
             self._people |= {*_HOME.findall(text)} - NOBODY
+        given = value.get(PARAMETERS) if isinstance(value, Mapping) else None
+        folders = {text for _, text in _texts(given) if _PLACE.match(text)}
+        self._roots = sorted({*self._roots, *filter(_is_somebodys, folders)}, key=_longest)
 
     def record(self, value: Any, key: str = "") -> Any:
         """A record, or a part of it that stands under ``key``, with stand-ins."""
@@ -82,18 +87,24 @@ class Redaction:
         return self._stand_in(kind, value) if kind else self.text(value)
 
     def _field(self, value: Any, name: str) -> Any:
+        if name == PARAMETERS:
+            return _with_texts(value, lambda text: self._identifiers(self._places(text)))
         return _with_texts(value, self._identifiers) if name in KEPT else self.record(value, name)
 
     def text(self, text: str) -> str:
         """Any text."""
-        for root in self._roots:
-            text = _whole(root).sub(lambda match: self._stand_in("path", match[0]), text)
-        text = _PLACE.sub(self._place, text)
+        text = self._places(text)
         text = _MAIL.sub(lambda match: self._stand_in("mail", match[0]), text)
         text = self._identifiers(text)
         text = _ADDRESS.sub(self._address, text)
         text = self._named("host", self._hosts, text)
         return self._named("person", self._people, text)
+
+    def _places(self, text: str) -> str:
+        """Paths and addresses of the web."""
+        for root in self._roots:
+            text = _whole(root).sub(lambda match: self._stand_in("path", match[0]), text)
+        return _PLACE.sub(self._place, text)
 
     def _named(self, kind: str, names: Iterable[str], text: str) -> str:
         for name in sorted(names, key=_longest):
@@ -109,7 +120,7 @@ class Redaction:
         if url := match["url"]:
             return self._stand_in("url", url)
         path = match["path"]
-        if path.split("/")[1] in SYSTEM:
+        if not _is_somebodys(path):
             return path
         return self._stand_in("path", path.rstrip("/.")) + path[len(path.rstrip("/.")) :]
 
@@ -125,6 +136,10 @@ class Redaction:
     def _stand_in(self, kind: str, name: str) -> str:
         known = self._names.setdefault(kind, {})
         return known.setdefault(name, f"{kind}-{len(known) + 1}")
+
+
+def _is_somebodys(path: str) -> bool:
+    return path.split("/")[1] not in SYSTEM
 
 
 def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:

@@ -19,6 +19,8 @@ from ..config.parallelism import DATA, sizes
 NATIVE = "native"
 #: The metric of steps.
 THROUGHPUT = "throughput"
+#: The source of what this project measured, wherever it is read from.
+OURS = "framebench"
 #: Of a kind of measurement: name and value of each, in the order of the names.
 Parameters = tuple[tuple[str, Any], ...]
 

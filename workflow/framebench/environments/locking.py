@@ -13,10 +13,12 @@ from ..files.whole_files import write_whole
 from . import hashes, uv
 from .venvs import EnvironmentFile, read_environment_file
 
-#: Wheels alone, for Linux on x86_64. The options of the file are those of the installation, too.
+#: Wheels alone, for Linux on x86_64 with the newest glibc that uv knows: whether a machine has what
+#: a wheel wants is seen when it is installed. The options of the file are those of the
+#: installation, too.
 _COMPILE = (
     *("pip", "compile", "--generate-hashes", "--only-binary", ":all:", "--emit-build-options"),
-    *("--python-platform", "linux", "--no-header", "--no-annotate"),
+    *("--python-platform", "x86_64-manylinux_2_40", "--no-header", "--no-annotate"),
 )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..cases.conditions import of_settings
+from ..cases.conditions import OURS, of_settings
 from ..files import json_files
 from ..machine.identities import UNKNOWN, Identity, identity, same
 from .converters import tflops_of
@@ -70,7 +70,7 @@ class Peaks:
         """The highest on this machine, accelerator and number of cores, in this precision: with
         as many devices at work as the run had on a node, or with the next smaller number that was
         probed, whose peak is no lower."""
-        if run.case.source != "framebench" or not run.hardware:
+        if run.case.source != OURS or not run.hardware:
             return None
         where = run.conditions
         key = (run.hardware, where.accelerator, where.cores_per_device, run.case.precision)

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..cases.conditions import OURS
 from ..config.parallelism import DATA, smallest
 from ..machine.identities import same
 from .fields.doubts import OWN
@@ -58,7 +59,7 @@ class Marks:
         device; in training also on several, where it had several, with micro-steps, where its
         steps had several, and with dropout, where the model has it. None of runs of others, and of
         other kinds than steps: what ran there is checked by the kind itself."""
-        if run.case.source != "framebench" or not run.case.is_step:
+        if run.case.source != OURS or not run.case.is_step:
             return None
         needed = self._needed(run)
         key = (_subject(run), run.environment, run.variables, run.computation, run.machine, *needed)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..cases.conditions import Case, Conditions, Key
+from ..cases.conditions import OURS, Case, Conditions, Key
 from ..config import catalog, precisions
 from ..records.run import Run
 
@@ -60,17 +60,22 @@ class CaseResult:
     def _product_dtypes(self) -> str:
         """Of our runs in a precision that is not one dtype; "" for all others."""
         known = precisions.known().get(self.case.precision)
-        ours = [run for run in self.ok if run.record]
-        if known is None or len(known.dtypes) == 1 or not ours:
+        if known is None or len(known.dtypes) == 1 or not (self._is_ours and self.ok):
             return ""
-        observed = dict.fromkeys(dtype for run in ours for dtype in run.product_dtypes)
+        observed = dict.fromkeys(dtype for run in self.ok for dtype in run.product_dtypes)
         return ", ".join(observed) or NOT_RECORDED
 
     @property
     def uncompiled(self) -> str:
         """How a case without a compiler ran that this project's adapters did; else ""."""
-        ours = self.case.compiler == UNCOMPILED and any(run.record for run in self.runs)
+        ours = self._is_ours and self.case.compiler == UNCOMPILED
         return str(catalog.facts_of(self.case.framework).get("none_is", "")) if ours else ""
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether this project's adapters ran it: also where a file of ours says so that another
+        format was for, without the records."""
+        return self.case.source == OURS
 
     @property
     def peak_device_memory(self) -> int | None:

@@ -57,9 +57,10 @@ def of_precisions(inputs: Inputs) -> Iterator[tuple[list[Any], Sides | None]]:
 
 def of_compilers(inputs: Inputs) -> Iterator[tuple[list[Any], Sides | None]]:
     """A row for every case with a compiler, with its median over that without. A framework that
-    nobody trains without a compiler has no ratio: its baseline is what nobody does."""
+    nobody trains without a compiler has no ratio: its baseline is what nobody does. Of an imported
+    case whose file does not tell there is no row."""
     for result in inputs.cases.values():
-        if result.case.compiler != UNCOMPILED:
+        if result.case.compiler not in (UNCOMPILED, ""):
             base = inputs.cases.get(result.key.at(compiler=UNCOMPILED))
             refused = _no_baseline(base)
             cells = _row(result, base, "uncompiled", refused=refused)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ...cases.conditions import OURS
 from ...machine.identities import same
 from ...records.peaks import KIND as PEAK
 from ...records.peaks import Peaks
@@ -112,7 +113,7 @@ def _is_of(result: CaseResult, source: Source) -> bool:
 
 
 def _on_the_same_machine(run: Run, found: Iterable[CaseResult]) -> Iterator[CaseResult]:
-    if run.case.source == "framebench" and run.hardware:
+    if run.case.source == OURS and run.hardware:
         yield from (one for one in found if same(one.ok[0].machine, run.machine))
 
 
