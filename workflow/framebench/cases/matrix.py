@@ -19,8 +19,10 @@ from ..config.parallelism import DATA, sizes
 from ..config.settings import Settings
 from ..config.suite import AXES, BATCHES, Axes, Suite
 from ..config.validation import ConfigError, did_you_mean
+from ..config.values import bytes_of
 from ..machine.local import Machine
 from .conditions import MODES, Parameters
+from .memory import why_too_large
 from .names import topology_of
 
 #: In the place of a framework or model that there is none of.
@@ -129,13 +131,15 @@ class RunKey(NamedTuple):
 @dataclass(frozen=True)
 class Capacity:
     """What the place where runs execute offers. ``cores_per_device`` is None on GPUs.
-    ``unusable``: nodes that cannot be measured, and why."""
+    ``unusable``: nodes that cannot be measured, and why; ``memory``: bytes that a run may hold of a
+    node, 0 where that is not known, and on GPUs, which have their own."""
 
     accelerator: str
     devices_per_node: int
     nodes: int
     cores_per_device: int | None
     unusable: Mapping[str, str] = field(default_factory=dict)
+    memory: int = 0
 
 
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:
@@ -164,7 +168,8 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
                 f"config: cores_per_device: found {cores}; allowed on this machine: auto, or at "
                 f"most {machine.cores}"
             )
-    return Capacity("cpu", machine.cores // cores, machine.nodes, cores, machine.named)
+    memory = bytes_of(settings.memory_limit, machine.memory_bytes)
+    return Capacity("cpu", machine.cores // cores, machine.nodes, cores, machine.named, memory)
 
 
 def cases(suite: Suite, catalog: Catalog) -> list[Case]:
@@ -219,12 +224,12 @@ def _named(found: list[Case], settings: Settings) -> list[Case]:
     return [names[name] for name in dict.fromkeys(settings.cases)]
 
 
-def fit(found: list[Case], place: Capacity) -> tuple[list[Case], list[LeftOut]]:
+def fit(found: list[Case], place: Capacity, catalog: Catalog) -> tuple[list[Case], list[LeftOut]]:
     """Split cases into those that fit the place and those that do not, with the reason."""
     kept: list[Case] = []
     left: list[LeftOut] = []
     for case in found:
-        reason = _misfit(case, place)
+        reason = _misfit(case, place) or why_too_large(case, place.memory, catalog)
         if reason:
             left.append(LeftOut(case, reason))
         else:

@@ -59,6 +59,16 @@ def memory_limit(text: str) -> str | None:
     return text
 
 
+def bytes_of(limit: str | None, total: int) -> int:
+    """Of what :func:`memory_limit` gives, on a machine that has ``total`` bytes, which is all of it
+    for None; 0 where the total is not known."""
+    if limit is None:
+        return total
+    if limit.endswith("%"):
+        return int(float(limit[:-1]) / 100 * total)
+    return min(total, int(float(limit[:-3]) * _UNITS[limit[-3:]]))
+
+
 def path(text: str) -> Path:
     """The path that ``text`` names, ``~`` expanded, whether there is something or not. Raises
     :class:`NotAllowed` for one that cannot be looked at."""

@@ -134,7 +134,7 @@ def make_plan(
     everything = on_each_node(matrix.cases(settings.suite, catalog), settings, machine)
     wanted = matrix.narrow(everything, settings)
     place = matrix.capacity(settings, machine, everything)
-    cases, left_out = matrix.fit(wanted, place)
+    cases, left_out = matrix.fit(wanted, place, catalog)
     # A framework's usual software is known too where only variants run: probes are of it.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
     runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator)
