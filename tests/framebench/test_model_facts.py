@@ -131,7 +131,7 @@ def test_what_only_differs_in_size_is_a_few_lines() -> None:
     assert block[1].strip() == text.strip()
     shown = {
         "ShuffleNet V2 1.0x is {} lines": "models/shufflenet_v2_x1_0.json",
-        "`scripts/models/bases/shufflenet_v2.json`, has {} lines": "models/bases/shufflenet_v2.json",
+        "bases/shufflenet_v2.json`, has {} lines": "models/bases/shufflenet_v2.json",
         "`shufflenet.py` has {} lines": "networks/shufflenet.py",
     }
     for sentence, file in shown.items():

@@ -9,12 +9,15 @@ import re
 from typing import Any
 
 import pytest
-from framebench.cases.matrix import Capacity, Case, cases, fit
+from framebench.cases.fitting import Capacity, fit
+from framebench.cases.matrix import Case, cases
 from framebench.cases.memory import least_bytes
+from framebench.config import values
 from framebench.config.precisions import known
 from framebench.config.suite import AxesKeys, load_suite
 from harness.kinds import converge
 from harness.measuring import synthetic
+from harness.processes import memory
 
 from ..conftest import ROOT
 from ..frameworks.cnns import TORCHVISION
@@ -186,6 +189,13 @@ def test_a_machine_without_the_memory_leaves_out_what_cannot_be_held() -> None:
         assert all("weights and what trains them alone take" in one.reason for one in too_large)
 
 
+def test_a_limit_is_what_a_run_may_hold() -> None:
+    assert values.USUAL_MEMORY == memory.DEFAULT
+    found = [values.bytes_of(limit, 2**40) for limit in (None, "50%", "16GiB", "2TiB")]
+    assert found == [int(0.9 * 2**40), 2**39, 2**34, 2**40]
+    assert values.bytes_of(None, 0) == values.bytes_of("16GiB", 0) == 0
+
+
 def test_devices_hold_what_they_do_not_share_out() -> None:
     (one, *_) = cases_of("megatron_gpt")
     parameters = CATALOG.models[one.model]["trainable_parameters"]
@@ -211,7 +221,12 @@ def test_devices_hold_what_they_do_not_share_out() -> None:
 def test_transformers_and_zoo_have_what_they_are_named_for() -> None:
     found = cases_of("transformers")
     assert {case.framework for case in found} == {*CATALOG.frameworks}
-    assert {case.model for case in found} == {"bert_base", "bert_large", "gpt2_small", "gpt2_medium"}
+    assert {case.model for case in found} == {
+        "bert_base",
+        "bert_large",
+        "gpt2_small",
+        "gpt2_medium",
+    }
     assert {(case.mode, case.precision) for case in found} == {
         (mode, precision) for mode in ("train", "inference") for precision in ("fp32", "amp")
     }

@@ -15,10 +15,9 @@ import torch
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
+import networks  # noqa: E402
 from harness.measuring.loading import load_adapter  # noqa: E402
 from harness.request.declaration import read_model  # noqa: E402
-
-import networks  # noqa: E402
 
 load_adapter(str(ROOT / "scripts/frameworks/pytorch"))
 from framework_under_test import cnn  # type: ignore[import-not-found] # noqa: E402

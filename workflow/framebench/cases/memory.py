@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..config import precisions
 from ..config.catalog import Catalog
 from ..config.parallelism import DATA, size_of
-
-if TYPE_CHECKING:
-    from .matrix import Case
+from .matrix import Case
 
 #: Arrays of the size of the weights that an optimizer keeps.
 _MOMENTS = {"sgd": 1, "adamw": 2, "lamb": 2}

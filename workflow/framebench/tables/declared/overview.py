@@ -146,8 +146,8 @@ OVERVIEW = Table(
     explanation="The median of each framework at each setting and, in brackets, its part of the "
     "best at that setting. What ran with a compiler is apart from what did not, but for the one "
     "that nobody trains a framework without. Of several variants of a framework the fastest stands "
-    "here; all are in the CSV. Of several models in a single framework, files have a table for each "
-    "mode, with the models down.",
+    "here; all are in the CSV. Of several models in a single framework, files have a table "
+    "for each mode, with the models down.",
     columns=(
         *CASE_COLUMNS,
         ON_MACHINE,
