@@ -165,8 +165,13 @@ answer(messages=len(adapter.gradient_messages()), sent=adapter.step_exchanges(),
 
 
 #: By framework: in which function, what stands there, and what has each micro-step send gradients.
+#: TensorFlow refuses an all-reduce in the body of a loop.
 EACH = {
     "pytorch": ("accumulated", "with unsynchronized():", "if True:"),
+    "jax": (
+        *("accumulated", "micro_batch)\n            return"),
+        'micro_batch)\n            found = vary(jax.lax.pmean(found, "rank"))\n            return',
+    ),
     "mxnet": (
         *("accumulated", "scaled.backward()\n"),
         "scaled.backward()\n            sum_over_ranks and sum_over_ranks(gradients)\n",
@@ -185,8 +190,9 @@ def test_gradients_go_to_the_other_rank_once(framework: str, tmp_path: Path) -> 
     assert right[0]["checksum"] == right[1]["checksum"]
     assert [one["sent"] for one in right] == [one["messages"] for one in right]
     assert all(one["messages"] > 0 for one in right)
-    assert all(one["sent"] >= 3 * one["messages"] for one in wrong)
-    if framework == "pytorch":  # a sum of sums over the ranks would count some twice
+    assert all(one["sent"] > one["messages"] for one in wrong), "what a run is refused for"
+    if framework == "pytorch":  # which adds up the same, only more often
+        assert [one["sent"] for one in wrong] == [3 * one["messages"] for one in wrong]
         assert wrong[0]["checksum"] == pytest.approx(right[0]["checksum"], rel=1e-6)
 
 
