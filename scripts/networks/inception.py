@@ -35,13 +35,9 @@ def _layer(
     kernel: Extent,
     stride: int = 1,
     padding: Optional[Extent] = None,
-    deviation: Optional[float] = None,
 ) -> str:
-    """Convolution, batch normalisation, ReLU. ``deviation``: of its initial weights."""
-    x = add.convolution(
-        x, f"{name}.conv", _wide(add, channels), kernel, stride, padding,
-        initial=None if deviation is None else normal(deviation),
-    )  # fmt: skip
+    """Convolution, batch normalisation, ReLU."""
+    x = add.convolution(x, f"{name}.conv", _wide(add, channels), kernel, stride, padding)
     return add.relu(add.batch_norm(x, f"{name}.bn"), f"{name}.relu")
 
 
@@ -118,7 +114,8 @@ def _inception_head(add: Layers, x: str, name: str) -> None:
     first = len(add)
     x = add.average_pool(x, f"{name}.pool", 5, 3)
     x = _layer(add, x, f"{name}.conv0", 128, 1)
-    x = _layer(add, x, f"{name}.conv1", 768, 5, 1, 0, deviation=0.01)
+    # torchvision sets 0.01 for it, on the module around it, where nothing reads it
+    x = _layer(add, x, f"{name}.conv1", 768, 5, 1, 0)
     x = add.global_average_pool(x, f"{name}.avgpool")
     x = add.linear(x, f"{name}.fc", add.hyper["classes"], normal(0.001))
     add.head(x, add.hyper["auxiliary_weight"], first)

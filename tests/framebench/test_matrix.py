@@ -9,7 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from framebench.cases.matrix import Case, capacity, rounds
+from framebench.cases.fitting import capacity
+from framebench.cases.matrix import Case, rounds
 from framebench.machine.local import Machine
 from framebench.records.fields import doubts
 
@@ -70,7 +71,7 @@ SMT = Machine(8, 0, threads_per_core=2, physical_cores=4)
 def test_a_device_is_made_of_physical_cores(
     machine: Machine, asked: Any, devices: tuple[int, ...], per_device: int
 ) -> None:
-    settings: Any = SimpleNamespace(accelerator="cpu", cores_per_device=asked)
+    settings: Any = SimpleNamespace(accelerator="cpu", cores_per_device=asked, memory_limit=None)
     some = [case(2)._replace(devices_per_node=count) for count in devices]
     found = capacity(settings, machine, some)
     assert found.cores_per_device == per_device

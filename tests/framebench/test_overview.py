@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from framebench import cli
 from framebench.files import marked_block
-from framebench.tables import frames, latex, registry
+from framebench.records.run import Run
+from framebench.tables import frames, latex, registry, view
+from framebench.tables.declared import overview
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 from pylatexenc.latexwalker import LatexWalker
@@ -85,6 +89,38 @@ def test_latex_is_written_beside_the_other_files_and_can_be_read() -> None:
     assert [line.partition(" & ")[0] for line in lines] == ["framework", "jax", "pytorch"]
     assert "4.1 (1.00)" in lines[2]
     assert "2.05 (0.50)" in lines[1]
+
+
+def test_models_of_one_framework_stand_below_each_other() -> None:
+    """As SuperBench lists its own: on the page, where frameworks stay across, too few are seen."""
+    runs = [
+        changed(run, model=model, precision=precision, mode=mode)
+        for model, speed in (("resnet50", 4.0), ("vgg11", 2.0))
+        for precision in ("fp32", "amp")
+        for mode in ("train", "inference")
+        for run in repeats(speed)
+    ]
+    table = registry.known()["overview"]
+    rows = list(view.of(table, frames.frame(table, table.rows(Inputs(group(runs, None))))).rows)
+    train, inference = overview.crosstabs(rows)
+    assert (train.down, train.title) == ("model", "pytorch, train (images/s)")
+    assert (list(train.columns), inference.title[:18]) == (
+        *(["fp32 1n1g", "amp 1n1g"],),
+        "pytorch, inference",
+    )
+    texts = [(name, [cell and cell.text for cell in cells]) for name, cells in train.rows]
+    assert texts == [("resnet50", ["4", "4"]), ("vgg11", ["2", "2"])]
+    text = frames.files({table: frames.frame(table, rows_of(runs))}, Path("t"))[
+        Path("t", "overview.md")
+    ]
+    assert "| model | fp32 1n1g | amp 1n1g |" in text
+    assert {one.down for one in overview.by_model(rows)} == {"framework"}
+    both = rows + [{**row, "framework": "jax"} for row in rows]
+    assert {one.down for one in overview.crosstabs(both)} == {"framework"}
+
+
+def rows_of(runs: list[Run]) -> Iterable[Sequence[Any]]:
+    return registry.known()["overview"].rows(Inputs(group(runs, None)))
 
 
 def test_a_table_without_crosstabs_is_no_latex() -> None:

@@ -9,11 +9,15 @@ import re
 from typing import Any
 
 import pytest
-from framebench.cases.matrix import Capacity, Case, cases, fit
+from framebench.cases.fitting import Capacity, fit
+from framebench.cases.matrix import Case, cases
+from framebench.cases.memory import least_bytes
+from framebench.config import values
 from framebench.config.precisions import known
 from framebench.config.suite import AxesKeys, load_suite
 from harness.kinds import converge
 from harness.measuring import synthetic
+from harness.processes import memory
 
 from ..conftest import ROOT
 from ..frameworks.cnns import TORCHVISION
@@ -66,6 +70,8 @@ def settings_of(found: list[Case]) -> set[tuple[Any, ...]]:
 def test_electra_has_the_settings_of_the_published_figures(name: str, table: str) -> None:
     found = [case for case in cases_of(name) if case.framework == "tensorflow"]
     assert settings_of(found) == published(ELECTRA, table)
+    of = "electra_base" if name == "nvidia_electra" else "electra_base_squad"
+    assert {case.model for case in found} == {of}, "they time inference with the head for SQuAD"
     for case in found:
         updates = case.devices_per_node * int(case.batch_per_device) * case.accumulation
         assert case.mode == "inference" or updates == SEQUENCES[case.sequence_length or 0]
@@ -114,10 +120,15 @@ def test_superbench_has_all_models_of_its_own_and_of_torchvision() -> None:
     theirs = {name for name in facts if name.startswith("superbench_")}
     theirs |= {*TORCHVISION}
     assert len(theirs) == 42
+    transformers = {name for name in theirs if name.startswith(("superbench_b", "superbench_g"))}
+    assert len(transformers) == 6
     for mode in ("train", "inference"):
-        for precision in ("fp32", "tf32", "fp16"):
+        for precision in ("fp32", "tf32", "fp16", "fp8", "fp8_e4m3"):
             chosen = [one for one in found if (one.mode, one.precision) == (mode, precision)]
-            assert {case.model for case in chosen} == theirs
+            has = transformers if precision.startswith("fp8") else theirs
+            assert {case.model for case in chosen} == has
+            devices = {1, 8} if mode == "train" else {1}
+            assert {case.devices_per_node for case in chosen} == devices
     assert {case.batch_per_device for case in found} == {32}
     assert {case.sequence_length for case in found} == {None, 512}
     steps = load_suite("superbench_models", CATALOG).steps
@@ -152,7 +163,78 @@ def test_the_page_of_flags_names_axes_precisions_and_kinds_that_are_there() -> N
 @pytest.mark.parametrize("name", SUITES)
 def test_a_small_machine_leaves_out_what_needs_more_devices(name: str) -> None:
     found = cases_of(name)
-    kept, left = fit(found, Capacity("cpu", 1, 1, 2))
+    kept, left = fit(found, Capacity("cpu", 1, 1, 2), CATALOG)
     assert {case.devices_per_node for case in kept} == {1}
     assert len(left) == sum(case.devices_per_node > 1 for case in found)
     assert all("devices per node" in one.reason for one in left)
+
+
+#: Bytes of weights, gradients and two moments in float32, and of weights alone.
+TRAINED, WEIGHTS = 16, 4
+
+
+def test_a_machine_without_the_memory_leaves_out_what_cannot_be_held() -> None:
+    found = cases_of("megatron_gpt")
+    parameters = CATALOG.models["gpt_6.7b"]["trainable_parameters"]
+    for place, precisions in (
+        (TRAINED * parameters, {"fp32", "fp16", "bf16"}),  # for nothing else: none is too large
+        (TRAINED * parameters - 1, {"fp16", "bf16"}),
+        (TRAINED * parameters // 2 - 1, set()),
+        (0, {"fp32", "fp16", "bf16"}),  # not known
+    ):
+        kept, left = fit(found, Capacity("cpu", 1, 1, 2, memory=place), CATALOG)
+        assert {case.precision for case in kept} == precisions
+        too_large = [one for one in left if one.case.devices == 1]
+        assert len(too_large) == 3 - len(precisions)
+        assert all("weights and what trains them alone take" in one.reason for one in too_large)
+
+
+def test_a_limit_is_what_a_run_may_hold() -> None:
+    assert values.USUAL_MEMORY == memory.DEFAULT
+    found = [values.bytes_of(limit, 2**40) for limit in (None, "50%", "16GiB", "2TiB")]
+    assert found == [int(0.9 * 2**40), 2**39, 2**34, 2**40]
+    assert values.bytes_of(None, 0) == values.bytes_of("16GiB", 0) == 0
+
+
+def test_devices_hold_what_they_do_not_share_out() -> None:
+    (one, *_) = cases_of("megatron_gpt")
+    parameters = CATALOG.models[one.model]["trainable_parameters"]
+    cases_and_bytes = {
+        one._replace(devices_per_node=4): 4 * TRAINED,
+        one._replace(devices_per_node=4, parallelism="fsdp"): TRAINED,
+        one._replace(devices_per_node=4, parallelism="data2xtensor2"): 2 * TRAINED,
+        one._replace(devices_per_node=2, nodes=2, parallelism="pipeline"): TRAINED / 2,
+        one._replace(mode="inference"): WEIGHTS,
+        one._replace(precision="amp"): TRAINED,
+        one._replace(compiler="inductor"): TRAINED,  # gradients are clipped: all are there at once
+        one._replace(model="resnet50"): 3 * WEIGHTS,
+        one._replace(model="resnet50", compiler="inductor"): 2 * WEIGHTS,
+        one._replace(model="resnet50", framework="tensorflow"): 2 * WEIGHTS,
+        one._replace(mode="generate"): 0,
+    }
+    for case, each in cases_and_bytes.items():
+        count = CATALOG.models[case.model]["trainable_parameters"]
+        assert least_bytes(case, CATALOG) == each * count, case
+    assert parameters > 6e9
+
+
+def test_transformers_and_zoo_have_what_they_are_named_for() -> None:
+    found = cases_of("transformers")
+    assert {case.framework for case in found} == {*CATALOG.frameworks}
+    assert {case.model for case in found} == {
+        "bert_base",
+        "bert_large",
+        "gpt2_small",
+        "gpt2_medium",
+    }
+    assert {(case.mode, case.precision) for case in found} == {
+        (mode, precision) for mode in ("train", "inference") for precision in ("fp32", "amp")
+    }
+    found = cases_of("zoo")
+    asked = [(case.model, case.mode, case.batch_per_device) for case in found]
+    batches = {("inception_v3", "train"): 2}  # with one its auxiliary head has no variance
+    assert sorted(asked) == sorted(
+        (model, mode, batches.get((model, mode), 1))
+        for model in TORCHVISION
+        for mode in ("train", "inference")
+    )

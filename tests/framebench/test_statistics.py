@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from framebench.statistics import descriptive, intervals
 from framebench.statistics.ranks import average_ranks
+from harness.kinds import generate
 from scipy import stats
 
 from .distributions import step_times
@@ -80,6 +81,11 @@ def test_the_interval_of_a_percentile_is_of_repeats_and_not_of_pooled_steps() ->
     pooled = np.sort(each.reshape(draws, -1), axis=1)
     low, high = (int(rank) for rank in stats.binom.ppf([0.025, 0.975], pooled.shape[1], 0.95))
     assert np.mean((pooled[:, low] <= truth) & (truth <= pooled[:, high])) < 0.6
+
+
+def test_percentiles_between_tokens_need_as_many_of_them() -> None:
+    for percent, count in generate.ENOUGH.items():
+        assert descriptive.samples_needed(percent / 100) == count
 
 
 def test_ten_steps_have_no_95th_percentile() -> None:

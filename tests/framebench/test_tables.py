@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from framebench.config import precisions
 from framebench.files import whole_files
 from framebench.records.fields.phases import Phases
 from framebench.records.run import Doubt, Run
@@ -137,6 +138,15 @@ def verdicts_of(factors: Sequence[float], table: str, **candidate: Any) -> list[
     found = build(runs)[table]
     changed = np.logical_and.reduce([found[name] == value for name, value in candidate.items()])
     return found[changed].sort_values("batch_per_device")["verdict"].tolist()
+
+
+def test_every_precision_has_a_speedup_over_its_own_baseline() -> None:
+    others = {name: one.baseline for name, one in precisions.known().items() if one.baseline}
+    assert {*others} == {"amp", "bf16", "fp16", "fp8", "fp8_e4m3", "tf32"}
+    runs = [run(10.0, precision=name) for name in {*others.values()}]
+    runs += [run(10.0 * n, precision=name) for n, name in enumerate(others, 2)]
+    found = build(runs)["precision_speedup"].set_index("precision")["speedup"]
+    assert found.to_dict() == {name: n for n, name in enumerate(others, 2)}
 
 
 def test_a_ratio_has_a_verdict() -> None:

@@ -55,6 +55,18 @@ with framework.LazyGuard():
     model = definition.build(facts)
 count = sum(prod(p.shape) for p in model.parameters() if not p.stop_gradient)
 """,
+    "tensorflow": """
+import keras
+from math import prod
+with keras.StatelessScope(initialize_variables=False):
+    count = sum(prod(one.shape) for one in definition.build(facts).trainable_variables)
+""",
+    "tensorflow1": """
+from numpy import prod
+sized = lambda shape, value, trainable=True: trainable * int(prod(shape))
+definition.normal = definition.uniform = definition.constant = sized
+count = sum(definition.variables(facts).values())
+""",
     "pytorch": """
 with framework.device("meta"):
     count = sum(p.numel() for p in definition.build(facts).parameters())

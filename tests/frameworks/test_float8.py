@@ -52,6 +52,27 @@ answer(forward=adapter.product_dtypes(), both=both, layers=layers,
     assert found["outputs"] == ["torch.bfloat16"] * 2
 
 
+def test_gpt2_has_such_products_and_a_layer_of_another_size_stops_no_other(
+    run: ForkServer, decoder_references: Path
+) -> None:
+    """SuperBench converts none of its GPT-2, and leaves all layers behind the first that does not
+    fit as they are."""
+    (found,) = run(f"""
+import torch
+with open({str(decoder_references / "superbench_gpt2_small" / "facts.json")!r}) as file:
+    facts = json.load(file)
+adapter = built(facts, precision="fp8")
+model = torch.nn.Sequential(torch.nn.Linear(32, 24), torch.nn.Linear(32, 32))
+adapter._float8.convert(model, "fp8", torch.bfloat16)
+answer(products=adapter.product_dtypes(), layers=facts["hyperparameters"]["layers"],
+       kinds=[type(layer).__name__ for layer in model])
+""")
+    # queries, keys and values are one
+    assert found["products"]["float8_e4m3fn"] == 4 * found["layers"]
+    assert set(found["products"]) == {"float8_e4m3fn", "bfloat16"}
+    assert found["kinds"] == ["Linear", "Float8Linear"]
+
+
 def test_layers_that_were_not_converted_are_a_mismatch(run: ForkServer) -> None:
     (found,) = run("""
 from harness.measuring.checks import check_products

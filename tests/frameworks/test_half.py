@@ -64,6 +64,28 @@ answer(products=sorted(adapter.product_dtypes()), moments=sorted(moments),
     assert precisions.known()[precision].dtypes == {half}
 
 
+def test_an_epsilon_below_what_float16_resolves_makes_no_weight_a_nan(
+    pytorch_run: ForkServer, decoder_references: Path
+) -> None:
+    """SuperBench's is 1e-8: zero in float16, and the gradients of words that no batch has are zero,
+    too."""
+    (found,) = pytorch_run(f"""
+import numpy as np
+with open({str(decoder_references / "superbench_gpt2_small" / "facts.json")!r}) as file:
+    facts = json.load(file)
+facts["hyperparameters"]["epsilon"] = 1e-8
+adapter = started(facts, precision="fp16")
+batch = batch_of(facts)
+batch["token_ids"] %= 3
+adapter.build(batch)
+for _ in range(2):
+    loss = adapter.read(adapter.step())
+answer(loss=loss, finite=all(bool(np.isfinite(one).all()) for one in adapter.weights().values()))
+""")
+    assert found["finite"]
+    assert 0 < found["loss"] < 100
+
+
 def test_a_model_that_was_not_narrowed_is_a_mismatch(pytorch_run: ForkServer) -> None:
     (found,) = pytorch_run("""
 adapter = started(small_bert(), precision="bf16")

@@ -34,7 +34,7 @@ for path, mode, precision in CASES:
     key = f"{os.path.basename(path)}, {mode}, {precision}"
     try:
         errors[key] = [precision, float64_run.compare(context)]
-    except (Mismatch, Unsupported) as error:
+    except (Mismatch, Unsupported, TypeError) as error:
         refused[key] = str(error)
 answer(errors=errors, refused=refused)
 """
@@ -47,15 +47,38 @@ MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
         "random.py": ("nn.ReLU(),", "Noise(),"),
         "named.py": ("nn.Linear(64, 10)", "nn.Linear(64, 10), Named()"),
         "fewer.py": ("randn(batch_size", "randn(batch_size // 2"),
+        "parts.py": ("(inputs, targets), nn", "inputs, nn"),
+        "model.py": ("return model,", "return model.forward,"),
+        "inputs.py": ("(inputs, targets), nn", "(None, targets), nn"),
+        "loss.py": ("nn.CrossEntropyLoss()", "None"),
+        "losses.py": ("nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(reduction='none')"),
+        "optimizer.py": ("return torch.optim.AdamW", "torch.optim.AdamW"),
+        "frozen.py": ("return model,", "return model.requires_grad_(False),"),
     },
-    "jax": {"half.py": ('"hidden"])', '"hidden"]).astype("float16").astype(inputs.dtype)')},
-    "tensorflow": {"half.py": ("layers.BatchNormalization(),", "layers.Lambda(half),")},
+    "jax": {
+        "half.py": ('"hidden"])', '"hidden"]).astype("float16").astype(inputs.dtype)'),
+        "model.py": ("}, apply), (inputs", "}), (inputs"),
+        "inputs.py": ("(inputs, targets), loss", "((), targets), loss"),
+        "optimizer.py": ("def apply", "def optimizer():\n    pass\n\n\ndef apply"),
+    },
+    "tensorflow": {
+        "half.py": ("layers.BatchNormalization(),", "layers.Lambda(half),"),
+        "inputs.py": ("(inputs, targets), keras", "((), targets), keras"),
+        "optimizer.py": ("def make", "def optimizer():\n    pass\n\n\ndef make"),
+    },
 }
 #: Those of them that are not compared, and why.
 REFUSED = {
     "random.py": "it draws random numbers",
     "named.py": "the model returns dict; allowed: a tensor, or a tuple of them",
     "fewer.py": "make was asked for 8 samples; its inputs have the shape (4, 32)",
+    "parts.py": "make must return model, (inputs, targets), loss",
+    "model.py": " as the model, not ",
+    "inputs.py": " as the inputs; allowed: an array whose first axis is the batch, or several",
+    "loss.py": "make returned NoneType as the loss, not a function",
+    "losses.py": "the loss must be a tensor with one number",
+    "optimizer.py": "optimizer returned NoneType; allowed: one of ",
+    "frozen.py": "make returned a model without a parameter that is trained",
 }
 #: What the files above name.
 MORE = {
@@ -143,7 +166,7 @@ def test_a_file_as_short_as_is_said_is_certified_and_what_is_wrong_with_one_is_f
         cases.append((written(tmp_path, framework, name, *change), "train", "fp32"))
     (found,) = compared(run, cases)
     refused = {name.partition(",")[0]: reason for name, reason in found["refused"].items()}
-    assert set(refused) == set(REFUSED if framework == "pytorch" else ())
+    assert set(refused) == set(REFUSED) & set(MISTAKES[framework])
     assert all(REFUSED[name] in reason for name, reason in refused.items())
     wrong = {name: beyond({name: errors}) for name, errors in found["errors"].items()}
     assert not {name: own for name, own in wrong.items() if own and "good.py" in name}

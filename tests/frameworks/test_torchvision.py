@@ -31,6 +31,7 @@ def test_networks_compute_what_those_of_torchvision_do(pytorch_python: str) -> N
         assert max(far.values()) < RELATIVE, f"{name}: {far}"
         assert one["rates"] == pytest.approx(one["their_rates"]), name
         assert one["bytes"] <= one["their_bytes"], f"{name}: a forward pass takes more memory"
+        assert not one["initials"], f"{name} begins with other values: {one['initials'][:3]}"
         assert one["heads"] == {"googlenet": 3, "inception_v3": 2}.get(name, 1), name
 
 

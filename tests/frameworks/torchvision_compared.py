@@ -3,10 +3,13 @@ in float64: ``python torchvision_compared.py NAME..`` in PyTorch's environment p
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -14,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
+import networks  # noqa: E402
 from harness.measuring.loading import load_adapter  # noqa: E402
 from harness.request.declaration import read_model  # noqa: E402
 
@@ -98,9 +102,62 @@ def allocated(model: torch.nn.Module, images: torch.Tensor) -> int:
     return counted.bytes
 
 
+#: From what the methods that fill a tensor are given to how it is drawn, as
+#: :data:`networks.initials.Initial` says: between bounds that differ in their sign, or around zero.
+FILLING: dict[str, Callable[..., tuple[str, float]]] = {
+    "uniform_": lambda low, high: ("uniform", high),
+    "normal_": lambda mean, deviation: ("normal", deviation),
+    "fill_": lambda value: ("constant", value),
+    "zero_": lambda: ("constant", 0.0),
+}
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[dict[int, tuple[str, float]]]:
+    """How each tensor was last filled, by its identity."""
+    found: dict[int, tuple[str, float]] = {}
+
+    def noting(name: str) -> Callable[..., torch.Tensor]:
+        method = getattr(torch.Tensor, name)
+
+        def fill(tensor: torch.Tensor, *given: float, generator: Any = None) -> torch.Tensor:
+            found[id(tensor)] = FILLING[name](*given)
+            filled: torch.Tensor = method(tensor, *given)
+            return filled
+
+        return fill
+
+    def cut(tensor: torch.Tensor, mean: float, std: float, a: float, b: float) -> torch.Tensor:
+        assert min(-a, b) > 10 * std, "it is cut where there are values"
+        found[id(tensor)] = FILLING["normal_"](mean, std)
+        return tensor
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(patch.object(torch.nn.init, "trunc_normal_", cut))
+        for name in FILLING:
+            stack.enter_context(patch.object(torch.Tensor, name, noting(name)))
+        yield found
+
+
+def other_initials(name: str, facts: dict[str, Any]) -> list[str]:
+    """The weights that torchvision draws in another way than our description, both ways."""
+    own = {key: one.initial for key, one in networks.weights(networks.describe(facts)).items()}
+    with torch.device("meta"), noted() as drawn:
+        model = torchvision_cnn.network(name, 1000)
+    theirs = {key: drawn.get(id(one)) for key, one in model.named_parameters()}
+    return [
+        f"{key}: {own.get(key)}, not {initial}"
+        for key, initial in theirs.items()
+        if initial is None
+        or own[key][0] != initial[0]
+        or abs(own[key][1] - initial[1]) > 1e-6 * abs(initial[1])
+    ]
+
+
 def compared(name: str) -> dict[str, Any]:
     facts = read_model(str(ROOT / f"scripts/models/{name}.json"))
     size = SIZES.get(name, SIZE)
+    initials = other_initials(name, facts)
     facts["inputs"][0]["shape"] = ["batch", size, size, 3]
     with torch.device("meta"):
         theirs = torchvision_cnn.network(name, 1000)
@@ -110,6 +167,7 @@ def compared(name: str) -> dict[str, Any]:
     state = {key: one if one.dim() > 1 else one.clone() for key, one in theirs.state_dict().items()}
     own.load_state_dict(state, assign=True)
     found: dict[str, Any] = {"rates": rates(own), "their_rates": rates(theirs)}
+    found["initials"] = initials
     images = torch.randn(BATCH, 3, size, size, dtype=torch.float64)
     both = (without_dropout(own), without_dropout(theirs))
     with torch.no_grad():

@@ -7,7 +7,16 @@ from typing import Any, Dict, List, Optional, Tuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from harness.adapter import FLOAT64, Case, Place, Unsupported, own_module, parts_of_own
+import optax
+from harness.adapter import (
+    FLOAT64,
+    Case,
+    Place,
+    Unsupported,
+    optimizer_of_own,
+    own_module,
+    parts_of_own,
+)
 from jax import Array
 
 from . import optimizers
@@ -43,7 +52,12 @@ class Definition:
     def parameters(
         self, facts: Dict[str, Any], random: np.random.Generator
     ) -> Dict[str, np.ndarray]:
-        (parameters, self._apply), _, _, self._loss = self._made(self._place.seed)
+        model, _, _, self._loss = self._made(self._place.seed)
+        if not isinstance(model, tuple) or len(model) != 2 or not callable(model[1]):
+            raise TypeError(
+                f"make returned {type(model).__name__} as the model, not (parameters, function)"
+            )
+        parameters, self._apply = model
         flat, self._parameter_tree = self._flat(parameters)
         self._names = list(flat)
         return flat
@@ -94,7 +108,7 @@ class Definition:
     def optimizer(self) -> Any:
         """The file's own, or the usual one."""
         if hasattr(self._module, "optimizer"):
-            return self._module.optimizer()
+            return optimizer_of_own(self._module.optimizer(), optax.GradientTransformation, "Optax")
         return optimizers.from_facts(self._facts)
 
     def arrays(self) -> List[np.ndarray]:

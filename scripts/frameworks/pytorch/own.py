@@ -13,6 +13,7 @@ from harness.adapter import (
     Place,
     Unsupported,
     Variable,
+    optimizer_of_own,
     own_module,
     parts_of_own,
 )
@@ -81,6 +82,8 @@ class Definition:
         model, _, _, loss = self._made()
         if not isinstance(model, nn.Module):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a Module")
+        if self._case.mode == "train" and not any(one.requires_grad for one in model.parameters()):
+            raise TypeError("make returned a model without a parameter that is trained")
         if not facts["own"].get("dropout", True):
             without_dropout(model)
         if isinstance(loss, nn.Module):  # it may have weights of classes
@@ -102,7 +105,9 @@ class Definition:
         """The file's own, or the usual one."""
         if not hasattr(self._module, "optimizer"):
             return optimizers.from_facts(model, [list(model.parameters())], self._facts)
-        return self._module.optimizer(model.parameters())
+        found = self._module.optimizer(model.parameters())
+        own: torch.optim.Optimizer = optimizer_of_own(found, torch.optim.Optimizer, "torch.optim")
+        return own
 
     def check(self, outputs: Any) -> None:
         """Raises :class:`Mismatch` unless ``outputs`` are tensors."""

@@ -295,7 +295,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, UsualCapa
         return self._graphs.each_product(self._step)
 
     def step_exchanges(self) -> int:
-        return len(self._graphs.collective_bytes(self._step))
+        return int(self._graphs.all_reduces(self._step))
 
     def compiled(self) -> Dict[str, Any]:
         functions = self._graphs.xla_functions(self._proved)

@@ -66,15 +66,18 @@ def each_product(function: Any) -> List[Product]:
     ]
 
 
-def _executed(graph: tf.Graph, types: FrozenSet[str]) -> Iterator[tf.Operation]:
-    """Operations of ``types``, each as often as it is executed."""
+def _executed(
+    graph: tf.Graph, types: FrozenSet[str], repeated: bool = True
+) -> Iterator[tf.Operation]:
+    """Operations of ``types``, each as often as it is executed; without ``repeated`` once, though
+    it is in a loop."""
     for op in graph.get_operations():
         if op.type in types:
             yield op
         elif op.type in LOOPS | CALLS:
             name = op.get_attr("body" if op.type in LOOPS else "f").name
-            inner = list(_executed(graph._get_function(name).graph, types))
-            yield from inner * (_known_steps(op) if op.type in LOOPS else 1)
+            inner = list(_executed(graph._get_function(name).graph, types, repeated))
+            yield from inner * (_known_steps(op) if repeated and op.type in LOOPS else 1)
 
 
 def _known_steps(loop: tf.Operation) -> int:
@@ -156,9 +159,14 @@ def _multiply_adds(product: tf.Operation) -> int:
 
 
 def collective_bytes(function: Any) -> List[int]:
-    """Of what each all-reduce in the graph of a concrete function sends."""
-    sent = [op.inputs[0] for op in _executed(function.graph, COLLECTIVES)]
+    """Of what each all-reduce in the graph of a concrete function sends; of one in a loop once."""
+    sent = [op.inputs[0] for op in _executed(function.graph, COLLECTIVES, repeated=False)]
     return [tensor.shape.num_elements() * tensor.dtype.size for tensor in sent]
+
+
+def all_reduces(function: Any) -> int:
+    """How many a concrete function makes, one in a loop as often as it is made."""
+    return sum(1 for _ in _executed(function.graph, COLLECTIVES))
 
 
 def xla_functions(function: Any) -> int:

@@ -8,7 +8,14 @@ from typing import Any, Dict, Iterator, List, Tuple
 import keras
 import numpy as np
 import tensorflow as tf
-from harness.adapter import FLOAT64, Case, Place, own_module, parts_of_own
+from harness.adapter import (
+    FLOAT64,
+    Case,
+    Place,
+    optimizer_of_own,
+    own_module,
+    parts_of_own,
+)
 
 from . import optimizers
 
@@ -108,7 +115,8 @@ class Definition:
     def optimizer(self) -> keras.optimizers.Optimizer:
         """The file's own, or the usual one."""
         if hasattr(self._module, "optimizer"):
-            return self._module.optimizer()
+            found = self._module.optimizer()
+            return optimizer_of_own(found, keras.optimizers.Optimizer, "keras.optimizers")
         return optimizers.from_facts(self._facts, self.name)
 
     def arrays(self) -> List[np.ndarray]:

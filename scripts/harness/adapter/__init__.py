@@ -56,7 +56,13 @@ from harness.adapter.layout import (
     state_of_modules,
 )
 from harness.adapter.numerics import Numerics
-from harness.adapter.own_models import FLOAT64, OwnModels, own_module, parts_of_own
+from harness.adapter.own_models import (
+    FLOAT64,
+    OwnModels,
+    optimizer_of_own,
+    own_module,
+    parts_of_own,
+)
 from harness.adapter.peak import Matmul, MatrixProduct
 from harness.adapter.proof import Operators, Product, Rounding
 from harness.adapter.training import Accumulation, MicroBatch, StepBreakdown, micro_batches
@@ -90,6 +96,7 @@ __all__ = [
     "Variable",
     "in_shared_layout",
     "micro_batches",
+    "optimizer_of_own",
     "own_module",
     "parts_of_own",
     "require",

@@ -53,7 +53,23 @@ def parts_of_own(made: Any, batch: int, first: Callable[[Any], Any]) -> Tuple[An
         model, (inputs, targets), loss = made
     except (TypeError, ValueError):
         raise TypeError("make must return model, (inputs, targets), loss") from None
-    shape = tuple(first(inputs).shape)
+    if not callable(loss):
+        raise TypeError(f"make returned {type(loss).__name__} as the loss, not a function")
+    try:
+        shape = tuple(first(inputs).shape)
+    except (AttributeError, IndexError):
+        raise TypeError(
+            f"make returned {type(inputs).__name__} as the inputs; allowed: an array whose first "
+            "axis is the batch, or several"
+        ) from None
     if shape[:1] != (batch,):
         raise Mismatch(f"make was asked for {batch} samples; its inputs have the shape {shape}")
     return model, inputs, targets, loss
+
+
+def optimizer_of_own(found: Any, kind: Any, library: str) -> Any:
+    """``found``, which the file's ``optimizer`` has returned. Raises TypeError unless it is of the
+    ``kind`` that the ``library`` has."""
+    if not isinstance(found, kind):
+        raise TypeError(f"optimizer returned {type(found).__name__}; allowed: one of {library}")
+    return found

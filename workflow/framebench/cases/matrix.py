@@ -1,4 +1,4 @@
-"""Suite -> cases -> runs: the matrix, what is left out of it and why."""
+"""Suite -> cases -> runs: the matrix."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import itertools
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..config.catalog import Catalog
@@ -19,7 +18,6 @@ from ..config.parallelism import DATA, sizes
 from ..config.settings import Settings
 from ..config.suite import AXES, BATCHES, Axes, Suite
 from ..config.validation import ConfigError, did_you_mean
-from ..machine.local import Machine
 from .conditions import MODES, Parameters
 from .names import topology_of
 
@@ -111,60 +109,12 @@ class Case(NamedTuple):
         return " ".join(words)
 
 
-class LeftOut(NamedTuple):
-    """A case that is not run here, and why."""
-
-    case: Case
-    reason: str
-
-
 class RunKey(NamedTuple):
     """One repeat of a case. ``round`` orders runs: repeat 1 of every case comes before repeat 2
     of any, each round in an order of its own."""
 
     case: Case
     repeat: int
-
-
-@dataclass(frozen=True)
-class Capacity:
-    """What the place where runs execute offers. ``cores_per_device`` is None on GPUs.
-    ``unusable``: nodes that cannot be measured, and why."""
-
-    accelerator: str
-    devices_per_node: int
-    nodes: int
-    cores_per_device: int | None
-    unusable: Mapping[str, str] = field(default_factory=dict)
-
-
-def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:
-    """Devices of this machine: its GPUs, or its physical cores divided among the most devices per
-    node that any case asks for and that it can give a core each. Where it has fewer physical cores
-    than that, threads of the same core are devices, too, and their figures marked."""
-    accelerator = settings.accelerator
-    if accelerator == "auto":
-        accelerator = "cuda" if machine.gpus else "cpu"
-    if accelerator == "cuda":
-        if not machine.gpus:
-            raise ConfigError(
-                "config: accelerator: found 'cuda', but this machine shows no NVIDIA GPU; "
-                "allowed here: auto, cpu"
-            )
-        return Capacity("cuda", machine.gpus, machine.nodes, None, machine.named)
-    if settings.cores_per_device == "auto":
-        possible = [c for c in cases if c.divides and c.devices_per_node <= machine.cores]
-        most = max((c.devices_per_node for c in possible), default=1)
-        whole = machine.physical_cores or machine.cores
-        cores = (whole if most <= whole else machine.cores) // most
-    else:
-        cores = int(settings.cores_per_device)
-        if cores > machine.cores:
-            raise ConfigError(
-                f"config: cores_per_device: found {cores}; allowed on this machine: auto, or at "
-                f"most {machine.cores}"
-            )
-    return Capacity("cpu", machine.cores // cores, machine.nodes, cores, machine.named)
 
 
 def cases(suite: Suite, catalog: Catalog) -> list[Case]:
@@ -217,19 +167,6 @@ def _named(found: list[Case], settings: Settings) -> list[Case]:
                 f"{str(found[0])!r}"
             )
     return [names[name] for name in dict.fromkeys(settings.cases)]
-
-
-def fit(found: list[Case], place: Capacity) -> tuple[list[Case], list[LeftOut]]:
-    """Split cases into those that fit the place and those that do not, with the reason."""
-    kept: list[Case] = []
-    left: list[LeftOut] = []
-    for case in found:
-        reason = _misfit(case, place)
-        if reason:
-            left.append(LeftOut(case, reason))
-        else:
-            kept.append(case)
-    return kept, left
 
 
 def rounds(found: list[Case], repeats: int, seed: int) -> Iterator[RunKey]:
@@ -415,24 +352,3 @@ def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:
         if getattr(case, axis) not in values:
             return False
     return True
-
-
-def _misfit(case: Case, place: Capacity) -> str:
-    needed = sizes(case.parallelism, case.devices).devices
-    if needed != case.devices:
-        return f"{case.parallelism} is of {needed} devices, not of {case.devices}"
-    if not case.divides:
-        steps = f" with {case.accumulation} micro-steps" if case.accumulation > 1 else ""
-        devices = f"{case.replicas} devices{steps}"
-        return f"a total batch of {case.batch_total} is no multiple of {devices}"
-    if why := place.unusable.get(case.node):
-        return f"node {case.node} cannot be measured: {why}"
-    if case.nodes > place.nodes:
-        return f"needs {case.nodes} nodes, here is {place.nodes}"
-    if case.devices_per_node > place.devices_per_node:
-        kind = "GPUs" if place.accelerator == "cuda" else f"x {place.cores_per_device} cores"
-        return (
-            f"needs {case.devices_per_node} devices per node, here are "
-            f"{place.devices_per_node} ({kind})"
-        )
-    return ""

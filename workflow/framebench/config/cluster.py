@@ -245,7 +245,10 @@ class Cluster(Keys):
         """What a node offers, as if it were this machine."""
         kind = f", {self.gpus_per_node} GPUs" if self.gpus_per_node else ""
         memory = f"{self.memory_gib:g} GiB{kind}"
-        return Machine(self.cores_per_node, self.gpus_per_node, memory, self.nodes)
+        return Machine(
+            self.cores_per_node, self.gpus_per_node, memory, self.nodes,
+            memory_bytes=int(self.memory_gib * 2**30),
+        )  # fmt: skip
 
     def resources(
         self, nodes: int, devices: int, seconds: float, cuda: bool, node: str = ""

@@ -15,6 +15,8 @@ MEMORY = (
     "auto, a size above 0 like 16GiB (or KiB, MiB, TiB; up to 1024TiB), or a share of the "
     "machine's memory like 80%, up to 100%"
 )
+#: What ``auto`` is as a memory limit, of the machine's memory: the harness's own default.
+USUAL_MEMORY = "90%"
 #: Of ``memory_limit``, in bytes.
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LARGEST_MEMORY = 1024 * 2**40
@@ -57,6 +59,15 @@ def memory_limit(text: str) -> str | None:
     if not fits:
         raise NotAllowed(MEMORY)
     return text
+
+
+def bytes_of(limit: str | None, total: int) -> int:
+    """Of what :func:`memory_limit` gives, on a machine that has ``total`` bytes; 0 where that is
+    not known."""
+    limit = limit or USUAL_MEMORY
+    if limit.endswith("%"):
+        return int(float(limit[:-1]) / 100 * total)
+    return min(total, int(float(limit[:-3]) * _UNITS[limit[-3:]]))
 
 
 def path(text: str) -> Path:

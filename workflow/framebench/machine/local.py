@@ -25,7 +25,8 @@ class Machine:
     that are threads of one physical core; ``physical_cores``: how many of these there are, None
     where there are as many as ``cores``. ``identity``: by which its records are known; of a
     cluster nothing, because any of its nodes may have left them. ``named``: its nodes that may be
-    measured one by one, and why one cannot be now, "" where it can."""
+    measured one by one, and why one cannot be now, "" where it can. ``memory_bytes``: of a host,
+    0 where that is not known."""
 
     cores: int
     gpus: int
@@ -35,6 +36,7 @@ class Machine:
     physical_cores: int | None = None
     identity: Identity = UNKNOWN
     named: Mapping[str, str] = field(default_factory=dict)
+    memory_bytes: int = 0
 
 
 def detect() -> Machine:
@@ -48,7 +50,7 @@ def detect() -> Machine:
     threads = _threads(cores)
     return Machine(
         len(cores), gpus, memory, threads_per_core=max(threads), physical_cores=len(threads),
-        identity=_identity(kinds), named={_node(): ""},
+        identity=_identity(kinds), named={_node(): ""}, memory_bytes=pages,
     )  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..cases.matrix import NONE, Capacity, Case
+from ..cases.fitting import Capacity
+from ..cases.matrix import NONE, Case
 from ..config.catalog import START_SECONDS, Catalog, facts_of, forward_multiply_adds
 from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from ..cases.matrix import Case, LeftOut
+from ..cases.fitting import LeftOut
+from ..cases.matrix import Case
 from ..config.inputs import SYNTHETIC
 from ..config.parallelism import DATA
 from .planning import PlannedRun, duration

@@ -10,9 +10,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..cases import conditions, matrix
+from ..cases import conditions, fitting, matrix
 from ..cases.each_node import on_each_node
-from ..cases.matrix import Capacity, Case, LeftOut
+from ..cases.fitting import Capacity, LeftOut
+from ..cases.matrix import Case
 from ..config import inputs, tuned, values
 from ..config.catalog import Catalog
 from ..config.settings import Settings
@@ -133,8 +134,8 @@ def make_plan(
     """
     everything = on_each_node(matrix.cases(settings.suite, catalog), settings, machine)
     wanted = matrix.narrow(everything, settings)
-    place = matrix.capacity(settings, machine, everything)
-    cases, left_out = matrix.fit(wanted, place)
+    place = fitting.capacity(settings, machine, everything)
+    cases, left_out = fitting.fit(wanted, place, catalog)
     # A framework's usual software is known too where only variants run: probes are of it.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
     runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from ..machine.local import Machine
 
 if TYPE_CHECKING:
-    from ..cases.matrix import Capacity
+    from ..cases.fitting import Capacity
     from ..config.settings import Settings
 
 Waiting = TypeVar("Waiting")

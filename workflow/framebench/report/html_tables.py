@@ -93,11 +93,11 @@ def _digest(values: Iterable[Any]) -> str:
 def _crossed(seen: View) -> Arrangement:
     """A row for each setting, a column for each framework; of more than a page has room for, those
     with fewer figures are unfolded."""
-    names = list(dict.fromkeys(name for one in seen.crosstabs for name, _ in one.rows))
-    settings = [row for one in seen.crosstabs for row in one.settings]
-    headings = [one.title for one in seen.crosstabs for _ in one.columns]
-    columns = [name for one in seen.crosstabs for name in one.columns]
-    cells = {name: [cell for one in seen.crosstabs for cell in _of(one, name)] for name in names}
+    names = list(dict.fromkeys(name for one in seen.of_page for name, _ in one.rows))
+    settings = [row for one in seen.of_page for row in one.settings]
+    headings = [one.title for one in seen.of_page for _ in one.columns]
+    columns = [name for one in seen.of_page for name in one.columns]
+    cells = {name: [cell for one in seen.of_page for cell in _of(one, name)] for name in names}
     fields = [
         Field(Column(name, NUMBER, "", title=name, figure=True), "number", cells[name])
         for name in names

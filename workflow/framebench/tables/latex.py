@@ -41,7 +41,7 @@ def _crosstab(crosstab: Crosstab, title: str, about: str) -> Iterator[str]:
     yield rf"\caption{{{escaped(caption)}}}"
     yield r"\centering"
     yield from grid("tabular", "l" + "r" * len(crosstab.columns),
-                    ["framework", *crosstab.columns], body)  # fmt: skip
+                    [crosstab.down, *crosstab.columns], body)  # fmt: skip
     for number, text in notes.numbered():
         yield rf"\par\footnotesize [{number}] {escaped(text)}"
     yield r"\end{table}"

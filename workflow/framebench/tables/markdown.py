@@ -79,7 +79,7 @@ def _crosstab(crosstab: Crosstab, notes: Footnotes, level: str = "##") -> Iterat
                          for cell in cells)]
         for name, cells in crosstab.rows
     )  # fmt: skip
-    yield from grid(["framework", *map(escape, crosstab.columns)], rows)
+    yield from grid([crosstab.down, *map(escape, crosstab.columns)], rows)
 
 
 def _layout(layout: Layout) -> Iterator[str]:

@@ -66,12 +66,14 @@ class Pivot:
 @dataclass(frozen=True)
 class Crosstab:
     """Rows of a table with one column across: ``rows`` are a heading and a cell for each of
-    ``columns``; None where nothing was tried. ``settings``: a row of each of ``columns``."""
+    ``columns``; None where nothing was tried. ``settings``: a row of each of ``columns``; ``down``:
+    what the headings are."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Cell | None]]]
     settings: Sequence[Row]
+    down: str = "framework"
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,8 @@ class Table:
     overview: Overview | None = None
     #: What people see in the place of its rows.
     crosstabs: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
+    #: The same on the page, where the reader chooses among rows; by default the same.
+    of_page: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
     #: The same.
     layouts: Callable[[Sequence[Row]], Sequence[Layout]] | None = None
     pivot: Pivot | None = None

@@ -89,6 +89,11 @@ class View:
         return self.table.crosstabs(self.rows) if self.table.crosstabs else ()
 
     @cached_property
+    def of_page(self) -> Sequence[Crosstab]:
+        """The same on the page."""
+        return self.table.of_page(self.rows) if self.table.of_page else self.crosstabs
+
+    @cached_property
     def layouts(self) -> Sequence[Layout]:
         """The same, as somebody else lays the table out."""
         return self.table.layouts(self.rows) if self.table.layouts else ()

@@ -65,15 +65,27 @@ def _row(result: CaseResult, machine: str, way: str, best: CaseResult | None) ->
 
 
 def crosstabs(rows: Sequence[Row]) -> list[Crosstab]:
+    """Of several models in one framework, which has no other beside it, a table for each mode and
+    unit: models down, settings across. Else as :func:`by_model`."""
+    frameworks, models = ({row[name] for row in rows} for name in ("framework", "model"))
+    alone = len(frameworks) == 1 and len(models) > 1 and "" not in models
+    return _tables(rows, "framework", "model") if alone else by_model(rows)
+
+
+def by_model(rows: Sequence[Row]) -> list[Crosstab]:
     """A table for each model, mode and unit: frameworks down, settings across."""
+    return _tables(rows, "model", "framework")
+
+
+def _tables(rows: Sequence[Row], of: str, down: str) -> list[Crosstab]:
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        words = [row["model"], row["mode"], row["parameters"]]
+        words = [row[of], row["mode"], row["parameters"]]
         parts[f"{', '.join(filter(None, words))} ({row['unit']})"].append(row)
-    return [_crosstab(title, some) for title, some in parts.items()]
+    return [_crosstab(title, some, down) for title, some in parts.items()]
 
 
-def _crosstab(title: str, rows: Sequence[Row]) -> Crosstab:
+def _crosstab(title: str, rows: Sequence[Row], down: str) -> Crosstab:
     name = _settings(rows)
     settings: dict[str, Row] = {}
     for row in rows:
@@ -81,21 +93,22 @@ def _crosstab(title: str, rows: Sequence[Row]) -> Crosstab:
     columns = list(settings)
     cells: dict[tuple[str, str], Row] = {}
     for row in rows:
-        place = (row["framework"], name(row))
+        place = (row[down], name(row))
         if place not in cells or _is_better(row, cells[place]):
             cells[place] = row
-    frameworks = sorted({row["framework"] for row in rows})
+    compares = down == "framework"
     return Crosstab(
         title,
         columns,
         [
             (
-                framework or measured.NO_FRAMEWORK,
-                [_cell(cells.get((framework, column))) for column in columns],
+                heading or measured.NO_FRAMEWORK,
+                [_cell(cells.get((heading, column)), compares) for column in columns],
             )
-            for framework in frameworks
+            for heading in sorted({row[down] for row in rows})
         ],
         list(settings.values()),
+        down,
     )
 
 
@@ -116,12 +129,14 @@ def _is_better(row: Row, other: Row) -> bool:
     return (row["part_of_best"] or 0) > (other["part_of_best"] or 0)
 
 
-def _cell(row: Row | None) -> Cell | None:
+def _cell(row: Row | None, compares: bool) -> Cell | None:
+    """``compares``: with its part of the best of several frameworks."""
     if row is None:
         return None
     if row["median"] is None:
         return Cell(row["status"], f"number missing status {row['status']}", "", row["reason"])
-    part = "" if row["part_of_best"] is None else f" ({row['part_of_best']:.2f})"
+    shown = compares and row["part_of_best"] is not None
+    part = f" ({row['part_of_best']:.2f})" if shown else ""
     return Cell(f"{row['median']:.4g}{part}", "number", repr(row["median"]), marks=row["marks"])
 
 
@@ -131,7 +146,8 @@ OVERVIEW = Table(
     explanation="The median of each framework at each setting and, in brackets, its part of the "
     "best at that setting. What ran with a compiler is apart from what did not, but for the one "
     "that nobody trains a framework without. Of several variants of a framework the fastest stands "
-    "here; all are in the CSV.",
+    "here; all are in the CSV. Of several models in a single framework, files have a table "
+    "for each mode, with the models down.",
     columns=(
         *CASE_COLUMNS,
         ON_MACHINE,
@@ -152,6 +168,7 @@ OVERVIEW = Table(
     always=True,
     keys=(*KEYS, ON_MACHINE.name, "parameters", "metric", "unit"),
     crosstabs=crosstabs,
+    of_page=by_model,
     axes=("model", "mode", "precision", "devices"),
 )  # fmt: skip
 TABLES = (OVERVIEW,)
