@@ -17,7 +17,7 @@ from ..table import Inputs
 from .printed_rows import AMP, EACH, FULL, Values
 
 #: Whose tables NVIDIA printed.
-MODELS = ("resnet50_v1.5", "electra_base")
+MODELS = ("resnet50_v1.5", "electra_base", "electra_base_squad")
 #: As they call a model of ours.
 PRINTED_AS = {"electra_base_squad": "electra_base"}
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
