@@ -79,11 +79,10 @@ class Scheduling(Feeding):
 
 
 class Resuming(Scheduling):
-    """A training is taken up in another process where it ended in this one."""
+    """A training is taken up in another process where it ended in this one; of several ranks each
+    has a file of its own."""
 
     LACKING: ClassVar[str] = "does not take up a training where another process left it"
-    #: Whether trainings on several devices are, too; each rank has a file of its own.
-    RESUMES_ON_SEVERAL: ClassVar[bool] = False
     #: Whether the state of random numbers is kept, which dropout draws its masks by.
     KEEPS_RANDOM: ClassVar[bool] = True
 
@@ -91,8 +90,6 @@ class Resuming(Scheduling):
         """Raises :class:`harness.adapter.Unsupported` for a case whose training would not go on as
         it was."""
         name, hyper = self.case.framework, self.facts.get("hyperparameters", {})
-        if self.case.devices > 1 and not self.RESUMES_ON_SEVERAL:
-            raise Unsupported(f"checkpoints of {name} are of trainings on one device")
         dropped = [key for key, value in hyper.items() if "dropout" in key and value]
         if dropped and not self.KEEPS_RANDOM:
             raise Unsupported(

@@ -404,6 +404,22 @@ def test_no_timed_steps_have_no_throughput_of_zero(tmp_path: Path) -> None:
     assert "is ok, but its throughput is 0.0; allowed: a number above 0" in messages(found)
 
 
+# ---- NVIDIA ELECTRA -----------------------------------------------------------------------------
+
+
+def test_a_percentile_is_no_mean_of_the_fastest() -> None:
+    """NVIDIA: what it prints as "Latency 90 %" is the mean of the fastest 90 %, the two slowest
+    steps left out before: below the average, as in every row that is printed."""
+    steps = ([0.006] * 85 + [0.008] * 15) * 7
+    fastest = sorted(steps)[:-2]
+    peers = np.mean(fastest[: round(0.9 * len(fastest))])
+    assert peers < np.mean(steps)
+    made = build([run(1.0, mode="inference", waited_seconds=tuple(steps))])
+    found = only(made["inference_step_time"])
+    assert found["p90_ms"] == pytest.approx(8) != pytest.approx(1000 * peers)
+    assert found["mean_ms"] == pytest.approx(6.3)
+
+
 # ---- every peer ---------------------------------------------------------------------------------
 
 

@@ -402,6 +402,33 @@ def test_a_warm_up_longer_than_the_measurement_leaves_a_throughput(lab: Lab) -> 
     assert lab.run([0.1] * 40, 20, 20, batch=192).throughput == pytest.approx(1920)
 
 
+# ---- NVIDIA ELECTRA -----------------------------------------------------------------------------
+
+
+def test_a_rate_is_that_of_the_window_and_not_a_mean_of_rates(lab: Lab) -> None:
+    """NVIDIA: the mean over micro-steps of the rate of each, the first ones, in which graphs are
+    built, among them."""
+    steps = [20.0, *[0.05, 0.15] * 5]
+    peers = 88 * sum(1 / step for step in steps) / len(steps)
+    assert peers == pytest.approx(1067, abs=1)
+    assert lab.run(steps, 1, 10, batch=88).throughput == pytest.approx(880)
+
+
+def test_every_update_has_all_its_micro_steps(toy: Bench) -> None:
+    """NVIDIA: weights are updated behind micro-step 1, too, so that the optimizer has its moments.
+    That frameworks average over all of them is tested in tests/frameworks/test_accumulation.py."""
+    micro_steps = range(4 * 10)
+    updates = [number for number in micro_steps if number % 4 == 0 or number == 1]
+    peers = np.diff([-1, *updates])
+    assert peers.tolist()[:4] == [1, 1, 3, 4]
+    made = toy.run("", accumulation=4, timed_steps=10).record
+    assert made["samples"] == made["case"]["batch_per_device"] * len(micro_steps)
+    assert [one["micro_steps"] for one in made["ranks"]] == [4]
+    short = toy.folder / "short.json"
+    toy.run("one_micro_step", accumulation=4, output=short)
+    assert "4 micro-steps, but a step has" in json.loads(short.read_text())["reason"]
+
+
 # ---- TorchBench ---------------------------------------------------------------------------------
 
 

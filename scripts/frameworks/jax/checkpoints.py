@@ -1,4 +1,5 @@
-"""A training on disk: the leaves of its state, in the order of ``jax.tree``, as numpy arrays."""
+"""A training on disk: the leaves of its state, in the order of ``jax.tree``, as numpy arrays. Of an
+array of all ranks each keeps its own part."""
 
 from __future__ import annotations
 
@@ -7,10 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from .parallel import local
+
 
 def save(path: str, state: Any) -> None:
     with open(path, "wb") as file:  # a name would get a suffix
-        np.savez(file, *[np.asarray(leaf) for leaf in jax.tree.leaves(state)])
+        np.savez(file, *[np.asarray(leaf) for leaf in jax.tree.leaves(local(state))])
 
 
 def load(path: str, state: Any) -> Any:
@@ -24,9 +27,12 @@ def load(path: str, state: Any) -> Any:
 
 
 def _like(leaf: jax.Array, array: np.ndarray) -> jax.Array:
+    """``leaf`` with ``array`` for this rank's part."""
+    own = local(leaf)
     if array.dtype.kind == "V":  # numpy writes bfloat16 as bytes
-        array = array.view(leaf.dtype)
-    if array.shape != leaf.shape or array.dtype != leaf.dtype:
-        raise ValueError(f"an array is {array.dtype} {array.shape}, not {leaf.dtype} {leaf.shape}")
+        array = array.view(own.dtype)
+    if array.shape != own.shape or array.dtype != own.dtype:
+        raise ValueError(f"an array is {array.dtype} {array.shape}, not {own.dtype} {own.shape}")
     # own memory: that of the file's array would be given away with the state
-    return jax.device_put(jax.numpy.array(array), leaf.sharding)
+    part = jax.device_put(jax.numpy.array(array), own.sharding)
+    return jax.make_array_from_single_device_arrays(leaf.shape, leaf.sharding, [part])

@@ -32,6 +32,7 @@ from harness.usual import UsualCapabilities
 class OneFlowAdapter(Rounding, UsualCapabilities, Loading):
     MODULE = "oneflow"
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
+    KEEPS_RANDOM = False  # behind set_rng_state it draws other numbers than behind get_rng_state
 
     def start(self) -> None:
         # OneFlow reads these when it is imported.

@@ -1,5 +1,5 @@
-"""A training on disk: the ``state_dict`` of model and optimizer, and the state of random
-numbers."""
+"""A training on disk: the ``state_dict`` of model and optimizer. OneFlow 0.9 has functions for the
+state of random numbers, which do not bring it back."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ from oneflow import nn, optim
 
 def save(path: str, model: nn.Module, optimizer: optim.Optimizer) -> None:
     """In eager mode. ``path``: of a folder."""
-    whole = {
-        "model": model.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "random": oneflow.get_rng_state(),
-    }
-    oneflow.save(whole, path)
+    oneflow.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
 
 
 def load(path: str, model: nn.Module, optimizer: optim.Optimizer) -> None:
@@ -24,4 +19,3 @@ def load(path: str, model: nn.Module, optimizer: optim.Optimizer) -> None:
         for name, tensor in model.state_dict().items():
             tensor.copy_(kept["model"][name])
     optimizer.load_state_dict(kept["optimizer"])
-    oneflow.set_rng_state(kept["random"])

@@ -45,7 +45,6 @@ class PyTorchAdapter(
 ):
     MODULE = "torch"
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
-    RESUMES_ON_SEVERAL = True
 
     def start(self) -> None:
         import torch
