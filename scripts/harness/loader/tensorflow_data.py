@@ -35,7 +35,8 @@ def decode(content: Any) -> Any:
     return tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")
 
 
-#: By name, of ``samples`` a row of each, and of ``records`` what is read of their files.
+#: By name, of ``samples`` a row of each, of ``records`` what is read of their files, of ``tokens``
+#: their file.
 Arrays = Dict[str, Dict[str, Any]]
 #: Where of the room beside it a part lies in the middle, rounded down.
 _MIDDLE = 0.5 - 1e-9
@@ -72,7 +73,11 @@ def _drawn(draws: Any) -> Dict[str, Any]:
 def token_arrays(asked: TokenLoads) -> Arrays:
     """What :func:`token_dataset` is given, as numpy arrays."""
     samples = {"start": asked.starts, "number": np.arange(len(asked.starts), dtype=np.int64)}
-    return {"samples": samples, "records": _read(asked.records) if asked.records else {}}
+    if asked.records:
+        return {"samples": samples, "records": _read(asked.records)}
+    # no constant of a graph: TensorFlow 1 would read the file once and never again
+    tokens = {"path": np.array([os.fsencode(asked.path)], object)}
+    return {"samples": samples, "records": {}, "tokens": tokens}
 
 
 def _read(paths: Sequence[str]) -> Dict[str, Any]:
@@ -114,8 +119,8 @@ def token_dataset(asked: TokenLoads, parts: Arrays) -> Any:
         data = tf.data.Dataset.zip((_records(parts["records"]), data))
         data = data.map(lambda record, part: (_row(asked, record), part["number"]), how)
         return _batched(data, asked.batch, asked.workers)
-    length = asked.length
-    tokens = tf.io.decode_raw(tf.io.read_file(asked.path), _TOKENS[np.dtype(asked.dtype).itemsize])
+    length, content = asked.length, tf.io.read_file(parts["tokens"]["path"][0])
+    tokens = tf.io.decode_raw(content, _TOKENS[np.dtype(asked.dtype).itemsize])
 
     def sequence(part: Dict[str, Any]) -> Tuple[Any, Any]:
         found = tf.cast(tokens[part["start"] : part["start"] + length], tf.int64)
