@@ -95,20 +95,24 @@ def tensorflow(root: str, workers: int) -> Callable[[], int]:
 
 
 def tensorflow1(root: str, workers: int) -> Callable[[], int]:
+    """The graph is built once, as ours is."""
     import tensorflow as tf
 
+    with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
+        data = tensorflow_data(root, workers)
+        iterator = tf.compat.v1.data.make_initializable_iterator(data)
+        following = iterator.get_next()
+    session = tf.compat.v1.Session(graph=graph)
+    batch = session.make_callable(following)
+
     def epoch() -> int:
-        with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
-            data = tensorflow_data(root, workers)
-            following = tf.compat.v1.data.make_one_shot_iterator(data).get_next()
+        session.run(iterator.initializer)
         count = 0
-        with tf.compat.v1.Session(graph=graph) as session:
-            batch = session.make_callable(following)
-            while True:
-                try:
-                    count += len(batch())
-                except tf.errors.OutOfRangeError:
-                    return count
+        while True:
+            try:
+                count += len(batch())
+            except tf.errors.OutOfRangeError:
+                return count
 
     return epoch
 
@@ -225,7 +229,10 @@ def oneflow(root: str, workers: int) -> Callable[[], int]:
 def jax(root: str, workers: int) -> Callable[[], int]:
     """As Grain's tutorial; a worker reads by itself, as the harness has it."""
     import grain
+    from absl import flags
 
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS.mark_as_parsed()  # as Grain asks for
     images = ByHand(root)
 
     def epoch() -> int:
