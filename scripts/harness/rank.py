@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Mapping, Optional
 from harness import kinds
 from harness.adapter import Adapter, Case, Collectives, Place, require
 from harness.kind import Context, Kind, Subject
+from harness.loader import workers
 from harness.machine import allocator
 from harness.machine.cores import numa_nodes, parse_list
 from harness.measuring.checks import check_processes
@@ -24,6 +25,7 @@ from harness.measuring.loading import load_adapter
 from harness.measuring.proof import preflight
 from harness.messages.barrier import Barrier
 from harness.messages.report import Report
+from harness.processes.guard import remove_shared
 from harness.processes.parent_death import signal_when_parent_dies
 
 _SECONDS_TO_LEAVE = 10
@@ -98,6 +100,7 @@ def _pin(text: str) -> List[int]:
 
 
 def _leave(status: int) -> None:
+    remove_shared(workers.STARTED)  # in place of what would be done at the end of the interpreter
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

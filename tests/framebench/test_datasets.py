@@ -16,6 +16,7 @@ from framebench import cli
 from framebench.datasets import folders, pictures, record_files, sequences, texts
 from framebench.datasets.folders import MANIFEST, Refused
 from framebench.datasets.image_folder import make, names
+from harness import loader
 from harness.loader import records as read
 from harness.samples import folder, tokens
 from PIL import Image
@@ -121,7 +122,7 @@ def test_records_hold_the_same_images_and_labels(tmp_path: Path) -> None:
 def held(images: folder.Images) -> dict[bytes, int]:
     """The label of each file's content."""
     paths = (os.path.join(images.root, path) for path in images.paths)
-    return dict(zip(map(read.content_of, paths), images.labels, strict=True))
+    return dict(zip(map(loader.content_of, paths), images.labels, strict=True))
 
 
 def test_checksums_are_those_of_the_standard() -> None:
@@ -147,7 +148,7 @@ def test_a_record_is_cut_where_it_looks_like_the_beginning_of_one(tmp_path: Path
             add(label, image)
     found = read.recordio(str(tmp_path / "train.rec"))
     assert found.labels == {0: 0, 1: 1, 2: 2}
-    assert [read.content_of(f"{tmp_path}/train.rec/{n}") for n in range(3)] == images
+    assert [loader.content_of(f"{tmp_path}/train.rec/{n}") for n in range(3)] == images
     words = (tmp_path / "train.rec").read_bytes()
     found_at = [place for place in range(0, len(words), 4) if words[place : place + 4] == magic]
     assert len(found_at) == 2 + 3 + 1, "at the beginning of each piece, and nowhere else"

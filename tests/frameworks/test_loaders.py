@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from framebench.datasets import record_files, sequences
-from harness.loader import Loads
+from harness.loader import Loads, content_of
 from harness.loader.pillow import PillowImages
 from harness.samples import folder, order, tokens
 from PIL import Image
@@ -26,8 +26,22 @@ from .fork_server import ForkServer, served
 SIZE, BATCH, SEED = 32, 4, 3
 run = served("pytorch", "paddle", "oneflow", "mxnet", "jax", "tensorflow", "tensorflow1")
 #: Beside folders of image files.
-READS = {"mxnet": "recordio", "tensorflow": "tfrecord", "tensorflow1": "tfrecord"}
+READS = {
+    "mxnet": "recordio",
+    "oneflow": "ofrecord_images",
+    "tensorflow": "tfrecord",
+    "tensorflow1": "tfrecord",
+}
+#: What the loader says it is, where records are read by another one.
+BY = {"oneflow": "oneflow.nn.OFRecordReader"}
+CALLED = {"tfrecord": "TFRecord", "recordio": "RecordIO", "ofrecord_images": "OFRecord"}
 READS_TFRECORD_ALONE = ("tensorflow", "tensorflow1")
+#: Which file of theirs is spoiled.
+DAMAGED = {
+    "tfrecord": "train-00000-of-00002.tfrecord",
+    "recordio": "train.rec",
+    "ofrecord_images": "train/part-00001",
+}
 ODD = {"grey": (64, 48, "L"), "cmyk": (64, 48, "CMYK"), "dot": (1, 1, "RGB")}
 #: How far decoded levels of CMYK may be from Pillow's; all others are the same.
 LEVELS = {"tensorflow": 1, "tensorflow1": 1, "mxnet": 2}
@@ -73,13 +87,68 @@ found = {
     "val": loaded(ROOTS["folder"], "val", 0, "val.npy"),
     "decoded": supply.decoded(adapter, ROOTS["folder"], [f"train/c0/{name}.JPEG" for name in ODD]),
 }
-for form in ("tfrecord", "recordio"):
+for form in FORMS:
     found[form] = {"reason": reason(lambda: loaded(ROOTS[form], "train", WORKERS, form + ".npy"))}
     found[form]["damaged"] = reason(lambda: loaded(ROOTS[form + "-damaged"], "train", 0))
-for name in ("tokens", "wide"):
+if READS:
+    # a part of one file, as the second of three ranks has it, and without one in its middle
+    images = folder.scan(ROOTS[READS], "val", "refuse")
+    asked = order.loads(images, np.array([0, 2, 3]), "val", 0, SEED, 2, SIZE, 0)
+    found["part"] = supply.checked(adapter, asked, ROOTS[READS])["images"]
+    found["by"] = adapter.loader_settings(images.format)["loader"]
+    odd = [f"train/part-00000/{number}" for number in range(len(ODD))]
+    if READS.startswith("ofrecord"):
+        found["odd"] = folder.report(folder.scan(ROOTS["odd"], "train", "skip"))
+        found["dot"] = supply.decoded(adapter, ROOTS["odd"], odd[2:])
+        found["whole"] = supply.decoded(adapter, ROOTS[READS], ["train/part-00000/1"])
+for name in ("tokens", "wide", "tokens"):
     data = tokens.scan(ROOTS[name], "train", "refuse", ".")
-    asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, 0)
-    found[name] = tokens.checked(adapter, asked)
+    asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, WORKERS if name in found else 0)
+    found[name + "-again" if name in found else name] = tokens.checked(adapter, asked)
+
+# what is bad: each ends a run by its name, or is left out, whatever the loader
+for workers, name in enumerate(("truncated", "text")):
+    found[name] = reason(lambda: loaded(ROOTS[name], "train", workers * WORKERS))
+images = folder.scan(ROOTS["bad"], "train", "skip")
+images = supply.without_broken(adapter, images, range(len(images.paths)), 2)
+places = order.epoch(images, "train", 0, SEED, 0, 1)
+asked = order.loads(images, places, "train", 0, SEED, 2, SIZE, 0)
+found["kept"] = supply.checked(adapter, asked, ROOTS["bad"])["images"]
+found["skipped"] = folder.report(images)["skipped_first"]
+
+def gone(name, begun, again):
+    "What the next epoch says, behind one during which the data vanished."
+    shutil.copytree(ROOTS[name], name)
+    given = begun(name)
+    next(given)
+    shutil.rmtree(name)
+    try:
+        list(given)  # what is open may be read on
+    except Mismatch as error:
+        assert "is not there any more" in str(error), error
+    return reason(lambda: list(again()))
+
+def records(name):
+    global asked
+    images = folder.scan(name, "train", "refuse")
+    places = order.epoch(images, "train", 0, SEED, 0, 1)
+    asked = order.loads(images, places, "train", 0, SEED, 2, SIZE, 0)
+    return supply.batches(adapter, asked, name)
+
+def sequences(name):
+    global asked
+    data = tokens.scan(name, "train", "refuse", ".")
+    length = 128 if name == "bert" else 16
+    asked = tokens.loads(data, "train", 0, SEED, 0, 1, length, BATCH, 0)
+    return tokens.batches(adapter, asked)
+
+found["gone"] = {
+    name: gone(name, sequences, lambda: tokens.batches(adapter, asked))
+    for name in ("tokens", "bert")
+}
+if READS:
+    again = lambda: supply.batches(adapter, asked, READS)
+    found["gone"][READS] = gone(READS, records, again)
 for name in ("bert", "ofrecord", "bert-damaged"):
     data, fed = tokens.scan(ROOTS[name], "train", "refuse", "."), []
     asked = tokens.loads(data, "train", 0, SEED, 0, 1, 128, BATCH, 0)
@@ -137,16 +206,28 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name, (width, height, mode) in ODD.items():
         path = found["folder"] / "train" / "c0" / f"{name}.JPEG"
         path.write_bytes(made.jpeg(8, width, height, mode))
+    with record_files.writing("ofrecord_images", base / "odd" / "train" / "part-00000") as add:
+        for name in ODD:
+            add(0, (found["folder"] / "train" / "c0" / f"{name}.JPEG").read_bytes())
+    found["odd"] = base / "odd"
     for form in record_files.FORMATS:
         found[form] = record_folder.records(base / form, form)
         damaged = found[f"{form}-damaged"] = record_folder.records(base / f"{form}-damaged", form)
-        file = damaged / ("train.rec" if form == "recordio" else "train-00000-of-00002.tfrecord")
+        file = damaged / DAMAGED[form]
         content = bytearray(file.read_bytes())
-        if form == "recordio":
-            content = content[:-400]  # the last one is truncated
-        else:
+        if form == "tfrecord":
             content[len(content) // 2] ^= 255  # as a disk would
+        else:
+            content = content[:-400]  # the last one is truncated
         file.write_bytes(content)
+    content = made.jpeg(5, 200, 150)
+    bad = {"truncated": content[: len(content) // 2], "text": b"no image"}
+    for name in (*bad, "bad"):
+        found[name] = made.folder(base / name, train=3, val=0)
+        for one in bad if name == "bad" else (name,):
+            (found[name] / "train" / "c1" / f"{one}.JPEG").write_bytes(bad[one])
+    (found["bad"] / "train" / "c0" / "large.JPEG").write_bytes(made.jpeg(6, 6000, 5000))
+    (found["bad"] / "train" / "c0" / "unreadable.JPEG").symlink_to(base / "nowhere")
     return {name: str(root) for name, root in found.items()}
 
 
@@ -184,7 +265,8 @@ def apart(one: Any, other: Any) -> tuple[float, float]:
 
 def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str, str]) -> None:
     words = f"ROOTS, SIZE, BATCH, SEED = {json.dumps(roots)}, {SIZE}, {BATCH}, {SEED}\n"
-    words += f"WORKERS, ODD = 1, {list(ODD)}\n"
+    words += f"WORKERS, ODD, FORMS = 1, {list(ODD)}, {record_files.FORMATS}\n"
+    words += f"READS = {READS.get(run.framework, '')!r}\n"
     (found,) = run(words + SCRIPT)
     mean, most = APART.get(run.framework, (1e-3, 1e-3))
     for split in ("train", "val"):
@@ -198,25 +280,28 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
     for one in found["decoded"]:
         far = np.abs(np.array(one["levels"]) - levels_of(roots["folder"], one["path"])).max()
         assert far <= LEVELS.get(run.framework, 0) * ("cmyk" in one["path"]), one["path"]
+    if run.framework == "oneflow":
+        check_odd_records(found, roots)
     for form in record_files.FORMATS:
         reason, damaged = found[form]["reason"], found[form]["damaged"]
         if READS.get(run.framework) != form:
-            called = {"tfrecord": "TFRecord", "recordio": "RecordIO"}[form]
             assert reason.startswith("Unsupported: ")
-            assert reason.endswith(f"not {called}")
+            assert reason.endswith(f"not {CALLED[form]}")
             continue
         assert reason is None
         assert "BadData: " in damaged
-        assert ("truncated" if form == "recordio" else "wrong checksum") in damaged
+        assert ("wrong checksum" if form == "tfrecord" else "truncated") in damaged
         plain = PillowRecords(roots[form])
         difference = apart(np.load(run.folder / f"{form}.npy"), plain.images)
         assert difference[0] <= mean, f"{form}: {difference}"
+        assert found["part"] == 3
+        assert found["by"] == BY.get(run.framework, found["by"])
     fed_of = {name: found[name] for name in ("tokens", "wide")}
     for name, fed in fed_of.items():
         data = tokens.scan(roots[name], "train", "refuse", ".")
         asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, 0)
         assert fed["sequences"] == len(asked.starts) == 62
-    assert fed_of["tokens"] == fed_of["wide"]
+    assert fed_of["tokens"] == fed_of["wide"] == found["tokens-again"]
     (bert,) = found["bert"]["fed"]
     data = tokens.scan(roots["bert"], "train", "refuse", ".")
     asked = tokens.loads(data, "train", 0, SEED, 0, 1, 128, BATCH, 0)
@@ -230,6 +315,38 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
         (other,) = found["ofrecord"]["fed"]
         assert other["tokens_crc32"] == bert["tokens_crc32"]
     check_faults(found, run.framework)
+    check_bad(found)
+
+
+def check_odd_records(found: dict[str, Any], roots: dict[str, str]) -> None:
+    """OneFlow's own decoder has Pillow's levels, and is not given what spoils its memory."""
+    reasons = {one["path"]: one["reason"] for one in found["odd"]["skipped_first"]}
+    words = "the JPEG file has {} components; OneFlow's decoder reads three"
+    assert reasons == {f"train/part-00000/{n}": words.format((1, 4)[n]) for n in range(2)}
+    (whole,) = found["whole"]
+    content = content_of(f"{roots['ofrecord_images']}/{whole['path']}")
+    copy = Path(roots["ofrecord_images"], "one.jpg")
+    copy.write_bytes(content)
+    assert np.array_equal(whole["levels"], levels_of(roots["ofrecord_images"], copy.name))
+    dot = levels_of(roots["folder"], "train/c0/dot.JPEG")
+    assert np.array_equal(found["dot"][0]["levels"], dot)
+
+
+def check_bad(found: dict[str, Any]) -> None:
+    """What is said of each bad image, and of data that are gone, by the framework's own loader."""
+    for name in ("truncated", "text"):
+        words = f"BadData: train/c1/{name}.JPEG: "
+        assert found[name].startswith(words), found[name]
+        assert found[name].endswith("; bad_images: skip leaves it out and counts it")
+    left_out = {one["path"] for one in found["skipped"]}
+    bad = {"c0/unreadable", "c1/text", "c1/truncated"}
+    assert left_out == {f"train/{name}.JPEG" for name in bad}
+    assert all(one["reason"] for one in found["skipped"])
+    assert found["kept"] == 4, "with one of 30 million pixels"
+    for name, reason in found["gone"].items():
+        assert reason is not None, name
+        assert reason.startswith("BadData: "), (name, reason)
+        assert "is not there any more" in reason, (name, reason)
 
 
 def check_faults(found: dict[str, Any], framework: str) -> None:
@@ -250,8 +367,6 @@ class PillowRecords:
     """The images of records, by Pillow."""
 
     def __init__(self, root: str) -> None:
-        from harness.loader.records import content_of
-
         images = folder.scan(root, "train", "refuse")
         places = order.epoch(images, "train", 0, SEED, 0, 1)
         asked = order.loads(images, places, "train", 0, SEED, BATCH, SIZE, 0)

@@ -12,17 +12,18 @@ from .images import jpeg
 
 
 def records(root: Path, form: str, train: int = 7, val: int = 4, classes: int = 2) -> Path:
-    """So many images of each split, in two files of a TFRecord's training."""
+    """So many images of each split; but for RecordIO, in two files."""
     root.mkdir(parents=True, exist_ok=True)
     for split, count in (("train", train), ("val", val)):
         contents = [jpeg(100 * len(split) + n, 40 + 7 * (n % 3), 30 + n) for n in range(count)]
         cut = -(-count // 2)
+        names = {
+            record_files.TFRECORD: [f"{split}-{n:05d}-of-00002.tfrecord" for n in range(2)],
+            record_files.OFRECORD: [f"{split}/part-{n:05d}" for n in range(2)],
+        }
         files = {f"{split}.rec": range(count)}
-        if form == record_files.TFRECORD:
-            files = {
-                f"{split}-00000-of-00002.tfrecord": range(cut),
-                f"{split}-00001-of-00002.tfrecord": range(cut, count),
-            }
+        if form in names:
+            files = dict(zip(names[form], (range(cut), range(cut, count)), strict=True))
         for name, numbers in files.items():
             with record_files.writing(form, root / name) as add:
                 for number in numbers:

@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from harness.processes import launch
+from harness.processes import guard, launch
 from harness.processes.cleanup import temporary_folder
 
 from ..bench import Bench
@@ -168,3 +169,43 @@ def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
     assert len(folders) == len(own) == 1, f"not that of the run: {folders}"
     assert modes == {0o700}
     toy.assert_nothing_left()
+
+
+SHARES = """
+import os, sys, time
+from multiprocessing import resource_tracker, shared_memory
+shared_memory.SharedMemory(create=True, size=64, name=sys.argv[1])
+for name in ("paddle_%d_0_1" % os.getpid(), "mx_%x_1" % os.getpid()):
+    open("/dev/shm/" + name, "w").close()
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("by_group", [False, True])
+def test_shared_memory_of_those_that_are_killed_goes_and_no_other(by_group: bool) -> None:
+    run = uuid.uuid4().hex
+    named, stranger = f"test_{run}", Path(guard.SHARED, f"paddle_{os.getpid()}_0_{run}")
+    stranger.touch()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SHARES, named],
+            env={**os.environ, guard.RUN_VARIABLE: run},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        number = int(process.stdout.readline())
+        names = [named, f"paddle_{number}_0_1", f"mx_{number:x}_1"]
+        assert all(Path(guard.SHARED, name).exists() for name in names)
+        group = {number}
+        left = guard.end(lambda: guard.processes_in(group), 10) if by_group else guard.sweep(run)
+        assert left == guard.processes_of(run) == []
+        there = [name for name in names if Path(guard.SHARED, name).exists()]
+        assert not there, "left by a process that was killed"
+        assert stranger.exists(), "of a process that goes on"
+        process.communicate()
+    finally:
+        stranger.unlink()

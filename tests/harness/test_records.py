@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from framebench.datasets import record_files
-from harness.loader import RECORDIO, TFRECORD
+from harness.loader import RECORDIO, TFRECORD, sequential
 from harness.samples import folder, order
 from harness.samples.folder import REFUSE, SKIP, TRAIN, VALIDATION, BadData
 
 from . import record_folder
+from .images import jpeg
 
 PART, REC = "train-00000-of-00002.tfrecord", "train.rec"
+OFRECORD, OF_ONEFLOW = record_files.OFRECORD, "train/part-00000"
 
 
 def test_files_of_records_are_shuffled_and_records_in_them_not(tmp_path: Path) -> None:
@@ -31,6 +33,15 @@ def test_files_of_records_are_shuffled_and_records_in_them_not(tmp_path: Path) -
     assert order.epoch(found, VALIDATION, 0, 3, 0, 1, most=2).tolist() == [0, 1]
     asked = order.loads(found, parts[0], TRAIN, 0, 3, 2, 8, 0)
     assert asked.format == TFRECORD
+
+
+def test_a_loader_that_reads_to_the_end_knows_what_it_was_not_asked_for() -> None:
+    read = sequential.read_of(["a/1", "a/2", "b/0", "b/1", "c/1"])
+    assert read.counts == [3, 2, 2]
+    assert read.wanted == [False, True, True, True, True, False, True]
+    whole = sequential.to_the_end(read, [5, 2, 9])
+    assert whole.counts == [5, 2, 2], "of the last no more than is asked for"
+    assert whole.wanted == [False, True, True, False, False, True, True, False, True]
 
 
 def test_an_indexed_file_is_fed_in_any_order(tmp_path: Path) -> None:
@@ -57,6 +68,27 @@ def _label(root: Path) -> None:
     (root / folder.MANIFEST).write_text('{"made": {"classes": 2}}')
 
 
+def _with(*images: bytes, label: int = 0) -> Callable[[Path], None]:
+    """OneFlow's first file has these images alone."""
+
+    def spoil(root: Path) -> None:
+        with record_files.writing(OFRECORD, root / OF_ONEFLOW) as add:
+            for image in images:
+                add(label, image)
+
+    return spoil
+
+
+def _nothing_by_name(root: Path) -> None:
+    with (root / OF_ONEFLOW).open("wb") as file:
+        record_files.write_plain(file, record_files.of_oneflow({"class/label": [1]}))
+
+
+GOOD = jpeg(1)
+#: With its end, but without what says how large it is.
+FRAMELESS = GOOD[: GOOD.index(b"\xff\xc0")] + b"\xff\xd9"
+
+
 def _no_image(root: Path) -> None:
     content = record_files.example(0, b"").replace(b"image/encoded", b"image/ENCODED")
     length = struct.pack("<Q", len(content))
@@ -74,6 +106,14 @@ def _no_image(root: Path) -> None:
         (RECORDIO, lambda root: _flip(root, REC, 0), f"{REC}/0: where the index has", 6, 1),
         (RECORDIO, lambda root: _cut(root, REC), f"{REC}/6: the file is truncated within", 6, 1),
         (RECORDIO, lambda root: _flip(root, REC, 15), "is no label", 6, 1),
+        (OFRECORD, lambda root: _cut(root, OF_ONEFLOW), f"{OF_ONEFLOW}/3: the file is trunc", 3, 4),
+        (OFRECORD, _with(GOOD, b"text"), f"{OF_ONEFLOW}/1: is no JPEG file", 4, 1),
+        (OFRECORD, _with(GOOD[:-300], GOOD), f"{OF_ONEFLOW}/0: the JPEG file is truncated", 4, 1),
+        (OFRECORD, _with(FRAMELESS, GOOD), f"{OF_ONEFLOW}/0: the JPEG file does not say", 4, 1),
+        (OFRECORD, _with(jpeg(1, mode="L"), GOOD), "the JPEG file has 1 components; OneFlow", 4, 1),
+        (OFRECORD, _with(jpeg(1, mode="CMYK"), GOOD), "the JPEG file has 4 components;", 4, 1),
+        (OFRECORD, _with(GOOD, label=2**31), f"{OF_ONEFLOW}/0: class/label is no label", 3, 1),
+        (OFRECORD, _nothing_by_name, f"{OF_ONEFLOW}/0: the record has no encoded", 3, 1),
     ],
 )  # fmt: skip
 def test_a_bad_record_ends_the_run_by_name_or_is_counted(

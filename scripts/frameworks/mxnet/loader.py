@@ -15,11 +15,11 @@ from harness.loader import (
     RECORDIO,
     Loads,
     centre,
-    check_whole,
     crop,
     is_flipped,
     one_by_one,
 )
+from harness.loader.jpeg import check_whole
 from harness.loader.workers import TIMEOUT
 from mxnet.gluon.data import DataLoader, Dataset, RecordFileDataset
 

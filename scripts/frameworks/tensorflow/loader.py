@@ -20,11 +20,17 @@ FORMATS = (FOLDER, TFRECORD)
 TOKEN_FORMATS = (TFRECORD,)
 
 
+def _constants(arrays: tensorflow_data.Arrays) -> tensorflow_data.Arrays:
+    return {
+        group: {name: tf.constant(array) for name, array in members.items()}
+        for group, members in arrays.items()
+    }
+
+
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
     """See :meth:`harness.loader.Loading.load`. Without workers nothing is done ahead."""
     with tf.device("/CPU:0"):
-        arrays = tensorflow_data.arrays(asked).items()
-        parts = {name: tf.constant(array) for name, array in arrays}
+        parts = _constants(tensorflow_data.arrays(asked))
         for images, labels, numbers in tensorflow_data.dataset(asked, parts):
             yield Loaded(images.numpy(), labels.numpy(), numbers.numpy())
 
@@ -32,8 +38,8 @@ def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
 def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
     """See :meth:`harness.loader.Loading.load_tokens`."""
     with tf.device("/CPU:0"):
-        data = tensorflow_data.token_dataset(asked, tf.constant(asked.starts))
-        for tokens, numbers in data:
+        parts = _constants(tensorflow_data.token_arrays(asked))
+        for tokens, numbers in tensorflow_data.token_dataset(asked, parts):
             yield LoadedTokens(tokens.numpy(), numbers.numpy())
 
 

@@ -3,8 +3,9 @@ JPEG decoder and image operations. Resizing is TensorFlow 2's, which this versio
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from typing import Any, Callable, Dict, Iterator, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 import tensorflow as tf
 from harness.loader import (
@@ -17,6 +18,7 @@ from harness.loader import (
     tensorflow_data,
 )
 
+Arrays = tensorflow_data.Arrays
 FORMATS = (FOLDER, TFRECORD)
 TOKEN_FORMATS = (TFRECORD,)
 _LOCK = threading.Lock()
@@ -28,38 +30,73 @@ def _session(graph: Any) -> Any:
     return tf.Session(graph=graph, config=tf.ConfigProto(device_count={"GPU": 0}))
 
 
-def _given(arrays: Dict[str, Any], dataset: Callable[[Dict[str, Any]], Any]) -> Iterator[Any]:
-    """Batches of a ``dataset`` of tensors, which have these ``arrays``, as numpy arrays."""
-    with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
-        parts = {
-            name: tf.placeholder(tf.string if array.dtype == object else array.dtype, array.shape)
-            for name, array in arrays.items()
+class _Pipeline:
+    """A graph of tf.data and its session. It is as good for every epoch of its kind: to build one
+    takes as long as to decode hundreds of images, and what it holds does not all come back."""
+
+    def __init__(self, arrays: Arrays, dataset: Callable[[Arrays], Any]) -> None:
+        """``dataset``: of tensors like ``arrays``, of which there may be more or fewer rows."""
+        with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
+            self._holders = {
+                group: {name: _holder(array) for name, array in members.items()}
+                for group, members in arrays.items()
+            }
+            iterator = tf.data.make_initializable_iterator(dataset(self._holders))
+            self._begin, following = iterator.initializer, iterator.get_next()
+        self._session = _session(graph)
+        self._next = self._session.make_callable(following)
+
+    def batches(self, arrays: Arrays) -> Iterator[Sequence[Any]]:
+        fed = {
+            self._holders[group][name]: array
+            for group, members in arrays.items()
+            for name, array in members.items()
         }
-        iterator = tf.data.make_initializable_iterator(dataset(parts))
-        following = iterator.get_next()
-    with _session(graph) as session:
-        session.run(iterator.initializer, {parts[name]: arrays[name] for name in parts})
-        batch: Callable[[], Sequence[Any]] = session.make_callable(following)
-        while True:
-            try:
-                given = batch()
-            except tf.errors.OutOfRangeError:
-                return
-            yield given
+        self._session.run(self._begin, fed)
+        with contextlib.suppress(tf.errors.OutOfRangeError):
+            while True:
+                given = self._next()
+                yield given
+
+    def close(self) -> None:
+        self._session.close()
+
+
+#: Those that have given all they had, by what they were built for.
+_IDLE: Dict[Any, List[_Pipeline]] = {}
+
+
+def _holder(array: Any) -> Any:
+    kind = tf.string if array.dtype == object else array.dtype
+    return tf.placeholder(kind, (None, *array.shape[1:]))
+
+
+def _given(
+    asked: Any, arrays: Arrays, dataset: Callable[[Any, Arrays], Any]
+) -> Iterator[Sequence[Any]]:
+    """Batches of a ``dataset`` as numpy arrays. ``asked``: all that it is by beside the arrays."""
+    idle = _IDLE.setdefault((asked, *map(tuple, arrays.values())), [])
+    pipeline = idle.pop() if idle else _Pipeline(arrays, lambda parts: dataset(asked, parts))
+    try:
+        yield from pipeline.batches(arrays)
+    except BaseException:  # GeneratorExit too: there are batches left in it
+        pipeline.close()
+        raise
+    idle.append(pipeline)
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
     """See :meth:`harness.loader.Loading.load`. Without workers nothing is done ahead."""
-    arrays = tensorflow_data.arrays(asked)
-    for given in _given(arrays, lambda parts: tensorflow_data.dataset(asked, parts)):
+    alike = asked._replace(paths=(), labels=None, draws=None if asked.draws is None else True)
+    for given in _given(alike, tensorflow_data.arrays(asked), tensorflow_data.dataset):
         yield Loaded(*given)
 
 
 def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
     """See :meth:`harness.loader.Loading.load_tokens`."""
-    arrays = {"starts": asked.starts}
-    dataset = tensorflow_data.token_dataset
-    for given in _given(arrays, lambda parts: dataset(asked, parts["starts"])):
+    alike = asked._replace(starts=None, records=(), features=tuple(asked.features))
+    arrays = tensorflow_data.token_arrays(asked)
+    for given in _given(alike, arrays, tensorflow_data.token_dataset):
         yield LoadedTokens(*given)
 
 

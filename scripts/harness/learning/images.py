@@ -83,7 +83,7 @@ def source(
     )
     model.check_classes(subject.facts, len(train.classes))
     fields["data_set"] = {**folder.report(train), "identity": folder.identity(root)}
-    fields["loader"] = {"workers": workers, **adapter.loader_settings()}
+    fields["loader"] = {"workers": workers, **adapter.loader_settings(train.format)}
     fields["task"] = {
         "name": NAME,
         "sha256": _digest(train, held_out),

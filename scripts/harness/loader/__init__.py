@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib
 import math
 import multiprocessing
+import os
 from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
 
 from harness.adapter import Capability, Unsupported
-from harness.loader import features
-from harness.loader.records import content_of
+from harness.loader import features, ofrecords, records
 from harness.loader.workers import watched
 
 #: Of the channels red, green and blue, on a scale from 0 to 1: those of ImageNet, as torchvision
@@ -27,8 +27,9 @@ DRAWS = 4 * TRIES + 1
 SHORTER = 256 / 224
 #: What samples lie in: images in a folder of each class, or records of one or more files.
 FOLDER, TFRECORD, RECORDIO = "folder", features.TFRECORD, "recordio"
-#: Of tokens alone.
 OFRECORD = features.OFRECORD
+#: Those of them whose records a loader reads from the beginning of their file.
+SEQUENTIAL = (TFRECORD, OFRECORD)
 _CALLED = {
     FOLDER: "folders of image files",
     TFRECORD: "TFRecord",
@@ -39,11 +40,12 @@ _CALLED = {
 
 class Loads(NamedTuple):
     """What is to be loaded, in this order. ``paths``: of JPEG files, or FILE/NUMBER of records,
-    which in a TFRecord lie together and upwards; ``labels``: int64 (samples,); ``draws``: float64
-    (samples, DRAWS) from 0 to 1, None in validation; ``batch``: samples of each batch, of which the
-    last may have fewer; ``size``: pixels of a side; ``workers``: processes or threads beside the
-    one that asks; ``decodes_only``: the files are read and decoded to RGB, and nothing else; of
-    each image one pixel is given on; ``format``: FOLDER, TFRECORD or RECORDIO."""
+    which in formats of SEQUENTIAL lie together and upwards; ``labels``: int64 (samples,);
+    ``draws``: float64 (samples, DRAWS) from 0 to 1, None in validation; ``batch``: samples of each
+    batch, of which the last may have fewer; ``size``: pixels of a side; ``workers``: processes or
+    threads beside the one that asks; ``decodes_only``: the files are read and decoded to RGB, and
+    nothing else; of each image one pixel is given on; ``format``: FOLDER, RECORDIO or one of
+    SEQUENTIAL."""
 
     paths: Sequence[str]
     labels: Any
@@ -97,16 +99,19 @@ class Loading(Capability):
     """Samples come through the loader that the framework recommends: the module ``loader`` in its
     folder, with the functions ``load``, ``load_tokens``, ``pixels`` (of the bytes of a JPEG file)
     and ``settings``, as the methods here have them; ``FORMATS`` where it reads more images than
-    folders of files, ``TOKEN_FORMATS`` where it does not read all records of tokens. They are
-    called behind :meth:`start`, without :meth:`build`."""
+    folders of files, ``TOKEN_FORMATS`` where it does not read all records of tokens, ``MODULES``
+    where another module beside it reads images of a format. They are called behind :meth:`start`,
+    without :meth:`build`."""
 
     LACKING: ClassVar[str] = "brings no loader of files here"
 
-    def _loader(self) -> Any:
+    def _loader(self, form: str = FOLDER) -> Any:
         """Raises :class:`Unsupported` where something is missing that it imports."""
         package = type(self).__module__.rpartition(".")[0]
         try:
-            return importlib.import_module(f"{package}.loader")
+            usual = importlib.import_module(f"{package}.loader")
+            other = getattr(usual, "MODULES", {}).get(form)
+            return importlib.import_module(f"{package}.{other}") if other else usual
         except ImportError as error:
             name = error.name or error
             framework = self.case.framework
@@ -118,14 +123,15 @@ class Loading(Capability):
         and normalised; in validation (:func:`centre`) resized and its centre cut out. Grey and CMYK
         become RGB. Raises whatever reading and decoding raise, and
         :class:`harness.loader.workers.WorkerLost`."""
-        loader, framework = self._loader(), self.case.framework
-        formats = getattr(loader, "FORMATS", (FOLDER,))
+        framework = self.case.framework
+        formats = getattr(self._loader(), "FORMATS", (FOLDER,))
         if asked.format not in formats:
             known = " and ".join(_CALLED[name] for name in formats)
             found = _CALLED[asked.format]
             raise Unsupported(f"{framework}'s loader reads {known} here, not {found}")
         _shorten_sockets()
-        given: Iterator[Loaded] = loader.load(asked, self.place.accelerator)
+        loader, accelerator = self._loader(asked.format), self.place.accelerator
+        given: Iterator[Loaded] = loader.load(asked, accelerator)
         return watched(given) if asked.workers else given
 
     def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
@@ -146,11 +152,13 @@ class Loading(Capability):
         """The pixels of a file, or of a record FILE/NUMBER, as :meth:`load` decodes them: a numpy
         array of uint8 (height, width, 3). Called from several threads. Raises what is wrong with
         it."""
-        return self._loader().pixels(content_of(path))
+        of_oneflow = ofrecords.is_part(os.path.dirname(path))
+        return self._loader(OFRECORD if of_oneflow else FOLDER).pixels(content_of(path))
 
-    def loader_settings(self) -> Dict[str, Any]:
-        """What the loader is and how it is set up: JSON values, for the record."""
-        settings: Dict[str, Any] = self._loader().settings(self.place.accelerator)
+    def loader_settings(self, form: str = FOLDER) -> Dict[str, Any]:
+        """What the loader is, of images in this format or of tokens, and how it is set up: JSON
+        values, for the record."""
+        settings: Dict[str, Any] = self._loader(form).settings(self.place.accelerator)
         return settings
 
 
@@ -198,11 +206,15 @@ def centre(height: int, width: int, size: int) -> Tuple[int, int, int, int]:
     return tall, wide, round((tall - size) / 2), round((wide - size) / 2)
 
 
-def check_whole(content: bytes) -> bytes:
-    """The bytes of a JPEG file that has its end marker: for decoders that fill up what is missing.
-    Raises ValueError for one that has not."""
-    if not content.startswith(b"\xff\xd8"):
-        raise ValueError("is no JPEG file")
-    if content.rstrip(b"\x00")[-2:] != b"\xff\xd9":
-        raise ValueError("the JPEG file is truncated: it has no end marker")
-    return content
+def content_of(path: str) -> bytes:
+    """The bytes of a JPEG file, or of that in the record FILE/NUMBER. Raises ValueError for a bad
+    record, and OSError."""
+    file, number = os.path.split(path)
+    if not os.path.isfile(file):
+        with open(path, "rb") as stream:
+            return stream.read()
+    if file.endswith(".rec"):
+        return records.recordio_image(file, int(number))
+    if ofrecords.is_part(file):
+        return ofrecords.image(file, int(number))
+    return records.tfrecord_image(file, int(number))

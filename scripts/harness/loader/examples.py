@@ -30,8 +30,8 @@ def of_tensorflow(content: Any) -> Dict[str, Any]:
     found: Dict[str, Any] = {}
     for place in parts(content, (0, len(content)), 1):
         for name, feature in features(content, place):
-            for numbers in parts(content, feature, 3):
-                found[name] = _numbers(content, numbers)
+            for lies in parts(content, feature, 3):
+                found[name] = numbers(content, lies)
     return _some(found)
 
 
@@ -40,8 +40,8 @@ def of_oneflow(content: Any) -> Dict[str, Any]:
     found: Dict[str, Any] = {}
     for name, feature in features(content, (0, len(content))):
         for kind in (4, 5):
-            for numbers in parts(content, feature, kind):
-                found[name] = _numbers(content, numbers)
+            for lies in parts(content, feature, kind):
+                found[name] = numbers(content, lies)
     return _some(found)
 
 
@@ -51,7 +51,8 @@ def _some(found: Dict[str, Any]) -> Dict[str, Any]:
     return found
 
 
-def _numbers(content: Any, place: Place) -> Any:
+def numbers(content: Any, place: Place) -> Any:
+    """Of a list of whole numbers, int64 (count,). Raises ValueError."""
     import numpy as np
 
     packed = [varints(content[begin:end]) for begin, end in parts(content, place, 1)]

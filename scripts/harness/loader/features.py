@@ -1,18 +1,15 @@
 """Sequences of tokens in records of features by name: TFRecord, and OneFlow's OFRecord.
 
-A record is FILE/NUMBER, as of :mod:`harness.loader.records`. OFRecord: length (8 bytes,
-little-endian) and content, one behind the other, without a checksum (oneflow/core/record). Standard
-library and numpy; Python 3.7 to 3.13.
+A record is FILE/NUMBER, as of :mod:`harness.loader.records` and :mod:`harness.loader.ofrecords`.
+Standard library and numpy; Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
 
-import functools
 import os
-import struct
 from typing import Any, Dict, List, Sequence, Tuple
 
-from harness.loader import examples, records
+from harness.loader import examples, ofrecords, records
 
 #: What records lie in; :mod:`harness.loader` names the first one, too.
 TFRECORD, OFRECORD = "tfrecord", "ofrecord"
@@ -20,12 +17,7 @@ TFRECORD, OFRECORD = "tfrecord", "ofrecord"
 
 def frames_of(file: str, form: str) -> Tuple[List[examples.Place], str]:
     """Offset and length of each record's content, and why there are no more; "" at the end."""
-    return records.frames_of(file) if form == TFRECORD else _oneflow_frames(file)
-
-
-@functools.lru_cache(maxsize=None)
-def _oneflow_frames(file: str) -> Tuple[List[examples.Place], str]:
-    return records.framed(file, 8, 0, lambda head: int(struct.unpack("<Q", head)[0]))
+    return records.frames_of(file) if form == TFRECORD else ofrecords.frames_of(file)
 
 
 def decoded(content: bytes, form: str) -> Dict[str, Any]:
@@ -38,16 +30,7 @@ def numbers(path: str, form: str) -> Dict[str, Any]:
     file, number = os.path.split(path)
     if form == TFRECORD:
         return decoded(records.tfrecord_content(file, int(number)), form)
-    frames, end = frames_of(file, form)
-    if int(number) >= len(frames):
-        raise ValueError(end or "there is no such record")
-    offset, length = frames[int(number)]
-    with open(file, "rb") as stream:
-        stream.seek(offset)
-        content = stream.read(length)
-    if len(content) < length:
-        raise ValueError("the file is truncated within the record")
-    return decoded(content, form)
+    return decoded(ofrecords.content(file, int(number)), form)
 
 
 def in_a_row(found: Dict[str, Any], wanted: Sequence[Tuple[str, int]]) -> Any:

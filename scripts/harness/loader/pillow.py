@@ -46,8 +46,11 @@ class PillowImages:
 
     def __getitem__(self, number: int) -> Tuple[Any, int, int]:
         """A sample as :class:`harness.loader.Loaded` has a batch of them."""
-        asked = self._asked
-        image, label = decode(asked.paths[number]), int(asked.labels[number])
+        return self.sample(decode(self._asked.paths[number]), number)
+
+    def sample(self, image: Any, number: int) -> Tuple[Any, int, int]:
+        """As that of an image of Pillow which is decoded already."""
+        asked, label = self._asked, int(self._asked.labels[number])
         if asked.decodes_only:
             return np.array(image.getpixel((0, 0)), np.float32), label, number
         size = asked.size

@@ -35,18 +35,6 @@ class Records(NamedTuple):
     bad: List[Tuple[int, str]]
 
 
-def content_of(path: str) -> bytes:
-    """The bytes of a JPEG file, or of that in the record FILE/NUMBER. Raises ValueError for a bad
-    record, and OSError."""
-    file, number = os.path.split(path)
-    if not os.path.isfile(file):
-        with open(path, "rb") as stream:
-            return stream.read()
-    if file.endswith(".rec"):
-        return _recordio_image(file, int(number))
-    return _tfrecord_image(file, int(number))
-
-
 # ---- TFRecord -----------------------------------------------------------------------------------
 
 
@@ -150,7 +138,8 @@ def tfrecord_content(file: str, number: int) -> bytes:
     return content[:length]
 
 
-def _tfrecord_image(file: str, number: int) -> bytes:
+def tfrecord_image(file: str, number: int) -> bytes:
+    """The JPEG file of a record. Raises as :func:`tfrecord_content`."""
     content = tfrecord_content(file, number)
     _, start, behind = _example(content, 0, len(content))
     return content[start:behind]
@@ -254,7 +243,9 @@ def _offsets(file: str) -> List[int]:
         return [int(line.split("\t")[1]) for line in stream]
 
 
-def _recordio_image(file: str, number: int) -> bytes:
+def recordio_image(file: str, number: int) -> bytes:
+    """The JPEG file of a record. Raises ValueError for one that is not there or bad, and
+    OSError."""
     offsets = _offsets(file)
     if number >= len(offsets):
         raise ValueError("there is no such record")

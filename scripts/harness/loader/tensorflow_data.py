@@ -6,10 +6,9 @@ Record files are read from their beginning, as tf.data does, and in the order th
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -25,6 +24,7 @@ from harness.loader import (
     TRIES,
     Loads,
     TokenLoads,
+    sequential,
 )
 from harness.loader.records import IMAGE, LABEL
 
@@ -35,25 +35,70 @@ def decode(content: Any) -> Any:
     return tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")
 
 
-def arrays(asked: Loads) -> Dict[str, Any]:
-    """What :func:`dataset` is given of each sample, as numpy arrays (samples, ..)."""
-    found = {
+#: By name, of ``samples`` a row of each, of ``records`` what is read of their files, of ``tokens``
+#: their file.
+Arrays = Dict[str, Dict[str, Any]]
+#: Where of the room beside it a part lies in the middle, rounded down.
+_MIDDLE = 0.5 - 1e-9
+
+
+def arrays(asked: Loads) -> Arrays:
+    """What :func:`dataset` is given, as numpy arrays."""
+    samples = {
         "path": np.array([os.fsencode(path) for path in asked.paths], object),
         "label": asked.labels,
         "number": np.arange(len(asked.paths), dtype=np.int64),
     }
     if asked.draws is not None:
-        found["draws"] = asked.draws
+        samples.update(_drawn(asked.draws))
+    return {"samples": samples, "records": _read(asked.paths) if asked.format == TFRECORD else {}}
+
+
+def _drawn(draws: Any) -> Dict[str, Any]:
+    """What of :func:`harness.loader.crop` needs no image: of each try part of the area, ratio, and
+    how far down and along; behind the tries, that of the centre."""
+    tries = draws[:, : 4 * TRIES].reshape(-1, TRIES, 4)
+    part, shape, down, along = (tries[:, :, place] for place in range(4))
+    low, high = (math.log(bound) for bound in RATIO)
+    middle = np.full((len(draws), 1), _MIDDLE)
+    return {
+        "area": AREA[0] + part * (AREA[1] - AREA[0]),
+        "ratio": np.exp(low + shape * (high - low)),
+        "down": np.concatenate([down, middle], 1),
+        "along": np.concatenate([along, middle], 1),
+        "flip": (draws[:, DRAWS - 1] < 0.5).astype(np.int32),
+    }
+
+
+def token_arrays(asked: TokenLoads) -> Arrays:
+    """What :func:`token_dataset` is given, as numpy arrays."""
+    samples = {"start": asked.starts, "number": np.arange(len(asked.starts), dtype=np.int64)}
+    if asked.records:
+        return {"samples": samples, "records": _read(asked.records)}
+    # no constant of a graph: TensorFlow 1 would read the file once and never again
+    tokens = {"path": np.array([os.fsencode(asked.path)], object)}
+    return {"samples": samples, "records": {}, "tokens": tokens}
+
+
+def _read(paths: Sequence[str]) -> Dict[str, Any]:
+    read = sequential.read_of(paths)
+    found = {
+        "file": np.array([os.fsencode(file) for file in read.files], object),
+        "count": np.array(read.counts, np.int64),
+    }
+    if not all(read.wanted):
+        found["wanted"] = np.array(read.wanted)
     return found
 
 
-def dataset(asked: Loads, parts: Dict[str, Any]) -> Any:
+def dataset(asked: Loads, parts: Arrays) -> Any:
     """Batches of images, labels and numbers, as :class:`harness.loader.Loaded` has them. ``parts``:
-    tensors of :func:`arrays`. Without workers nothing is done ahead."""
-    data = tf.data.Dataset.from_tensor_slices(parts)
+    tensors of :func:`arrays`; all else is by what ``asked`` says beside them. Without workers
+    nothing is done ahead."""
+    data = tf.data.Dataset.from_tensor_slices(parts["samples"])
     how = asked.workers or None
-    if asked.format == TFRECORD:
-        data = tf.data.Dataset.zip((_records(asked.paths), data))
+    if parts["records"]:
+        data = tf.data.Dataset.zip((_records(parts["records"]), data))
         data = data.map(lambda record, part: _of_record(asked, record, part), how)
     else:
         data = data.map(lambda part: _of_file(asked, part), how)
@@ -64,25 +109,24 @@ def dataset(asked: Loads, parts: Dict[str, Any]) -> Any:
 _TOKENS = {1: tf.uint8, 2: tf.uint16, 4: tf.int32, 8: tf.int64}
 
 
-def token_dataset(asked: TokenLoads, starts: Any) -> Any:
-    """Batches of tokens and numbers, as :class:`harness.loader.LoadedTokens` has them. ``starts``:
-    the tensor of those asked for. A file of numbers lies in memory as a whole; records are read
+def token_dataset(asked: TokenLoads, parts: Arrays) -> Any:
+    """Batches of tokens and numbers, as :class:`harness.loader.LoadedTokens` has them. ``parts``:
+    tensors of :func:`token_arrays`. A file of numbers lies in memory as a whole; records are read
     from the beginning of their file."""
-    number = tf.data.Dataset.from_tensor_slices(np.arange(len(asked.starts), dtype=np.int64))
-    if asked.records:
-        data = tf.data.Dataset.zip((_records(asked.records), number))
-        data = data.map(lambda record, number: (_row(asked, record), number), asked.workers or None)
+    data = tf.data.Dataset.from_tensor_slices(parts["samples"])
+    how = asked.workers or None
+    if parts["records"]:
+        data = tf.data.Dataset.zip((_records(parts["records"]), data))
+        data = data.map(lambda record, part: (_row(asked, record), part["number"]), how)
         return _batched(data, asked.batch, asked.workers)
-    length = asked.length
-    tokens = tf.io.decode_raw(tf.io.read_file(asked.path), _TOKENS[np.dtype(asked.dtype).itemsize])
+    length, content = asked.length, tf.io.read_file(parts["tokens"]["path"][0])
+    tokens = tf.io.decode_raw(content, _TOKENS[np.dtype(asked.dtype).itemsize])
 
-    def sequence(start: Any, number: Any) -> Tuple[Any, Any]:
-        found = tf.cast(tokens[start : start + length], tf.int64)
-        return tf.ensure_shape(found, (length,)), number
+    def sequence(part: Dict[str, Any]) -> Tuple[Any, Any]:
+        found = tf.cast(tokens[part["start"] : part["start"] + length], tf.int64)
+        return tf.ensure_shape(found, (length,)), part["number"]
 
-    data = tf.data.Dataset.zip((tf.data.Dataset.from_tensor_slices(starts), number))
-    data = data.map(sequence, asked.workers or None)
-    return _batched(data, asked.batch, asked.workers)
+    return _batched(data.map(sequence, how), asked.batch, asked.workers)
 
 
 def _row(asked: TokenLoads, record: Any) -> Any:
@@ -113,36 +157,12 @@ def settings() -> Dict[str, Any]:
     }
 
 
-class Read(NamedTuple):
-    """What is read of record files in their turn. ``files``; ``counts``: records from the beginning
-    of each; ``wanted``: of all these, whether each is asked for."""
-
-    files: List[str]
-    counts: List[int]
-    wanted: List[bool]
-
-
-def read_of(paths: Sequence[str]) -> Read:
-    """``paths``: FILE/NUMBER of each record, those of a file together and upwards."""
-    found = Read([], [], [])
-    for file, pairs in itertools.groupby(map(os.path.split, paths), lambda pair: pair[0]):
-        numbers = [int(number) for _, number in pairs]
-        assert numbers == sorted(numbers), "a file is read from its beginning"
-        asked = set(numbers)
-        found.files.append(file)
-        found.counts.append(numbers[-1] + 1)
-        found.wanted.extend(number in asked for number in range(numbers[-1] + 1))
-    return found
-
-
-def _records(paths: Sequence[str]) -> Any:
-    read = read_of(paths)
-    files = np.array([os.fsencode(file) for file in read.files], object)
-    each = tf.data.Dataset.from_tensor_slices((files, np.array(read.counts, np.int64)))
+def _records(parts: Dict[str, Any]) -> Any:
+    each = tf.data.Dataset.from_tensor_slices((parts["file"], parts["count"]))
     data = each.flat_map(lambda file, count: tf.data.TFRecordDataset(file).take(count))
-    if all(read.wanted):
+    if "wanted" not in parts:
         return data
-    wanted = tf.constant(read.wanted)
+    wanted = parts["wanted"]
     chosen = data.enumerate().filter(lambda number, record: tf.gather(wanted, number))
     return chosen.map(lambda number, record: record)
 
@@ -163,8 +183,9 @@ def _sample(asked: Loads, image: Any, part: Dict[str, Any]) -> Any:
         return tf.cast(image[0, 0], tf.float32)
     size = asked.size
     random = asked.draws is not None
-    image = _augmented(image, part["draws"], size) if random else _centre(image, size)
-    image = (image / 255.0 - tf.constant(MEAN)) / tf.constant(DEVIATION)
+    image = _augmented(image, part, size) if random else _centre(image, size)
+    scale = [1 / (255 * deviation) for deviation in DEVIATION]
+    image = image * tf.constant(scale) - tf.constant([m / d for m, d in zip(MEAN, DEVIATION)])
     return tf.ensure_shape(image, (size, size, 3))
 
 
@@ -172,39 +193,30 @@ def _rounded(value: Any) -> Any:
     return tf.cast(tf.round(value), tf.int32)
 
 
-def _crop(height: Any, width: Any, draws: Any) -> Tuple[Any, Any, Any, Any]:
-    """:func:`harness.loader.crop` as operations."""
+def _crop(height: Any, width: Any, part: Dict[str, Any]) -> Tuple[Any, Any, Any, Any]:
+    """:func:`harness.loader.crop` as operations: the largest centre is the last try, which fits."""
     tall, wide = tf.cast(height, tf.float64), tf.cast(width, tf.float64)
-    part, shape, down, along = tf.unstack(tf.reshape(draws[: 4 * TRIES], (TRIES, 4)), axis=1)
-    target = tall * wide * (AREA[0] + part * (AREA[1] - AREA[0]))
-    low, high = (math.log(bound) for bound in RATIO)
-    ratio = tf.exp(low + shape * (high - low))
-    heights, widths = _rounded(tf.sqrt(target / ratio)), _rounded(tf.sqrt(target * ratio))
+    target = tall * wide * part["area"]
+    most_tall = tf.where(wide < RATIO[0] * tall, _rounded(wide / RATIO[0]), height)
+    most_wide = tf.where(wide > RATIO[1] * tall, _rounded(tall * RATIO[1]), width)
+    last = [tf.maximum(most, 1) for most in (most_tall, most_wide)]
+    heights = tf.concat([_rounded(tf.sqrt(target / part["ratio"])), last[:1]], 0)
+    widths = tf.concat([_rounded(tf.sqrt(target * part["ratio"])), last[1:]], 0)
     fits = (widths > 0) & (widths <= width) & (heights > 0) & (heights <= height)
-
-    def drawn() -> Tuple[Any, Any, Any, Any]:
-        first = tf.argmax(tf.cast(fits, tf.int32))
-        own_height, own_width = heights[first], widths[first]
-        room = tf.cast(height - own_height + 1, tf.float64)
-        beside = tf.cast(width - own_width + 1, tf.float64)
-        top, left = tf.cast(down[first] * room, tf.int32), tf.cast(along[first] * beside, tf.int32)
-        return top, left, own_height, own_width
-
-    def middle() -> Tuple[Any, Any, Any, Any]:
-        own_height = tf.where(wide < RATIO[0] * tall, _rounded(wide / RATIO[0]), height)
-        own_width = tf.where(wide > RATIO[1] * tall, _rounded(tall * RATIO[1]), width)
-        own_height, own_width = tf.maximum(own_height, 1), tf.maximum(own_width, 1)
-        return (height - own_height) // 2, (width - own_width) // 2, own_height, own_width
-
-    found: Tuple[Any, Any, Any, Any] = tf.cond(tf.reduce_any(fits), drawn, middle)
-    return found
+    first = tf.argmax(tf.cast(fits, tf.int32))
+    own_height, own_width = heights[first], widths[first]
+    room = tf.cast(height - own_height + 1, tf.float64)
+    beside = tf.cast(width - own_width + 1, tf.float64)
+    top = tf.cast(part["down"][first] * room, tf.int32)
+    left = tf.cast(part["along"][first] * beside, tf.int32)
+    return top, left, own_height, own_width
 
 
 def _resized(image: Any, height: Any, width: Any) -> Any:
     """Levels as uint8 has them, so that they are rounded as by others."""
     resize = tf.compat.v2.image.resize  # TensorFlow 1's own is not antialiased
     image = resize(image, (height, width), "bilinear", antialias=True)
-    return tf.clip_by_value(tf.round(image), 0.0, 255.0)
+    return tf.floor(image + 0.5)  # tf.round takes much longer
 
 
 def _centre(image: Any, size: int) -> Any:
@@ -222,8 +234,8 @@ def _centre(image: Any, size: int) -> Any:
     return tf.slice(image, tf.stack([top, left, 0]), (size, size, 3))
 
 
-def _augmented(image: Any, draws: Any, size: int) -> Any:
-    top, left, height, width = _crop(tf.shape(image)[0], tf.shape(image)[1], draws)
+def _augmented(image: Any, part: Dict[str, Any], size: int) -> Any:
+    top, left, height, width = _crop(tf.shape(image)[0], tf.shape(image)[1], part)
     image = tf.slice(image, tf.stack([top, left, 0]), tf.stack([height, width, 3]))
     image = _resized(image, size, size)
-    return tf.cond(draws[DRAWS - 1] < 0.5, lambda: tf.reverse(image, [1]), lambda: image)
+    return tf.reverse(image, tf.range(1, 1 + part["flip"]))  # along no axis, or left to right

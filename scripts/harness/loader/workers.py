@@ -15,7 +15,7 @@ import os
 import signal
 import threading
 import time
-from typing import Any, Dict, Iterator, Optional, TypeVar
+from typing import Any, Dict, Iterator, Optional, Set, TypeVar
 
 from harness.adapter import Mismatch
 
@@ -29,6 +29,9 @@ EACH = 0.5
 _SIGNAL = signal.SIGUSR2
 #: How a worker ends that nothing has happened to: by itself, or by its loader.
 _GOOD = (0, -int(signal.SIGTERM))
+#: All that have been seen in this process, by their number: what they leave in shared memory bears
+#: it.
+STARTED: Set[int] = set()
 
 
 class WorkerLost(Mismatch):
@@ -61,6 +64,7 @@ class _Watch:
         for process in multiprocessing.active_children():
             if process.pid is not None and process.pid not in self._before:
                 self._workers[process.pid] = process
+                STARTED.add(process.pid)
 
     def end(self) -> None:
         self._over.set()

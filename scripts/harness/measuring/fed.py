@@ -112,7 +112,7 @@ def _of_files(context: Context) -> Source:
         )
     model.check_classes(subject.facts, len(images.classes))
     fields["data_set"] = folder.report(images)
-    fields["loader"] = {"workers": workers, **adapter.loader_settings()}
+    fields["loader"] = {"workers": workers, **adapter.loader_settings(images.format)}
     rank, ranks = case.layout.replica(place.rank), case.layout.replicas
     samples = case.batch_per_device * case.accumulation
 

@@ -14,9 +14,16 @@ import shutil
 import signal
 import sys
 import time
-from typing import List
+from typing import Callable, Collection, Iterable, List, Set
 
 RUN_VARIABLE = "FRAMEBENCH_RUN"
+#: Where shared memory has names.
+SHARED = "/dev/shm"
+#: How those of loaders' batches begin, by the process that made them: PaddlePaddle's, MXNet's.
+_SEGMENTS = ("paddle_{}_", "mx_{:x}_")
+_TRACKER = b"multiprocessing.resource_tracker"
+#: Seconds.
+_TRACKERS_MAY_TAKE = 2.0
 
 
 def processes_of(run: str) -> List[int]:
@@ -35,18 +42,66 @@ def processes_of(run: str) -> List[int]:
     return found
 
 
+def processes_in(groups: Collection[int]) -> List[int]:
+    """Process ids of those in one of these process groups that have not ended."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                state, _, group = file.read().rpartition(b")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue  # no process, or ended meanwhile
+        if name.isdigit() and state != b"Z" and int(group) in groups:
+            found.append(int(name))
+    return found
+
+
 def sweep(run: str, seconds: float = 10.0) -> List[int]:
-    """Kill every process of the run; again until none is left, because one may have forked
-    meanwhile. Returns those still there after ``seconds``."""
-    end = time.monotonic() + seconds
-    left = processes_of(run)
-    while left and time.monotonic() < end:
-        for process in left:
+    """Kill every process of the run; see :func:`end`."""
+    return end(lambda: processes_of(run), seconds)
+
+
+def end(find: Callable[[], List[int]], seconds: float) -> List[int]:
+    """Kill every process that ``find`` finds; again until none is left, because one may have
+    forked meanwhile. Python's trackers of shared memory come last: each removes what its processes
+    have left, and ends by itself. What else those that were killed have left there goes, too.
+    Returns those still there after ``seconds``."""
+    late, patience = (time.monotonic() + span for span in (seconds, _TRACKERS_MAY_TAKE))
+    killed: Set[int] = set()
+    left = find()
+    while left and time.monotonic() < late:
+        at_work = [process for process in left if not _tracks(process)]
+        killed.update(at_work)
+        if not at_work and time.monotonic() > patience:
+            at_work = left
+        for process in at_work:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
         time.sleep(0.01)
-        left = processes_of(run)
+        left = find()
+    remove_shared(killed)
     return left
+
+
+def _tracks(process: int) -> bool:
+    """Whether it is a tracker of :mod:`multiprocessing`, which removes the shared memory of a
+    process that ended without."""
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as file:
+            return _TRACKER in file.read()
+    except OSError:
+        return False
+
+
+def remove_shared(processes: Iterable[int]) -> None:
+    """Remove the files in shared memory that bear the id of one of these ``processes``, as loaders
+    name those that hold a batch. Only those that have ended, or are to end, may be named."""
+    beginnings = tuple(name.format(process) for process in processes for name in _SEGMENTS)
+    with contextlib.suppress(OSError):
+        for name in os.listdir(SHARED) if beginnings else ():
+            path = os.path.join(SHARED, name)
+            if name.startswith(beginnings) and os.stat(path).st_uid == os.getuid():
+                os.unlink(path)
 
 
 def main(run: str, folder: str, file: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from harness.machine.cores import THREAD_VARIABLES
 from harness.messages import report, wire
-from harness.processes.guard import RUN_VARIABLE
+from harness.processes.guard import RUN_VARIABLE, end, processes_in
 from harness.processes.memory import Memory
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
@@ -25,6 +25,8 @@ _START_RANK = os.path.join(os.path.dirname(_HERE), "start_rank.py")
 
 #: How long the other ranks may go on after one has failed, in order to say what they saw.
 _GRACE_SECONDS = 5.0
+#: How long they may take to end that are killed, until nobody waits for them any more.
+_STOPPING_SECONDS = 3.0
 
 
 @dataclass
@@ -194,11 +196,12 @@ def _failed(rank: RankProcess, folder: str) -> bool:
 
 
 def _stop(ranks: Sequence[RankProcess], why: str) -> None:
-    for rank in ranks:
-        if rank.ended is None:
-            rank.stopped = why
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(rank.process.pid, signal.SIGKILL)
+    """With all that they have started in their groups."""
+    running = [rank for rank in ranks if rank.ended is None]
+    for rank in running:
+        rank.stopped = why
+    groups = {rank.process.pid for rank in running}
+    end(lambda: processes_in(groups), _STOPPING_SECONDS)
 
 
 def watch(

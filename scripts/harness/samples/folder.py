@@ -9,7 +9,7 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from harness.adapter import Mismatch
-from harness.loader import FOLDER
+from harness.loader import FOLDER, OFRECORD
 from harness.samples import recorded
 
 TRAIN, VALIDATION = "train", "val"
@@ -58,7 +58,7 @@ def scan(root: str, split: str, bad: str) -> Images:
         skipped.append(Skipped(path, reason))
 
     form, files = recorded.files_of(root, split)
-    if files and not os.path.isdir(os.path.join(root, split)):
+    if files and (form == OFRECORD or not os.path.isdir(os.path.join(root, split))):
         found = _of_records(root, form, files, bad, refuse)
     else:
         found = _of_classes(root, split, refuse)

@@ -9,7 +9,7 @@ import os
 import zlib
 from typing import Any, Sequence
 
-from harness.loader import DRAWS, TFRECORD, Loads
+from harness.loader import DRAWS, SEQUENTIAL, Loads
 from harness.samples.folder import TRAIN, BadData, Images, rank_part
 
 
@@ -24,9 +24,9 @@ def epoch(
 ) -> Any:
     """The places among the ``images`` of those that a rank has in an epoch, int64: shuffled in
     training, in their order in validation. Each is fed to one rank, and to all ranks as many. Files
-    of TFRecords are shuffled, and the records in them not: they are read from their beginning.
-    ``most``: images of an epoch, 0 for all; the same ones in each epoch."""
-    if images.format == TFRECORD:
+    in formats of SEQUENTIAL are shuffled, and the records in them not. ``most``: images of an
+    epoch, 0 for all; the same ones in each epoch."""
+    if images.format in SEQUENTIAL:
         return records_of(images.paths, split, number, seed, rank, ranks, most)
     return places_of(len(images.paths), split, number, seed, rank, ranks, most)
 

@@ -1,5 +1,6 @@
 """Images in record files beside each other: ``train-00000-of-00008.tfrecord``, as TensorFlow's
-examples name them, or ``train.rec`` with ``train.idx``, as MXNet's ``im2rec`` does."""
+examples name them, ``train.rec`` with ``train.idx``, as MXNet's ``im2rec`` does, or in a folder
+``train/part-00000``, as OneFlow's examples do."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import os
 import re
 from typing import List, NamedTuple, Tuple
 
-from harness.loader import RECORDIO, TFRECORD, records
+from harness.loader import OFRECORD, RECORDIO, TFRECORD, ofrecords, records
 
 #: Of a part of a TFRecord; examples call validation ``validation`` and leave the suffix out.
 _PART = r"%s[a-z]*-\d+-of-\d+(\.tfrecords?)?"
@@ -22,16 +23,23 @@ class Listed(NamedTuple):
 
 
 def files_of(root: str, split: str) -> Tuple[str, List[str]]:
-    """In which format the record files of a split are, and their names, sorted; none where there
-    are none."""
+    """In which format the record files of a split are, and their names below ``root``, sorted; none
+    where there are none."""
     try:
         names = sorted(os.listdir(root))
     except OSError:
         return "", []
     if f"{split}.rec" in names:
         return RECORDIO, [f"{split}.rec"]
-    part = re.compile(_PART % split)
-    return TFRECORD, [name for name in names if part.fullmatch(name)]
+    beside = [name for name in names if re.fullmatch(_PART % split, name)]
+    if beside:
+        return TFRECORD, beside
+    try:
+        inner = sorted(os.listdir(os.path.join(root, split)))
+    except OSError:
+        return "", []
+    parts = [f"{split}/{name}" for name in inner]
+    return OFRECORD, [part for part in parts if ofrecords.is_part(os.path.join(root, part))]
 
 
 def listed(root: str, form: str, files: List[str], checks_all: bool) -> Listed:
@@ -40,8 +48,14 @@ def listed(root: str, form: str, files: List[str], checks_all: bool) -> Listed:
     found = Listed([], [], [])
     for file in files:
         path = os.path.join(root, file)
-        each = records.tfrecord(path, checks_all) if form == TFRECORD else records.recordio(path)
+        each = _records_of(path, form, checks_all)
         found.paths.extend(f"{file}/{number}" for number in each.labels)
         found.labels.extend(each.labels.values())
         found.bad.extend((f"{file}/{number}", reason) for number, reason in each.bad)
     return found
+
+
+def _records_of(path: str, form: str, checks_all: bool) -> records.Records:
+    if form == TFRECORD:
+        return records.tfrecord(path, checks_all)
+    return records.recordio(path) if form == RECORDIO else ofrecords.listed(path)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from harness.loader import OFRECORD, TFRECORD, features, records
+from harness.loader import RECORDIO, TFRECORD, features, records
 from harness.samples import recorded
 from harness.samples.folder import SKIP, BadData, Skipped
 
@@ -46,16 +46,14 @@ def files_of(root: str, split: str) -> Tuple[str, List[str]]:
     """In which format the record files of a split are, and their names below ``root``, sorted; none
     where there are none."""
     form, files = recorded.files_of(root, split)
-    if form == TFRECORD and files:
+    if files and form != RECORDIO:
         return form, files
     try:
         names = sorted(os.listdir(os.path.join(root, split)))
     except OSError:
         return "", []
     inner = [f"{split}/{name}" for name in names if "tfrecord" in name]
-    if inner:
-        return TFRECORD, inner
-    return OFRECORD, [f"{split}/{name}" for name in names if name.startswith("part-")]
+    return (TFRECORD, inner) if inner else ("", [])
 
 
 def scan(root: str, form: str, files: Sequence[str], bad: str, vocabulary: int) -> Recorded:

@@ -1,10 +1,12 @@
-"""JPEG files and labels as TensorFlow's TFRecord and MXNet's RecordIO, without either of them.
+"""JPEG files and labels as TensorFlow's TFRecord, MXNet's RecordIO and OneFlow's OFRecord, without
+any of them.
 
 TFRecord: length (8 bytes), its masked CRC-32C, an example in protocol buffers with the features
 ``image/class/label`` (from 0), ``image/encoded`` and ``image/format``, its masked CRC-32C
 (tensorflow/core/lib/io/record_writer.h). RecordIO: 0xced7230a, piece and length, 24 bytes with the
 label, the image, up to a word of four bytes (dmlc/recordio.h, mxnet/recordio.py); an index beside
-it has number and offset of each record.
+it has number and offset of each record. OFRecord: length (8 bytes) and a map from names to features
+(oneflow/core/record/record.proto).
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from ..files.whole_files import write_whole
 from .folders import SPLITS
 
 TFRECORD, RECORDIO = "tfrecord", "recordio"
-FORMATS = (TFRECORD, RECORDIO)
+#: ``ofrecord`` is of tokens (:mod:`.sequences`).
+OFRECORD = "ofrecord_images"
+FORMATS = (TFRECORD, RECORDIO, OFRECORD)
 #: Images of a TFRecord: TensorFlow's guide has files of 100 MB and more, and several for a reader.
 _EACH = 256
 _MAGIC = struct.pack("<I", 0xCED7230A)
@@ -42,6 +46,8 @@ def parts(form: str, names: Iterable[str]) -> dict[str, list[str]]:
         count = -(-len(own) // _EACH)
         for number in range(count):
             file = f"{split}-{number:05d}-of-{count:05d}.tfrecord"
+            if form == OFRECORD:
+                file = f"{split}/part-{number:05d}"
             found[file] = own[number * _EACH : (number + 1) * _EACH]
     return found
 
@@ -59,6 +65,7 @@ def writing(form: str, target: Path) -> Iterator[Callable[[int, bytes], None]]:
     """Gives what adds a record of a label and a JPEG file. The record file is whole or not there.
     Raises OSError."""
     offsets: list[int] = []
+    target.parent.mkdir(parents=True, exist_ok=True)
     hidden = target.with_name(f".{target.name}")
     with open(hidden, "wb") as file:
 
@@ -66,6 +73,8 @@ def writing(form: str, target: Path) -> Iterator[Callable[[int, bytes], None]]:
             offsets.append(file.tell())
             if form == TFRECORD:
                 write_framed(file, example(label, image))
+            elif form == OFRECORD:
+                write_plain(file, oneflow_image(label, image))
             else:
                 head = struct.pack("<IfQQ", 0, label, len(offsets) - 1, 0)
                 _write_pieces(file, head + image)
@@ -95,6 +104,12 @@ def example(label: int, image: bytes) -> bytes:
 def of_numbers(numbers: Mapping[str, Sequence[int]]) -> bytes:
     """``tf.train.Example`` of lists of whole numbers by name."""
     return _field(1, _named({name: _field(3, _packed(one)) for name, one in numbers.items()}))
+
+
+def oneflow_image(label: int, image: bytes) -> bytes:
+    """``OFRecord`` of a JPEG file and its label, as OneFlow's ImageNet has them."""
+    parts = {"class/label": _field(4, _packed([label])), "encoded": _field(1, _field(1, image))}
+    return _named(parts)
 
 
 def of_oneflow(numbers: Mapping[str, Sequence[int]]) -> bytes:
@@ -128,6 +143,11 @@ def write_framed(file: BinaryIO, content: bytes) -> None:
     """As a TFRecord has a record."""
     length = struct.pack("<Q", len(content))
     file.write(length + _checksum(length) + content + _checksum(content))
+
+
+def write_plain(file: BinaryIO, content: bytes) -> None:
+    """As an OFRecord has a record."""
+    file.write(struct.pack("<Q", len(content)) + content)
 
 
 def _checksum(content: bytes) -> bytes:

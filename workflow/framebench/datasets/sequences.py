@@ -155,8 +155,7 @@ def _write_tensorflow(file: BinaryIO, numbers: _Numbers) -> None:
 
 
 def _write_oneflow(file: BinaryIO, numbers: _Numbers) -> None:
-    content = record_files.of_oneflow(numbers)
-    file.write(struct.pack("<Q", len(content)) + content)
+    record_files.write_plain(file, record_files.of_oneflow(numbers))
 
 
 def _pair(first: Any, second: Any) -> dict[str, Any]:

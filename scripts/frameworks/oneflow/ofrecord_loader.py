@@ -1,0 +1,129 @@
+"""Images from OFRecord: OneFlow's own reader and decoder, as its ResNet-50 has them, and Pillow's
+transforms. OneFlow's own random crop draws its places by itself, and cannot be told any.
+
+Threads of OneFlow read ahead, and decode; they wait for nobody's Python. OneFlow ends the process
+where a file is not there: each is opened before, and OneFlow is given what is open.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import io
+import os
+import struct
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Deque, Dict, Iterator, Sequence, Tuple
+
+import oneflow
+from harness.loader import Loaded, Loads, ofrecords, one_by_one, pillow, sequential
+from oneflow.core.record.record_pb2 import OFRecord
+from PIL import Image
+
+#: Batches that are begun before one is waited for, where there are workers.
+_AHEAD = 2
+#: Digits of a file's number.
+_DIGITS = 5
+
+
+@contextlib.contextmanager
+def _reading(files: Sequence[str], batch: int) -> Iterator[Callable[[], Any]]:
+    """What gives the next ``batch`` records of the ``files``, one behind the other, and begins anew
+    behind the last. Raises OSError."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        for number, file in enumerate(files):
+            opened = stack.enter_context(open(file, "rb"))
+            place = os.path.join(folder, f"{ofrecords.PART}{number:0{_DIGITS}d}")
+            os.symlink(f"/proc/{os.getpid()}/fd/{opened.fileno()}", place)
+        reader = [oneflow.nn.OFRecordReader(folder, batch, len(files), ofrecords.PART, _DIGITS)]
+        try:
+            yield lambda: reader[0]()
+        finally:
+            # before the files are closed: its thread opens them anew for as long as it is there
+            oneflow._oneflow_internal.eager.Sync()
+            reader.clear()
+
+
+def _decoded(asked: Loads) -> Iterator[Tuple[Any, int]]:
+    """Pixels, uint8 (height, width, 3), and label of each sample that is asked for, and of what
+    fills the last batch up. Where records
+    between them are not, they are read one by one: nothing else keeps OneFlow from decoding them
+    all, and from ending the process at a bad one."""
+    read = sequential.read_of(asked.paths)
+    totals = [len(ofrecords.frames_of(file)[0]) for file in read.files]
+    wanted = sequential.to_the_end(read, totals).wanted
+    batch = asked.batch if all(wanted) else 1
+    decoder = oneflow.nn.OFRecordImageDecoder(ofrecords.IMAGE, color_space="RGB")
+    labels = oneflow.nn.OFRecordRawDecoder(ofrecords.LABEL, shape=(), dtype=oneflow.int32)
+    ahead = _AHEAD * asked.batch if asked.workers else 0
+    begun: Deque[Tuple[Any, Any]] = collections.deque()
+
+    def ended() -> Iterator[Tuple[Any, int]]:
+        pixels, numbers = begun.popleft()
+        return zip(pixels.numpy(), numbers.numpy().tolist())
+
+    with _reading(read.files, batch) as reader:
+        for first in range(0, len(wanted), batch):
+            record = reader()
+            if wanted[first]:
+                begun.append((decoder(record), labels(record)))
+            while len(begun) * batch > ahead:
+                yield from ended()
+        while begun:
+            yield from ended()
+
+
+def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
+    """See :meth:`harness.loader.Loading.load`."""
+    images = pillow.PillowImages(asked)
+    waiting: Deque[Callable[[], Any]] = collections.deque()
+    ahead = _AHEAD * asked.batch if asked.workers else 0
+
+    def whole() -> Loaded:
+        count = min(asked.batch, len(waiting))
+        return Loaded(*one_by_one.stacked([waiting.popleft()() for _ in range(count)]))
+
+    with ThreadPoolExecutor(max(1, asked.workers)) as pool:
+        for number, (pixels, label) in zip(range(len(asked.paths)), _decoded(asked)):
+            work = functools.partial(_sample, images, pixels, label, number)
+            waiting.append(pool.submit(work).result if asked.workers else work)
+            if len(waiting) == asked.batch + ahead:
+                yield whole()
+        while waiting:
+            yield whole()
+
+
+def _sample(images: Any, pixels: Any, label: int, number: int) -> Tuple[Any, int, int]:
+    image, _, _ = images.sample(Image.fromarray(pixels), number)
+    return image, label, number
+
+
+def pixels(content: bytes) -> Any:
+    """Of a JPEG file; see :class:`harness.loader.Loading`. What Pillow cannot decode OneFlow is not
+    given."""
+    ofrecords.check(content)
+    pillow.decode(io.BytesIO(content))
+    made = OFRecord()
+    made.feature[ofrecords.IMAGE].bytes_list.value.append(content)
+    record = made.SerializeToString()
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, f"{ofrecords.PART}0")
+        with open(file, "wb") as stream:
+            stream.write(struct.pack("<Q", len(record)) + record)
+        decoder = oneflow.nn.OFRecordImageDecoder(ofrecords.IMAGE, color_space="RGB")
+        with _reading([file], 1) as reader:
+            return decoder(reader()).numpy()[0]
+
+
+def settings(accelerator: str) -> Dict[str, Any]:
+    """See :meth:`harness.loader.Loading.loader_settings`."""
+    return {
+        "loader": "oneflow.nn.OFRecordReader",
+        "workers_are": "threads, beside OneFlow's own, which decode",
+        "decoder": "oneflow.nn.OFRecordImageDecoder, OpenCV",
+        "transforms": "Pillow",
+        "interpolation": pillow.settings()["interpolation"],
+    }

@@ -1,0 +1,42 @@
+"""Records that a loader reads from the beginning of their file, and which of these are asked for.
+
+Standard library; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import List, NamedTuple, Sequence
+
+
+class Read(NamedTuple):
+    """What is read of record files in their turn. ``files``; ``counts``: records from the beginning
+    of each; ``wanted``: of all these, whether each is asked for."""
+
+    files: List[str]
+    counts: List[int]
+    wanted: List[bool]
+
+
+def read_of(paths: Sequence[str]) -> Read:
+    """``paths``: FILE/NUMBER of each record, those of a file together and upwards."""
+    found = Read([], [], [])
+    for file, pairs in itertools.groupby(map(os.path.split, paths), lambda pair: pair[0]):
+        numbers = [int(number) for _, number in pairs]
+        assert numbers == sorted(numbers), "a file is read from its beginning"
+        asked = set(numbers)
+        found.files.append(file)
+        found.counts.append(numbers[-1] + 1)
+        found.wanted.extend(number in asked for number in range(numbers[-1] + 1))
+    return found
+
+
+def to_the_end(read: Read, totals: Sequence[int]) -> Read:
+    """The same for a loader that reads each file but the last to its end. ``totals``: records in
+    each."""
+    counts, wanted, first = [*totals[:-1], read.counts[-1]], [], 0  # type: List[int], List[bool], int
+    for count, total in zip(read.counts, counts):
+        wanted += read.wanted[first : first + count] + [False] * (total - count)
+        first += count
+    return Read(read.files, counts, wanted)
