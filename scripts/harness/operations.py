@@ -16,6 +16,10 @@ MATMUL = "matmul"
 ADD = "add"
 #: Exponential of each element.
 EXP = "exp"
+#: STREAM's: SCALAR times each element, and of the second array added to the first.
+SCALE, TRIAD = "scale", "triad"
+#: Of those; STREAM's own, which no precision rounds.
+SCALAR = 3.0
 #: Which operands of a product are given transposed.
 Transposed = Tuple[bool, bool]
 NEITHER: Transposed = (False, False)
@@ -41,11 +45,11 @@ class SingleOperations(Capability):
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
-        """MATMUL, ADD or EXP of float32 numpy ``arrays``, copied to the device in the dtype that
-        products have under the case's precision. ``transposed``: of MATMUL, whose operands lie
-        there as (.., k, m) or (.., n, k) then. :meth:`synchronize` waits for the last run. Called
-        without :meth:`build`. Raises :class:`harness.adapter.Unsupported` for what the framework
-        cannot compute there."""
+        """MATMUL, ADD, EXP, SCALE or TRIAD of float32 numpy ``arrays``, copied to the device in the
+        dtype that products have under the case's precision. ``transposed``: of MATMUL,
+        whose operands lie there as (.., k, m) or (.., n, k) then. :meth:`synchronize` waits for the
+        last run. Called without :meth:`build`. Raises :class:`harness.adapter.Unsupported` for what
+        the framework cannot compute there."""
 
 
 class Convolution(NamedTuple):

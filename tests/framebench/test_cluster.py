@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -273,6 +274,16 @@ def test_all_that_measures_is_told_what_memory_there_is(tmp_path: Path) -> None:
 
 def test_no_more_time_is_asked_for_than_the_partition_gives() -> None:
     assert asked(time_limit=6)["runtime"] == 6
+
+
+def test_the_page_says_when_a_run_ends_under_a_short_limit() -> None:
+    page = " ".join((ROOT / "docs" / "cluster.md").read_text().split())
+    said = re.findall(
+        r"so with `time_limit: 5` after (\d+) s, and with 3 or less after (\d+) s", page
+    )
+    limits = [Cluster(**GIVEN, time_limit=minutes).run_limit(600.0) for minutes in (5, 3, 1)]
+    assert said == [(f"{limits[0]:g}", f"{limits[1]:g}")]
+    assert limits[1] == limits[2]
 
 
 @pytest.mark.parametrize("time_limit", [None, 6, 1])

@@ -110,6 +110,8 @@ note("batched", lambda: product(lambda array: array))
 note("matmul", lambda: product(lambda array: array[0]))
 note("add", lambda: (adapter.operation(of_one.ADD, [first, second]), first + second, 1))
 note("exp", lambda: (adapter.operation(of_one.EXP, [first]), np.exp(first), 1))
+note("scale", lambda: (adapter.operation(of_one.SCALE, [first]), 3 * first, 1))
+note("triad", lambda: (adapter.operation(of_one.TRIAD, [first, second]), first + 3 * second, 1))
 def exchanged(operation):
     arrays = [collectives.array_of(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
     made = adapter.collective(operation, arrays[RANK], "float32")
@@ -740,7 +742,8 @@ def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
     """In the processes that run the parts of a step. What there is none of has a reason."""
     for rank in runs.pair():
         found = rank["operations"]
-        own = {"batched", "matmul", "add", "exp", "overlapped", "each product", "shared sums"}
+        own = {"batched", "matmul", "add", "exp", "scale", "triad"}
+        own |= {"overlapped", "each product", "shared sums"}
         assert set(found) == {*own, "shared columns", *LAYERS, *OPERATIONS_OF_RANKS}
         refused = {name: why for name, why in found.items() if isinstance(why, str)}
         assert all(len(why.split()) >= 5 for why in refused.values()), refused

@@ -19,6 +19,7 @@ from .test_runs import assert_valid
 #: What a kind without a model has none of.
 BARE: dict[str, Any] = {"model": None, "batch_per_device": None, "compiler": None}
 QUICK = {"blocks": 2, "block_seconds": 0.02}
+QUICK_ARRAYS = {"elements": 1000, **QUICK}
 #: What a device that sleeps through its operations may take longer for each, on a busy machine.
 LATER = 0.7
 MATMUL = {**BARE, "kind": "matmul"}
@@ -139,12 +140,23 @@ def test_element_by_element_every_array_is_moved_once(toy: Bench) -> None:
     assert record["status"] == "ok", record["reason"]
     assert is_rate(record["metrics"]["add"]["value"], 3 * 4000 / 0.01 * 1e-9)
     assert is_rate(record["metrics"]["exp"]["value"], 2 * 4000 / 0.01 * 1e-9)
+    assert is_rate(record["metrics"]["scale"]["value"], 2 * 4000 / 0.01 * 1e-9)
+    assert is_rate(record["metrics"]["triad"]["value"], 3 * 4000 / 0.01 * 1e-9)
 
 
 def test_one_wrong_element_is_found(toy: Bench) -> None:
     options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": {"elements": 1000}}
     record = toy.run("one_more", **options).record
     assert record["reason"] == "Mismatch: 1 of 1000 results of add in float32 are wrong"
+
+
+@pytest.mark.parametrize("operation", ["scale", "triad"])
+def test_another_operation_than_stream_s_is_found(toy: Bench, operation: str) -> None:
+    """An exponential for the product with a scalar, a sum for the triad."""
+    options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": QUICK_ARRAYS}
+    record = toy.run(f"wrong_{operation}", **options).record
+    assert record["status"] == "failed", "it was taken for a good one"
+    assert f"of 1000 results of {operation} in float32 are wrong" in record["reason"]
 
 
 #: Of nccl-tests' doc/PERFORMANCE.md, for two ranks.

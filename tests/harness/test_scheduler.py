@@ -97,6 +97,16 @@ def test_a_job_whose_nodes_others_may_share_is_not_exclusive(printed: str, exclu
     assert recorded(JOB, shown)["exclusive"] is exclusive
 
 
+#: As SLURM 22.05 with slurmdbd prints it: of a job with --qos=high, and of one whose QoS the
+#: accounting does not have.
+@pytest.mark.parametrize(("printed", "expected"), [("high", "high"), ("", None)])
+def test_where_there_is_accounting_a_job_has_its_qos(printed: str, expected: str | None) -> None:
+    shown = SHOWN.replace("Account=me QOS=(null)", f"Account=(null) QOS={printed}")
+    assert shown != SHOWN
+    found = recorded(JOB, shown)
+    assert (found.get("qos"), found.get("account")) == (expected, None)
+
+
 @pytest.mark.parametrize("printed", [None, "", "slurm_load_jobs error: Invalid job id\n"])
 def test_where_slurm_does_not_answer_its_variables_say_what_they_can(printed: str | None) -> None:
     expected = {"partition": "main", "nodelist": "n1", "account": "me", "qos": "high"}

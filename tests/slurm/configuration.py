@@ -29,6 +29,8 @@ SlurmctldLogFile={folder}/log/slurmctld
 SlurmdLogFile={folder}/log/%n
 MailProg=/bin/true
 MpiDefault=none
+# What a job was submitted with, also what no accounting keeps.
+JobSubmitPlugins=logging
 SwitchType=switch/none
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none

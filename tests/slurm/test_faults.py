@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 from itertools import combinations
 
@@ -115,13 +116,29 @@ def test_a_run_that_takes_too_long_ends_before_slurm_ends_it(slurm_project: OnCl
 
 
 def test_a_run_that_takes_too_much_memory(slurm_project: OnCluster) -> None:
-    slurm_project.describe(memory_gib=1)
+    """And where it ran, and who SLURM was told that it is for."""
+    asked = {"partition": "main", "account": "me-too", "qos": "high", "nodelist": "n[2-3]"}
+    slurm_project.describe(memory_gib=1, **asked)
     slurm_project.suite(1, nodes=[2], devices_per_node=[1])
     ran = slurm_project.run(*WORDS, toy="eat")
     assert ran.returncode == 0, ran.stdout
     (record,) = slurm_project.records()
     assert record["status"] == "oom", record["reason"]
     assert "of the limit of 0.900 GiB" in record["reason"], "90 % of what the job was given"
+    job = record["environment"]["scheduler"]
+    assert {name: job[name] for name in ("partition", "account", "nodelist")} == {
+        name: asked[name] for name in ("partition", "account", "nodelist")
+    }
+    assert hosts(record) == {"n2", "n3"}
+    log = (slurm_project.cluster.place.folder / "log" / "slurmctld").read_text()
+    assert re.search("account:me-too .* partition:main qos:high ", log), "not what SLURM was told"
+    shown = slurm_project.cluster.command("scontrol", "show", "job", job["job"]).stdout
+    assert "ReqNodeList=n[2-3]" in shown, shown
+    comments = ("squeue", "--states=all", "--noheader", "--format=%i %k")
+    listed = slurm_project.cluster.command(*comments).stdout
+    (run,) = slurm_project.project.records()
+    named = run.removesuffix(".json").replace("/", "_")
+    assert re.search(rf"^{job['job']} .*{re.escape(named)}$", listed, re.MULTILINE), listed
 
 
 def test_a_controller_that_is_restarted(slurm_project: OnCluster) -> None:

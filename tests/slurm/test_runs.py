@@ -43,6 +43,8 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
     assert "Left out" not in plan.stdout
     assert "SLURM would not take" not in plan.stdout
     assert waiting(slurm_project) == 6
+    reasons = {job.reason for job in slurm_project.cluster.queue() if job.state == "PENDING"}
+    assert reasons <= {"Resources", "Priority"}, "the page says what these jobs wait for"
     slurm_project.cluster.command("scancel", str(somebody))
     output, _ = workflow.communicate(timeout=PATIENCE)
     assert workflow.returncode == 0, f"another call took jobs that waited with it: {output}"
@@ -67,6 +69,7 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
     slurm_project.describe(memory_gib=9999)
     plan = slurm_project.run("plan", "--config", "results=elsewhere")
     assert "SLURM would not take the 1 run(s) of 4n2g: " in plan.stdout, plan.stdout
+    assert "Requested node configuration is not available" in plan.stdout, "as the page says"
 
 
 def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:

@@ -7,9 +7,15 @@ from typing import Any, Callable, Dict, NamedTuple, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from harness.operations import ADD, EXP, MATMUL, Operation, Transposed
+from harness.operations import ADD, EXP, MATMUL, SCALAR, SCALE, TRIAD, Operation, Transposed
 
-FUNCTIONS: Dict[str, Callable[..., Any]] = {MATMUL: jnp.matmul, ADD: jnp.add, EXP: jnp.exp}
+FUNCTIONS: Dict[str, Callable[..., Any]] = {
+    MATMUL: jnp.matmul,
+    ADD: jnp.add,
+    EXP: jnp.exp,
+    SCALE: lambda c: SCALAR * c,
+    TRIAD: lambda b, c: b + SCALAR * c,
+}
 
 
 class Chained(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Sequence
 
 import mxnet as mx
 from harness.adapter import Unsupported
-from harness.operations import ADD, EXP, MATMUL, Operation, Transposed
+from harness.operations import ADD, EXP, MATMUL, SCALAR, SCALE, TRIAD, Operation, Transposed
 
 from .devices import DTYPES, name_of
 
@@ -25,6 +25,8 @@ def operation(
         MATMUL: _product(tensors, transposed, dtype),
         ADD: mx.nd.elemwise_add,
         EXP: mx.nd.exp,
+        SCALE: _scale,
+        TRIAD: _triad,
     }
     function = functions[name]
     try:
@@ -39,6 +41,15 @@ def operation(
         lambda: held.astype("float32").asnumpy(),
         name_of(held.dtype),
     )
+
+
+def _scale(c: mx.nd.NDArray, **out: mx.nd.NDArray) -> mx.nd.NDArray:
+    return mx.nd._internal._mul_scalar(c, scalar=SCALAR, **out)
+
+
+def _triad(b: mx.nd.NDArray, c: mx.nd.NDArray, **out: mx.nd.NDArray) -> mx.nd.NDArray:
+    """The sum is written over what it adds, so that the engine begins no other before."""
+    return mx.nd.elemwise_add(b, _scale(c, **out), **out)
 
 
 def _product(tensors: Sequence[Any], transposed: Transposed, dtype: str) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Sequence
 
 import paddle
-from harness.operations import ADD, EXP, MATMUL, Operation, Transposed
+from harness.operations import ADD, EXP, MATMUL, SCALAR, SCALE, TRIAD, Operation, Transposed
 
 
 def operation(name: str, arrays: Sequence[Any], transposed: Transposed, dtype: str) -> Operation:
@@ -16,6 +16,8 @@ def operation(name: str, arrays: Sequence[Any], transposed: Transposed, dtype: s
         MATMUL: lambda a, b: paddle.matmul(a, b, transpose_x=first, transpose_y=second),
         ADD: paddle.add,
         EXP: paddle.exp,
+        SCALE: lambda c: paddle.scale(c, SCALAR),
+        TRIAD: lambda b, c: paddle.add(b, paddle.scale(c, SCALAR)),
     }
     function = functions[name]
     held = function(*tensors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Sequence
 
 import tensorflow as tf
-from harness.operations import ADD, EXP, MATMUL, Operation, Transposed
+from harness.operations import ADD, EXP, MATMUL, SCALAR, SCALE, TRIAD, Operation, Transposed
 
 
 def operation(name: str, arrays: Sequence[Any], transposed: Transposed, dtype: str) -> Operation:
@@ -16,6 +16,8 @@ def operation(name: str, arrays: Sequence[Any], transposed: Transposed, dtype: s
         MATMUL: lambda a, b: tf.linalg.matmul(a, b, transpose_a=first, transpose_b=second),
         ADD: tf.add,
         EXP: tf.exp,
+        SCALE: lambda c: tf.multiply(c, SCALAR),
+        TRIAD: lambda b, c: tf.add(b, tf.multiply(c, SCALAR)),
     }
     function = functions[name]
     held = function(*tensors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Sequence
 
 import tensorflow as tf
-from harness.operations import ADD, EXP, MATMUL, Operation, Transposed
+from harness.operations import ADD, EXP, MATMUL, SCALAR, SCALE, TRIAD, Operation, Transposed
 
 from . import variables
 
@@ -25,6 +25,8 @@ def operation(
         MATMUL: lambda a, b: tf.matmul(a, b, transpose_a=first, transpose_b=second),
         ADD: tf.add,
         EXP: tf.exp,
+        SCALE: lambda c: tf.multiply(c, SCALAR),
+        TRIAD: lambda b, c: tf.add(b, tf.multiply(c, SCALAR)),
     }
     graph = tf.Graph()
     with graph.as_default(), tf.device(device):

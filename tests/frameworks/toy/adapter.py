@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.adapter import Exchange, MatrixProduct, Mismatch, Product, Unsupported
 from harness.communication import Collective, ShardedProduct
-from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
+from harness.operations import ADD, EXP, NEITHER, SCALE, TRIAD, Layer, Operation, Passes, Transposed
 from harness.overlapping import Overlapped
 from harness.parts import Part
 
@@ -206,6 +206,8 @@ class ToyAdapter(plain.PlainToy):
     ) -> Operation:
         if "untransposed" in self.does:
             transposed = NEITHER
+        if f"wrong_{name}" in self.does:
+            name = {SCALE: EXP, TRIAD: ADD}[name]
         made = super().operation(name, arrays, transposed)
         return made._replace(result=lambda: self._spoilt(made.result()))
 

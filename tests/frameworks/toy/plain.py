@@ -36,6 +36,9 @@ from harness.operations import (
     EXP,
     MATMUL,
     NEITHER,
+    SCALAR,
+    SCALE,
+    TRIAD,
     Convolution,
     Layer,
     LayerOperations,
@@ -241,7 +244,14 @@ class PlainToy(
         if name == MATMUL:
             pairs = zip(arrays, transposed, strict=True)
             arrays = [np.swapaxes(one, -1, -2) if swap else one for one, swap in pairs]
-        computed = {MATMUL: np.matmul, ADD: np.add, EXP: np.exp}[name](*arrays)
+        functions: dict[str, Callable[..., Any]] = {
+            MATMUL: np.matmul,
+            ADD: np.add,
+            EXP: np.exp,
+            SCALE: lambda c: SCALAR * c,
+            TRIAD: lambda b, c: b + SCALAR * c,
+        }
+        computed = functions[name](*arrays)
 
         def result() -> Any:
             self._wait_until(self.done_at)

@@ -1,13 +1,20 @@
-"""Single operations, called eagerly, the results kept until the next."""
+"""Single operations, called eagerly; each writes where the one before did. An array made anew for
+each would on a CPU be pages that the kernel fills with zeros, in some of the calls or in all."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import torch
-from harness.operations import ADD, EXP, MATMUL, Operation, Transposed
+from harness.operations import ADD, EXP, MATMUL, SCALAR, SCALE, TRIAD, Operation, Transposed
 
-FUNCTIONS = {MATMUL: torch.matmul, ADD: torch.add, EXP: torch.exp}
+FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {
+    MATMUL: torch.matmul,
+    ADD: torch.add,
+    EXP: torch.exp,
+    SCALE: lambda c, **out: torch.mul(c, SCALAR, **out),
+    TRIAD: lambda b, c, **out: torch.add(b, c, alpha=SCALAR, **out),
+}
 
 
 def operation(
@@ -25,11 +32,8 @@ def operation(
     function = FUNCTIONS[name]
     with torch.no_grad():
         held = function(*tensors)
-
-    def run() -> None:
-        nonlocal held
-        held = function(*tensors)
-
     return Operation(
-        run, lambda: held.float().cpu().numpy(), str(held.dtype).removeprefix("torch.")
+        lambda: function(*tensors, out=held),
+        lambda: held.float().cpu().numpy(),
+        str(held.dtype).removeprefix("torch."),
     )
