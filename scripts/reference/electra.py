@@ -122,7 +122,8 @@ def _sampled(words: Array, batch: dict[str, Any]) -> Array:
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
     scores, words, labels = outputs
     generator = cross_entropy(words, originals(batch))
-    discriminator = np.mean(np.logaddexp(0.0, scores) - labels * scores)
+    real = batch["attention_mask"]
+    discriminator = np.sum(real * (np.logaddexp(0.0, scores) - labels * scores)) / np.sum(real)
     return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator
 
 

@@ -1,7 +1,8 @@
 """Tasks to be learned: data for training, data held out, and how outputs are scored.
 
 A task is a module of this folder with ``data(given)``, ``SCORES`` and ``score(outputs, batch)``;
-the facts of a model name the task that it is for (``task``). Standard library and numpy; Python 3.7
+the facts of a model name the task that it is for (``task``). A model of ELECTRA is given sentences,
+whose words are hidden behind the task's back. Standard library and numpy; Python 3.7
 to 3.13.
 """
 
@@ -57,12 +58,15 @@ class Data(NamedTuple):
 class Task(NamedTuple):
     """``scores``: the names of what outputs are scored by, from 0 to 1, the principal one first;
     ``score``: from outputs and their batch to what is scored of each sample by name, and the
-    ``loss`` of each, in float64."""
+    ``loss`` of each, in float64; ``least_loss``: of generated text, the least that any generator
+    can have, from a batch with hidden words and how many of a hundred of these are behind a
+    mark."""
 
     name: str
     scores: Tuple[str, ...]
     data: Callable[..., Data]
     score: Callable[[Sequence[Any], Arrays], Scored]
+    least_loss: Optional[Callable[[Arrays, int], float]] = None
 
 
 def names() -> List[str]:
@@ -76,7 +80,8 @@ def load(name: str) -> Task:
     if name not in names():
         raise ValueError(f"no task {name!r}; there are: {', '.join(names())}")
     module = importlib.import_module(f"{__name__}.{name}")
-    return Task(name, tuple(module.SCORES), module.data, module.score)
+    least = getattr(module, "least_loss", None)
+    return Task(name, tuple(module.SCORES), module.data, module.score, least)
 
 
 def size(arrays: Arrays) -> int:

@@ -230,6 +230,7 @@ def test_the_energy_of_a_training_is_that_of_one_process() -> None:
 CHANGED: dict[str, Any] = {
     "target": 0.9,
     "epochs": 4,
+    "epoch_steps": 50,
     "schedule": "linear",
     "learning_rate": 0.5,
     "learning_rate_batch": 256,

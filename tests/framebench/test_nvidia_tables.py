@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from framebench import cli
 from framebench.audit import lint
 from framebench.audit.published import read_cells
+from framebench.records.run import Metric, Run
 from framebench.tables import frames, registry, view
 from framebench.tables.grouping import group
 from framebench.tables.printed_cells import Printed
@@ -352,3 +354,53 @@ def report_of_mxnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mxnet")
     assert cli.main(["report", "--records", str(MXNET), "--results", str(folder)]) == 0
     return folder / "report.html"
+
+
+def phase(loss: float, hours: float, seed: int, precision: str, first: bool, **case: Any) -> Run:
+    """Of a pre-training, whose second phase begins with the weights of the first."""
+    length, batch, steps = (128, 176, 48) if first else (512, 24, 144)
+    folders = {"weights": "/p1", "start": "none"} if first else {"weights": "none", "start": "/p1"}
+    made = trained(0.4, 0.5, seed=seed, precision=precision, model="electra_base",
+                   batch_per_device=batch, devices_per_node=8, recipe=folders, **case)  # fmt: skip
+    known = (
+        Metric("final_loss", loss, "nats", "lower"),
+        Metric("time_to_train", 3600 * hours, "s", "lower"),
+    )
+    where = replace(made.conditions, sequence_length=length, accumulation=steps)
+    return replace(made, conditions=where, metrics=(*made.metrics, *known))
+
+
+def pretrained() -> list[Run]:
+    return [
+        phase(loss + (1.0 if first else 0.0), hours, seed, precision, first)
+        for precision, hours in (("amp", 2.0), ("tf32", 3.0))
+        for first in (True, False)
+        for seed, loss in enumerate((8.6, 8.8))
+    ]
+
+
+def test_a_pre_training_has_one_row_for_both_phases(printed: list[Printed]) -> None:
+    """The loss behind the second, and the hours of both."""
+    found = tables_of(Inputs({}, others=group(pretrained(), None), printed=printed))
+    row, *behind = found["nvidia_accuracy"]
+    assert {one["model"] for one in behind} == {"electra_base"}
+    assert all(one["printed_in"] for one in behind)
+    assert (row["score"], row["score_amp"], row["score_full"]) == ("loss", "8.700", "8.700")
+    assert (row["time_amp"], row["time_full"], row["time_unit"]) == ("4", "6", "h")
+    assert row["time_speedup"] == "1.50"
+    assert (row["batch_amp"], row["printed_accumulation"]) == ("176 and 24", "48 and 144")
+    amp, full, *_ = found["nvidia_seeds"]
+    assert (amp["precision"], full["precision"]) == ("amp", "tf32")
+    assert (amp["seeds_mean"], amp["seeds_minimum"], amp["each_seed"]) == (
+        *("8.700", "8.600", "8.600, 8.800"),
+    )
+
+
+def test_a_first_phase_alone_has_a_row_and_one_that_others_began_with_has_none() -> None:
+    runs = pretrained()
+    alone = [run for run in runs if run.conditions.accumulation == 48]
+    (row,) = tables_of(Inputs({}, others=group(alone, None)))["nvidia_accuracy"]
+    assert (row["batch_amp"], row["score_amp"], row["time_amp"]) == ("176", "9.700", "2")
+    later = [run for run in runs if run.conditions.accumulation == 144]
+    (row,) = tables_of(Inputs({}, others=group(later, None)))["nvidia_accuracy"]
+    assert (row["batch_amp"], row["time_amp"]) == ("24", "2"), "the first was not measured"

@@ -28,17 +28,19 @@ def encoder(layers: int, hidden: int, inner: int) -> int:
     return layers * (4 * (hidden + 1) * hidden + 2 * hidden * inner + inner + hidden + 4 * hidden)
 
 
-def embeddings(vocabulary: int, hidden: int) -> int:
-    """Parameters: tokens, 512 positions, 2 segments, a normalisation."""
-    return (vocabulary + 512 + 2 + 2) * hidden
+def embeddings(vocabulary: int, hidden: int, positions: int = 512) -> int:
+    """Parameters: tokens, positions, 2 segments, a normalisation."""
+    return (vocabulary + positions + 2 + 2) * hidden
 
 
-def electra_parameters(layers: int, hidden: int, own: int) -> int:
+def electra_parameters(
+    layers: int, hidden: int, own: int, vocabulary: int = 30528, positions: int = 512
+) -> int:
     """Of NVIDIA's shape; ``own`` is the generator's width."""
     generator = (hidden + 1) * own + encoder(layers, own, 4 * own)
-    head = (own + 1) * hidden + 2 * hidden + 30528
+    head = (own + 1) * hidden + 2 * hidden + vocabulary
     discriminator = encoder(layers, hidden, 4 * hidden) + (hidden + 1) * hidden + hidden + 1
-    return embeddings(30528, hidden) + generator + head + discriminator
+    return embeddings(vocabulary, hidden, positions) + generator + head + discriminator
 
 
 #: As published for BERT, of Hugging Face's BertModel with SuperBench's head, and by hand.
@@ -53,6 +55,7 @@ PARAMETERS = {
     "bert_base_squad": 108_893_186,
     "electra_base_squad": 108_893_186,
     "span_encoder": (96 + 128 + 2 + 2) * 64 + encoder(2, 64, 256) + 65 * 2,
+    "topics_electra": electra_parameters(2, 32, 16, 40, 128),
 }
 
 
@@ -217,6 +220,9 @@ MISTAKES = {
     ),
     "padding that is attended to": (
         *("bert_base_squad", "bert.py", "attention_mask.bool()", "(attention_mask + 1).bool()"),
+    ),
+    "padding of which the discriminator is asked": (
+        *("electra_base", "electra.py", "weight=real, ", ""),
     ),
     "one learning rate for all layers": (
         *("electra_base_squad", "optimizers.py", "group[_FACTOR] = factor", "pass"),

@@ -139,6 +139,7 @@ if LEARNS:
         first,
         lambda epoch: batches.of_epoch(data.train, 32, 0, 1, epoch),
         lambda: evaluator,
+        len(data.train["labels"]) // 32,
     )
     curve = train(context, source, recipe, evaluator.scores)
     found["curve"] = [epoch["held_out"]["accuracy"] for epoch in curve]

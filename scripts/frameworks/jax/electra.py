@@ -120,9 +120,10 @@ def forward(
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
     """Mean cross entropies of the generator over the masked positions and of the discriminator over
-    all, weighted."""
+    all that are no padding, weighted."""
     scores, words, replaced = outputs
     scores, replaced = scores.astype(jnp.float32), replaced.astype(jnp.float32)
     generator = cross_entropy(words, _originals(batch))
-    discriminator = (jax.nn.softplus(scores) - replaced * scores).mean()
+    real = batch["attention_mask"].astype(jnp.float32)
+    discriminator = (real * (jax.nn.softplus(scores) - replaced * scores)).sum() / real.sum()
     return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator

@@ -119,5 +119,9 @@ def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str,
     hyper = facts["hyperparameters"]
     originals = batch["token_ids"].gather(1, batch["masked_positions"])
     generator = F.cross_entropy(words.flatten(0, 1), originals.flatten())
-    discriminator = F.binary_cross_entropy_with_logits(scores, replaced)
+    real = batch["attention_mask"].float()  # padding tells nothing
+    discriminator = F.binary_cross_entropy_with_logits(
+        scores, replaced, weight=real, reduction="sum"
+    )
+    discriminator = discriminator / real.sum()
     return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator

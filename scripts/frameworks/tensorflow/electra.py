@@ -53,15 +53,17 @@ def loss(
     outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor], facts: Dict[str, Any]
 ) -> tf.Tensor:
     """Mean cross entropies of the generator over the masked positions and of the discriminator over
-    all, weighted."""
+    all that are no padding, weighted."""
     scores, words, replaced = outputs
     hyper = facts["hyperparameters"]
     originals = at(batch["masked_positions"], batch["token_ids"])
     generator = tf.nn.sparse_softmax_cross_entropy_with_logits(originals, words)
-    discriminator = tf.nn.sigmoid_cross_entropy_with_logits(replaced, scores)
-    return hyper["generator_weight"] * tf.reduce_mean(generator) + hyper[
-        "discriminator_weight"
-    ] * tf.reduce_mean(discriminator)
+    real = tf.cast(batch["attention_mask"], scores.dtype)
+    told = real * tf.nn.sigmoid_cross_entropy_with_logits(replaced, scores)
+    discriminator = tf.reduce_sum(told) / tf.reduce_sum(real)
+    return hyper["generator_weight"] * tf.reduce_mean(generator) + (
+        hyper["discriminator_weight"] * discriminator
+    )
 
 
 def at(positions: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:

@@ -30,12 +30,12 @@ from harness.kind import (
     at_least,
     one_of,
 )
-from harness.learning import curve, material, sources
+from harness.learning import curve, material, pretraining, sources
 from harness.learning.checkpoints import Checkpoint
 from harness.learning.material import NONE
 from harness.learning.rates import schedule_of
 from harness.learning.targets import softening
-from harness.learning.training import Recipe, steps_of_epoch, train
+from harness.learning.training import Recipe, train
 from harness.measuring import libraries, model
 from harness.measuring.checks import check_cores, check_same_weights, compiler_proof
 from harness.measuring.steps import peak_host_memory
@@ -96,6 +96,10 @@ class Converge(Kind):
     parameters = (
         Parameter("target", _target, "", f"score that ends the training, or {NONE}", NONE),
         Parameter("epochs", at_least(1), "epochs", "of training, at most", 10),
+        Parameter(
+            "epoch_steps", at_least(0), "steps",
+            "of an epoch, which go on through the samples; 0: as many as all samples make", 0,
+        ),
         Parameter("schedule", schedule_of, "", "of the learning rate", "one_cycle"),
         Parameter(
             "learning_rate", _rate, "", f"its peak, or {OF_MODEL}: that of the facts", OF_MODEL
@@ -140,8 +144,9 @@ class Converge(Kind):
             "start",
             _folder,
             "",
-            "a file of weights to start from, of safetensors or a checkpoint of TensorFlow, or "
-            f"{NONE}: drawn ones",
+            "a file of weights to start from, of safetensors or a checkpoint of TensorFlow, a "
+            "folder with those that a training of the same model, framework, precision and seed "
+            f"has left, or {NONE}: drawn ones",
             NONE,
         ),
         Parameter(
@@ -162,7 +167,8 @@ class Converge(Kind):
 
     def metrics(self, subject: Subject) -> Dict[str, Metric]:
         unit = subject.facts.get("unit", "samples/s")
-        return curve.metrics(sources.scores(subject), _target_of(subject), unit)
+        found = (sources.scores(subject), _target_of(subject), unit)
+        return curve.metrics(*found, sources.losses(subject), sources.may_lack(subject))
 
     def measure(self, context: Context) -> None:
         adapter, subject, fields = context.adapter, context.subject, context.fields
@@ -172,14 +178,14 @@ class Converge(Kind):
             adapter.require_resumable()
         how = softening(subject.facts, given["label_smoothing"], given["mixup"])
         adapter.facts = _with_recipe(subject)
-        source = sources.softening(sources.source_of(context), how, context)
+        source = sources.in_steps(sources.source_of(context), given["epoch_steps"], context)
+        source = sources.softening(source, how, context)
         recipe = _recipe(subject)
-        steps_of_epoch(source.samples, context)
         evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
         model.build(context, source.first)
         if given["start"] != NONE:
             fields["started_from"] = context.phase(
-                "start", lambda: material.start_from(adapter, given["start"])
+                "start", lambda: material.start_from(adapter, given["start"], _of_alike(context))
             )
         checkpoint = None
         if folder != NONE:
@@ -209,6 +215,8 @@ class Converge(Kind):
         reason = curve.missed(ranks[0]["curve"], sources.scores(subject)[0], _target_of(subject))
         if "diverged" not in reason:  # weights that are no numbers are not compared
             check_same_weights(ranks)
+        if not reason and pretraining.is_one(subject.facts):
+            reason = pretraining.missed(ranks[0])
         if reason:
             raise TargetMissed(reason)
 
@@ -240,13 +248,19 @@ def _identity(context: Context) -> Dict[str, Any]:
     }
 
 
+def _of_alike(context: Context) -> str:
+    """What the names of such files begin with, of all trainings of a model in a framework and
+    precision with a seed."""
+    case = context.subject.case
+    return "-".join([case.model, case.framework, case.precision, f"seed{context.place.seed}", ""])
+
+
 def _name(context: Context) -> str:
     """Of the file with what a training has learned."""
-    case, given = context.subject.case, context.subject.parameters
+    given = context.subject.parameters
     text = json.dumps([_identity(context), given["target"]], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    words = [case.model, case.framework, case.precision, f"seed{context.place.seed}", digest]
-    return "-".join(words)
+    return _of_alike(context) + digest
 
 
 def _target_of(subject: Subject) -> Optional[float]:

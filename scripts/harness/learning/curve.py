@@ -10,8 +10,8 @@ from harness.kind import Metric
 
 #: An epoch: its number from 1, the samples of all ranks in it (``samples``), seconds of its steps
 #: with their feeding (``train_seconds``) and of the evaluation behind it (``evaluation_seconds``),
-#: mean ``loss`` of its steps, the last ``learning_rate``, and what was found on held-out data
-#: (``held_out``: each score, and the loss).
+#: mean ``loss`` of its steps and of the last of them (``final_loss``), the last ``learning_rate``,
+#: and what was found on held-out data (``held_out``: each score, and the loss).
 Epoch = Mapping[str, Any]
 Rank = Mapping[str, Any]
 
@@ -19,6 +19,10 @@ Rank = Mapping[str, Any]
 def _is_number(value: Any) -> bool:
     """JSON has None for what is none."""
     return value is not None and math.isfinite(value)
+
+
+def _number(value: Any) -> Optional[float]:
+    return float(value) if _is_number(value) else None
 
 
 def reached(curve: Sequence[Epoch], score: str, target: float) -> Optional[int]:
@@ -49,8 +53,16 @@ def missed(curve: Sequence[Epoch], score: str, target: Optional[float]) -> str:
     return ""
 
 
-def metrics(scores: Sequence[str], target: Optional[float], unit: str) -> Dict[str, Metric]:
-    """``scores``: names, the principal one first; ``unit``: of the throughput."""
+def metrics(
+    scores: Sequence[str],
+    target: Optional[float],
+    unit: str,
+    losses: Sequence[str] = (),
+    may_lack: Sequence[str] = (),
+) -> Dict[str, Metric]:
+    """``scores``: names, the principal one first; ``unit``: of the throughput; ``losses``: names of
+    the parts of the loss, of a model that has some, whose loss in training is told, too;
+    ``may_lack``: names of scores that may be no number."""
     principal = scores[0]
 
     def at_target(of: Callable[[Sequence[Epoch]], float]) -> Callable[[Rank], Optional[float]]:
@@ -61,8 +73,8 @@ def metrics(scores: Sequence[str], target: Optional[float], unit: str) -> Dict[s
 
         return of_rank
 
-    def last(name: str) -> Callable[[Rank], float]:
-        return lambda rank: float(rank["curve"][-1]["held_out"][name])
+    def last(name: str) -> Callable[[Rank], Optional[float]]:
+        return lambda rank: _number(rank["curve"][-1]["held_out"][name])
 
     to_target = {
         "time_to_target": Metric("s", "lower", "max", at_target(train_seconds)),
@@ -72,11 +84,20 @@ def metrics(scores: Sequence[str], target: Optional[float], unit: str) -> Dict[s
     # the first is that by which frameworks are compared for speed
     return {
         **(to_target if target is not None else {"throughput": speed}),
-        **{name: Metric("fraction", "higher", "first", last(name)) for name in scores},
-        "loss": Metric("nats", "lower", "first", last("loss")),
+        **{
+            name: Metric("fraction", "higher", "first", last(name), optional=name in may_lack)
+            for name in scores
+        },
+        **{name: Metric("nats", "lower", "first", last(name)) for name in ("loss", *losses)},
+        **({"final_loss": Metric("nats", "lower", "mean", final_loss)} if losses else {}),
         "time_to_train": Metric("s", "lower", "max", lambda rank: all_seconds(rank["curve"])),
         "throughput": speed,
     }
+
+
+def final_loss(rank: Rank) -> Optional[float]:
+    """Of the last steps of training, with dropout, as NVIDIA's ELECTRA publishes it."""
+    return _number(rank["curve"][-1]["final_loss"])
 
 
 def samples(curve: Sequence[Epoch]) -> float:

@@ -10,6 +10,7 @@ from tasks import BadData, Data, Given, Task
 from harness.adapter import Unsupported
 from harness.kind import Context
 from harness.learning import batches, safetensors, starting
+from harness.samples import masking
 from harness.samples.folder import SKIP
 
 #: In the place of a folder or a number: there is none.
@@ -32,16 +33,21 @@ def data_of(context: Context, task: Task) -> Data:
         )
     given = Given(length, folder if reads else None, skips)
     data: Data = context.phase("task", lambda: task.data(given))
+    # what is drawn for a model comes later
+    declared = [one for one in facts["inputs"] if one["name"] not in masking.DRAWN]
     for arrays in (data.train, data.held_out):
-        batches.check_inputs(arrays, facts["inputs"], length or 0)
+        batches.check_inputs(arrays, declared, length or 0)
     return data
 
 
-def start_from(adapter: Any, path: str) -> Dict[str, Any]:
+def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     """Overwrite the weights of the model as built with those of a file, as far as it has them.
-    Returns notes for the record. Raises :class:`tasks.BadData`."""
+    ``path``: of it, or of a folder that has one whose name begins with ``alike``. Returns notes for
+    the record. Raises :class:`tasks.BadData`."""
     drawn = {**adapter.weights(), **adapter.statistics()}
-    start = starting.read(path, {name: array.shape for name, array in drawn.items()})
+    start = starting.read(
+        starting.file_of(path, alike), {name: array.shape for name, array in drawn.items()}
+    )
     adapter.load_weights({**drawn, **start.weights})
     return start.notes
 
@@ -49,7 +55,7 @@ def start_from(adapter: Any, path: str) -> Dict[str, Any]:
 def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
     """Write the weights and running statistics of the model, as any framework can start from them.
     Returns notes for the record. Raises :class:`tasks.BadData` where they cannot be written."""
-    path = os.path.join(folder, f"{name}.safetensors")
+    path = os.path.join(folder, name + safetensors.SUFFIX)
     try:
         os.makedirs(folder, exist_ok=True)
         safetensors.write(path, {**adapter.weights(), **adapter.statistics()})

@@ -10,6 +10,8 @@ from tasks import BadData
 
 from harness.learning.stored import Stored
 
+#: Of a file's name.
+SUFFIX = ".safetensors"
 #: As safetensors names them, and as numpy does; bfloat16 is the upper half of a float32.
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _METADATA, _OWN = "__metadata__", {"format": "framebench"}

@@ -1,15 +1,18 @@
-"""What there is to learn from: the arrays of a task in memory, or images in a folder."""
+"""What there is to learn from: the arrays of a task in memory, or images or sentences in a
+folder."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence
 
 import tasks
+from tasks.scoring import replaced
 
-from harness.adapter import Unsupported
+from harness.adapter import Mismatch, Unsupported
 from harness.inputs import DATA, SYNTHETIC
 from harness.kind import Context, Subject
-from harness.learning import batches, images, material
+from harness.learning import batches, images, material, pretraining
 from harness.learning.evaluation import Evaluator
 from harness.learning.targets import Softening, softened
 from harness.samples import folder
@@ -20,20 +23,33 @@ Arrays = Dict[str, Any]
 class Source(NamedTuple):
     """``samples``: of all ranks, that an epoch has; ``first``: a batch to build with; ``of_epoch``:
     from its number, from 0, to the batches of this rank; ``evaluator``: makes one, before the model
-    is built."""
+    is built; ``steps``: of an epoch, by :func:`in_steps`."""
 
     samples: int
     first: Arrays
     of_epoch: Callable[[int], Iterator[Arrays]]
     evaluator: Callable[[], Evaluator]
+    steps: int = 0
 
 
 def scores(subject: Subject) -> Sequence[str]:
     """Names of what outputs are scored by, the principal one first."""
+    if pretraining.is_one(subject.facts):
+        return replaced.SCORES
     task = subject.facts.get("task")
     if task and subject.case.input != DATA:
         return tasks.load(task).scores
     return images.scores(subject.facts)
+
+
+def losses(subject: Subject) -> Sequence[str]:
+    """Names of the parts of the loss that is found on held-out data, if it has parts."""
+    return replaced.LOSSES if pretraining.is_one(subject.facts) else ()
+
+
+def may_lack(subject: Subject) -> Sequence[str]:
+    """Names of the scores that may be of nothing, and are no number then."""
+    return replaced.MAY_LACK if pretraining.is_one(subject.facts) else ()
 
 
 def source_of(context: Context) -> Source:
@@ -41,8 +57,12 @@ def source_of(context: Context) -> Source:
     what reading it raises."""
     case, facts = context.subject.case, context.subject.facts
     if case.input == DATA:
+        if pretraining.is_one(facts):
+            return Source(*pretraining.of_folder(context))
         if folder.size_of(facts["inputs"]) is None:
-            raise Unsupported(f"{case.model} has no images, and running text is not learned here")
+            raise Unsupported(
+                f"{case.model} has no images and is no ELECTRA: no other text is learned here"
+            )
         return Source(*images.source(context))
     if case.input != SYNTHETIC:
         raise Unsupported(
@@ -67,6 +87,44 @@ def softening(source: Source, how: Optional[Softening], context: Context) -> Sou
     return source._replace(first=first, of_epoch=of_epoch)
 
 
+class _Rounds:
+    """Epochs of a number of ``steps``, each of which goes on through the samples where the one
+    before it has stopped. ``of_pass``: once through all samples, in ``whole`` steps."""
+
+    def __init__(self, of_pass: Callable[[int], Iterator[Arrays]], whole: int, steps: int) -> None:
+        self._of_pass, self._whole, self._steps = of_pass, whole, steps
+        self._next, self._batches = 0, self._from(0)
+
+    def __call__(self, epoch: int) -> Iterator[Arrays]:
+        first = epoch * self._steps
+        if first != self._next:  # a training that is taken up
+            self._next, self._batches = first, self._from(first)
+        for batch in itertools.islice(self._batches, self._steps):
+            self._next += 1
+            yield batch
+
+    def _from(self, first: int) -> Iterator[Arrays]:
+        begin, skipped = divmod(first, self._whole)
+        for number in itertools.count(begin):
+            yield from itertools.islice(self._of_pass(number), skipped, self._whole)
+            skipped = 0
+
+
+def in_steps(source: Source, steps: int, context: Context) -> Source:
+    """``source`` with epochs of so many steps; 0: each is once through all samples. Raises
+    :class:`harness.adapter.Mismatch` where there are too few samples for a step."""
+    case = context.subject.case
+    whole = source.samples // case.samples_per_step
+    if not whole:
+        raise Mismatch(
+            f"a step of {case.samples_per_step} samples is more than there is to train with: "
+            f"{source.samples}"
+        )
+    if not steps:
+        return source._replace(steps=whole)
+    return source._replace(steps=steps, of_epoch=_Rounds(source.of_epoch, whole, steps))
+
+
 def _of_task(context: Context) -> Source:
     case, place = context.subject.case, context.place
     task = tasks.load(context.subject.facts["task"])
@@ -78,6 +136,8 @@ def _of_task(context: Context) -> Source:
         "held_out": tasks.size(data.held_out),
         **({"notes": dict(data.notes)} if data.notes else {}),
     }
+    if pretraining.is_one(context.subject.facts):
+        return Source(*pretraining.of_task(context, task, data))
 
     def of_epoch(epoch: int) -> Iterator[Arrays]:
         seed = place.seed * 100003 + epoch

@@ -3,6 +3,7 @@ TensorFlow's with the names of BERT or ELECTRA, or what another training here ha
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
@@ -34,6 +35,8 @@ _NAMES = (
 _COMPILED = tuple((re.compile(theirs), ours) for theirs, ours in _NAMES)
 #: The last part of a name; older files have TensorFlow's for a normalisation.
 _KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
+#: What is pre-trained has two encoders; this is the one that is fine-tuned.
+_DISCRIMINATOR = "discriminator."
 #: Of every model with an encoder: what a file must have. All else is a head, which may be new.
 _BODY = ("embeddings.", "layers.")
 
@@ -58,6 +61,22 @@ def our_name(theirs: str) -> Optional[str]:
     return None
 
 
+def file_of(path: str, alike: str) -> str:
+    """``path``, or where it is a folder the file in it that a training has left and whose name
+    begins with ``alike``. Raises :class:`BadData` where there is not one."""
+    if not os.path.isdir(path):
+        return path
+    known = sorted(name for name in os.listdir(path) if name.endswith(safetensors.SUFFIX))
+    found = [name for name in known if name.startswith(alike)]
+    if len(found) == 1:
+        return os.path.join(path, found[0])
+    raise BadData(
+        f"{path}: has {len(found) or 'no'} files {alike}*{safetensors.SUFFIX}; allowed: one, which "
+        "a training with `weights` in this folder leaves when it has ended (there are: "
+        f"{', '.join(known) or 'none'})"
+    )
+
+
 def read(path: str, shapes: Mapping[str, Tuple[int, ...]]) -> Start:
     """What the file has of a model with arrays of these ``shapes``, by our names. Raises
     :class:`BadData` where it is of neither format, lacks a part of the encoder, or has one of
@@ -69,7 +88,7 @@ def read(path: str, shapes: Mapping[str, Tuple[int, ...]]) -> Start:
     except OSError as error:
         raise BadData(f"{error.filename or path}: {error.strerror}") from None
     lacking = [name for name in shapes if name not in weights]
-    if stored.is_own and lacking:
+    if stored.is_own and lacking and not _is_pretrained(stored, shapes):
         raise BadData(f"{path}: lacks {lacking[0]}, {len(lacking)} arrays in all: of another model")
     body = [name for name in lacking if name.startswith(_BODY)]
     if body:
@@ -90,6 +109,13 @@ def read(path: str, shapes: Mapping[str, Tuple[int, ...]]) -> Start:
     )
 
 
+def _is_pretrained(stored: Stored, shapes: Mapping[str, Tuple[int, ...]]) -> bool:
+    """Whether a file of ours is of ELECTRA as it is pre-trained, and the model an encoder alone."""
+    names = (stored.names, shapes)
+    theirs, own = (any(one.startswith(_DISCRIMINATOR) for one in some) for some in names)
+    return theirs and not own
+
+
 def _arrays(
     path: str, stored: Stored, shapes: Mapping[str, Tuple[int, ...]]
 ) -> Tuple[Dict[str, Any], List[str]]:
@@ -98,6 +124,8 @@ def _arrays(
     left: List[str] = []
     for theirs in stored.names:
         ours = theirs if stored.is_own else our_name(stored.called(theirs))
+        if ours and ours.startswith(_DISCRIMINATOR) and ours not in shapes:
+            ours = ours[len(_DISCRIMINATOR) :]
         if ours is None or ours not in shapes:
             left.append(theirs)
             continue

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from harness.adapter import Mismatch
 from harness.kind import Context
 from harness.learning.checkpoints import Checkpoint
 from harness.learning.evaluation import Learner
 from harness.learning.rates import rate_at
 from harness.learning.sources import Source
+
+#: The last steps of an epoch whose loss is told apart, as many as NVIDIA's ELECTRA logs one for.
+FINAL = 10
 
 
 class Recipe(NamedTuple):
@@ -24,18 +26,6 @@ class Recipe(NamedTuple):
     schedule: str
     peak: float
     warmup: float
-
-
-def steps_of_epoch(samples: int, context: Context) -> int:
-    """Raises :class:`Mismatch` where there are too few samples for one step."""
-    case = context.subject.case
-    steps = samples // case.samples_per_step
-    if not steps:
-        raise Mismatch(
-            f"a step of {case.samples_per_step} samples is more than there is to train with: "
-            f"{samples}"
-        )
-    return steps
 
 
 def train(
@@ -53,7 +43,7 @@ def train(
     may have left, and where this one leaves what it has behind each epoch."""
     adapter, place, clock = context.adapter, context.place, time.perf_counter
     case = context.subject.case
-    each = steps_of_epoch(source.samples, context)
+    each = source.steps
     curve: List[Dict[str, Any]] = context.fields.setdefault("curve", [])
     if checkpoint:
         curve += checkpoint.load(adapter)
@@ -78,7 +68,7 @@ def train(
         adapter.synchronize()
         trained = clock()
         held_out = evaluate()
-        loss = math.fsum(losses) / len(losses) if all(map(math.isfinite, losses)) else math.nan
+        loss = mean(losses)
         curve.append(
             {
                 "epoch": epoch + 1,
@@ -86,6 +76,7 @@ def train(
                 "train_seconds": trained - begin,
                 "evaluation_seconds": clock() - trained,
                 "loss": loss,
+                "final_loss": mean(losses[-FINAL:]),
                 "learning_rate": rate,
                 "held_out": held_out,
             }
@@ -96,6 +87,11 @@ def train(
             break
     context.fields["window_seconds"] = clock() - start
     return curve
+
+
+def mean(losses: Sequence[float]) -> float:
+    """No number where one is none."""
+    return math.fsum(losses) / len(losses) if all(map(math.isfinite, losses)) else math.nan
 
 
 def is_done(epoch: Dict[str, Any], recipe: Recipe, rank: int) -> bool:

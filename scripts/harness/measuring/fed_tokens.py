@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import itertools
 import os
-from typing import Any, Callable, Dict, Generator, Iterator, Tuple
+from typing import Any, Callable, Dict, Generator, Iterator, Optional, Tuple
 
 from harness.adapter import Mismatch
 from harness.kind import Context
 from harness.loader import LoadedTokens, TokenLoads
-from harness.measuring import model
 from harness.measuring.synthetic import predictions
 from harness.samples import folder, masking, tokens
 
@@ -29,10 +28,19 @@ class TokenSource:
     the record. Raises what reading the data raises, and :class:`Mismatch` where they are not for
     the model."""
 
-    def __init__(self, context: Context, split: str, workers: int, most: int = 0) -> None:
-        """``most``: sequences of an epoch, 0 for all."""
+    def __init__(
+        self,
+        context: Context,
+        split: str,
+        workers: int,
+        most: int = 0,
+        seed: Optional[int] = None,
+    ) -> None:
+        """``most``: sequences of an epoch, 0 for all; ``seed``: by which words are hidden, None for
+        that of the run."""
         subject, adapter, fields = context.subject, context.adapter, context.fields
         self._context, self._split, self._workers, self._most = context, split, workers, most
+        self._seed = context.place.seed if seed is None else seed
         self._rank = subject.case.layout.replica(context.place.rank)
         root, length = subject.data, subject.case.sequence_length
         assert root is not None, "the declaration has seen to it"
@@ -70,18 +78,15 @@ class TokenSource:
         wanted = masking.Wanted(self.form, self._length, count)
         if self.form != masking.RUNNING:
             masking.check(self.found, wanted, self._hyper)
-        if self.form == masking.ELECTRA:
-            draws = model.batch_of_rank(self._context)["sampling_draws"]
-            return wanted._replace(draws=draws)
         return wanted
 
-    def epoch(self, number: int) -> TokenLoads:
-        """What the loader is asked for. Raises :class:`harness.samples.folder.BadData` where it is
-        too little."""
+    def epoch(self, number: int, samples: Optional[int] = None) -> TokenLoads:
+        """What the loader is asked for, in batches of so many ``samples``, None for those of a
+        step. Raises :class:`harness.samples.folder.BadData` where it is too little."""
         context, case = self._context, self._context.subject.case
         marks = 0 if self.form == masking.RUNNING else masking.MARKS
         order = (self.found, self._split, number, context.place.seed)
-        samples = case.batch_per_device * case.accumulation
+        samples = samples or case.samples_of_replica
         beyond = 1 if self.form == masking.RUNNING else 0
         return tokens.loads(
             *order,
@@ -113,8 +118,8 @@ class TokenSource:
                 "token_ids": np.ascontiguousarray(inputs),
                 "labels": np.ascontiguousarray(following),
             }
-        seed, first = self._context.place.seed, int(loaded.numbers[0])
-        random = np.random.RandomState([seed, self._rank, number, first])
+        first = int(loaded.numbers[0])
+        random = np.random.RandomState([self._seed, self._rank, number, first])
         return masking.batch_of(np.asarray(loaded.tokens), self.found, self._wanted, random)
 
 
@@ -124,7 +129,7 @@ def source(context: Context) -> Tuple[Batch, Callable[[], Batches], str]:
     case, fields = context.subject.case, context.fields
     split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
     own = TokenSource(context, split, WORKERS)
-    samples = case.batch_per_device * case.accumulation
+    samples = case.samples_of_replica
 
     def batches() -> Batches:
         for number in itertools.count():
@@ -133,7 +138,7 @@ def source(context: Context) -> Tuple[Batch, Callable[[], Batches], str]:
                     yield batch
 
     begin = own.epoch(0)
-    alone = begin._replace(starts=begin.starts[:samples], records=begin.records[:samples])
+    alone = tokens.beginning(begin, samples)
     fields["fed"] = context.phase("check", lambda: own.fed(alone))
     (first,) = own.batches(alone, 0)
     return first, batches, own.noted

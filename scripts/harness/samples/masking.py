@@ -8,7 +8,11 @@ asked of them.
    mark, each once as far as they suffice. Where BERT's records have their own, these are taken, and
    taken again from the first on where they are fewer than the predictions.
 3. BERT: of the hidden words 80 % become [MASK], 10 % another word, 10 % stay (Devlin et al. 2018,
-   section 3.1). ELECTRA hides them itself, on the device, by numbers that are drawn for it.
+   section 3.1).
+4. ELECTRA hides the words itself, on the device, by two numbers that are drawn here with each batch
+   for each word: one below 100, by which it becomes [MASK] or stays, and one of 31 bits, by which
+   its replacement is sampled from the generator. A sequence with padding hides as large a share of
+   its words as one without; the first of them are then asked for again, with the same numbers.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -30,6 +34,8 @@ RUNNING, BERT, ELECTRA = "running", "bert", "electra"
 MARKS = 3
 #: Of a hundred hidden words of BERT: those that become [MASK], and these or another word.
 _MASKED, _CHANGED = 80, 90
+#: What is drawn for ELECTRA, by the names of its inputs: below what, None for places of words.
+DRAWN = {"masked_positions": None, "mask_draws": 100, "sampling_draws": 1 << 31}
 
 
 def form_of(inputs: Sequence[Mapping[str, Any]]) -> str:
@@ -46,13 +52,11 @@ def form_of(inputs: Sequence[Mapping[str, Any]]) -> str:
 
 class Wanted(NamedTuple):
     """``form``: BERT or ELECTRA; ``length``: tokens of a sequence; ``predictions``: hidden words of
-    each; ``draws``: what ELECTRA samples by, the same in each batch: they are no data, and as large
-    as the vocabulary."""
+    each."""
 
     form: str
     length: int
     predictions: int
-    draws: Any = None
 
 
 def check(found: Tokens, wanted: Wanted, hyper: Mapping[str, Any]) -> None:
@@ -91,21 +95,34 @@ def check(found: Tokens, wanted: Wanted, hyper: Mapping[str, Any]) -> None:
 def batch_of(loaded: Any, found: Tokens, wanted: Wanted, random: Any) -> Batch:
     """A batch by name, int64. ``loaded``: as a loader gives it (samples, numbers); ``random``: a
     ``RandomState``. Raises :class:`BadData` for a sequence without a word that can be hidden."""
-    import numpy as np
-
     if found.records is None:
         batch, ordinary = _pairs(loaded, found, wanted, random)
     else:
         batch, ordinary = _recorded(loaded, found, wanted)
+    if wanted.form == ELECTRA:
+        return hidden_by_electra(batch, wanted.predictions, random)
     if "masked_positions" not in batch:
         batch["masked_positions"] = _drawn(ordinary, wanted.predictions, random)
-        if wanted.form == BERT:
-            _hide(batch, found, random)
-    if wanted.form == ELECTRA:
-        shape = batch["masked_positions"].shape
-        batch["mask_draws"] = random.randint(0, 100, size=shape).astype(np.int64)
-        batch["sampling_draws"] = wanted.draws[: len(loaded)]
+        _hide(batch, found, random)
     return batch
+
+
+def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
+    """Sequences ``[CLS] A [SEP] B [SEP]`` with or without padding, by the names of ELECTRA's
+    inputs, and what is DRAWN for them: so many ``predictions`` of one without padding. Raises
+    :class:`BadData` for one without a word that can be hidden."""
+    import numpy as np
+
+    ordinary = _ordinary(batch["token_ids"], batch["attention_mask"] == 1)
+    share = batch["attention_mask"].mean(axis=1)
+    most = np.maximum(1, np.round(predictions * share)).astype(np.int64)[:, None]
+    places = _drawn(ordinary, predictions, random, most)
+    found = {**batch, "masked_positions": places}
+    for name, below in DRAWN.items():
+        if below is not None:  # for each token, so that one that is asked for again has the same
+            draws = random.randint(0, below, size=ordinary.shape, dtype=np.int64)
+            found[name] = np.take_along_axis(draws, places, axis=1)
+    return found
 
 
 def _pairs(loaded: Any, found: Tokens, wanted: Wanted, random: Any) -> Tuple[Batch, Any]:
@@ -150,9 +167,16 @@ def _recorded(loaded: Any, found: Tokens, wanted: Wanted) -> Tuple[Batch, Any]:
         batch["masked_positions"] = own[POSITIONS][rows, taken]
         batch["masked_labels"] = own[WORDS][rows, taken]
         batch["next_sentence_labels"] = own[NEXT][:, 0].copy()
+    return batch, _ordinary(ids, real)
+
+
+def _ordinary(ids: Any, real: Any) -> Any:
+    """Where words are that are ``real`` and none of the marks that sequences begin and end with."""
+    import numpy as np
+
     last = real.shape[1] - 1 - real[:, ::-1].argmax(axis=1)
-    ends = ids[rows[:, 0], last][:, None]  # [SEP] is what a sequence ends with
-    return batch, real & (ids != ids[:, :1]) & (ids != ends)
+    ends = ids[np.arange(len(ids)), last][:, None]
+    return real & (ids != ids[:, :1]) & (ids != ends)
 
 
 def _again(good: Any, count: int) -> Any:
@@ -163,13 +187,16 @@ def _again(good: Any, count: int) -> Any:
     return np.take_along_axis(places, np.arange(count) % _some(good), axis=1)
 
 
-def _drawn(ordinary: Any, count: int, random: Any) -> Any:
-    """Of each row so many places of ordinary words, upwards, each once if they suffice."""
+def _drawn(ordinary: Any, count: int, random: Any, most: Any = None) -> Any:
+    """Of each row so many places of ordinary words, upwards, each once if they suffice. ``most``:
+    different ones of each row (rows, 1), None for any number."""
     import numpy as np
 
     keys = np.where(ordinary, random.random_sample(ordinary.shape), 2.0)
     places = np.argsort(keys, axis=1, kind="stable")
-    found = np.take_along_axis(places, np.arange(count) % _some(ordinary), axis=1)
+    some = _some(ordinary)
+    some = some if most is None else np.minimum(some, most)
+    found = np.take_along_axis(places, np.arange(count) % some, axis=1)
     return np.sort(found, axis=1).astype(np.int64)
 
 

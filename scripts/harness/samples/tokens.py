@@ -210,6 +210,11 @@ def loads(
     )
 
 
+def beginning(asked: TokenLoads, count: int) -> TokenLoads:
+    """The first sequences alone of what a loader is asked for."""
+    return asked._replace(starts=asked.starts[:count], records=asked.records[:count])
+
+
 def batches(
     adapter: Loading, asked: TokenLoads, vocabulary: int = NO_LIMIT
 ) -> Iterator[LoadedTokens]:

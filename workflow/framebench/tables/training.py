@@ -14,7 +14,7 @@ from .columns import NUMBER, TEXT, WHOLE, Column, Form, Row
 #: Of a training that starts from weights that are drawn.
 SCRATCH = "scratch"
 #: In the place of a file or folder: there is none.
-_NONE = "none"
+NO_FILE = "none"
 
 
 def _why_no_target(row: Row) -> str:
@@ -27,6 +27,10 @@ TARGET = Column(
 #: What a case with a target and one without have in common.
 RECIPE = (
     Column("epochs", WHOLE, "of training, at most", hoisted=True),
+    Column(
+        "epoch_steps", NUMBER, "steps of an epoch; nothing: as many as all samples make",
+        title="steps of an epoch", hoisted=True, optional=True, form=Form(spec=".0f"),
+    ),
     Column("schedule", TEXT, "of the learning rate", hoisted=True),
     Column("learning_rate", TEXT, "its peak; `model`: that of the model's facts", hoisted=True),
     Column(
@@ -67,24 +71,25 @@ NAMES = tuple(column.name for column in COLUMNS)
 def cells(cases: Sequence[Case]) -> Callable[[Case], list[Any]]:
     """Those of COLUMNS for one of ``cases``, which stand in a table together."""
     parameters = [dict(case.parameters) for case in cases]
-    starts = tails(given.get("start", _NONE) for given in parameters)
-    folders = tails(given.get("data", _NONE) for given in parameters)
+    starts = tails(given.get("start", NO_FILE) for given in parameters)
+    folders = tails(given.get("data", NO_FILE) for given in parameters)
 
     def asked(case: Case) -> list[Any]:
         given = dict(case.parameters)
-        target, folder = given.get("target", NO_TARGET), given.get("data", _NONE)
+        target, folder = given.get("target", NO_TARGET), given.get("data", NO_FILE)
         return [
             None if target == NO_TARGET else target,
             given.get("epochs"),
+            given.get("epoch_steps") or None,
             given.get("schedule", ""),
             str(given.get("learning_rate", "")),
             given.get("warmup"),
             given.get("learning_rate_batch") or None,
             *(str(given.get(name, "")) for name in ("weight_decay", "momentum")),
             *(given.get(name) or None for name in ("label_smoothing", "mixup")),
-            starts.get(given.get("start", _NONE), SCRATCH),
+            starts.get(given.get("start", NO_FILE), SCRATCH),
             folders.get(folder, ""),
-            "" if folder == _NONE else given.get("bad_answers", ""),
+            "" if folder == NO_FILE else given.get("bad_answers", ""),
         ]
 
     return asked
@@ -92,7 +97,7 @@ def cells(cases: Sequence[Case]) -> Callable[[Case], list[Any]]:
 
 def is_started(case: Case) -> bool:
     """Whether a file has the weights that it starts from."""
-    return bool(dict(case.parameters).get("start", _NONE) != _NONE)
+    return bool(dict(case.parameters).get("start", NO_FILE) != NO_FILE)
 
 
 def why_not_started(row: Row) -> str:
@@ -102,7 +107,7 @@ def why_not_started(row: Row) -> str:
 
 def tails(paths: Iterable[str]) -> dict[str, str]:
     """The last parts of each path, as many as tell it from the others."""
-    parts = {path: PurePath(path).parts for path in paths if path != _NONE}
+    parts = {path: PurePath(path).parts for path in paths if path != NO_FILE}
 
     def tail(path: str) -> str:
         own = parts[path]

@@ -9,11 +9,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ...statistics import descriptive, equivalence
 from .. import condition_words
 from .. import training as trainings
 from ..declared import converge, inference_step_time
 from ..results import CaseResult, marks_of
 from ..table import Inputs
+from . import phases
 from .printed_rows import AMP, EACH, FULL, Values
 
 #: Whose tables NVIDIA printed.
@@ -79,10 +81,12 @@ def inference(inputs: Inputs) -> Iterator[Values]:
 
 
 def accuracy(inputs: Inputs) -> Iterator[Values]:
-    """The mean over seeds, of a score in percent."""
+    """The mean over seeds, of a score in percent; of pre-training the final loss, and the hours of
+    both phases."""
     told = _trained(inputs)
     recipe = _recipes(told)
-    for amp, full in pairs(converge.results(inputs)):
+    yield from _pretraining(inputs, recipe)
+    for amp, full in pairs(_learned(inputs)):
         row = _row(amp, full, recipe(amp))
         times = {}
         for side, result in (("amp", amp), ("full", full)):
@@ -97,10 +101,11 @@ def accuracy(inputs: Inputs) -> Iterator[Values]:
 
 
 def seeds(inputs: Inputs) -> Iterator[Values]:
-    """In percent, as accuracies are printed."""
+    """In percent, as accuracies are printed; of pre-training the final loss."""
     told = _trained(inputs)
     recipe = _recipes(told)
-    for pair in pairs(converge.results(inputs)):
+    yield from _final_losses(inputs, recipe)
+    for pair in pairs(_learned(inputs)):
         for result in filter(None, pair):
             found = told[result.key]
             row = _row(result, None, recipe(result))
@@ -109,6 +114,52 @@ def seeds(inputs: Inputs) -> Iterator[Values]:
             row |= {"precision": result.case.precision, "score": str(found["score"])}
             row["recipe_epochs"] = str(found["epochs"])
             yield row
+
+
+def _learned(inputs: Inputs) -> list[CaseResult]:
+    """All trainings but those that pre-train."""
+    return [result for result in converge.results(inputs) if not phases.is_phase(result)]
+
+
+def _phases(inputs: Inputs) -> Iterator[tuple[phases.Phases, phases.Phases | None]]:
+    """Of pre-training, mixed precision beside full precision, by their last phases."""
+    every = {id(one.last): one for one in phases.of(converge.results(inputs))}
+    for amp, full in pairs(one.last for one in every.values()):
+        yield every[id(amp)], every[id(full)] if full else None
+
+
+def _pretraining(inputs: Inputs, recipe: Callable[[CaseResult], str]) -> Iterator[Values]:
+    for amp, full in _phases(inputs):
+        row = _row(amp.last, full.last if full else None, recipe(amp.last))
+        hours: dict[str, float | None] = {}
+        for side, one in (("amp", amp), ("full", full)):
+            if one is None:
+                continue
+            losses, hours[side] = phases.final_losses(one.last), one.hours
+            row[f"batch_{side}"] = one.both(lambda phase: phase.case.batch_per_device)
+            row[f"score_{side}"] = f"{descriptive.mean(losses):.3f}" if losses else ""
+            row[f"time_{side}"] = "" if hours[side] is None else f"{hours[side]:.4g}"
+        row["printed_accumulation"] = amp.both(lambda phase: phase.conditions.accumulation)
+        mixed, whole = hours.get("amp"), hours.get("full")
+        if mixed and whole:
+            row["time_speedup"] = f"{whole / mixed:.2f}"
+        yield row | {"score": "loss", "time_unit": "h"}
+
+
+def _final_losses(inputs: Inputs, recipe: Callable[[CaseResult], str]) -> Iterator[Values]:
+    for pair in _phases(inputs):
+        for one in filter(None, pair):
+            losses = phases.final_losses(one.last)
+            row = _row(one.last, None, recipe(one.last))
+            if losses:
+                deviation = equivalence.deviation(losses)
+                row["seeds_mean"] = f"{descriptive.mean(losses):.3f}"
+                row["seeds_deviation"] = "" if deviation is None else f"{deviation:.3f}"
+                row["seeds_minimum"] = f"{min(losses):.3f}"
+                row["seeds_maximum"] = f"{max(losses):.3f}"
+            row[EACH] = ", ".join(f"{loss:.3f}" for loss in losses)
+            row["batch"] = one.both(lambda phase: phase.case.batch_per_device)
+            yield row | {"precision": one.last.case.precision, "score": "loss"}
 
 
 def pairs(

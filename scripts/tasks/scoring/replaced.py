@@ -1,0 +1,103 @@
+"""How ELECTRA's pre-training is scored: how well the generator knows hidden words, and the
+discriminator which words it has replaced. Outputs are, of a batch: logits that a token is replaced
+(batch, tokens), the generator's of the hidden words (batch, predictions, vocabulary), and 1 where a
+token is replaced, else 0 (batch, tokens)."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Sequence
+
+from tasks import Arrays, Scored
+
+#: ``masked_accuracy``: of hidden words, how many are the likeliest by the generator;
+#: ``sampled_accuracy``: how many it samples; the others: of all tokens that are no padding, how
+#: many the discriminator tells right; of those that it calls replaced, how many are; of the
+#: replaced, how many it calls so. It calls replaced what has a logit above 0.
+SCORES = (
+    "masked_accuracy",
+    "sampled_accuracy",
+    "discriminator_accuracy",
+    "discriminator_precision",
+    "discriminator_recall",
+)
+#: Of them those that are of no token where none is replaced, or called so.
+MAY_LACK = SCORES[3:]
+#: Mean cross-entropies, over hidden words and over tokens that are no padding.
+LOSSES = ("generator_loss", "discriminator_loss")
+
+
+def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
+    """Counts and sums of each sample, float64 (batch,), of which :class:`Total` makes scores;
+    ``misplaced``: tokens that are replaced and were not hidden, of which there must be none."""
+    import numpy as np
+
+    logits = np.asarray(outputs[0], np.float64)
+    is_replaced = np.asarray(outputs[2]) != 0
+    real, places = batch["attention_mask"] == 1, batch["masked_positions"]
+    hidden = np.zeros(real.shape, bool)
+    np.put_along_axis(hidden, places, True, axis=1)
+    right = np.take_along_axis(batch["token_ids"], places, axis=1)
+    guessed, surprise = _generated(outputs[1], right)
+    called = logits > 0
+    told = np.logaddexp(0.0, logits) - is_replaced * logits
+    counted = {
+        "hidden": np.full(places.shape, 1.0),
+        "masked_accuracy": guessed == right,
+        "sampled_accuracy": ~np.take_along_axis(is_replaced, places, axis=1),
+        "generator_loss": surprise,
+        "tokens": real,
+        "discriminator_accuracy": real & (called == is_replaced),
+        "discriminator_loss": np.where(real, told, 0.0),
+        "called": real & called,
+        "replaced": real & is_replaced,
+        "found": real & is_replaced & called,
+        "misplaced": is_replaced & ~hidden,
+    }
+    return {name: values.sum(axis=1, dtype=np.float64) for name, values in counted.items()}
+
+
+def _generated(logits: Any, right: Any) -> Any:
+    """The likeliest words and the cross-entropy of the right ones, (batch, predictions) each; a
+    sample at a time, because a vocabulary is large."""
+    import numpy as np
+
+    guessed, surprise = np.zeros(right.shape, np.int64), np.zeros(right.shape)
+    for number, words in enumerate(right):
+        own = np.asarray(logits[number], np.float64)
+        most = own.max(axis=1, keepdims=True)
+        sums = np.exp(own - most).sum(axis=1)
+        guessed[number] = own.argmax(axis=1)
+        surprise[number] = np.log(sums) + most[:, 0] - own[np.arange(len(words)), words]
+    return guessed, surprise
+
+
+class Total(NamedTuple):
+    """From the counts of all samples to their scores and losses. The ``loss`` is that of training:
+    the generator's and the discriminator's with their weights."""
+
+    generator_weight: float
+    discriminator_weight: float
+
+    def of_samples(self, scored: Scored) -> Dict[str, float]:
+        return self.of_sums({name: float(values.sum()) for name, values in scored.items()})
+
+    def of_sums(self, sums: Dict[str, float]) -> Dict[str, float]:
+        """The same from the sums of :func:`score`; what is of no token is no number."""
+
+        def share(name: str, of: str) -> float:
+            return sums[name] / sums[of] if sums[of] else float("nan")
+
+        found = {
+            "masked_accuracy": share("masked_accuracy", "hidden"),
+            "sampled_accuracy": share("sampled_accuracy", "hidden"),
+            "discriminator_accuracy": share("discriminator_accuracy", "tokens"),
+            "discriminator_precision": share("found", "called"),
+            "discriminator_recall": share("found", "replaced"),
+            "generator_loss": share("generator_loss", "hidden"),
+            "discriminator_loss": share("discriminator_loss", "tokens"),
+        }
+        weighted = (
+            self.generator_weight * found["generator_loss"],
+            self.discriminator_weight * found["discriminator_loss"],
+        )
+        return {**found, "loss": sum(weighted)}

@@ -1,0 +1,153 @@
+"""ELECTRA learns generated sentences in every framework that has it, by the kind ``converge`` as a
+run has it, and mistakes that are planted in PyTorch's definition are found by what was learned."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.adapter import Mismatch
+from harness.learning import pretraining
+
+from ..conftest import ROOT, build_environment
+from .comparing import BEFORE
+from .fork_server import ForkServer
+
+PYTORCH = ROOT / "scripts/frameworks/pytorch"
+#: Of a case and a recipe with which all of it takes seconds.
+LENGTH, BATCH, MICRO_STEPS = 32, 16, 2
+PARAMETERS = {"epochs": 2, "epoch_steps": 50, "schedule": "polynomial:0.5:0", "warmup": 0.2}
+
+SCRIPT = """
+from harness.kind import Context, Subject
+from harness.kinds.converge import Converge
+from harness.messages.report import Report
+
+class Silent(Report):
+    def _save(self, final):
+        pass
+
+SEQUENCE = LENGTH
+if ADAPTER:
+    load = load_adapter
+    load_adapter = lambda folder: load(ADAPTER)
+adapter = started(facts_of("topics_electra"), compiler=COMPILER, batch=BATCH, steps=MICRO_STEPS)
+given = {one.name: one.default for one in Converge.parameters}
+given.update(PARAMETERS)
+subject = Subject(adapter.case, adapter.facts, given, 1, None, 1)
+context = Context(subject, adapter.place, adapter, [], Silent("", 0, ""))
+context.fields["framework_version"] = context.fields["device"] = ""
+reason = raised(Mismatch, lambda: Converge().measure(context))
+answer(reason=reason, curve=context.fields.get("curve"), task=context.fields.get("task"))
+"""
+
+
+class Learned:
+    """What each framework learns, asked when the first test wants it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._servers: dict[str, ForkServer] = {}
+
+    def __call__(self, framework: str, compiler: str = "none", adapter: str = "") -> dict[str, Any]:
+        if framework not in self._servers:
+            folder = self._folder / framework
+            folder.mkdir()
+            imports = "import torch._dynamo" if framework == "pytorch" else ""
+            server = ForkServer(framework, build_environment(framework), imports, folder)
+            self._servers[framework] = server.__enter__()
+        given = {
+            "COMPILER": compiler,
+            "ADAPTER": adapter,
+            "LENGTH": LENGTH,
+            "BATCH": BATCH,
+            "MICRO_STEPS": MICRO_STEPS,
+            "PARAMETERS": PARAMETERS,
+        }
+        lines = [f"{name} = {value!r}" for name, value in given.items()]
+        before = BEFORE["pytorch"] if framework == "pytorch" else ""
+        (answer,) = self._servers[framework]("\n".join([*lines, before, SCRIPT]))
+        return answer
+
+    def stop(self) -> None:
+        for server in self._servers.values():
+            server.__exit__()
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learned]:
+    found = Learned(tmp_path_factory.mktemp("learned"))
+    yield found
+    found.stop()
+
+
+def faults(answer: dict[str, Any]) -> list[str]:
+    """What of a training is not within the bounds of what can be learned in so few steps."""
+    if answer["reason"]:
+        return [answer["reason"]]
+    scores, least = answer["curve"][-1]["held_out"], answer["task"]["notes"][pretraining.LEAST]
+    bounds = {
+        # nobody has less than the least, but by chance
+        "generator_loss": (0.97 * least, 2.0),
+        # the likelier of two words is right in 3 of 4, and what stays is seen: 0.79 is the most
+        "masked_accuracy": (0.45, 0.82),
+        "sampled_accuracy": (0.15, 0.75),
+        "discriminator_accuracy": (0.87, 1.0),
+        "discriminator_precision": (0.5, 1.0),
+        "discriminator_recall": (0.04, 1.0),
+        "discriminator_loss": (0.0, 0.36),
+    }
+    return [
+        f"{name} is {scores[name]:.4f}, not from {low:.4g} to {high:.4g}"
+        for name, (low, high) in bounds.items()
+        if not low <= scores[name] <= high
+    ]
+
+
+@pytest.mark.parametrize(("framework", "compiler"), [("pytorch", "none"), ("jax", "jit")])
+def test_it_learns_what_can_be_learned(learned: Learned, framework: str, compiler: str) -> None:
+    answer = learned(framework, compiler)
+    assert not faults(answer)
+    assert not pretraining.missed(answer)
+    before, behind = answer["curve"][0], answer["curve"][-1]
+    assert behind["final_loss"] < before["loss"]
+    assert behind["samples"] == PARAMETERS["epoch_steps"] * BATCH * MICRO_STEPS
+
+
+#: In PyTorch's definition: what stands there, what stands there instead, and whether a run itself
+#: finds it; the bounds do in any case.
+MISTAKES = {
+    "no word is hidden": ("masked_fill(masked, self.mask_token)", "clone()", "none can have less"),
+    "labels off by one": (
+        *('gather(1, batch["masked_positions"])', 'gather(1, batch["masked_positions"] - 1)', ""),
+    ),
+    "the labels of the discriminator inverted": (
+        *("scores, replaced, weight=real", "scores, 1 - replaced, weight=real"),
+        "than by guessing",
+    ),
+    "words that were not hidden called replaced": (
+        *("(corrupted != token_ids)", "(corrupted == token_ids)", "that were not hidden"),
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_found(learned: Learned, tmp_path: Path, mistake: str) -> None:
+    right, wrong, words = MISTAKES[mistake]
+    adapter = tmp_path / "pytorch"
+    shutil.copytree(PYTORCH, adapter)
+    text = (adapter / "electra.py").read_text()
+    assert right in text, f"the mistake cannot be planted: there is no {right!r}"
+    (adapter / "electra.py").write_text(text.replace(right, wrong))
+    answer = learned("pytorch", adapter=str(adapter))
+    assert faults(answer), "it is within the bounds"
+    if answer["reason"]:
+        assert words in answer["reason"]
+    elif words == "none can have less":
+        with pytest.raises(Mismatch, match=words):
+            pretraining.missed(answer)
+    else:
+        assert words in pretraining.missed(answer)

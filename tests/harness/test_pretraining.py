@@ -1,0 +1,231 @@
+"""Pre-training of ELECTRA: what is hidden, how it is scored, epochs that are counted in updates,
+what a phase begins with; with mistakes planted in made-up records and outputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tasks
+from harness.adapter import Mismatch
+from harness.kind import combined
+from harness.learning import curve, pretraining, safetensors, sources, starting
+from harness.learning.rates import rate_at
+from tasks import topics
+from tasks.scoring import replaced
+
+LENGTH = 32
+PERCENT = 85
+
+
+@pytest.fixture(scope="module")
+def sentences() -> tasks.Data:
+    return topics.data(tasks.Given(LENGTH))
+
+
+def drawn(data: tasks.Data, *seed: int) -> dict[str, Any]:
+    return pretraining.hidden(data.held_out, LENGTH, *(seed or (0,)))
+
+
+# ---- what is hidden -----------------------------------------------------------------------------
+
+
+def test_words_are_hidden_anew_by_the_seed_and_the_same_by_the_same(sentences: tasks.Data) -> None:
+    first, again, other = drawn(sentences, 7, 1), drawn(sentences, 7, 1), drawn(sentences, 7, 2)
+    assert {name: str(array.dtype) for name, array in first.items()} == dict.fromkeys(
+        first, "int64"
+    )
+    for name in pretraining.masking.DRAWN:
+        assert np.array_equal(first[name], again[name])
+        assert not np.array_equal(first[name], other[name]), f"{name} is not drawn anew"
+    assert (first["mask_draws"] < PERCENT).mean() == pytest.approx(0.85, abs=0.03)
+    chosen = np.take_along_axis(first["token_ids"], first["masked_positions"], axis=1)
+    assert (chosen >= topics.FIRST_WORD).all(), "a mark or padding is hidden"
+
+
+def test_a_sentence_with_padding_hides_the_same_share_of_its_words(sentences: tasks.Data) -> None:
+    batch = drawn(sentences)
+    places, real = batch["masked_positions"], batch["attention_mask"].sum(axis=1)
+    counts = np.array([len({*row}) for row in places.tolist()])
+    assert places.shape[1] == 5
+    assert {*counts[real == LENGTH]} == {5}
+    assert {*counts[real <= 28]} == {4}
+    for name in ("mask_draws", "sampling_draws"):
+        told = zip(places.tolist(), batch[name].tolist(), strict=True)
+        for row, numbers in told:
+            pairs = {*zip(row, numbers, strict=True)}
+            assert len(pairs) == len({*row}), f"a word has two {name}"
+
+
+def test_sentences_are_what_their_topics_say(sentences: tasks.Data) -> None:
+    ids, real = sentences.train["token_ids"], sentences.train["attention_mask"] == 1
+    known = topics.words()
+    fitting = (ids[:, None, :, None] == known[:, np.arange(LENGTH) % topics.PLACES]).any(axis=3)
+    assert (fitting | (ids < topics.FIRST_WORD)[:, None]).all(axis=2).any(axis=1).all()
+    assert ((ids == 0) == ~real).all()
+    assert (ids[:, 0] == topics.BEGIN).all()
+    assert ((ids == topics.SEPARATOR).sum(axis=1) == 2).all()
+    assert (sentences.train["segment_ids"].sum(axis=1) > 10).all()
+    other = {*map(bytes, sentences.held_out["token_ids"])}
+    assert len(other & {*map(bytes, ids)}) < 5
+    with pytest.raises(tasks.BadData, match="8 tokens or more, not 7"):
+        topics.data(tasks.Given(7))
+
+
+def test_the_least_loss_is_that_of_the_chances(sentences: tasks.Data) -> None:
+    """What stays is seen, and of what is hidden the topic is nearly sure: one of two words."""
+    batch = drawn(sentences)
+    entropy = -sum(chance * math.log(chance) for chance in topics.CHANCES)
+    assert topics.least_loss(batch, 0) == 0
+    assert topics.least_loss(batch, 100) == pytest.approx(entropy, rel=0.1)
+    assert topics.least_loss(batch, PERCENT) == pytest.approx(0.85 * entropy, rel=0.1)
+
+
+# ---- how it is scored ---------------------------------------------------------------------------
+
+#: Two sentences of four tokens, the last one of the second padding, with one hidden word each.
+BATCH = {
+    "token_ids": np.array([[1, 5, 6, 2], [1, 7, 2, 0]]),
+    "attention_mask": np.array([[1, 1, 1, 1], [1, 1, 1, 0]]),
+    "masked_positions": np.array([[1], [1]]),
+}
+
+
+def outputs(logits: Any, generated: Any, labels: Any) -> list[Any]:
+    """``generated``: the likeliest word of each sentence, by an e to the 2."""
+    words = np.zeros((2, 1, 8), np.float32)
+    words[[0, 1], 0, generated] = 2.0
+    return [np.array(logits, np.float32), words, np.array(labels, np.float32)]
+
+
+#: The first word is known and kept, the second is not and is replaced.
+RIGHT = outputs([[-9, 9, -9, -9], [-9, 9, -9, 9]], [5, 3], [[0, 0, 0, 0], [0, 1, 0, 0]])
+
+
+def test_scores_are_those_of_a_count_by_hand() -> None:
+    total = replaced.Total(1.0, 50.0)
+    found = total.of_samples(pretraining.score(RIGHT, BATCH))
+    of_seven = math.exp(2) + 7
+    known, other = math.log(of_seven) - 2, math.log(of_seven)
+    small, large = math.log1p(math.exp(-9)), math.log1p(math.exp(9))
+    expected = {
+        "masked_accuracy": 0.5,
+        "sampled_accuracy": 0.5,
+        "discriminator_accuracy": 6 / 7,  # the padding is not asked for
+        "discriminator_precision": 0.5,
+        "discriminator_recall": 1.0,
+        "generator_loss": (known + other) / 2,
+        "discriminator_loss": (6 * small + large) / 7,
+    }
+    expected["loss"] = expected["generator_loss"] + 50 * expected["discriminator_loss"]
+    assert found == pytest.approx(expected)
+    assert tuple(found) == (*replaced.SCORES, *replaced.LOSSES, "loss")
+
+
+def test_what_is_of_no_token_is_no_number_and_costs_no_other_metric() -> None:
+    silent = outputs([[-9] * 4, [-9] * 4], [5, 7], np.zeros((2, 4)))
+    found = replaced.Total(1.0, 50.0).of_samples(pretraining.score(silent, BATCH))
+    lacking = [name for name, value in found.items() if math.isnan(value)]
+    assert tuple(lacking) == replaced.MAY_LACK
+    told = {name: None if math.isnan(value) else value for name, value in found.items()}
+    rank = {"curve": [{"held_out": told, "final_loss": 8.7}]}
+    made = curve.metrics(replaced.SCORES, None, "sequences/s", replaced.LOSSES, replaced.MAY_LACK)
+    assert [name for name, metric in made.items() if metric.optional] == lacking
+    assert combined(made["discriminator_recall"], [rank]) is None
+    assert combined(made["masked_accuracy"], [rank]) == 1.0
+    assert (combined(made["final_loss"], [rank]), made["final_loss"].better) == (8.7, "lower")
+
+
+def test_a_word_that_was_not_hidden_is_not_replaced() -> None:
+    wrong = [*RIGHT[:2], 1 - RIGHT[2]]
+    with pytest.raises(Mismatch, match="that were not hidden that they are replaced"):
+        pretraining.score(wrong, BATCH)
+
+
+def record(**scores: float) -> dict[str, Any]:
+    held_out = {"generator_loss": 0.6, "discriminator_accuracy": 0.95, **scores}
+    return {"curve": [{"held_out": held_out}], "task": {"notes": {pretraining.LEAST: 0.5}}}
+
+
+def test_a_loss_that_nobody_can_have_is_a_mismatch_and_a_discriminator_without_use_a_miss() -> None:
+    assert pretraining.missed(record()) == ""
+    assert "0.2000 of the tokens right" in pretraining.missed(record(discriminator_accuracy=0.2))
+    with pytest.raises(Mismatch, match=r"loss is 0.0100 where none can have less than 0.5000"):
+        pretraining.missed(record(generator_loss=0.01))
+    unknown = {**record(generator_loss=0.01), "task": {}}
+    assert pretraining.missed(unknown) == "", "of a text of one's own nobody knows the least"
+
+
+# ---- epochs of so many updates ------------------------------------------------------------------
+
+
+def numbered(epoch: int) -> Iterator[Any]:
+    """Three batches a pass."""
+    return iter([(epoch, number) for number in range(3)])
+
+
+def test_epochs_of_updates_go_on_through_the_samples_also_when_taken_up() -> None:
+    rounds = sources._Rounds(numbered, 3, 4)
+    whole = [list(rounds(epoch)) for epoch in range(3)]
+    assert whole[0] == [(0, 0), (0, 1), (0, 2), (1, 0)]
+    assert whole[2] == [(2, 2), (3, 0), (3, 1), (3, 2)]
+    taken_up = sources._Rounds(numbered, 3, 4)
+    assert [list(taken_up(epoch)) for epoch in (1, 2)] == whole[1:]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "steps", "warmup", "peak_at", "peak"),
+    [(100, 100, 0.2, 2000, 6e-3), (3, 311, 0.2144, 200, 4e-3)],
+)
+def test_the_suites_have_nvidias_updates_and_rates(
+    epochs: int, steps: int, warmup: float, peak_at: int, peak: float
+) -> None:
+    every = epochs * steps
+    assert every in (10_000, 933)
+    rates = [rate_at("polynomial:0.5:0", peak, warmup, n, every) for n in range(every)]
+    assert rates.index(max(rates)) + 1 == peak_at
+    assert max(rates) == peak
+    halfway = peak_at + (every - peak_at) // 2
+    assert rates[halfway] == pytest.approx(peak * 0.5**0.5, rel=0.01)
+
+
+# ---- one phase after the other ------------------------------------------------------------------
+
+SHAPES = {"embeddings.token.weight": (8, 2), "layers.0.attention.query.weight": (2, 2)}
+
+
+def write(path: Path, *names: str) -> None:
+    shapes = {**SHAPES, "discriminator.layers.0.attention.query.weight": (2, 2)}
+    arrays = {name: np.full(shapes.get(name, (2,)), n + 1.0) for n, name in enumerate(names)}
+    safetensors.write(str(path), arrays)
+
+
+def test_a_phase_begins_with_the_file_of_its_own_kind_and_seed(tmp_path: Path) -> None:
+    for seed in (0, 1, 10):
+        (tmp_path / f"electra_base-pytorch-amp-seed{seed}-abc.safetensors").touch()
+    alike = "electra_base-pytorch-amp-seed1-"
+    assert Path(starting.file_of(str(tmp_path), alike)).name == f"{alike}abc.safetensors"
+    assert starting.file_of("model.safetensors", alike) == "model.safetensors"
+    with pytest.raises(tasks.BadData, match=r"has no files electra_base-jax.*there are: electra"):
+        starting.file_of(str(tmp_path), "electra_base-jax-amp-seed1-")
+    (tmp_path / f"{alike}def.safetensors").touch()
+    with pytest.raises(tasks.BadData, match="has 2 files electra_base-pytorch-amp-seed1-"):
+        starting.file_of(str(tmp_path), alike)
+
+
+def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> None:
+    path, shapes = tmp_path / "a.safetensors", {**SHAPES, "span.weight": (2, 2)}
+    own = "discriminator.layers.0.attention.query.weight"
+    generator = "generator.layers.0.attention.query.weight"
+    write(path, "embeddings.token.weight", own, generator)
+    start = starting.read(str(path), shapes)
+    assert start.notes["drawn"] == ["span.weight"]
+    assert start.notes["left"] == [generator]
+    assert (start.weights["layers.0.attention.query.weight"] == 2.0).all()
+    # of a smaller model of its own kind it is refused, as ever
+    with pytest.raises(tasks.BadData, match=r"lacks generator\.project\.weight"):
+        starting.read(str(path), {own: (2, 2), "generator.project.weight": (2, 2)})

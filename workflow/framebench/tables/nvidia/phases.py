@@ -1,0 +1,74 @@
+"""Pre-training in two phases, of our own cases: which one goes on with the weights of which, and
+what is printed of both together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...statistics import descriptive
+from ..results import CaseResult
+from ..training import NO_FILE
+
+#: The metric that a training has if it is a phase of one: its loss over the last updates.
+FINAL_LOSS = "final_loss"
+#: What both phases have in common.
+_ALIKE = ("framework", "framework_version", "model", "nodes", "devices_per_node", "precision",
+          "compiler", "source")  # fmt: skip
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Phases:
+    """``last``: the phase that no other goes on from; ``first``: the one whose weights it has begun
+    with, None where that was not measured."""
+
+    last: CaseResult
+    first: CaseResult | None
+
+    def both(self, value: Callable[[CaseResult], Any]) -> str:
+        """A value of each, as NVIDIA prints them: ``176 and 24``."""
+        return " and ".join(str(value(one)) for one in (self.first, self.last) if one)
+
+    @property
+    def hours(self) -> float | None:
+        """To train, the means over seeds of both phases together; None where one has none."""
+        means = [_mean(one, "time_to_train") for one in (self.first, self.last) if one]
+        known = [mean for mean in means if mean is not None]
+        return sum(known) / _HOUR if len(known) == len(means) else None
+
+
+def is_phase(result: CaseResult) -> bool:
+    return any(one.name == FINAL_LOSS for run in result.runs for one in run.metrics)
+
+
+def of(results: Iterable[CaseResult]) -> list[Phases]:
+    """Of each phase that no other has gone on from."""
+    every = [result for result in results if is_phase(result)]
+    found = [Phases(one, next((it for it in every if _precedes(it, one)), None)) for one in every]
+    followed = [id(one.first) for one in found if one.first]
+    return [one for one in found if id(one.last) not in followed]
+
+
+def final_losses(result: CaseResult) -> list[float]:
+    """Of each seed that ended."""
+    return [value for run in result.ok if (value := run.value(FINAL_LOSS)) is not None]
+
+
+def _precedes(first: CaseResult, last: CaseResult) -> bool:
+    """Whether the weights that one left are those that the other has begun with."""
+    left, begun = (
+        dict(first.case.parameters).get("weights"),
+        dict(last.case.parameters).get("start"),
+    )
+    return (
+        left not in (None, NO_FILE)
+        and left == begun
+        and all(getattr(first.case, name) == getattr(last.case, name) for name in _ALIKE)
+    )
+
+
+def _mean(result: CaseResult, metric: str) -> float | None:
+    values = [value for run in result.ok if (value := run.value(metric)) is not None]
+    return descriptive.mean(values) if values else None
