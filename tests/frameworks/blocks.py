@@ -59,7 +59,8 @@ BLOCKS = {
     "SqueezeNet's first layers": Block("squeezenet1_0", r"features\.[012]", (21, 22)),
     "fire": Block("squeezenet1_0", r"features\.3\..*"),
     "SqueezeNet's classifier": Block("squeezenet1_0", r"classifier\..*"),
-    "GoogLeNet's inception": Block("googlenet", r"inception3a\..*", hyperparameters={"width": 0.125}),
+    "GoogLeNet's inception": Block(
+        "googlenet", r"inception3a\..*", hyperparameters={"width": 0.125}),
     "GoogLeNet's pool": Block("googlenet", "maxpool4"),
     "GoogLeNet's auxiliary head": Block("googlenet", r"aux1\..*"),
     "Inception's first layers": Block(
