@@ -5,15 +5,13 @@ is ``span``, where an answer begins and ends, by a linear layer on each token, w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import autograd.numpy as np
 
-from reference.operations import Array, cross_entropy, dense, gelu, layer_norm, product, softmax
+from reference.operations import Array, cross_entropy, dense, gelu, layer_norm, product
+from reference.transformers import Drop, Dropout, attention, chained, dropping
 from reference.weights import Drawn, trainable
-
-Dropout = Callable[[tuple[int, ...]], Any]
 
 
 def linear(name: str, cin: int, cout: int, size: float = 1.0) -> dict[str, Drawn]:
@@ -70,19 +68,12 @@ def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
     }
 
 
-def dropping(training: bool, dropout: Dropout | None) -> Callable[[Array], Array]:
-    """What drops from an array. ``dropout`` gives factors of a shape, 0 or 1 / (1 - rate)."""
-    if dropout is None or not training:
-        return lambda x: x
-    return lambda x: x * dropout(x.shape)
-
-
 def embedded(
     token_ids: Array,
     weights: dict[str, Array],
     batch: dict[str, Any],
     hyper: dict[str, Any],
-    drop: Callable[[Array], Array],
+    drop: Drop,
 ) -> Array:
     """(batch, sequence) -> (batch, sequence, hidden)."""
     x = weights["embeddings.token.weight"][token_ids]
@@ -96,32 +87,33 @@ def encoded(
     weights: dict[str, Array],
     batch: dict[str, Any],
     hyper: dict[str, Any],
-    drop: Callable[[Array], Array],
+    drop: Drop,
     prefix: str = "",
 ) -> Array:
     """(batch, sequence, hidden) behind the last layer."""
     epsilon, heads = hyper["layer_norm_epsilon"], hyper["heads"]
+    hidden = (1.0 - batch["attention_mask"])[:, None, :]
 
-    def attention(x: Array, name: str) -> Array:
+    def attended(x: Array, weights: dict[str, Array], name: str) -> Array:
         query, key, value = (
             np.swapaxes(
                 np.reshape(dense(x, weights, f"{name}.{part}"), (*x.shape[:2], heads, -1)), 1, 2
             )
             for part in ("query", "key", "value")
         )
-        scores = product(query, np.swapaxes(key, 2, 3)) / np.sqrt(query.shape[-1])
-        hidden = (1.0 - batch["attention_mask"])[:, None, None, :]
-        context = product(drop(softmax(scores - 1e9 * hidden)), value)
+        context = attention(query, key, value, hidden, drop)
         context = np.reshape(np.swapaxes(context, 1, 2), x.shape)
         return drop(dense(context, weights, f"{name}.output"))
 
-    for name in (f"{prefix}layers.{layer}" for layer in range(hyper["layers"])):
-        x = x + attention(x, f"{name}.attention")
+    def layer(x: Array, weights: dict[str, Array], name: str) -> Array:
+        x = x + attended(x, weights, f"{name}.attention")
         x = layer_norm(x, weights, f"{name}.attention_norm", epsilon)
         inner = gelu(dense(x, weights, f"{name}.intermediate"))
         x = x + drop(dense(inner, weights, f"{name}.output"))
-        x = layer_norm(x, weights, f"{name}.output_norm", epsilon)
-    return x
+        return layer_norm(x, weights, f"{name}.output_norm", epsilon)
+
+    names = (f"{prefix}layers.{number}" for number in range(hyper["layers"]))
+    return chained(layer, x, weights, names, drop)
 
 
 def words_of(

@@ -105,6 +105,7 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
         )
     _save(partial / "weights.npz", weights)
     _save(partial / "outputs.npz", outputs)
+    del outputs  # of long sequences with many words as large as the weights
     for rank, batch in enumerate(batches):
         _save(partial / f"batch-{rank}.npz", batch)
     trained = [name for name, drawn in parameters.items() if drawn.trained]
@@ -127,8 +128,8 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
         },
         "trainable_parameters": sum(weights[name].size for name in trained),
     }
-    with_dropout = parity_facts(facts, dropout="dropout" in hyper)
-    if "dropout" in hyper:
+    if facts["hyperparameters"].get("dropout"):
+        with_dropout = parity_facts(facts, dropout=True)
         expected["dropout_distance"] = _dropout_distance(
             model, {n: a.astype(np.float64) for n, a in weights.items()}, batches[0], with_dropout
         )
@@ -217,8 +218,10 @@ def _train(
             gradients = clip_by_global_norm(gradients, hyper["clip_global_norm"])
         optimizer.step(weights, gradients)
         if step == 0:
-            _save(folder / "update.npz", {n: weights[n] - start[n] for n in gradients})
+            change = {n: _stored(weights[n] - start.pop(n)) for n in gradients}
+            _save(folder / "update.npz", change)
             start.clear()
+            del change
         gradients.clear()
         loss, gradients = differentiate(weights, batches[0])
         losses.append(loss)
@@ -244,7 +247,9 @@ def _dropout_distance(model: Any, weights: Arrays, batch: Arrays, facts: dict[st
 
 
 def _save(path: Path, arrays: Arrays) -> None:
-    """Floating-point arrays as float32: rounding to it (6e-8) is far below every bound."""
-    np.savez(
-        path, **{n: a.astype(np.float32) if a.dtype.kind == "f" else a for n, a in arrays.items()}
-    )
+    np.savez(path, **{name: _stored(array) for name, array in arrays.items()})
+
+
+def _stored(array: Any) -> Any:
+    """Floating-point numbers as float32: rounding to it (6e-8) is far below every bound."""
+    return array.astype(np.float32, copy=False) if array.dtype.kind == "f" else array

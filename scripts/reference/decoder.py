@@ -7,7 +7,6 @@ loss sees the last."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import autograd.numpy as np
@@ -22,8 +21,8 @@ from reference.operations import (
     rms_norm,
     rotated,
     silu,
-    softmax,
 )
+from reference.transformers import Dropout, attention, chained, dropping
 from reference.weights import Drawn, trainable
 
 
@@ -73,7 +72,7 @@ def forward(
     batch: dict[str, Any],
     hyper: dict[str, Any],
     training: bool,
-    dropout: Callable[[tuple[int, ...]], Any] | None = None,
+    dropout: Dropout | None = None,
 ) -> list[Array]:
     """Logits (batch, sequence, vocabulary or classes). ``dropout`` gives factors of a shape, 0 or
     1 / (1 - rate); None: no dropout."""
@@ -81,56 +80,55 @@ def forward(
     tokens = batch["token_ids"]
     length = tokens.shape[1]
     later = numpy.triu(numpy.ones((length, length)), 1)  # what a position must not see
+    drop = dropping(training, dropout)
 
-    def drop(x: Array) -> Array:
-        return x if dropout is None or not training else x * dropout(x.shape)
-
-    def norm(x: Array, name: str) -> Array:
+    def norm(x: Array, weights: dict[str, Array], name: str) -> Array:
         normalise = layer_norm if hyper["norm"] == "layer" else rms_norm
         return normalise(x, weights, name, hyper["norm_epsilon"])
 
-    def linear(x: Array, name: str) -> Array:
+    def linear(x: Array, weights: dict[str, Array], name: str) -> Array:
         y = product(np.reshape(x, (-1, x.shape[-1])), weights[f"{name}.weight"])
         if hyper["bias"]:
             y = y + weights[f"{name}.bias"]
         return np.reshape(y, (*x.shape[:-1], -1))
 
-    def attention(x: Array, name: str) -> Array:
+    def attended(x: Array, weights: dict[str, Array], name: str) -> Array:
         rows, columns = x.shape[0], x.shape[2]
-        every = linear(x, f"{name}.query_key_value")
+        every = linear(x, weights, f"{name}.query_key_value")
         every = np.reshape(every, (rows, length, heads + 2 * groups, columns // heads))
         every = np.transpose(every, (0, 2, 1, 3))  # batch, heads, sequence, size
         query, key = every[:, :heads], every[:, heads : heads + groups]
         value = every[:, heads + groups :]
         if hyper["position"] == "rotary":
             query, key = (rotated(x, hyper["rotary_base"]) for x in (query, key))
-        # each head of keys and values serves as many heads of queries that follow one another
-        key, value = (np.repeat(x, heads // groups, axis=1) for x in (key, value))
-        scores = product(query, np.swapaxes(key, 2, 3)) / np.sqrt(query.shape[-1])
-        context = product(drop(softmax(scores - 1e9 * later)), value)
+        context = attention(query, key, value, later[None], drop)
         context = np.reshape(np.transpose(context, (0, 2, 1, 3)), x.shape)
-        return drop(linear(context, f"{name}.output"))
+        return drop(linear(context, weights, f"{name}.output"))
 
-    def feed_forward(x: Array, name: str) -> Array:
-        up = linear(x, f"{name}.up")
+    def feed_forward(x: Array, weights: dict[str, Array], name: str) -> Array:
+        up = linear(x, weights, f"{name}.up")
         if hyper["activation"] == "swiglu":
-            inner = silu(linear(x, f"{name}.gate")) * up
+            inner = silu(linear(x, weights, f"{name}.gate")) * up
         else:
             inner = gelu_tanh(up)
-        return drop(linear(inner, f"{name}.down"))
+        return drop(linear(inner, weights, f"{name}.down"))
+
+    def layer(x: Array, weights: dict[str, Array], name: str) -> Array:
+        normal = norm(x, weights, f"{name}.attention_norm")
+        x = x + attended(normal, weights, f"{name}.attention")
+        normal = norm(x, weights, f"{name}.feed_forward_norm")
+        return x + feed_forward(normal, weights, f"{name}.feed_forward")
 
     embeddings = weights["embeddings.token.weight"]
     x = embeddings[tokens]
     if hyper["position"] == "learned":
         x = x + weights["embeddings.position.weight"][:length]
     x = drop(x)
-    for layer in range(hyper["layers"]):
-        name = f"layers.{layer}"
-        x = x + attention(norm(x, f"{name}.attention_norm"), f"{name}.attention")
-        x = x + feed_forward(norm(x, f"{name}.feed_forward_norm"), f"{name}.feed_forward")
-    x = norm(x, "norm")
+    names = (f"layers.{number}" for number in range(hyper["layers"]))
+    x = chained(layer, x, weights, names, drop)
+    x = norm(x, weights, "norm")
     if not hyper["tied"]:
-        return [linear(x, "head")]
+        return [linear(x, weights, "head")]
     words = product(np.reshape(x, (-1, x.shape[-1])), np.transpose(embeddings))
     return [np.reshape(words, (*x.shape[:2], -1))]
 

@@ -14,8 +14,6 @@ import autograd.numpy as np
 import numpy
 
 from reference.bert import (
-    Dropout,
-    dropping,
     embedded,
     embeddings,
     encoded,
@@ -25,6 +23,7 @@ from reference.bert import (
     words_of,
 )
 from reference.operations import Array, Jumps, cross_entropy, dense, gelu
+from reference.transformers import Dropout, dropping
 from reference.weights import Drawn, trainable
 
 #: As many values the noise of a word has: halves between them are exact in float32.

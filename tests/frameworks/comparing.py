@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from framebench.records import parity
 
@@ -34,33 +34,71 @@ COMPARE = """
 import json
 from harness.kinds.parity import Comparison, compare
 errors = {}
-for folder, name, mode, precision in COMPUTATIONS:
+for folder, name, mode, precision, wrong in COMPUTATIONS:
     with open(f"{folder}/{name}.json") as file:
         facts = json.load(file)
+    hyper = facts["hyperparameters"]
+    hyper.update(wrong.get("hyperparameters", {}))
+    if "layers" in wrong:
+        changed = [{**one, **wrong["layers"].get(one["name"], {})} for one in hyper["layers"]]
+        hyper["layers"] = [{k: v for k, v in one.items() if v is not None} for one in changed]
     reference = Comparison(folder)
     adapter = started(facts, mode=mode, precision=precision)
-    adapter.build(dict(reference.arrays("batch-0")))
-    key = f"{facts['name']}, {name}, {mode}, {precision}"
-    errors[key] = [precision, compare(adapter, reference, print)]
+    with planted(adapter._definition, *wrong.get("code", ())):
+        adapter.build(dict(reference.arrays("batch-0")))
+        key = f"{facts['name']}, {name}, {mode}, {precision}{wrong.get('about', '')}"
+        errors[key] = [precision, compare(adapter, reference, print)]
     adapter.stop()
 answer(errors=errors)
 """
+
+
+class Mistake(NamedTuple):
+    """Planted in the model of a ``folder``, which is then compared as it should be. ``code``: texts
+    of the framework's definition, and what stands in the place of each; ``layers``: attributes of
+    those of a network that is a list of them, by name, None for one that is not there;
+    ``hyperparameters``: of the model."""
+
+    about: str
+    folder: Path
+    code: tuple[tuple[str, str], ...] = ()
+    layers: Mapping[str, Mapping[str, Any]] = {}
+    hyperparameters: Mapping[str, Any] = {}
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """As the script has it."""
+        found = {"code": self.code, "hyperparameters": self.hyperparameters}
+        about = f", {self.about}"
+        return {**found, "about": about, **({"layers": self.layers} if self.layers else {})}
+
 
 #: By computation, its precision and what was found.
 Errors = Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]]
 
 
 def compared(
-    run: ForkServer, folders: Sequence[Path], precisions: Sequence[str] = ("fp32",)
+    run: ForkServer,
+    folders: Sequence[Path],
+    precisions: Sequence[str] = ("fp32",),
+    mistakes: Sequence[Mistake] = (),
+    modes: Sequence[str] = ("train", "inference"),
 ) -> Errors:
-    """Training and inference of the model of each folder; of one with dropout that, too."""
+    """Training and inference, or one of these ``modes``, of the model of each folder; of one with
+    dropout that, too.
+    Behind these, training with each of the ``mistakes``: what it is about ends the name."""
     computations = [
-        (str(folder), name, mode, precision)
+        (str(folder), name, mode, precision, {})
         for folder in folders
-        for name, modes in (("facts", ("train", "inference")), ("facts-dropout", ("train",)))
-        for mode in modes
+        for name, of_name in (("facts", modes), ("facts-dropout", ("train",)))
+        for mode in of_name
         for precision in precisions
         if (folder / f"{name}.json").exists()
+    ]
+    computations += [
+        (str(one.folder), "facts", "train", precision, one.given)
+        for one in mistakes
+        for precision in precisions
     ]
     script = COMPARE.replace("COMPUTATIONS", repr(computations))
     (found,) = run(BEFORE.get(run.framework, "") + script)

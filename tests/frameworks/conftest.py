@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from .blocks import write_block_references
 from .cnns import write_small_references
 from .models import references_in, write_references
 from .transformers import write_decoder_references
@@ -24,6 +25,12 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def small_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the references of the CNNs made small."""
     return written_once(tmp_path_factory, "small-references", write_small_references)
+
+
+@pytest.fixture(scope="session")
+def block_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the references of the CNNs' blocks."""
+    return written_once(tmp_path_factory, "block-references", write_block_references)
 
 
 @pytest.fixture(scope="session")

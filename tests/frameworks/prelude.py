@@ -2,6 +2,8 @@
 ``FRAMEWORK`` is set. ``small_bert`` has few parameters and no dropout, so that a step is quick and
 its gradients can be compared."""
 
+import contextlib
+import inspect
 import json
 import os
 import socket
@@ -78,6 +80,26 @@ def raised(kind, action):  # noqa: ANN001, ANN201
     except kind as error:
         return str(error)
     return None
+
+
+@contextlib.contextmanager
+def planted(module, *mistakes):  # noqa: ANN001, ANN002, ANN201
+    """Within it, ``module`` has for each mistake (text, what stands there instead) the latter."""
+    source = wrong = inspect.getsource(module)
+    for right, other in mistakes:
+        assert wrong.count(right) == 1, right
+        wrong = wrong.replace(right, other)
+
+    def run(text):  # noqa: ANN001, ANN202
+        exec(compile(text, module.__file__, "exec"), module.__dict__)
+
+    if mistakes:
+        run(wrong)
+    try:
+        yield
+    finally:
+        if mistakes:
+            run(source)
 
 
 def answer(**values):  # noqa: ANN003, ANN201

@@ -69,7 +69,8 @@ def test_a_product_is_proved_by_the_smallest() -> None:
 
 #: What JAX has, and why not this.
 JAX_HAS_NO_STAGES = (
-    "jax has no parallelism pipeline here (it has: data, fsdp, tensor, fsdpxtensor): "
+    "jax has no parallelism pipeline here "
+    "(it has: data, fsdp, tensor, fsdpxtensor, dataxfsdp, dataxtensor, dataxfsdpxtensor): "
     "neither JAX nor Optax brings stages of a model and a schedule for them"
 )
 
@@ -91,6 +92,7 @@ def asked(framework: str, model: str, *options: str) -> Any:
         ("pytorch", "gpt2_small", 2, "pipeline", None),
         ("pytorch", "gpt2_small", 2, "interleaved", None),
         ("jax", "gpt2_small", 2, "fsdp", None),
+        ("jax", "gpt2_small", 8, "data2xfsdp2xtensor2", None),
         ("jax", "gpt2_small", 2, "pipeline", JAX_HAS_NO_STAGES),
         ("pytorch", "gpt2_small", 8, "pipeline2xdata2xtensor2", None),
         (

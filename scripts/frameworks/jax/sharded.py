@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import jax
 import numpy as np
 from harness.adapter import Product, Unsupported
-from harness.parallelism import Layout
+from harness.parallelism import DATA, FSDP, TENSOR, Layout
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -21,7 +21,9 @@ from .layers import SHARING, Arrays
 from .parallel import Arrangement, local, options_of, side_by_side
 from .steps import Differentiate, Forward, Own
 
-FSDP, TENSOR = "fsdp", "tensor"  # the axes of the mesh, of which one may have a single device
+#: The mesh has these axes and the one of tensors, some with a single device. Replicas have samples
+#: of their own; those along `fsdp` share their parameters.
+REPLICAS = (DATA, FSDP)
 _PROJECTION = re.compile(r"(?:^|\.)layers\.\d+\.(.+)\.(?:weight|bias)$")
 WHOLE = PartitionSpec()
 Join = Callable[[Array], Array]
@@ -55,7 +57,8 @@ class Sharding(Arrangement):
         """Raises :class:`Unsupported` where heads or the sequence are no multiples of the ranks."""
         require_multiples(definition, hyper, length, layout.tensor)
         devices = sorted(jax.devices(), key=lambda device: device.process_index)
-        self.mesh = Mesh(np.array(devices).reshape(layout.fsdp, layout.tensor), (FSDP, TENSOR))
+        extents = (layout.data, layout.fsdp, layout.tensor)
+        self.mesh = Mesh(np.array(devices).reshape(extents), (*REPLICAS, TENSOR))
         self.options = options_of(devices[0])
         self._join = jax.jit(lambda array: array, out_shardings=NamedSharding(self.mesh, WHOLE))
         self._layout, self._definition = layout, definition
@@ -78,11 +81,11 @@ class Sharding(Arrangement):
 
     def cut(self, x: Array) -> Array:
         """(batch, sequence, hidden), of whose sequence each rank of a tensor group has a part."""
-        return self._constrained(x, PartitionSpec(FSDP, TENSOR)) if self.ranks > 1 else x
+        return self._constrained(x, PartitionSpec(REPLICAS, TENSOR)) if self.ranks > 1 else x
 
     def joined(self, x: Array) -> Array:
         """The same with all of the sequence in each rank."""
-        return self._constrained(x, PartitionSpec(FSDP)) if self.ranks > 1 else x
+        return self._constrained(x, PartitionSpec(REPLICAS)) if self.ranks > 1 else x
 
     def _constrained(self, x: Array, spec: PartitionSpec) -> Array:
         return jax.lax.with_sharding_constraint(x, NamedSharding(self.mesh, spec))
@@ -140,10 +143,10 @@ class Sharding(Arrangement):
 
     def batches(self, parts: Sequence[Dict[str, np.ndarray]]) -> Tuple[Arrays, Arrays]:
         """Those of all ranks: of the first micro-step, and of all of a step, side by side."""
-        first = self._of_all(parts[0], PartitionSpec(FSDP))
+        first = self._of_all(parts[0], PartitionSpec(REPLICAS))
         if len(parts) == 1:
             return first, first
-        return first, self._of_all(side_by_side(parts), PartitionSpec(None, FSDP))
+        return first, self._of_all(side_by_side(parts), PartitionSpec(None, REPLICAS))
 
     def _of_all(self, batch: Dict[str, np.ndarray], spec: PartitionSpec) -> Arrays:
         axis = len(spec) - 1
@@ -151,7 +154,7 @@ class Sharding(Arrangement):
 
         def place(array: np.ndarray) -> Array:
             shape = list(array.shape)
-            shape[axis] *= self._layout.fsdp
+            shape[axis] *= self._layout.replicas
             return jax.make_array_from_callback(tuple(shape), sharding, lambda _: array)
 
         return {name: place(array) for name, array in batch.items()}
@@ -176,7 +179,7 @@ class Sharding(Arrangement):
     @property
     def of_batch(self) -> NamedSharding:
         """Of outputs: each replica has those of its samples."""
-        return NamedSharding(self.mesh, PartitionSpec(FSDP))
+        return NamedSharding(self.mesh, PartitionSpec(REPLICAS))
 
     def vary(self, tree: Arrays) -> Arrays:
         """Arrays as the parameters of their names are shared out."""
@@ -242,10 +245,11 @@ def require_multiples(
 
 def _is_kept(primitive: Any, *_: Any, **parameters: Any) -> bool:
     """Whether the backward pass finds the result of an operation of the forward pass: not that of
-    gathering a parameter, whose sharding, other than that of activations, has no :data:`FSDP`."""
+    gathering a parameter, whose sharding, other than that of activations, is over no
+    :data:`REPLICAS`."""
     if primitive.name != "sharding_constraint":
         return True
-    return FSDP in parameters["sharding"].spec
+    return REPLICAS in parameters["sharding"].spec
 
 
 def held(parameters: Arrays) -> int:

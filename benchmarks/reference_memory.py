@@ -1,0 +1,79 @@
+"""Peak memory of the float64 reference of every model, at the sizes that `parity` compares it at:
+with the sequence lengths of the suites that come with the project, and where none has the model,
+with 128 tokens.
+
+    .venv/bin/python benchmarks/reference_memory.py [MODEL ..] [--steps 5] [--tokens 512]
+
+One process after the other, those with most parameters last. Goal: each below 8 GiB. One optimizer
+step by default: the moments are there behind it, and further steps hold no more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow"), str(ROOT)]
+
+from reference import compute  # noqa: E402
+
+from tests.frameworks.sizes import compared_at, facts_at  # noqa: E402
+
+GOAL = 8.0  # GiB
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def measure(model: str, tokens: int | None, steps: int) -> None:
+    """Computes one reference; prints its peak in bytes."""
+    compute.STEPS, compute.MASKS = steps, 1
+    with tempfile.TemporaryDirectory() as folder:
+        compute.write(facts_at(model), tokens, 0, Path(folder) / "reference")
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def measured(model: str, tokens: int | None, steps: int) -> tuple[float, float]:
+    """GiB and seconds, of a process of its own."""
+    words = [sys.executable, __file__, "--worker", model, "--steps", str(steps)]
+    words += ["--tokens", str(tokens)] if tokens else []
+    start = time.monotonic()
+    environment = {**os.environ, **dict.fromkeys(THREADS, "2")}
+    done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return int(done.stdout) / 2**30, time.monotonic() - start
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", metavar="MODEL")
+    parser.add_argument("--steps", type=int, default=1, help="of the optimizer; parity takes 5")
+    parser.add_argument("--tokens", type=int, help="another length of sequences")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    os.nice(19)
+    if given.worker:
+        measure(given.models[0], given.tokens, given.steps)
+        return 0
+    sizes = [one for one in compared_at() if not given.models or one[0] in given.models]
+    if given.tokens:
+        sizes = sorted({(model, given.tokens) for model, _ in sizes})
+
+    def parameters(size: tuple[str, int | None]) -> int:
+        return int(facts_at(size[0])["trainable_parameters"])
+
+    good = True
+    print(f"{'model':26} {'tokens':>6} {'GiB':>6} {'seconds':>8}")
+    for model, tokens in sorted(sizes, key=parameters):
+        peak, seconds = measured(model, tokens, given.steps)
+        good = good and peak < GOAL
+        print(f"{model:26} {tokens or '':>6} {peak:6.2f} {seconds:8.0f}", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""What the described networks are built of, block by block: each cut out of the description of a
+network that has it, made small, and made a network by itself. In front of it stands a layer of its
+own for each of its inputs (convolution, batch normalisation, ReLU), so that the gradients that the
+block hands back are seen, too; behind it a linear layer that reads every value at its place."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import networks
+from networks import IMAGES, Layer, Network
+from networks.layers import Layers
+from reference import compute
+
+from .cnns import CNNS
+
+
+class Block(NamedTuple):
+    """``layers``: a pattern that the whole name of each of its layers matches, in the description
+    of the ``model`` made small, with other ``hyperparameters``. ``size``: of the images, whose
+    edges differ, and are no multiples, where that makes a difference."""
+
+    model: str
+    layers: str
+    size: tuple[int, int] = (6, 5)
+    hyperparameters: Mapping[str, Any] = {}
+
+
+#: Of learning. A value at each place is much for a linear layer: faster, its loss falls to nothing.
+RATE = 4e-4
+
+#: Inception's channels: made small as a whole network it has single ones.
+WIDE = {"width": 0.0625}
+#: MnasNet with a kernel of 5 in each of its blocks.
+FIVES = {"stages": [[5, 2, 3, 2, 16]]}
+
+BLOCKS = {
+    "ResNet's first layers": Block("resnet50", "conv1|bn1|relu|maxpool", (23, 20)),
+    "basic residual": Block("resnet18", r"layer2\.1\..*"),
+    "basic residual, halving": Block("resnet18", r"layer2\.0\..*"),
+    "bottleneck, halving": Block("resnet50", r"layer2\.0\..*"),
+    "grouped bottleneck": Block("resnext50_32x4d", r"layer2\.1\..*"),
+    "grouped bottleneck, halving": Block("resnext50_32x4d", r"layer2\.0\..*"),
+    "dense layer": Block("densenet121", r"features\.denseblock1\.denselayer2\..*"),
+    "transition between dense blocks": Block("densenet121", r"features\.transition1\..*"),
+    "inverted residual": Block("mobilenet_v2", r"features\.3\.conv\..*", hyperparameters={
+        "stages": [[1, 8, 1, 1], [6, 16, 2, 2]]}),
+    "inverted residual, halving": Block("mobilenet_v2", r"features\.2\.conv\..*"),
+    "inverted residual of 5x5": Block("mnasnet0_5", r"layers\.8\.1\..*", hyperparameters=FIVES),
+    "inverted residual of 5x5, halving": Block(
+        "mnasnet0_5", r"layers\.8\.0\..*", hyperparameters=FIVES),
+    "shuffle": Block("shufflenet_v2_x0_5", r"stage2\.1\..*"),
+    "shuffle, halving": Block("shufflenet_v2_x0_5", r"stage2\.0\..*"),
+    "SqueezeNet's first layers": Block("squeezenet1_0", r"features\.[012]", (21, 22)),
+    "fire": Block("squeezenet1_0", r"features\.3\..*"),
+    "SqueezeNet's classifier": Block("squeezenet1_0", r"classifier\..*"),
+    "GoogLeNet's inception": Block(
+        "googlenet", r"inception3a\..*", hyperparameters={"width": 0.125}),
+    "GoogLeNet's pool": Block("googlenet", "maxpool4"),
+    "GoogLeNet's auxiliary head": Block("googlenet", r"aux1\..*"),
+    "Inception's first layers": Block(
+        "inception_v3", r"Conv2d_2[ab]_3x3\..*|maxpool1", (11, 8), WIDE),
+    "inception A": Block("inception_v3", r"Mixed_5b\..*", hyperparameters=WIDE),
+    "inception B": Block("inception_v3", r"Mixed_6a\..*", hyperparameters=WIDE),
+    "inception C": Block("inception_v3", r"Mixed_6b\..*", hyperparameters=WIDE),
+    "inception D": Block("inception_v3", r"Mixed_7a\..*", hyperparameters=WIDE),
+    "inception E": Block("inception_v3", r"Mixed_7b\..*", hyperparameters=WIDE),
+    "Inception's auxiliary head": Block("inception_v3", r"AuxLogits\..*", (20, 17), WIDE),
+    "AlexNet's first layers": Block("alexnet", r"features\.[012]", (35, 31)),
+    "AlexNet's classifier": Block(
+        "alexnet", r"avgpool|flatten|classifier\..*", (10, 7), {"features": 128}),
+    "VGG's layers": Block("vgg11_bn", r"features\.[0-3]"),
+}  # fmt: skip
+
+
+def facts_of_block(name: str) -> dict[str, Any]:
+    """Of the network that has this block alone."""
+    block = BLOCKS[name]
+    facts = compute.reduced(CNNS[block.model])
+    facts["hyperparameters"].update(block.hyperparameters)
+    layers = list(_alone(networks.describe(facts), block))
+    hyper = {**facts["hyperparameters"], "family": "layers", "layers": layers}
+    parity = {**facts["parity"]["hyperparameters"], "learning_rate": RATE}
+    drops = any(one["op"] == "dropout" and one.get("key") == "dropout" for one in layers)
+    for given in (hyper, parity):
+        if not drops:  # else it would be compared how much drops
+            given.pop("dropout", None)
+    images, labels = facts["inputs"]
+    images = {**images, "shape": ["batch", *block.size, 3]}
+    facts.update(name=name, inputs=[images, labels], hyperparameters=hyper)
+    facts["parity"] = {**facts["parity"], "hyperparameters": parity}
+    del facts["reduced_from"]
+    network = networks.describe(facts)
+    trained = (one.shape for one in networks.weights(network).values() if one.trained)
+    facts["trainable_parameters"] = sum(map(math.prod, trained))
+    facts["forward_multiply_adds"] = {"per_sample": networks.forward_multiply_adds(network, False)}
+    return facts
+
+
+def _alone(network: Network, block: Block) -> Iterator[dict[str, Any]]:
+    own = [layer for layer in network.layers if re.fullmatch(block.layers, layer.name)]
+    names = {layer.name for layer in own}
+    widths = {IMAGES: 3, **{layer.name: layer.shape.channels for layer in network.layers}}
+    sources = dict.fromkeys(one for layer in own for one in layer.inputs if one not in names)
+    for source in sources:
+        yield {"op": "convolution", "name": f"{source}.conv", "inputs": [IMAGES], "kernel": 1,
+               "channels": widths[source]}  # fmt: skip
+        yield {"op": "batch_norm", "name": f"{source}.bn"}
+        yield {"op": "relu", "name": f"{source}.in"}
+    heads = set(network.outputs[1:]) & names
+    for layer in own:
+        inputs = [one if one in names else f"{one}.in" for one in layer.inputs]
+        given = {**_listed(layer, network), "inputs": inputs}
+        yield {**given, "head_begins": own[0].name} if layer.name in heads else given
+    last = own[-1].name
+    if last == network.outputs[0]:
+        return
+    (behind,) = [f"{source}.in" for source in sources] if heads else [last]
+    yield {"op": "flatten", "name": "flat", "inputs": [behind]}
+    yield {"op": "linear", "name": "logits", "features": 10}
+
+
+def _listed(layer: Layer, network: Network) -> dict[str, Any]:
+    """As the family ``layers`` takes it."""
+    takes = set(inspect.signature(getattr(Layers, layer.op)).parameters) - {"initial"}
+    found = {key: value for key, value in layer.attributes.items() if key in takes}
+    if layer.op == "dropout":
+        found["key"] = "auxiliary_dropout" if layer.name in network.auxiliary else "dropout"
+    return {"op": layer.op, "name": layer.name, **found}
+
+
+def kinds(network: Network) -> set[tuple[Any, ...]]:
+    """What tells its layers apart, but for their widths: whatever an interpreter could do wrong
+    with one, and not with another."""
+    return {kind for layer in network.layers for kind in _kinds_of(layer)}
+
+
+def _kinds_of(layer: Layer) -> Iterator[tuple[Any, ...]]:
+    given = layer.attributes
+    told = ("kernel", "stride", "padding", "ceil")
+    yield (layer.op, *((name, given[name]) for name in told if name in given))
+    if layer.op == "convolution":
+        groups, inputs = given["groups"], layer.in_shape.channels
+        grouping = "whole" if groups == 1 else "depthwise" if groups == inputs else "grouped"
+        yield ("convolution", grouping, given["stride"], given["kernel"] if groups > 1 else None)
+        yield ("convolution", "bias" if given["bias"] else "no bias")
+
+
+def write_block_references(folder: Path) -> None:
+    for name in BLOCKS:
+        compute.write(facts_of_block(name), None, 0, folder / name)

@@ -1,0 +1,38 @@
+"""At which sizes `parity` compares the models: by the suites that come with the project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from framebench.cases.matrix import cases
+from framebench.config.catalog import load_catalog
+from framebench.config.suite import load_suite
+from framebench.runs import certify
+from reference import compute
+
+from ..conftest import ROOT
+
+CATALOG = load_catalog(ROOT)
+#: Tokens, of a model that no suite has.
+USUAL = 128
+
+
+def compared_at() -> list[tuple[str, int | None]]:
+    """Each model with the lengths of its sequences, None of images."""
+    found = set()
+    for path in ROOT.glob("config/suites/*.yaml"):
+        suite = load_suite(path.stem, CATALOG)
+        found |= {(one.model, one.sequence_length) for one in cases(suite, CATALOG) if one.is_step}
+    named = {model for model, _ in found}
+    for name, facts in CATALOG.models.items():
+        if name not in named:
+            found.add((name, USUAL if facts["sequence_lengths"] else None))
+    return sorted(found, key=str)
+
+
+def facts_at(model: str) -> dict[str, Any]:
+    """As large as its reference is."""
+    facts = CATALOG.models[model]
+    if certify.scale_of(facts) == certify.FULL:
+        return facts
+    return compute.reduced(facts, certify.REDUCED)

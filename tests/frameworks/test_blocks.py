@@ -1,0 +1,132 @@
+"""Building blocks of the described networks, each alone, in each framework: outputs, loss,
+gradients and updates are the reference's, and a mistake in one of them is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import networks
+import pytest
+
+from ..conftest import ROOT
+from .blocks import BLOCKS, facts_of_block, kinds
+from .cnns import CNNS
+from .comparing import Mistake, beyond, compared
+from .fork_server import ForkServer, served
+
+FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/cnn.py"))
+
+#: Of each framework's own code, the block that shows it, and what stands in the place of what.
+OF_CODE = {
+    "jax": ("shuffle", "jnp.swapaxes(split, -1, -2).reshape", "split.reshape"),
+    "mxnet": ("inception A", "count_include_pad=True", "count_include_pad=False"),
+    "oneflow": (
+        "shuffle",
+        "(-1, groups, all_channels // groups, height, width)",
+        "(-1, all_channels // groups, groups, height, width)",
+    ),
+    "paddle": ("inception A", "exclusive=False", "exclusive=True"),
+    "pytorch": (
+        "GoogLeNet's auxiliary head",
+        'weight = facts["hyperparameters"]["auxiliary_weight"]',
+        "weight = 1.0",
+    ),
+    # pads below and on the right alone where the edge is even
+    "tensorflow": ("bottleneck, halving", "same = stride == 1 and given", "same = given"),
+    "tensorflow1": ("grouped bottleneck", "tf.split(weight, groups, -1))",
+                    "tf.split(weight, groups, -1)[::-1])"),
+}  # fmt: skip
+
+#: Of a description: by block, what is about it and which layers have which attributes instead. No
+#: array has another shape by it.
+OF_LAYERS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
+    "ResNet's first layers": (
+        "a pool with a ceiling, not padded", {"maxpool": {"padding": 0, "ceil": True}}),
+    "SqueezeNet's first layers": (
+        "a pool that is padded, without a ceiling", {"features.2": {"padding": 1, "ceil": False}}),
+    "basic residual, halving": (
+        "the stride on the second convolution",
+        {"layer2.0.conv1": {"stride": 1}, "layer2.0.conv2": {"stride": 2}}),
+    "bottleneck, halving": (
+        "the stride on the 1x1",
+        {"layer2.0.conv1": {"stride": 2}, "layer2.0.conv2": {"stride": 1}}),
+    "grouped bottleneck, halving": (
+        "the stride on the last 1x1",
+        {"layer2.0.conv2": {"stride": 1}, "layer2.0.conv3": {"stride": 2}}),
+    "inverted residual, halving": (
+        "the stride on the expansion",
+        {"features.2.conv.0.0": {"stride": 2}, "features.2.conv.1.0": {"stride": 1}}),
+    "inverted residual": ("ReLU for ReLU6", {"features.3.conv.1.2": {"op": "relu"}}),
+    "inverted residual of 5x5, halving": (
+        "the stride on the projection",
+        {"layers.8.0.layers.3": {"stride": 1}, "layers.8.0.layers.6": {"stride": 2}}),
+    "shuffle": ("shuffled back", {"stage2.1.shuffle": {"groups": 8}}),
+    "shuffle, halving": (
+        "the stride on the 1x1 in front",
+        {"stage2.0.branch2.0": {"stride": 2}, "stage2.0.branch2.3": {"stride": 1}}),
+    "transition between dense blocks": (
+        "the largest for the mean", {"features.transition1.pool": {"op": "max_pool"}}),
+    "dense layer": ("features the other way round", {"features.denseblock1.denselayer2.concatenate":
+        {"inputs": ["features.denseblock1.denselayer1.conv2.in", "features.pool0.in"]}}),
+    "fire": ("parts the other way round", {"features.3.concatenate": {
+        "inputs": ["features.3.expand3x3_activation", "features.3.expand1x1_activation"]}}),
+    "GoogLeNet's inception": (
+        "the mean for the largest",
+        {"inception3a.branch4.0": {"op": "average_pool", "ceil": None}}),
+    "inception C": ("branches the other way round", {"Mixed_6b.concatenate": {"inputs": [
+        "Mixed_6b.branch7x7_3.relu", "Mixed_6b.branch1x1.relu", "Mixed_6b.branch7x7dbl_5.relu",
+        "Mixed_6b.branch_pool.relu"]}}),
+    "inception E": (
+        "inputs of two branches exchanged",
+        {"Mixed_7b.branch3x3_2a.conv": {"inputs": ["Mixed_7b.branch3x3dbl_2.relu"]},
+         "Mixed_7b.branch3x3dbl_3a.conv": {"inputs": ["Mixed_7b.branch3x3_1.relu"]}}),
+}  # fmt: skip
+
+#: Where building a network takes a quarter of a second: these train the blocks, and no more.
+SLOW = ("jax", "tensorflow", "tensorflow1")
+
+run = served(*FRAMEWORKS)
+
+
+def test_every_block_alone_computes_what_the_reference_does(
+    run: ForkServer, block_references: Path
+) -> None:
+    """And what is wrong in a framework's own code, or in PyTorch in the description, is found."""
+    block, right, wrong = OF_CODE[run.framework]
+    mistakes = [Mistake("code", block_references / block, code=((right, wrong),))]
+    if run.framework == "pytorch":
+        mistakes += [
+            Mistake(about, block_references / name, layers=layers)
+            for name, (about, layers) in OF_LAYERS.items()
+        ]
+    folders = [block_references / name for name in BLOCKS]
+    modes = ("train",) if run.framework in SLOW else ("train", "inference")
+    errors = compared(run, folders, mistakes=mistakes, modes=modes)
+    of_mistakes = tuple(f", {one.about}" for one in mistakes)
+    blocks = {name: found for name, found in errors.items() if not name.endswith(of_mistakes)}
+    assert len(errors) == len(blocks) + len(mistakes)
+    assert not beyond(blocks), beyond(blocks)
+    for name in errors.keys() - blocks.keys():
+        assert beyond({name: errors[name]}), f"not found: {name}"
+
+
+def test_every_layer_of_every_network_is_in_a_block() -> None:
+    """By its operation, kernel, stride, padding and groups."""
+    certified = set[Any]().union(*(kinds(networks.describe(facts_of_block(n))) for n in BLOCKS))
+    for name, facts in CNNS.items():
+        lacking = kinds(networks.describe(facts)) - certified
+        assert not lacking, f"{name}: no block has {sorted(map(str, lacking))}"
+
+
+@pytest.mark.parametrize("name", OF_LAYERS)
+def test_a_mistake_changes_its_block_and_no_shape(name: str) -> None:
+    facts = facts_of_block(name)
+    (about, layers), listed = OF_LAYERS[name], facts["hyperparameters"]["layers"]
+    assert layers.keys() <= {one["name"] for one in listed}, about
+    before = networks.weights(networks.describe(facts))
+    for one in listed:
+        one.update(layers.get(one["name"], {}))
+        for key in [key for key, value in one.items() if value is None]:
+            del one[key]
+    assert networks.weights(networks.describe(facts)) == before, about

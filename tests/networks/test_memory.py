@@ -1,0 +1,46 @@
+"""Memory of the float64 reference: a layer of a transformer leaves nothing for the backward pass
+but what goes into it, and no head the weights of its attention."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import autograd
+import numpy as np
+import pytest
+from reference import compute, transformers
+
+from ..frameworks.models import small
+
+LENGTH = 64
+
+
+def peak_of_gradients(layers: int) -> int:
+    """Bytes that differentiating a model of so many layers allocates at its peak."""
+    facts = small("gpt2_small", layers=layers, dropout=0.0)
+    model, hyper = compute.module_of(facts), facts["hyperparameters"]
+    weights = compute.draw(model.parameters(facts), 0)
+    batch = compute.make_batch(facts["inputs"], 2, LENGTH, 0, 0)
+
+    def loss(some: compute.Arrays) -> object:
+        return model.loss(model.forward({**some}, batch, hyper, True), batch, hyper)
+
+    exact = {name: array.astype(np.float64) for name, array in weights.items()}
+    tracemalloc.start()
+    autograd.value_and_grad(loss)(exact)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def growth() -> float:
+    """Arrays of (batch, tokens, hidden) that one more layer holds at the peak."""
+    return (peak_of_gradients(6) - peak_of_gradients(2)) / 4 / (2 * LENGTH * 32 * 8)
+
+
+def test_a_layer_leaves_little_for_the_backward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed_again = growth()
+    monkeypatch.setattr(transformers, "_head_again", transformers._head)
+    monkeypatch.setattr(transformers, "_layer_again", transformers._layer)
+    all_kept = growth()
+    assert computed_again < 6 < 30 < all_kept, f"{computed_again:.1f} of {all_kept:.1f} arrays"
