@@ -272,3 +272,35 @@ answer(
 )
 """)
     assert found == {"memory": True, "shape": False, "program": True}
+
+
+def test_no_worker_of_a_loader_inherits_garbage(run: ForkServer) -> None:
+    """One that ends a reader of an earlier epoch waits for the parent's threads, for ever."""
+    (found,) = run("""
+import gc
+import numpy as np
+started(small_bert())
+from framework_under_test import loader
+
+class Samples:
+    def __len__(self):
+        return 2
+    def __getitem__(self, number):
+        return (np.float32([number]),)
+
+class Circle:
+    ended = False
+    def __init__(self):
+        self.itself = self
+    def __del__(self):
+        Circle.ended = True
+
+gc.disable()
+Circle()
+given = loader.batches(Samples(), 1, 1, "cpu")
+first = next(given)[0].tolist()
+ended = Circle.ended
+rest = [one[0].tolist() for one in given]
+answer(ended=ended, first=first, rest=rest)
+""")
+    assert found == {"ended": True, "first": [[0.0]], "rest": [[[1.0]]]}

@@ -3,6 +3,7 @@ paddle.vision.transforms, as Paddle's own image classification has them."""
 
 from __future__ import annotations
 
+import gc
 from typing import Any, Dict, Iterator, Optional, Sequence
 
 import numpy as np
@@ -61,6 +62,9 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         return_list=True,
         timeout=1 if workers else 0,
     )
+    # A worker that is forked collects garbage. Were a reader of an earlier epoch among it, its end
+    # would wait for threads that only the parent has, for ever.
+    gc.collect()
     for given in loader:
         yield [tensor.numpy() for tensor in given]
     if guarded.error:
