@@ -114,6 +114,6 @@ def test_the_reference_of_no_model_is_too_large(model: str) -> None:
     assert facts["trainable_parameters"] <= LARGEST
     hyper = facts["hyperparameters"]
     below = {one["name"]: one.get("below") for one in facts["inputs"]}
-    padding = 6 if facts["definition"] == "electra" else 0  # to 30528, which 8 divides
+    padding = 6 if hyper["vocabulary"] == 30528 else 0  # ELECTRA's, which 8 divides
     assert below["token_ids"] == hyper["vocabulary"] - padding
     assert below.get("labels") in (None, hyper.get("classes", hyper["vocabulary"]))
