@@ -6,6 +6,7 @@ import contextlib
 import faulthandler
 import gc
 import json
+import multiprocessing
 import os
 import signal
 import sys
@@ -100,7 +101,14 @@ def _pin(text: str) -> List[int]:
 
 
 def _leave(status: int) -> None:
-    remove_shared(workers.STARTED)  # in place of what would be done at the end of the interpreter
+    # In place of what would be done at the end of the interpreter. An id that is another process's
+    # by now is left alone.
+    own = {process.pid for process in multiprocessing.active_children()}
+    remove_shared(
+        number
+        for number in workers.STARTED
+        if number in own or not os.path.exists(f"/proc/{number}")
+    )
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

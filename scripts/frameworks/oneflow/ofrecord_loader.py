@@ -49,13 +49,14 @@ def _reading(files: Sequence[str], batch: int) -> Iterator[Callable[[], Any]]:
 
 def _decoded(asked: Loads) -> Iterator[Tuple[Any, int]]:
     """Pixels, uint8 (height, width, 3), and label of each sample that is asked for, and of what
-    fills the last batch up. Where records
-    between them are not, they are read one by one: nothing else keeps OneFlow from decoding them
-    all, and from ending the process at a bad one."""
+    fills the last batch up. Where records between them are not, or such as would fill it up, they
+    are read one by one: nothing else keeps OneFlow from decoding them all, and from ending the
+    process at a bad one."""
     read = sequential.read_of(asked.paths)
     totals = [len(ofrecords.frames_of(file)[0]) for file in read.files]
     wanted = sequential.to_the_end(read, totals).wanted
-    batch = asked.batch if all(wanted) else 1
+    filled = len(wanted) % asked.batch == 0 or read.counts[-1] == totals[-1]
+    batch = asked.batch if all(wanted) and filled else 1
     decoder = oneflow.nn.OFRecordImageDecoder(ofrecords.IMAGE, color_space="RGB")
     labels = oneflow.nn.OFRecordRawDecoder(ofrecords.LABEL, shape=(), dtype=oneflow.int32)
     ahead = _AHEAD * asked.batch if asked.workers else 0

@@ -40,7 +40,9 @@ class Checkpoint:
         known = self._read() or []
         # Ranks that were killed are one epoch apart at most: this is the one that all have.
         epoch = int(adapter.all_reduce(float(len(known)))) // self._ranks
-        known = known[:epoch]
+        if len(known) > epoch:  # or a second kill would find states of other epochs than curves
+            known = known[:epoch]
+            self._write(known)
         if known:
             adapter.load_training(self._state(epoch))
         return known
@@ -52,9 +54,7 @@ class Checkpoint:
             self._drop(before)
         adapter.save_training(state + ".part")
         os.replace(state + ".part", state)
-        with open(self._curve + ".part", "w", encoding="utf-8") as file:
-            json.dump(curve, file)
-        os.replace(self._curve + ".part", self._curve)
+        self._write(curve)
         if self._ranks > 1:
             adapter.all_reduce(1.0)
         self._drop(self._state(len(curve) - 1))
@@ -67,6 +67,11 @@ class Checkpoint:
             self._drop(self._state(epoch))
         self._drop(self._stem + ".lock")
         self._held.close()
+
+    def _write(self, curve: Curve) -> None:
+        with open(self._curve + ".part", "w", encoding="utf-8") as file:
+            json.dump(curve, file)
+        os.replace(self._curve + ".part", self._curve)
 
     @property
     def _curve(self) -> str:

@@ -157,8 +157,9 @@ def of_folder(context: Context) -> Parts:
 
 
 def missed(rank: Mapping[str, Any]) -> str:
-    """Why a training has learned nothing, by its entry in the record; "" where it has learned
-    something: the discriminator tells more tokens right than wrong. Raises
+    """Why a training is worse than a coin, by its entry in the record; "" where the discriminator
+    tells more tokens right than wrong, which one does that only knows how rare a replaced one is.
+    Raises
     :class:`harness.adapter.Mismatch` where the generator knows more than can be known."""
     scores, notes = rank["curve"][-1]["held_out"], rank["task"].get("notes", {})
     loss, least = scores["generator_loss"], notes.get(LEAST)
@@ -169,5 +170,5 @@ def missed(rank: Mapping[str, Any]) -> str:
         )
     told: Optional[float] = scores["discriminator_accuracy"]
     if told is not None and told < 0.5:
-        return f"the discriminator tells {told:.4f} of the tokens right, fewer than by guessing"
+        return f"the discriminator tells {told:.4f} of the tokens right, fewer than half"
     return ""

@@ -97,9 +97,12 @@ def remove_shared(processes: Iterable[int]) -> None:
     """Remove the files in shared memory that bear the id of one of these ``processes``, as loaders
     name those that hold a batch. Only those that have ended, or are to end, may be named."""
     beginnings = tuple(name.format(process) for process in processes for name in _SEGMENTS)
+    names: List[str] = []
     with contextlib.suppress(OSError):
-        for name in os.listdir(SHARED) if beginnings else ():
-            path = os.path.join(SHARED, name)
+        names = os.listdir(SHARED)
+    for name in names:
+        path = os.path.join(SHARED, name)
+        with contextlib.suppress(OSError):  # another one removes it, too
             if name.startswith(beginnings) and os.stat(path).st_uid == os.getuid():
                 os.unlink(path)
 

@@ -72,7 +72,9 @@ class Redaction:
                 self._roots = sorted({*self._roots, root}, key=_longest)
             self._people |= {*_HOME.findall(text)} - NOBODY
         given = value.get(PARAMETERS) if isinstance(value, Mapping) else None
-        folders = {text for _, text in _texts(given) if _PLACE.match(text)}
+        folders = {
+            text for _, text in _texts(given) if _PLACE.match(text) and not _PLACE.fullmatch(text)
+        }
         self._roots = sorted({*self._roots, *filter(_is_somebodys, folders)}, key=_longest)
 
     def record(self, value: Any, key: str = "") -> Any:

@@ -38,8 +38,9 @@ def least_bytes(case: Case, catalog: Catalog) -> int:
         return 0
     arrays = 1
     if case.mode == "train":
-        arrays += _MOMENTS.get(facts["hyperparameters"]["optimizer"], 0)
-        arrays += _all_gradients(case, facts["hyperparameters"], catalog)
+        hyper = facts.get("hyperparameters", {})
+        arrays += _MOMENTS.get(hyper.get("optimizer"), 0)
+        arrays += _all_gradients(case, hyper, catalog)
     copies = size_of(DATA, case.parallelism, case.devices)  # others share one out among them
     each = precisions.BYTES.get(precision.storage, 0)
     return int(parameters * each * arrays * copies // case.nodes)

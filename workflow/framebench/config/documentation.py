@@ -23,14 +23,15 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "workflow/schemas/suite.schema.yaml": SuiteFile,
     "workflow/schemas/tuned.schema.yaml": TunedFile,
 }
-#: Where a table has a row for each key of a model.
+#: Where a table has a row for each key of a model: the document and, where it has tables of several
+#: models, the heading that they stand under.
 DOCUMENTS = {
-    "Configuration": "config/README.md",
-    "SuiteFile": "config/README.md",
-    "AxesKeys": "config/README.md",
-    "Cluster": "docs/cluster.md",
-    "TunedFile": "docs/frameworks.md",
-    "Setting": "docs/frameworks.md",
+    "Configuration": ("config/README.md", "# Configuration"),
+    "SuiteFile": ("config/README.md", "## Suites"),
+    "AxesKeys": ("config/README.md", "## Suites"),
+    "Cluster": ("docs/cluster.md", ""),
+    "TunedFile": ("docs/frameworks.md", ""),
+    "Setting": ("docs/frameworks.md", ""),
 }
 
 
@@ -45,7 +46,7 @@ def schema(model: type[BaseModel]) -> str:
     """The JSON schema of a model, as YAML. Raises KeyError for a key that no table explains."""
     generated = model.model_json_schema(schema_generator=_Schema)
     for name, part in {model.__name__: generated, **generated["$defs"]}.items():
-        explained = meanings(DOCUMENTS[name]) if name in DOCUMENTS else {}
+        explained = meanings(*DOCUMENTS[name]) if name in DOCUMENTS else {}
         for key, about in part["properties"].items() if explained else ():
             about["description"] = explained[key]
     dialect = {"$schema": GenerateJsonSchema.schema_dialect}
@@ -53,9 +54,14 @@ def schema(model: type[BaseModel]) -> str:
     return f"# Written by framebench.config.documentation from models and documents.\n{text}"
 
 
-def meanings(document: str) -> dict[str, str]:
-    """What the last column of a document's tables says of each key, which the first one names."""
-    lines = (PROJECT / document).read_text(encoding="utf-8").splitlines()
+def meanings(document: str, heading: str = "") -> dict[str, str]:
+    """What the last column of a document's tables, or of those under a heading, says of each key,
+    which the first one names."""
+    text = (PROJECT / document).read_text(encoding="utf-8")
+    if heading:
+        _, _, behind = f"\n{text}".partition(f"\n{heading}\n")
+        text, _, _ = behind.partition("\n## ")
+    lines = text.splitlines()
     rows = [line[2:-2].split(" | ") for line in lines if line.startswith("| `")]
     return {
         # An editor has no links to follow.

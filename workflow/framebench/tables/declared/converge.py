@@ -71,9 +71,9 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
             max(best, default=None),
             *_other_score(trained),
             _before(trained) if training.is_started(result.case) else None,
-            _mean(result, "time_to_target"),
-            _mean(result, "samples_to_target"),
-            _mean(result, "time_to_train"),
+            mean(result, "time_to_target"),
+            mean(result, "samples_to_target"),
+            mean(result, "time_to_train"),
             descriptive.mean(energies) if energies else None,
             " or ".join(sorted({run.energy_sources for run in result.ok if run.joules})),
             sum(curve.resumed_after > 0 for curve in trained),
@@ -101,7 +101,7 @@ def _before(trained: Sequence[Curve]) -> float | None:
     return descriptive.mean(values) if values else None
 
 
-def _mean(result: CaseResult, metric: str) -> float | None:
+def mean(result: CaseResult, metric: str) -> float | None:
     """Over the repeats that have it."""
     values = [value for run in result.ok if (value := run.value(metric)) is not None]
     return descriptive.mean(values) if values else None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...cases.conditions import Key
+from ...records.run import Run
 from ...statistics import descriptive
 from .. import losses
 from ..columns import (
@@ -61,7 +62,7 @@ KINDS = {
 
 ALONE = (
     "Communication alone is what exchanging the gradients takes with nothing beside it, over the "
-    "median step of the slowest rank: all-reduces of the sizes in which the gradients of that run "
+    "step: all-reduces of the sizes in which the gradients of that run "
     "went (its buckets, its arrays), timed behind its window in several rounds. Of a repeat it is "
     "the median round; its interval is that of the median over repeats, because rounds of one run "
     "resemble each other. It is no part of the loss: in a step the exchange overlaps with the "
@@ -71,7 +72,7 @@ COMMUNICATION_EXPLANATION = (
     "Communication, estimated, is the part of a step that exchanging the gradients would take "
     "with nothing beside it: one all-reduce of all gradients, extrapolated from the latency and "
     "bandwidth of two all-reduces timed before the run, 4 bytes for each parameter, over the "
-    "median step of the slowest rank. It is neither an upper nor a lower bound: in a step the "
+    "step. It is neither an upper nor a lower bound: in a step the "
     "exchange overlaps with the backward pass, shares cores and memory with it, and may be many "
     "messages. One device, and inference, have none. All-reduce GB/s are the bytes of the larger "
     "array over its seconds (algorithm bandwidth). Bus GB/s are that times 2 (n - 1) / n of n "
@@ -177,9 +178,7 @@ def _communication(result: CaseResult) -> list[float | None]:
     shares = [
         one.gradient_seconds / step
         for run, one in timed
-        if one.gradient_seconds is not None
-        and run.step_seconds
-        and (step := descriptive.median(run.step_seconds))
+        if one.gradient_seconds is not None and (step := _step(run))
     ]
     rates = [one.gbytes_per_second for _, one in timed]
     buses = [rate * bus_factor(result.case.devices) for rate in rates]
@@ -191,16 +190,17 @@ def _alone(result: CaseResult) -> list[float | None]:
     """The first four of COMMUNICATION."""
     from ...statistics import intervals  # numpy takes its time, and a plan makes no rows
 
-    timed = [(run, run.exchange) for run in result.ok if run.exchange and run.step_seconds]
-    shares = [
-        descriptive.median(exchange.seconds) / step
-        for run, exchange in timed
-        if (step := descriptive.median(run.step_seconds))
-    ]
+    timed = [(run.exchange, step) for run in result.ok if run.exchange and (step := _step(run))]
+    shares = [descriptive.median(exchange.seconds) / step for exchange, step in timed]
     if not shares:
         return [None, None, None, None]
     low, high = intervals.median_interval(shares) or (None, None)
-    return [descriptive.median(shares), low, high, timed[0][1].messages]
+    return [descriptive.median(shares), low, high, timed[0][0].messages]
+
+
+def _step(run: Run) -> float | None:
+    """Seconds, over the whole window: of steps that run ahead the host sees no time of each."""
+    return run.key.total_batch / run.throughput if run.throughput else None
 
 
 def bus_factor(ranks: int) -> float:

@@ -139,6 +139,8 @@ def _pretraining(inputs: Inputs, recipe: Callable[[CaseResult], str]) -> Iterato
             row[f"batch_{side}"] = one.both(lambda phase: phase.case.batch_per_device)
             row[f"score_{side}"] = f"{descriptive.mean(losses):.3f}" if losses else ""
             row[f"time_{side}"] = "" if hours[side] is None else f"{hours[side]:.4g}"
+        every = [one for pair in (amp, full) if pair for one in (pair.first, pair.last) if one]
+        row |= {"marks": marks_of(*every), "reason": _reasons(every)}
         row["printed_accumulation"] = amp.both(lambda phase: phase.conditions.accumulation)
         mixed, whole = hours.get("amp"), hours.get("full")
         if mixed and whole:
@@ -241,7 +243,7 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
         "batch": str(case.batch_per_device),
         "tokens": condition_words.text("sequence_length", where.sequence_length),
         "marks": marks_of(result, full),
-        "reason": "; ".join(filter(None, map(_reason, filter(None, (result, full))))),
+        "reason": _reasons(filter(None, (result, full))),
     }
     for side, one in (("amp", result), ("full", full)):
         if one:
@@ -253,8 +255,10 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
     return row
 
 
-def _reason(result: CaseResult) -> str:
-    return f"{result.case.precision}: {result.status}: {result.reason}" if result.reason else ""
+def _reasons(results: Iterable[CaseResult]) -> str:
+    return "; ".join(
+        f"{one.case.precision}: {one.status}: {one.reason}" for one in results if one.reason
+    )
 
 
 def _figure(result: CaseResult | None) -> str:

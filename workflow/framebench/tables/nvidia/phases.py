@@ -4,10 +4,10 @@ what is printed of both together."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ...statistics import descriptive
+from ..declared.converge import mean
 from ..results import CaseResult
 from ..training import NO_FILE
 
@@ -33,9 +33,12 @@ class Phases:
 
     @property
     def hours(self) -> float | None:
-        """To train, the means over seeds of both phases together; None where one has none."""
-        means = [_mean(one, "time_to_train") for one in (self.first, self.last) if one]
-        known = [mean for mean in means if mean is not None]
+        """To train, the means over seeds of both phases together; None where one has none, or
+        where the first was not measured."""
+        if self.first is None and _begun(self.last) not in (None, NO_FILE):
+            return None
+        means = [mean(one, "time_to_train") for one in (self.first, self.last) if one]
+        known = [one for one in means if one is not None]
         return sum(known) / _HOUR if len(known) == len(means) else None
 
 
@@ -58,17 +61,21 @@ def final_losses(result: CaseResult) -> list[float]:
 
 def _precedes(first: CaseResult, last: CaseResult) -> bool:
     """Whether the weights that one left are those that the other has begun with."""
-    left, begun = (
-        dict(first.case.parameters).get("weights"),
-        dict(last.case.parameters).get("start"),
-    )
+    left = dict(first.case.parameters).get("weights")
     return (
-        left not in (None, NO_FILE)
-        and left == begun
+        first is not last
+        and left not in (None, NO_FILE)
+        and left == _begun(last)
         and all(getattr(first.case, name) == getattr(last.case, name) for name in _ALIKE)
+        and _apart(first) == _apart(last)
     )
 
 
-def _mean(result: CaseResult, metric: str) -> float | None:
-    values = [value for run in result.ok if (value := run.value(metric)) is not None]
-    return descriptive.mean(values) if values else None
+def _begun(result: CaseResult) -> Any:
+    """The weights that it has begun with."""
+    return dict(result.case.parameters).get("start")
+
+
+def _apart(result: CaseResult) -> Any:
+    """The conditions that both phases have in common."""
+    return replace(result.conditions, sequence_length=None, accumulation=1)
