@@ -196,6 +196,13 @@ def test_a_folder_that_a_kind_was_given_is_somebodys() -> None:
     }
 
 
+def test_what_lies_in_a_folder_that_a_kind_was_given_is_somebodys_too() -> None:
+    record = {"parameters": {"folder": "/scratch"}, "reason": "no room in /scratch/alice/x"}
+    redaction = Redaction()
+    redaction.learn(record)
+    assert "alice" not in str(redaction.record(record))
+
+
 def test_a_framework_is_not_a_host_of_its_name() -> None:
     record = {"case": {"framework": "jax"}, "ranks": [{"host": "jax"}], "reason": "jax is down"}
     redaction = Redaction()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -201,6 +202,10 @@ def test_devices_hold_what_they_do_not_share_out() -> None:
         count = CATALOG.models[case.model]["trainable_parameters"]
         assert least_bytes(case, CATALOG) == each * count, case
     assert parameters > 6e9
+    without = {**CATALOG.models["resnet50"], "hyperparameters": {}}
+    catalog = replace(CATALOG, models={"plain": without})
+    plain = one._replace(model="plain", compiler="inductor")
+    assert least_bytes(plain, catalog) == WEIGHTS * without["trainable_parameters"]
 
 
 def test_transformers_and_zoo_have_what_they_are_named_for() -> None:

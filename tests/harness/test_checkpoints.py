@@ -51,7 +51,10 @@ def test_ranks_go_on_from_the_epoch_that_all_have(tmp_path: Path) -> None:
     adapter: Any = Trained(others=1.0)
     assert first.load(adapter) == curve(1)
     assert adapter.taken == first._state(1)
+    told = json.loads(Path(first._curve).read_text())
+    assert told == curve(1), "killed again before its second epoch, it would look for its state"
     # planted: the other rank has both
+    Path(first._curve).write_text(json.dumps(curve(2)))
     other: Any = Trained(others=2.0)
     assert first.load(other) == curve(2)
     nothing: Any = Trained(others=0.0)

@@ -182,6 +182,17 @@ time.sleep(60)
 """
 
 
+def test_a_file_that_another_one_removes_meanwhile_keeps_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "SHARED", str(tmp_path))
+    names = ["paddle_7_0_gone", "paddle_7_1_there"]
+    (tmp_path / names[1]).touch()
+    monkeypatch.setattr(os, "listdir", lambda folder: names)
+    guard.remove_shared([7])
+    assert not (tmp_path / names[1]).exists()
+
+
 @pytest.mark.parametrize("by_group", [False, True])
 def test_shared_memory_of_those_that_are_killed_goes_and_no_other(by_group: bool) -> None:
     run = uuid.uuid4().hex
