@@ -3,6 +3,7 @@ each would on a CPU be pages that the kernel fills with zeros, in some of the ca
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Sequence
 
 import torch
@@ -31,7 +32,7 @@ def operation(
         tensors = [one.transpose(-1, -2) if swap else one for one, swap in swapped]
     function = FUNCTIONS[name]
     with torch.no_grad():
-        held = function(*tensors)
+        held = function(*tensors).fill_(math.nan)  # which is seen where nothing is written
     return Operation(
         lambda: function(*tensors, out=held),
         lambda: held.float().cpu().numpy(),
