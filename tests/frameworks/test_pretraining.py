@@ -126,7 +126,7 @@ MISTAKES = {
     ),
     "the labels of the discriminator inverted": (
         *("scores, replaced, weight=real", "scores, 1 - replaced, weight=real"),
-        "than by guessing",
+        "fewer than half",
     ),
     "words that were not hidden called replaced": (
         *("(corrupted != token_ids)", "(corrupted == token_ids)", "that were not hidden"),
