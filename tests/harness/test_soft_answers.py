@@ -15,7 +15,10 @@ from tasks.scoring import classes
 
 FACTS: dict[str, Any] = {
     "name": "digits_resnet",
-    "inputs": [{"name": "images"}, {"name": "labels"}],
+    "inputs": [
+        {"name": "images", "shape": ["batch", 8, 8, 1]},
+        {"name": "labels", "shape": ["batch"]},
+    ],
     "hyperparameters": {"classes": 10, "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.1},
 }
 
