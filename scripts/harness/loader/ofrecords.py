@@ -29,16 +29,7 @@ def frames_of(file: str) -> Tuple[List[examples.Place], str]:
 
 def content(file: str, number: int) -> bytes:
     """Of a record. Raises ValueError for one that is not there, and OSError."""
-    frames, end = frames_of(file)
-    if number >= len(frames):
-        raise ValueError(end or "there is no such record")
-    offset, length = frames[number]
-    with open(file, "rb") as stream:
-        stream.seek(offset)
-        found = stream.read(length)
-    if len(found) < length:
-        raise ValueError("the file is truncated within the record")
-    return found
+    return records.read(file, frames_of(file), number, 0)
 
 
 def image(file: str, number: int) -> bytes:

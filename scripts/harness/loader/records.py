@@ -125,17 +125,25 @@ def check_content(content: Any, offset: int, length: int) -> None:
 def tfrecord_content(file: str, number: int) -> bytes:
     """Of a record, by its checksum whole. Raises ValueError for one that is not there or bad, and
     OSError."""
-    found, end = frames_of(file)
+    content = read(file, frames_of(file), number, 4)
+    length = len(content) - 4
+    check_content(content, 0, length)
+    return content[:length]
+
+
+def read(file: str, frames: Tuple[List[Tuple[int, int]], str], number: int, behind: int) -> bytes:
+    """A record's content and as many bytes ``behind`` it; ``frames``: as :func:`framed` gives them.
+    Raises ValueError for one that is not there, and OSError."""
+    found, end = frames
     if number >= len(found):
         raise ValueError(end or "there is no such record")
     offset, length = found[number]
     with open(file, "rb") as stream:
         stream.seek(offset)
-        content = stream.read(length + 4)
-    if len(content) < length + 4:
+        content = stream.read(length + behind)
+    if len(content) < length + behind:
         raise ValueError("the file is truncated within the record")
-    check_content(content, 0, length)
-    return content[:length]
+    return content
 
 
 def tfrecord_image(file: str, number: int) -> bytes:
