@@ -13,7 +13,8 @@ from typing import Any
 
 import autograd
 import numpy as np
-from harness.kinds.parity import MASKS, RANKS, STEPS
+from harness.kinds.parity import RANKS, STEPS
+from harness.measuring.proof import masks
 from harness.measuring.synthetic import make_batch
 
 from reference.operations import NEAREST, Jumps, Moments, Products, running_statistics
@@ -229,8 +230,7 @@ def _train(
 
 
 def _dropout_distance(model: Any, weights: Arrays, batch: Arrays, facts: dict[str, Any]) -> float:
-    """Root mean square, over random masks, of the relative distance between the outputs with and
-    without dropout. (The first output: the many logits of the masked words.)"""
+    """How far dropout moves the first output: the many logits of the masked words."""
     hyper = facts["hyperparameters"]
     rate = hyper["dropout"]
     plain = model.forward(weights, batch, hyper, True)[0]
@@ -239,11 +239,7 @@ def _dropout_distance(model: Any, weights: Arrays, batch: Arrays, facts: dict[st
     def mask(shape: tuple[int, ...]) -> Any:
         return (random.random_sample(shape) >= rate) / (1 - rate)
 
-    squares = [
-        np.sum((model.forward(weights, batch, hyper, True, mask)[0] - plain) ** 2)
-        for _ in range(MASKS)
-    ]
-    return float(np.sqrt(np.mean(squares) / np.sum(plain**2)))
+    return masks.distance(lambda: model.forward(weights, batch, hyper, True, mask)[0], plain)
 
 
 def _save(path: Path, arrays: Arrays) -> None:

@@ -72,6 +72,7 @@ class JaxAdapter(
         self._dtype = devices.compute_dtype(self.case.precision, self._device)
         self._shared: Any = ()
         self._own: Any = ()
+        self._drawn = 0  # masks of outputs besides those of steps
         self._latest: Any = ()  # the result of the step that is still under way
         self._definition: Any = self.definition()
         self._sharding: Any = None
@@ -244,7 +245,9 @@ class JaxAdapter(
     def logits(self) -> Sequence[Any]:
         if self.case.mode == "inference":
             return tuple(self.step())
-        run, arguments = self._logits, self._local_arguments()
+        parameters, own, batch = self._local_arguments()
+        self._drawn += 1
+        run, arguments = self._logits, (parameters, self._steps.anew(own, self._drawn), batch)
         if self.case.compiler == "jit":
             shardings = self._sharding.of_batch if self._sharding else None
             run = self._programs.compiled(run, arguments, shardings=shardings)

@@ -55,6 +55,11 @@ def forward(definition: Any, model: Any, dtype: Any, train: bool) -> Forward:
     return run
 
 
+def anew(own: Own, number: int) -> Own:
+    """For outputs behind which no state is kept: the masks of each ``number`` are its own."""
+    return own._replace(key=jax.random.fold_in(own.key, number))
+
+
 def logits(forward: Forward) -> Callable[[Arrays, Own, Arrays], Tuple[Array, ...]]:
     """The inference step."""
     return lambda parameters, own, batch: forward(parameters, own, batch)[0]

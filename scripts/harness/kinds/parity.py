@@ -15,14 +15,12 @@ from harness.adapter import Case, Numerics, Operators
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Subject, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_proof
-from harness.measuring.proof import float64_run, sharding
+from harness.measuring.proof import float64_run, masks, sharding
 from harness.measuring.proof.errors import compare_arrays, counted, measured, relative
 
 STEPS = 5  # optimizer steps whose losses are compared
 
 RANKS = 2  # that the reference has batches for
-
-MASKS = 8  # random masks of dropout that are averaged over
 
 
 class Compared(Operators, Numerics):
@@ -122,11 +120,9 @@ def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, 
 
 
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
-    """How far the outputs with dropout are from those without (root mean square over several
-    masks), against how far they should be."""
+    """How far the outputs with dropout are from those without, against how far they should be."""
     expected = reference.arrays("outputs")[f"train-{_replica(adapter)}-0"]
-    squares = [relative(adapter.outputs()[0], expected) ** 2 for _ in range(MASKS)]
-    found = (sum(squares) / MASKS) ** 0.5
+    found = masks.distance(lambda: adapter.outputs()[0], expected)
     return [measured("dropout", abs(found / reference.expected["dropout_distance"] - 1))]
 
 

@@ -1,0 +1,45 @@
+"""How far dropout moves outputs is found of as many masks as that takes, each drawn anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import Mismatch
+from harness.measuring.proof import masks
+
+#: Of a unit, it is left out.
+RATE = 0.25
+#: What a unit left out and one that is kept add up to, against 1.
+EXPECTED = (RATE / (1 - RATE)) ** 0.5
+
+
+class Dropping:
+    """Outputs with dropout, which counts how often it was asked."""
+
+    def __init__(self, plain: Any, seed: int = 0) -> None:
+        self.plain, self.asked = np.asarray(plain), 0
+        self._random = np.random.RandomState(seed)
+
+    def __call__(self) -> Any:
+        self.asked += 1
+        kept = self._random.random_sample(self.plain.size) >= RATE
+        return self.plain * kept / (1 - RATE)
+
+
+def test_few_units_take_more_masks() -> None:
+    many = Dropping(np.ones(4096))
+    assert masks.distance(many, many.plain) == pytest.approx(EXPECTED, rel=masks.SURE)
+    assert many.asked == masks.LEAST
+    few = [Dropping(np.arange(1.0, 13.0), seed) for seed in range(50)]
+    found = [masks.distance(one, one.plain) for one in few]
+    assert np.std(found) < 1.5 * masks.SURE * EXPECTED, "eight masks have three times as much"
+    assert np.mean(found) == pytest.approx(EXPECTED, rel=masks.SURE)
+    assert np.mean([one.asked for one in few]) > 3 * masks.LEAST
+
+
+def test_the_same_mask_each_time_is_no_dropout() -> None:
+    masked = np.array([2.0, 0.0, 2.0, 0.0])
+    with pytest.raises(Mismatch, match="has left out the same elements 8 times"):
+        masks.distance(lambda: masked, np.ones(4))
