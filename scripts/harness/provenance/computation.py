@@ -64,6 +64,7 @@ MODULES = (
     "measuring/proof/accumulation",
     "measuring/proof/errors",
     "measuring/proof/float64_run",
+    "measuring/proof/masks",
     "measuring/proof/preflight",
     "measuring/proof/rounding",
     "measuring/proof/sharding",

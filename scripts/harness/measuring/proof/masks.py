@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from typing import Any, Callable, List, Sequence
 
@@ -23,7 +24,7 @@ def distance(masked: Callable[[], Any], plain: Any) -> float:
         squares.append(relative(masked(), plain) ** 2)
     if squares[0] and len(set(squares)) == 1:
         raise Mismatch(f"dropout has left out the same elements {len(squares)} times")
-    return statistics.mean(squares) ** 0.5
+    return math.sqrt(statistics.mean(squares))
 
 
 def _uncertainty(squares: Sequence[float]) -> float:
