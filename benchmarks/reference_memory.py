@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow"), str(ROOT)]
 
+from harness.measuring.proof import masks  # noqa: E402
 from reference import compute  # noqa: E402
 
 from tests.frameworks.sizes import compared_at, facts_at  # noqa: E402
@@ -32,7 +33,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def measure(model: str, tokens: int | None, steps: int) -> None:
     """Computes one reference; prints its peak in bytes."""
-    compute.STEPS, compute.MASKS = steps, 1
+    compute.STEPS, masks.LEAST, masks.MOST = steps, 2, 2
     with tempfile.TemporaryDirectory() as folder:
         compute.write(facts_at(model), tokens, 0, Path(folder) / "reference")
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)

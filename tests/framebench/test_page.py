@@ -107,14 +107,11 @@ def test_what_the_filter_hides_is_hidden_on_a_narrow_page_too(
     assert "inference" in shown[0]
 
 
-@pytest.mark.parametrize("query", ["?framework=pytorch", "?base=framework:pytorch"])
-def test_the_answers_say_that_they_stay_of_all_frameworks(
-    browser: Browser, quick: Path, query: str
-) -> None:
+def test_the_answers_say_that_they_stay_of_all_frameworks(browser: Browser, quick: Path) -> None:
     words = "document.getElementById('answers-hidden').innerText"
     assert not browser.open(quick, query="?precision=fp32").evaluate(words).count("all frameworks")
-    said = browser.open(quick, query=query).evaluate(words)
-    assert said.startswith("The answers are of all frameworks, as measured"), said
+    said = browser.open(quick, query="?framework=pytorch").evaluate(words)
+    assert said.startswith("The answers are of all frameworks:"), said
 
 
 def test_what_is_between_backticks_is_code(browser: Browser, quick: Path) -> None:
@@ -321,6 +318,42 @@ def test_side_by_side_too_becomes_ratios_and_what_has_none_says_why(
     assert fp32[0].startswith("1.00\N{MULTIPLICATION SIGN}")
     amp = next(cells for name, cells in settings.items() if "amp" in name)
     assert any("no baseline" in cell for cell in amp), amp
+
+
+#: Of each answer: the setting, the figure, and what all frameworks have reached there.
+ANSWERS = """[...document.querySelectorAll(".answers tbody tr")].map((row) => {
+    const { tables, lists } = JSON.parse(document.getElementById("rows").textContent);
+    const fastest = tables.find((table) => table.name === "fastest");
+    const all = lists[fastest.unfolded.find((column) => column.title === "all of them").cells];
+    const entrants = all[row.dataset.row].split("\\t")[0];
+    return [row.cells[0].innerText, row.cells[2].innerText, entrants];
+})"""
+
+
+def test_the_answers_too_become_ratios_to_the_baseline(browser: Browser, quick: Path) -> None:
+    """Of the fastest of each setting to what the framework has reached there, or to the fastest
+    at the same setting in fp32."""
+    browser.open(quick)
+    measured = browser.evaluate(ANSWERS)
+    browser.open(quick, query="?base=framework:jax")
+    head = browser.evaluate("document.querySelector('.answers th.figure').innerText")
+    assert head == "figure \N{DIVISION SIGN} jax"
+    related = browser.evaluate(ANSWERS)
+    for (_, figure, entrants), (setting, shown, _) in zip(measured, related, strict=True):
+        figures = dict(one.rsplit(" ", 1) for one in entrants.split("; "))
+        of_jax = [float(value) for way, value in figures.items() if way.split("+")[0] == "jax"]
+        if of_jax:
+            ratio = float(shown.split("\N{MULTIPLICATION SIGN}")[0])
+            assert ratio == pytest.approx(float(figure.split()[0]) / of_jax[0], abs=0.01), setting
+        else:
+            assert "no baseline" in shown, (setting, shown)
+    assert {"\N{MULTIPLICATION SIGN}" in shown for _, shown, _ in related} == {True, False}
+    browser.open(quick, query="?base=precision:fp32")
+    related = browser.evaluate(ANSWERS)
+    assert any("amp" in one and "\N{MULTIPLICATION SIGN}" in shown for one, shown, _ in related)
+    assert any("fp32" in one and shown.startswith("1.00") for one, shown, _ in related)
+    browser.open(quick)
+    assert browser.evaluate(ANSWERS) == measured
 
 
 # ---- rows ---------------------------------------------------------------------------------------

@@ -131,6 +131,12 @@ const ratiosOf = (table) => {
     if (!column) return null;
     return (figures, row) => divided(figures[row], valuesOf(column.raw, table.rows)[row]);
   }
+  // The fastest of each setting, whichever framework that is.
+  if (base.axis === "framework" && table.of_framework) {
+    const number = table.of_framework[base.value];
+    const bases = number === undefined ? [] : valuesOf(number, table.rows);
+    return (figures, row) => divided(figures[row], bases[row]);
+  }
   const found = baselinesOf(table, base);
   if (!found) return null;
   return (figures, row) =>

@@ -23,6 +23,26 @@ const showParts = (svg) => {
   return shown;
 };
 
+// The figures of the answers are those of the table of the fastest: ratios where it has some.
+const showAnswers = () => {
+  const data = page.tables.find((table) => table.name === "fastest");
+  const head = document.querySelector(".answers th.figure");
+  if (!data || !head) return;
+  const ratios = ratiosOf(data);
+  const raw = data.shown.find((column) => column.name === "median")?.raw;
+  head.textContent = `figure${ratios ? ` \u00f7 ${asked.base.value}` : ""}`;
+  for (const line of document.querySelectorAll(".answers tr[data-row]")) {
+    const cell = line.querySelector("td.figure > span");
+    cell.dataset.measured ??= cell.textContent;
+    const row = Number(line.dataset.row);
+    const value = ratios && raw !== undefined ? valuesOf(raw, data.rows)[row] : null;
+    const found = value === null ? {} : ratios(valuesOf(raw, data.rows), row);
+    cell.title = "ratio" in found ? cell.dataset.measured : "";
+    if ("ratio" in found) cell.textContent = inTimes(found.ratio);
+    else cell.textContent = found.why ? `${DASH} ${found.why}` : cell.dataset.measured;
+  }
+};
+
 // What was drawn before the page was opened is shown or not, by what it is of.
 const showFigures = () => {
   let hidden = 0;
@@ -35,6 +55,7 @@ const showFigures = () => {
     const shown = [...figure.querySelectorAll("[data-parts]")].map(showParts);
     if (shown.length) figure.hidden = !shown.some(Boolean);
   }
+  showAnswers();
   for (const note of document.querySelectorAll(".under-baseline")) note.hidden = !asked.base;
   const left = document.getElementById("answers-hidden");
   if (!left) return;
@@ -43,9 +64,8 @@ const showFigures = () => {
     words.push(`The filter hides ${hidden} of these; all settings that it leaves stand in `
       + "Fastest framework.");
   }
-  if (asked.base || asked.chosen.has("framework")) {
-    words.push("The answers are of all frameworks, as measured: a choice of frameworks or a "
-      + "baseline changes nothing here.");
+  if (asked.chosen.has("framework")) {
+    words.push("The answers are of all frameworks: a choice of frameworks changes nothing here.");
   }
   left.hidden = !words.length;
   left.textContent = words.join(" ");
