@@ -351,11 +351,13 @@ def _steps_of(rank: Mapping[str, Any], field: str) -> tuple[float, ...]:
 
 
 def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:
-    """Seconds of each step that was complete before the next began, and where they were timed.
-    Where a record does not tell they are those of its window, in which nearly all frameworks were
-    waited for at each step."""
+    """Seconds of each step that was complete before the next began, and where they were timed; none
+    of a window whose steps ran ahead. Where a record does not tell they are those of its window, in
+    which nearly all frameworks were waited for at each step."""
     if "waited_step_seconds" in rank:
         return _steps_of(rank, "waited_step_seconds"), WAITED_APART
+    if rank.get("run_ahead"):
+        return (), ""
     where = WAITED_IN_WINDOW if rank.get("run_ahead") == 0 else ""
     return _steps_of(rank, "step_seconds"), where
 
