@@ -23,18 +23,13 @@ FIXED = {
     "paddle": {"googlenet": 224},
 }
 #: Networks whose first linear layer takes rows and columns of so many channels.
-FLATTENED = {"alexnet": 256}
+FLATTENED = {"alexnet": 256, "vgg": 512}
 PERIOD = 10007
 
 
 def size_of(framework: str, network: str) -> int:
     sizes = {**SIZES, **FIXED.get(framework, {})}
     return next((size for name, size in sizes.items() if network.startswith(name)), SIZE)
-
-
-def is_large(network: str) -> bool:
-    """So many weights that they are not filled: what it is made of is compared, not its outputs."""
-    return network.startswith("vgg")
 
 
 def images(size: int) -> Any:
@@ -93,6 +88,11 @@ def dropout(rate: float, mode: str = "") -> dict[str, Any]:
     return {"op": "dropout", "shapes": [], "roles": [], "rate": float(rate), "mode": mode}
 
 
+def flattened(network: str) -> int:
+    """Channels of what its first linear layer takes, where that is flattened channels first."""
+    return next((some for name, some in FLATTENED.items() if network.startswith(name)), 0)
+
+
 def channels_first(array: Any, channels: int) -> Any:
     """A linear layer's (in, out) behind images whose rows, columns and ``channels`` were flattened,
     for one that flattens channels, rows and columns."""
@@ -132,11 +132,7 @@ def paddle(network: str, size: int) -> dict[str, Any]:
     if builder is None:
         return {}
     options = {"batch_norm": True} if network.endswith("_bn") else {}
-    if is_large(network):
-        with paddle.LazyGuard():  # no memory for the arrays
-            model = builder(**options)
-    else:
-        model = builder(**options)
+    model = builder(**options)
     model.eval()
     observed = Observed()
 
@@ -146,7 +142,7 @@ def paddle(network: str, size: int) -> dict[str, Any]:
         elif isinstance(layer, (nn.Conv2D, nn.Linear)):
             axes = (2, 3, 1, 0) if isinstance(layer, nn.Conv2D) else (0, 1)
             kernel = [layer.weight.shape[axis] for axis in axes]
-            places = int(np.prod(output.shape[2:])) if output is not None else 0
+            places = int(np.prod(output.shape[2:]))
 
             def fill(arrays: list[Any]) -> None:
                 layer.weight.set_value(arrays[0].transpose(np.argsort(axes)))
@@ -167,21 +163,16 @@ def paddle(network: str, size: int) -> dict[str, Any]:
 
     kinds = (nn.Conv2D, nn.Linear, nn.Dropout, nn.BatchNorm2D, nn.BatchNorm)
     found = [layer for layer in model.sublayers() if isinstance(layer, kinds)]
-    outputs: Any = None
-    if is_large(network):
-        for layer in found:
-            seen(layer, None, None)
-    else:
-        hooks = [layer.register_forward_post_hook(seen) for layer in found]
-        x = paddle.to_tensor(images(size).transpose(0, 3, 1, 2))
-        with paddle.no_grad():
-            model(x)
-            for hook in hooks:
-                hook.remove()
-            observed.fill(FLATTENED.get(network, 0))
-            outputs = model(x)
-        first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
-        outputs = first.numpy()[0].tolist()
+    hooks = [layer.register_forward_post_hook(seen) for layer in found]
+    x = paddle.to_tensor(images(size).transpose(0, 3, 1, 2))
+    with paddle.no_grad():
+        model(x)
+        for hook in hooks:
+            hook.remove()
+        observed.fill(flattened(network))
+        outputs: Any = model(x)
+    first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+    outputs = first.numpy()[0].tolist()
     trained = (one for one in model.parameters() if not one.stop_gradient)
     count = sum(int(np.prod(one.shape)) for one in trained)
     return {"parameters": count, "layers": observed.layers, "outputs": outputs}
@@ -218,7 +209,7 @@ def mxnet(network: str, size: int) -> dict[str, Any]:
         else:
             axes = (2, 3, 1, 0) if len(layer.weight.shape) == 4 else (1, 0)
             kernel = [layer.weight.shape[axis] for axis in axes]
-            places = int(np.prod(output.shape[2:])) if output is not None else 0
+            places = int(np.prod(output.shape[2:]))
 
             def fill(arrays: list[Any]) -> None:
                 layer.weight.set_data(mx.nd.array(arrays[0].transpose(np.argsort(axes))))
@@ -232,21 +223,15 @@ def mxnet(network: str, size: int) -> dict[str, Any]:
             return [block]
         return [leaf for child in block._children.values() for leaf in leaves(child)]
 
-    outputs: Any = None
     x = mx.nd.array(images(size).transpose(0, 3, 1, 2))
-    if is_large(network):
-        model.infer_shape(x)
-        for layer in leaves(model):
-            seen(layer, None, None)
-    else:
-        model.initialize(mx.init.Zero())
-        model(x)  # from here on the shapes are there
-        hooks = [layer.register_forward_hook(seen) for layer in leaves(model)]
-        model(x)
-        for hook in hooks:
-            hook.detach()
-        observed.fill(FLATTENED.get(network, 0))
-        outputs = model(x).asnumpy()[0].tolist()
+    model.initialize(mx.init.Zero())
+    model(x)  # from here on the shapes are there
+    hooks = [layer.register_forward_hook(seen) for layer in leaves(model)]
+    model(x)
+    for hook in hooks:
+        hook.detach()
+    observed.fill(flattened(network))
+    outputs = model(x).asnumpy()[0].tolist()
     held = model.collect_params().values()
     count = sum(int(np.prod(one.shape)) for one in held if one.grad_req != "null")
     return {"parameters": count, "layers": observed.layers, "outputs": outputs}
@@ -274,7 +259,7 @@ def keras(network: str, size: int) -> dict[str, Any]:
     builder = getattr(tf.keras.applications, KERAS.get(network, ""), None)
     if builder is None:
         return {}
-    model = builder(weights=None, input_shape=(size, size, 3))
+    model = builder(weights=None, input_shape=(size, size, 3), classifier_activation=None)
     observed, kinds = Observed(), tf.keras.layers
     for layer in model.layers:
         if isinstance(layer, kinds.Dropout):
@@ -296,8 +281,10 @@ def keras(network: str, size: int) -> dict[str, Any]:
 
             shape = [kernel.shape[axis] for axis in axes]
             observed.add(product(shape, places, layer.use_bias), fill)
+    observed.fill()
+    outputs = model(images(size), training=False).numpy()[0].tolist()
     count = sum(int(np.prod([int(n) for n in one.shape])) for one in model.trainable_weights)
-    return {"parameters": count, "layers": observed.layers, "outputs": None}
+    return {"parameters": count, "layers": observed.layers, "outputs": outputs}
 
 
 ZOOS = {"paddle": paddle, "mxnet": mxnet, "tensorflow": keras}

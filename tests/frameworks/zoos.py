@@ -32,17 +32,16 @@ TITLES = {
 }
 #: Of outputs of the same weights: float32 against float64, up to 500 layers in a row.
 RELATIVE = 1e-3
-#: What decides about an output, and what only about training.
-SAME, ARRAYS = "same", "same by what it is made of"
+SAME = "same"
 COMMAND = "PYTHONPATH=scripts:workflow .venv/bin/python -m tests.frameworks.zoos > docs/zoos.md"
 HEADING = f"""# The frameworks' own networks
 
 Is the ResNet-50 of a framework's own zoo ours? For each network of a zoo that has one of our names,
 this page says so. Its layers are observed as they run: shapes of their arrays, multiply-adds,
 constants of batch normalisation, dropout. Where all arrays are alike, both get the same weights,
-and the outputs of inference in float32 are compared with the reference's in float64. Those of VGG
-are not, for their size, nor those of Keras, whose networks all differ already: such a network is at
-best *same by what it is made of*. Initial weights and backward passes are not compared.
+and the outputs of inference in float32 are compared with the reference's in float64: a network
+whose row names *other outputs* computes something else, all others with our parameters do not.
+Initial weights and backward passes are not compared.
 
 torchvision has all {len(TORCHVISION)}. Outputs, gradients and running statistics of these are
 compared with ours by `tests/frameworks/test_torchvision.py`, in float64, and are the same.
@@ -51,7 +50,7 @@ OneFlow and JAX bring no zoo; that of TensorFlow 1 is an older version of Keras'
 
 This page is made by
 `{COMMAND}`,
-and `tests/frameworks/test_zoos.py` holds that for a network of each family it is what is found.
+and `tests/frameworks/test_zoos.py` holds that it is what is found.
 """
 
 Layers = Sequence[Mapping[str, Any]]
@@ -132,7 +131,7 @@ def differences(framework: str, network: str, zoo: Mapping[str, Any]) -> Iterato
             yield f"{name} {_listed(found)}, not {_listed(wanted)}"
     if _dropout(theirs) != _dropout(mine):
         yield f"dropout {_dropout(theirs) or 'none'}, not {_dropout(mine) or 'none'}"
-    if alike and zoo["outputs"] is not None:
+    if alike:
         wanted = outputs(network, size)
         error = np.linalg.norm(np.array(zoo["outputs"]) - wanted) / np.linalg.norm(wanted)
         if not error < RELATIVE:
@@ -158,15 +157,14 @@ def rows(framework: str, networks: Sequence[str] = TORCHVISION) -> list[str]:
     """Of the page: one for each of these networks that the zoo has."""
     found = []
     for network, zoo in observed(framework, networks).items():
-        same = SAME if zoo["outputs"] is not None else ARRAYS
         words = "; ".join(differences(framework, network, zoo))
-        found.append(f"| `{network}` | {words or same} |")
+        found.append(f"| `{network}` | {words or SAME} |")
     return found
 
 
 def summary(found: Sequence[str]) -> str:
     """A sentence about the rows of a zoo."""
-    same = sum(row.endswith((f"| {SAME} |", f"| {ARRAYS} |")) for row in found)
+    same = sum(row.endswith(f"| {SAME} |") for row in found)
     return f"It has {len(found)} of our {len(TORCHVISION)} networks, {same} of them the same."
 
 
