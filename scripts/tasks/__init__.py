@@ -60,13 +60,15 @@ class Task(NamedTuple):
     ``score``: from outputs and their batch to what is scored of each sample by name, and the
     ``loss`` of each, in float64; ``least_loss``: of generated text, the least that any generator
     can have, from a batch with hidden words and how many of a hundred of these are behind a
-    mark."""
+    mark; ``amounts``: from what is given to the samples for training and those that are held out,
+    where ``data`` takes long to count them."""
 
     name: str
     scores: Tuple[str, ...]
     data: Callable[..., Data]
     score: Callable[[Sequence[Any], Arrays], Scored]
     least_loss: Optional[Callable[[Arrays, int], float]] = None
+    amounts: Optional[Callable[[Given], Tuple[int, int]]] = None
 
 
 def names() -> List[str]:
@@ -80,8 +82,8 @@ def load(name: str) -> Task:
     if name not in names():
         raise ValueError(f"no task {name!r}; there are: {', '.join(names())}")
     module = importlib.import_module(f"{__name__}.{name}")
-    least = getattr(module, "least_loss", None)
-    return Task(name, tuple(module.SCORES), module.data, module.score, least)
+    further = (getattr(module, name, None) for name in ("least_loss", "amounts"))
+    return Task(name, tuple(module.SCORES), module.data, module.score, *further)
 
 
 def size(arrays: Arrays) -> int:

@@ -4,7 +4,7 @@ or those of ``v2.0``, and the ``vocab.txt`` of the model."""
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from tasks import NOTHING, Arrays, BadData, Data, Given, Scored
 from tasks.reading import questions, spans, squad_scores, windows, wordpiece
@@ -38,6 +38,20 @@ def data(given: Given = NOTHING) -> Data:
         "skipped_first": [*train.skipped, *held_out.skipped][:100],
     }
     return Data(arrays, scored, _Total(version == "2.0", held_out.found, parts), notes)
+
+
+def amounts(given: Given) -> Tuple[int, int]:
+    """Questions for training and held out, of which a long paragraph makes more samples than one.
+    Raises :class:`BadData` where a file is missing."""
+    if given.folder is None:
+        raise BadData("SQuAD is read from a folder")
+    version = _version(given.folder)
+    wordpiece.read(os.path.join(given.folder, VOCABULARY))
+    train, held_out = (
+        questions.count(os.path.join(given.folder, _name(split, version)))
+        for split in ("train", "dev")
+    )
+    return train, held_out
 
 
 def _name(split: str, version: str) -> str:

@@ -75,11 +75,12 @@ def test_commands_say_what_is_read(tmp_path: Path) -> None:
 
 def test_images_are_read_from_a_folder_that_is_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cases that read data, but no folder is named"):
-        targets.check_data(plan_of(tmp_path, **ALL))
+        targets.check_data(plan_of(tmp_path, **ALL), CATALOG)
+    nowhere = {"data": str(tmp_path / "nowhere")}
     with pytest.raises(ConfigError, match="nowhere', which is no folder"):
-        targets.check_data(plan_of(tmp_path, given={"data": str(tmp_path / "nowhere")}, **ALL))
-    targets.check_data(plan_of(tmp_path, given={"data": str(tmp_path)}, **ALL))
-    targets.check_data(plan_of(tmp_path))
+        targets.check_data(plan_of(tmp_path, given=nowhere, **ALL), CATALOG)
+    targets.check_data(plan_of(tmp_path, given={"data": str(tmp_path)}, **ALL), CATALOG)
+    targets.check_data(plan_of(tmp_path), CATALOG)
 
 
 @pytest.mark.parametrize("images", [1, 0, -5, 10**7])

@@ -51,6 +51,7 @@ ORDER = [
     "request",
     "describe",
     "describe_model",
+    "describe_data",
     "provenance",
     "record",
     "nodes",

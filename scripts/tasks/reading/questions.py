@@ -45,6 +45,11 @@ def read(path: str, skips: bool) -> Questions:
     return Questions(path, found, skipped)
 
 
+def count(path: str) -> int:
+    """Questions of a file, good or not. Raises :class:`BadData`."""
+    return sum(1 for _ in _entries(path))
+
+
 def _entries(path: str) -> Iterator[Tuple[str, str, Any]]:
     """Place, context and content of each question."""
     titles = _item(path, "", read_json(path), "data", list)

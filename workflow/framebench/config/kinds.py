@@ -39,12 +39,14 @@ OTHERWISE = {
 @dataclass(frozen=True)
 class Measurement:
     """What is measured of one kind. ``axes``: the values of what it has of a case; ``parameters``:
-    those of each parameter, as they stand in records."""
+    those of each parameter, as they stand in records; ``chosen``: the parameters that are named,
+    all others have their default."""
 
     kind: str
     axes: Mapping[str, list[Any]]
     counts_steps: bool
     parameters: Mapping[str, tuple[Any, ...]]
+    chosen: frozenset[str] = frozenset()
 
 
 def measurement(
@@ -76,7 +78,7 @@ def measurement(
     parameters = {
         name: tuple(dict.fromkeys(values)) for name, values in about["parameters"].items()
     }
-    return Measurement(kind, axes, about["counts_steps"], parameters)
+    return Measurement(kind, axes, about["counts_steps"], parameters, frozenset(texts))
 
 
 @cache

@@ -89,7 +89,7 @@ class Runs:
         checked(targets.check_runs, plan)
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_allocators, plan)
-        checked(targets.check_data, plan)
+        checked(targets.check_data, plan, self._work.catalog)
         checked(targets.check_own_model, plan)
         if not self._further:
             checked(self._work.check_total)

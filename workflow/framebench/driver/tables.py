@@ -166,7 +166,7 @@ class Tables:
         checked(targets.check_measurement, plan, "plan")
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_allocators, plan)
-        checked(targets.check_data, plan)
+        checked(targets.check_data, plan, self._work.catalog)
         checked(targets.check_own_model, plan)
         refused = "".join(f"\n{line}" for line in allocations.refused(plan, slurm.refusal))
         further = probes.describe(plan, self._work.probes)

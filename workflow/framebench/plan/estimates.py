@@ -17,7 +17,8 @@ from ..config.settings import Settings
 from ..config.suite import Suite
 from ..files.whole_files import write_whole
 from ..records.run import Run
-from . import batch_searches
+from . import amounts, batch_searches
+from .amounts import Amounts, Wrong
 from .tasks import Guess
 
 #: Rough rates until something has been measured here: floating-point operations per second of
@@ -63,7 +64,8 @@ def of_runs(
         if run.wall_seconds:
             measured[os.path.dirname(origin)].append(run.wall_seconds)
     steps = settings.suite.warmup_steps + settings.suite.timed_steps
-    guesses = {case: _guess(case, steps, place, catalog) for case in folders}
+    learned = amounts.of_cases(folders, settings, catalog)
+    guesses = {case: _guess(case, steps, place, catalog, learned.get(case)) for case in folders}
     known = {
         case: statistics.median(measured[folder])
         for case, folder in folders.items()
@@ -98,18 +100,39 @@ def of_parts(guess: Guess, case: Case, suite: Suite) -> Guess:
     return Guess(train, guess.work * _SPLIT_STEPS / steps)
 
 
-def _guess(case: Case, steps: int, place: Capacity, catalog: Catalog) -> Guess:
+def _guess(
+    case: Case,
+    steps: int,
+    place: Capacity,
+    catalog: Catalog,
+    learned: Amounts | Wrong | None = None,
+) -> Guess:
+    """``learned``: the samples of one that learns."""
     start = start_of(case.framework, case.mode, case.compiler)
-    if not case.is_step and case.mode != INDEPENDENT:
+    if case.is_step or case.mode == INDEPENDENT:
+        # those that devices compute together are shared out among them
+        shared = case.replicas / case.devices
+        samples = steps * int(case.batch_per_device) * case.accumulation * shared
+        trains = case.mode in ("train", INDEPENDENT)
+        return Guess(start, samples * _seconds_of_sample(case, place, catalog, trains))
+    if not isinstance(learned, Amounts):
         return Guess(start, MEASURING_SECONDS)
+    given = dict(case.parameters)
+    epochs, each = int(given["epochs"]), int(given["epoch_steps"])
+    trained = epochs * (each * int(case.batch_total or 0) or learned.train)
+    scored = (epochs + 1) * learned.held_out  # before the first, too
+    work = sum(
+        samples * _seconds_of_sample(case, place, catalog, trains) / case.devices
+        for samples, trains in ((trained, True), (scored, False))
+    )
+    return Guess(start + MEASURING_SECONDS, work)
+
+
+def _seconds_of_sample(case: Case, place: Capacity, catalog: Catalog, trains: bool) -> float:
     operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
-    if case.mode in ("train", INDEPENDENT):
-        operations *= 3  # the backward pass costs about two forward passes
     rate = GPU_RATE if place.cores_per_device is None else CORE_RATE * place.cores_per_device
-    # those that devices compute together are shared out among them
-    shared = case.replicas / case.devices
-    samples = int(case.batch_per_device) * case.accumulation * shared
-    return Guess(start, steps * samples * operations / rate)
+    # the backward pass costs about two forward passes
+    return operations * (3 if trains else 1) / rate
 
 
 def of_search(case: Case, settings: Settings, place: Capacity, catalog: Catalog) -> float:

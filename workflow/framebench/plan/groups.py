@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from ..cases.fitting import LeftOut
 from ..cases.matrix import Case
@@ -16,13 +17,16 @@ _MOST = 4
 _HEADER = ["framework", "workload", "what of it", "cases", "runs", "s/run", "state", "time to go"]
 
 
-def of_runs(runs: Sequence[PlannedRun], cases: Iterable[Case]) -> list[list[str]]:
-    """Header and rows of a table, in the order of the ``cases``."""
+def of_runs(
+    runs: Sequence[PlannedRun], cases: Iterable[Case], named: Mapping[str, frozenset[str]]
+) -> list[list[str]]:
+    """Header and rows of a table, in the order of the ``cases``. ``named``: the parameters of a
+    kind that are no default's."""
     grouped: dict[tuple[str, str], list[PlannedRun]] = defaultdict(list)
     order = {case: number for number, case in enumerate(cases)}
     for run in sorted(runs, key=lambda run: order[run.case]):
         grouped[run.case.framework, run.case.model].append(run)
-    return [_HEADER, *(_row(*names, group) for names, group in grouped.items())]
+    return [_HEADER, *(_row(*names, group, named) for names, group in grouped.items())]
 
 
 def of_left_out(left_out: Sequence[LeftOut]) -> list[list[str]]:
@@ -45,7 +49,9 @@ def table(rows: Iterable[Sequence[str]]) -> list[str]:
     ]
 
 
-def _row(framework: str, model: str, runs: Sequence[PlannedRun]) -> list[str]:
+def _row(
+    framework: str, model: str, runs: Sequence[PlannedRun], named: Mapping[str, frozenset[str]]
+) -> list[str]:
     cases = list(dict.fromkeys(run.case for run in runs))
     seconds = sorted(run.seconds for run in runs)
     low, high = f"{seconds[0]:.0f}", f"{seconds[-1]:.0f}"
@@ -54,7 +60,7 @@ def _row(framework: str, model: str, runs: Sequence[PlannedRun]) -> list[str]:
     return [
         framework,
         model,
-        axes(cases),
+        axes(cases, named),
         str(len(cases)),
         str(len(runs)),
         low if low == high else f"{low} to {high}",
@@ -68,8 +74,14 @@ def _shared(cases: Sequence[Case]) -> str:
     return "; ".join(_listed(list(dict.fromkeys(one))) for one in names)
 
 
-def axes(cases: Sequence[Case]) -> str:
+def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:
     """What cases have of each axis but framework and model: ``train, inference; fp32``."""
+    parameters = dict.fromkeys(
+        name
+        for case in cases
+        for name, _ in case.parameters
+        if name in named.get(case.mode, frozenset())
+    )
     columns: list[Callable[[Case], str]] = [
         lambda case: case.mode,
         lambda case: case.precision,
@@ -81,12 +93,17 @@ def axes(cases: Sequence[Case]) -> str:
         lambda case: case.parallelism if case.parallelism != DATA else "",
         lambda case: f"input {case.input}" if case.input != SYNTHETIC else "",
         lambda case: f"seq {case.sequence_length}" if case.sequence_length else "",
-        lambda case: " ".join(f"{name} {value}" for name, value in case.parameters),
+        *(partial(_parameter, name) for name in parameters),
         lambda case: f"variant {case.variant}" if case.variant else "",
         lambda case: f"node {case.node}" if case.node else "",
     ]
     values = [list(dict.fromkeys(filter(None, map(value_of, cases)))) for value_of in columns]
     return "; ".join(_listed(sorted(one, key=_number)) for one in values if one)
+
+
+def _parameter(name: str, case: Case) -> str:
+    values = dict(case.parameters)
+    return f"{name} {values[name]}" if name in values else ""
 
 
 def _number(value: str) -> int:

@@ -34,7 +34,8 @@ def describe(plan: Plan, description: str = "") -> str:
         *_to_find(plan),
     ]
     if plan.runs:
-        lines += ["", *groups.table(groups.of_runs(plan.runs, plan.folders))]
+        named = {kind: one.chosen for kind, one in suite.measurements.items()}
+        lines += ["", *groups.table(groups.of_runs(plan.runs, plan.folders, named))]
     if plan.left_out:
         lines += ["", f"Left out: {len(plan.left_out)} cases"]
         lines += groups.table(groups.of_left_out(plan.left_out))

@@ -6,9 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ..config import allocators, precisions
+from ..config.catalog import Catalog
+from ..config.kinds import CONVERGE
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from ..environments.software import PROVIDED
+from . import amounts
+from .amounts import Wrong
 from .planning import Plan, arm_settings, software, variables
 
 #: The targets for which a key says what to read.
@@ -25,6 +29,8 @@ USED_BY = {
     "from": ("import",),
     "facts": ("import",),
 }
+#: Of ``bad_images``: they are left out.
+SKIP = "skip"
 #: The target for which ``images`` is a number.
 MAKES_DATA = "make_data"
 #: What a shell would read otherwise within the two pairs of quotes around a job's command.
@@ -79,12 +85,28 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
                 )
 
 
-def check_data(plan: Plan) -> None:
-    """Raise :class:`ConfigError` where cases read images and no folder is named or, unless a
-    scheduler chooses the node, there is none."""
+def check_data(plan: Plan, catalog: Catalog) -> None:
+    """Raise :class:`ConfigError` where cases read files and no folder is named or, unless a
+    scheduler chooses the node, there is none, or it lacks what a training must have."""
     settings = plan.settings
-    if not any(run.case.reads_images for run in plan.pending):
-        return
+    cases = list(dict.fromkeys(run.case for run in plan.pending))
+    if any(case.reads_images for case in cases):
+        _check_folder(settings)
+    for case in cases:
+        facts = catalog.models[case.model] if case.mode == CONVERGE else {}
+        if facts.get("reads_files") and amounts.folder_of(case, settings) is None:
+            raise ConfigError(
+                f"{settings.suite.path}: found {case.model}, which learns from files, but no "
+                f"folder is named; allowed: with data=DIR, one with the files of {facts['task']}"
+            )
+    for case, found in amounts.of_cases(cases, settings, catalog).items():
+        # what is to be left out of images is told behind them
+        is_skipped = case.reads_images and settings.bad_images == SKIP
+        if isinstance(found, Wrong) and not is_skipped:
+            raise ConfigError(f"{SOURCE}: data: {found.why}")
+
+
+def _check_folder(settings: Settings) -> None:
     if settings.data is None:
         raise ConfigError(
             f"{settings.suite.path}: found cases that read data, but no folder is named; "

@@ -11,7 +11,7 @@ from ..config import suite as suites
 from ..config.catalog import Catalog
 from ..config.validation import ConfigError, NotAllowed
 from ..machine.local import Machine
-from ..plan import planning
+from ..plan import planning, targets
 from ..plan.forecast import DAY, Forecast, Left, time_left
 from ..plan.planning import Plan
 from ..records.record_sets import RecordSet
@@ -140,9 +140,11 @@ def _suites(
     """The suites that ship, as far as something of them is to be done here."""
     for file in sorted((catalog.root / "config" / "suites").glob("*.yaml")):
         try:
-            other = suites.load_suite(file.stem, catalog, plan.settings.kinds)
-            settings = plan.settings.model_copy(update={"suite": other})
+            given = plan.settings
+            other = suites.load_suite(file.stem, catalog, given.kinds, given.storage, given.data)
+            settings = given.model_copy(update={"suite": other})
             planned = planning.make_plan(settings, catalog, machine, cached)
+            targets.check_data(planned, catalog)
         except (ConfigError, NotAllowed):
             continue
         comparisons = certify.small(

@@ -1,0 +1,80 @@
+"""How many samples the trainings of a plan have. The harness counts them, in a process of its own,
+so that the driver imports nothing of what measures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..cases.matrix import Case
+from ..config.catalog import Catalog
+from ..config.inputs import DATA
+from ..config.kinds import CONVERGE
+from ..config.settings import Settings
+
+#: In the place of a folder, as the kind has it.
+_NO_FOLDER = "none"
+
+
+class Amounts(NamedTuple):
+    """Samples of an epoch, and those that are held out."""
+
+    train: int
+    held_out: int
+
+
+class Wrong(NamedTuple):
+    """What a folder lacks."""
+
+    why: str
+
+
+def of_cases(
+    cases: Iterable[Case], settings: Settings, catalog: Catalog
+) -> Mapping[Case, Amounts | Wrong]:
+    """Of those that learn, as far as it can be told here: the folder may be on a node alone."""
+    asked = {case: _asked(case, settings, catalog) for case in cases if case.mode == CONVERGE}
+    texts = tuple(dict.fromkeys(asked.values()))
+    counted = dict(zip(texts, _counted(texts, catalog.root), strict=True))
+    return {case: found for case, text in asked.items() if (found := counted[text])}
+
+
+def folder_of(case: Case, settings: Settings) -> Path | None:
+    """What a case that learns reads."""
+    if case.input == DATA:
+        return settings.data
+    named = dict(case.parameters).get("data", _NO_FOLDER)
+    return None if named == _NO_FOLDER else Path(named)
+
+
+def _asked(case: Case, settings: Settings, catalog: Catalog) -> str:
+    folder = folder_of(case, settings)
+    asked: dict[str, Any] = {
+        "facts": catalog.models[case.model],
+        "input": case.input,
+        "sequence_length": case.sequence_length,
+        "folder": str(folder) if folder and folder.is_dir() else None,
+    }
+    return json.dumps(asked, sort_keys=True)
+
+
+@cache
+def _counted(texts: tuple[str, ...], root: Path) -> list[Amounts | Wrong | None]:
+    if not texts:
+        return []
+    command = [sys.executable, str(root / "scripts" / "harness" / "describe_data.py")]
+    told = subprocess.run(
+        command, input=f"[{','.join(texts)}]", capture_output=True, text=True, check=True
+    )
+    return [_read(one) for one in json.loads(told.stdout)]
+
+
+def _read(told: dict[str, Any] | None) -> Amounts | Wrong | None:
+    if told is None:
+        return None
+    return Wrong(told["wrong"]) if "wrong" in told else Amounts(**told)
