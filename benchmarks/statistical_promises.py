@@ -21,7 +21,8 @@ from framebench.config.repeats import AUTO  # noqa: E402
 from framebench.plan.repeats import wanted  # noqa: E402
 from framebench.statistics import intervals, shape, signed_rank, steady  # noqa: E402
 
-from tests.framebench.distributions import (  # noqa: E402
+from tests.framebench.made_up_runs import repeats  # noqa: E402
+from tests.framebench.statistics.distributions import (  # noqa: E402
     DRIFTS,
     SAMPLERS,
     UNDER_DRIFT,
@@ -30,18 +31,17 @@ from tests.framebench.distributions import (  # noqa: E402
     step_times,
     true_median,
 )
-from tests.framebench.gates import MARGIN  # noqa: E402
-from tests.framebench.gates import called as called_by_gate  # noqa: E402
-from tests.framebench.made_up_runs import repeats  # noqa: E402
-from tests.framebench.series import (  # noqa: E402
+from tests.framebench.statistics.gates import MARGIN  # noqa: E402
+from tests.framebench.statistics.gates import called as called_by_gate  # noqa: E402
+from tests.framebench.statistics.series import (  # noqa: E402
     DRIFTS_CALLED_JUMPS,
     FOUND,
     called,
     small_jump,
     steady_series,
 )
-from tests.framebench.series import drifting as slow_drift  # noqa: E402
-from tests.framebench.test_steady import (  # noqa: E402
+from tests.framebench.statistics.series import drifting as slow_drift  # noqa: E402
+from tests.framebench.statistics.test_steady import (  # noqa: E402
     COUNTS,
     HANGING_TOGETHER,
     NOT_STEADY,

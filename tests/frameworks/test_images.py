@@ -16,7 +16,7 @@ from PIL import Image
 
 from ..bench import ROOT, Bench
 from ..conftest import build_environment
-from ..harness.test_runs import assert_valid
+from ..harness.validity import assert_valid
 
 COLOURS = ((200, 40, 40), (40, 200, 40), (40, 40, 200))
 EACH = {"train": 16, "val": 5}

@@ -15,7 +15,7 @@ from PIL import Image
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
-from ..harness import images as made
+from ..harness.loader import images as made
 from .models import facts_of, trained_parameters
 
 #: How far decoded levels may be from Pillow's.

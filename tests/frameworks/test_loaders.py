@@ -18,9 +18,9 @@ from harness.loader.pillow import PillowImages
 from harness.samples import folder, order, tokens
 from PIL import Image
 
-from ..harness import images as made
-from ..harness import record_folder
-from ..harness.test_tokens import Plain
+from ..harness.loader import images as made
+from ..harness.loader import record_folder
+from ..harness.loader.test_tokens import Plain
 from .fork_server import ForkServer, served
 
 SIZE, BATCH, SEED = 32, 4, 3

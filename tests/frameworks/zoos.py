@@ -20,7 +20,7 @@ from networks.schedule import schedule
 from reference import cnn
 
 from ..conftest import build_environment
-from ..framebench.test_config import CATALOG
+from ..framebench.settings import CATALOG
 from . import zoo_observed
 from .cnns import TORCHVISION
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import fastjsonschema
 import pytest
 from framebench.records import converters
 from framebench.records.fields import doubts, step_parts
@@ -23,6 +22,7 @@ from harness.measuring import split
 from harness.messages import report
 
 from ..bench import ROOT, Bench
+from .validity import assert_valid
 
 RANK_KEYS_OF_A_MEASURED_RANK = {
     "rank",
@@ -50,11 +50,6 @@ RANK_KEYS_OF_A_MEASURED_RANK = {
     "peak_host_memory_bytes",
     "weights_checksum",
 }
-
-
-def assert_valid(record: dict[str, Any]) -> None:
-    schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
-    fastjsonschema.compile({**schema, "$schema": "http://json-schema.org/draft-07/schema#"})(record)
 
 
 @pytest.mark.parametrize("kind", ["train", "inference"])
@@ -371,7 +366,7 @@ sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "scripts")!r}]
 from harness.adapter import StepBreakdown
 from harness.measuring import extras, split
 from harness.messages import report
-from tests.harness.test_parts import Recorder
+from tests.harness.recorder import Recorder
 class Hanging(StepBreakdown, Recorder):
     def parts(self):
         time.sleep(600)

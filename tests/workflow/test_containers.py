@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ..harness.test_environment import interpreter
+from ..harness.machine.test_environment import interpreter
 from .conftest import RUNS, SUITE, Project
 
 # An image is a file with the path of its root folder in it.

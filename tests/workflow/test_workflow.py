@@ -319,7 +319,10 @@ def test_bad_input_ends_before_any_job(project: Project) -> None:
     """With one message, the last line of all. What another target or --sdm would use is not
     ignored."""
     unused = {"records=config": "plan", "base=config": "all", "images={toy: scripts}": "plan"}
-    for config in ("suite=nosuch", *unused):  # the other messages: tests/framebench/test_config
+    for config in (
+        "suite=nosuch",
+        *unused,
+    ):  # the other messages: tests/framebench/config/test_config
         target = unused.get(config, "all")
         refused = project.run("--cores", "1", target, "--config", config)
         assert refused.returncode == 1, f"{config} was accepted"

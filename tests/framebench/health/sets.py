@@ -11,8 +11,8 @@ from framebench.records.run import Metric, Run
 from framebench.statistics.nodes import Figure, judge
 from framebench.statistics.verdicts import SLOWER
 
-from ..distributions import Sampler
 from ..made_up_runs import changed, measured
+from ..statistics.distributions import Sampler
 
 #: Repeats of each figure on an idle core and on one that a busy loop shared: see the file's
 #: ``made_by``.

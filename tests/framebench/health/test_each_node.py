@@ -15,7 +15,7 @@ from framebench.plan.planning import Plan, make_plan
 from framebench.runs import allocations, commands, slurm_nodes
 from framebench.runs.slurm import SlurmError
 
-from ..test_config import CATALOG, settings
+from ..settings import CATALOG, settings
 
 MEMORY = {"repeats": 2, "measurements": {"memory": {}}, "nodes_named": "all"}
 NAMED = {"n1": "", "n2": "", "n10": "SLURM says down*, burnt"}

@@ -9,7 +9,7 @@ import pytest
 from framebench.statistics.nodes import repeats_needed
 from framebench.statistics.verdicts import FALSE_ALARMS
 
-from ..distributions import SAMPLERS
+from ..statistics.distributions import SAMPLERS
 from .sets import MARGIN, called
 
 SETS = 500

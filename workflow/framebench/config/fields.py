@@ -44,13 +44,15 @@ MILLION = 1_000_000
 class Context:
     """What a configuration is checked against. ``deployment``: what ``--sdm`` asks for, ""
     where it is not given; ``kinds``: a folder of further kinds of measurement; ``storage``: the
-    folder whose storage is measured; ``data``: that of data which are read."""
+    folder whose storage is measured; ``data``: that of data which are read; ``results``: that of
+    the results."""
 
     catalog: Catalog
     deployment: str = ""
     kinds: Path | None = None
     storage: Path | None = None
     data: Path | None = None
+    results: Path | None = None
 
 
 class Keys(BaseModel):

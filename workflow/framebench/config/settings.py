@@ -62,7 +62,7 @@ FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_b
 
 def _suite(name: str, info: ValidationInfo[Context]) -> Suite:
     data = info.data
-    folders = (data.get(key) for key in ("kinds", "storage", "data"))
+    folders = (data.get(key) for key in ("kinds", "storage", "data", "results"))
     return load_suite(name, info.context.catalog, *folders)
 
 
@@ -121,8 +121,8 @@ class Configuration(Keys):
     storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
     data: Folder | None = None
     bad_images: Annotated[Literal["refuse", "skip"], OneOf()] = "refuse"
-    suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     results: Annotated[Folder, AfterValidator(_results)] = default("results")
+    suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     records: Records | None = None
     base: Side | None = None
     candidate: Side | None = None

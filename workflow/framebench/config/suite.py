@@ -250,6 +250,8 @@ class _MeasurementKeys(AxesKeys):
     model_config = ConfigDict(extra="allow")
 
 
+#: In a parameter: the folder of the results.
+RESULTS = "{results}"
 _Scalar = str | int | float | bool
 _PARAMETER = "a text, a number, true or false, or a list of these"
 
@@ -263,7 +265,11 @@ def _measurements(
     for kind, keys in written.items():
         chosen = {axis: value for axis, value in _named(keys).items() if axis in AXES}
         try:
-            texts = {name: _texts(name, value) for name, value in (keys.model_extra or {}).items()}
+            results = str(info.context.results or values.path("results"))
+            texts = {
+                name: [text.replace(RESULTS, results) for text in _texts(name, value)]
+                for name, value in (keys.model_extra or {}).items()
+            }
             if kind == kinds.STORAGE and info.context.storage:
                 texts.setdefault("folder", [str(info.context.storage)])
             if kind == kinds.CONVERGE and info.context.data and _read_files(chosen, info):
@@ -419,10 +425,12 @@ def load_suite(
     kinds: Path | None = None,
     storage: Path | None = None,
     data: Path | None = None,
+    results: Path | None = None,
 ) -> Suite:
     """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file.
     ``kinds``: a folder of further kinds of measurement; ``storage``: the folder that the kind of
-    that name measures, ``data``: that of tasks which read files, where the suite names none. Raises
+    that name measures, ``data``: that of tasks which read files, where the suite names none;
+    ``results``: what a suite calls {results}. Raises
     :class:`NotAllowed` where there is no such suite, ConfigError for what is wrong with it."""
     folder = catalog.root / "config" / "suites"
     by_path = name.endswith((".yaml", ".yml"))
@@ -434,7 +442,7 @@ def load_suite(
     checked = validated(
         SuiteFile,
         read_yaml(path),
-        Context(catalog, kinds=kinds, storage=storage, data=data),
+        Context(catalog, kinds=kinds, storage=storage, data=data, results=results),
         str(shown),
     )
     asked = any(variant.tuned for variant in checked.variants.values())

@@ -141,7 +141,9 @@ def _suites(
     for file in sorted((catalog.root / "config" / "suites").glob("*.yaml")):
         try:
             given = plan.settings
-            other = suites.load_suite(file.stem, catalog, given.kinds, given.storage, given.data)
+            other = suites.load_suite(
+                file.stem, catalog, given.kinds, given.storage, given.data, given.results
+            )
             settings = given.model_copy(update={"suite": other})
             planned = planning.make_plan(settings, catalog, machine, cached)
             targets.check_data(planned, catalog)

@@ -5,7 +5,8 @@ Two one-sided tests (Schuirmann): that the difference lies above the lower end o
 that it lies below the upper one. Both reject at 5 % exactly where the 90 % interval of the
 difference lies within the margin. Each is Welch's t-test, which assumes independent values of about
 normal distribution, whose spreads may differ; scores on the same few hundred samples are discrete
-and skewed near 1, for which ``tests/framebench/test_equivalence.py`` holds what is promised.
+and skewed near 1, for which ``tests/framebench/statistics/test_equivalence.py`` holds what is
+promised.
 
 A claim about one pair is wrong in at most 5 % of cases. That several pairs are all the same needs
 no adjustment for their number (Berger); that one picked out of many is, would.

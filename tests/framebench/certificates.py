@@ -1,0 +1,86 @@
+"""Certificates in a folder of results, and the doubts that are left."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from framebench.config import catalog
+from framebench.records import parity, proofs, record_sets
+from framebench.records.run import Run
+
+from ..conftest import ROOT
+from .made_up_records import record_of
+
+MODELS = catalog.load_catalog(ROOT).models
+CODE, PACKAGES = {"version": "1", "computation": "c" * 64}, {"numpy": "2.3.4", "pytorch": "1"}
+CASE = {
+    "framework": "pytorch",
+    "model": "bert_base",
+    "mode": "inference",
+    "nodes": 1,
+    "devices_per_node": 1,
+    "batch_per_device": 4,
+    "precision": "fp32",
+    "compiler": "none",
+    "sequence_length": 128,
+}
+
+
+def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
+    """``code``, ``packages``, ``variables``, ``hardware``, ``system`` (of its environment),
+    ``given`` (by a variant), ``dropout``, ``own_model``: what the record has instead."""
+    where = {**record["environment"], "code": CODE}
+    where |= {key: other[key] for key in ("code", "packages", "variables") if key in other}
+    where["hardware"] = {**where["hardware"], **other.get("hardware", {})}
+    where["system"] = {**where["system"], **other.get("system", {})}
+    settings = {**record["settings"], "variables": other.get("given", {})}
+    settings |= {"dropout": 0.1} if other.get("dropout") else {}
+    own = {key: other[key] for key in ("own_model",) if key in other}
+    return {**record, "environment": where, "settings": settings, **own}
+
+
+def compared(case: dict[str, Any], scale: str = parity.FULL) -> dict[str, Any]:
+    """What makes the record of a run one of a comparison."""
+    parameters = {"mode": case["mode"], "reference": "/reference", "scale": scale}
+    nothing = {"metrics": {}, "samples": None, "window_seconds": None}
+    return {"kind": parity.KIND, "parameters": parameters, **nothing}
+
+
+def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
+    """A run that left a record."""
+    path = folder / "runs" / f"{len(list(folder.rglob('*.json')))}" / "r1.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(changed(record_of(random.Random(1), case, 1), **other)))
+    (run,) = record_sets.load(path.parent).runs
+    return run
+
+
+def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **other: Any) -> None:
+    """A certificate beside it, with this error of the outputs; ``dropout``: that with dropout;
+    ``refused``: why there is nothing to compare; ``scale``: of the model."""
+    record = changed(record_of(random.Random(1), case, 1), **other)
+    quantity = "dropout" if other.get("dropout") else "outputs"
+    ranks = [
+        {
+            **{key: rank[key] for key in ("rank", "host", "status", "reason")},
+            "products": {"float32": 9},
+            "parity": [{"quantity": quantity, "error": error, "where": ""}],
+        }
+        for rank in record["ranks"]
+    ]
+    record |= {**compared(case, other.get("scale", parity.FULL)), "ranks": ranks}
+    record |= {"started": other.get("started", "2030-01-01T00:00:00.000Z")}
+    if "refused" in other:
+        record |= {"status": "unsupported", "reason": other["refused"], "ranks": []}
+    path = folder / "parity" / f"{len(list(folder.rglob('*.json')))}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record))
+
+
+def doubt_of(folder: Path, run: Run) -> tuple[str, str] | None:
+    certificates, problems = parity.load(folder / "parity")
+    assert not problems
+    return proofs.Marks(certificates, MODELS).doubt(run)

@@ -1,0 +1,415 @@
+"""Two sets of records against each other: what is matched, what is shown, what cannot be told."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from framebench import cli
+from framebench.comparison import compare, gate
+from framebench.records.run import Run
+from framebench.tables import view
+from framebench.tables.grouping import group
+
+from ..made_up_records import record_of
+from ..made_up_runs import changed, repeats
+from ..table_rows import row
+
+SEVEN = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
+
+
+def compared(base: list[Run], candidate: list[Run]) -> pd.DataFrame:
+    return compare.compare(group(base, None), group(candidate, None))
+
+
+def scaled(factor: float, **changes: Any) -> list[Run]:
+    return repeats(*(factor * value for value in SEVEN), **changes)
+
+
+def suite(random: np.random.Generator, factors: dict[int, float]) -> list[Run]:
+    """Twenty cases of seven repeats with half a percent of noise."""
+    runs = []
+    for batch in range(1, 21):
+        values = 100 * batch * factors.get(batch, 1.0) * random.normal(1, 0.005, 7)
+        runs += repeats(*values, batch_per_device=batch)
+    return runs
+
+
+def test_a_column_for_everything() -> None:
+    assert tuple(compared([], []).columns) == compare.TABLE.names
+    frame = compared(scaled(1.0), scaled(1.0))
+    assert list(frame.dtypes) == list(compared([], []).dtypes)
+
+
+def test_a_slower_case_is_shown_as_slower_and_no_other() -> None:
+    base = scaled(1.0) + scaled(2.0, batch_per_device=64)
+    frame = compared(base, scaled(0.95) + scaled(2.0, batch_per_device=64))
+    slow = row(frame, batch_per_device=32)
+    assert slow["verdict"] == "slower"
+    assert slow["ratio"] == pytest.approx(0.95)
+    assert slow["ratio_ci_low"] < 0.95 < slow["ratio_ci_high"] < 1
+    assert slow["p_adjusted"] < 0.05
+    same = row(frame, batch_per_device=64)
+    assert same["verdict"] == "no difference shown"
+    assert (same["ratio"], same["base_median"]) == (1.0, 200.0)
+    assert compare.regressions(frame, 0.02)["batch_per_device"].tolist() == [32]
+    assert compare.regressions(frame, 0.06).empty
+
+
+def gated(factor: float, cases: int = 200, noise: float = 0.005) -> pd.DataFrame:
+    """So many cases of seven repeats, all slower by the same factor."""
+    random = np.random.default_rng(0)
+    sides: list[list[Run]] = [[], []]
+    for batch in range(1, cases + 1):
+        for runs, center in zip(sides, (100.0, 100 * factor), strict=True):
+            runs += repeats(*(center * random.normal(1, noise, 7)), batch_per_device=batch)
+    return compared(*sides)
+
+
+@pytest.mark.parametrize(("factor", "least", "most"), [
+    (0.95, 0.0, 0.025),  # at the threshold: where false alarms are most frequent
+    (0.955, 0.0, 0.001),
+    (0.93, 0.99, 1.0),
+    (0.94, 0.85, 1.0),
+])  # fmt: skip
+def test_a_gate_fails_on_what_is_shown_to_lie_beyond_it(
+    factor: float, least: float, most: float
+) -> None:
+    frame = gated(factor)
+    assert set(frame["verdict"]) == {"slower"}, "the noise must not hide the difference"
+    rate = len(compare.regressions(frame, 0.05)) / len(frame)
+    error = 3 * max((edge * (1 - edge) / len(frame)) ** 0.5 for edge in (least, most))
+    assert least - error <= rate <= most + error
+    open_cases = compare.undecided(frame, 0.05)
+    excluded = int((frame["ratio_ci_low"] >= 0.95).sum())
+    shown = len(compare.regressions(frame, 0.05))
+    assert len(open_cases) + excluded + shown == len(frame), "some are in none of the three"
+
+
+def test_a_slower_case_whose_interval_holds_the_threshold_says_so() -> None:
+    frame = compared(scaled(1.0), scaled(0.95))
+    found = row(frame)
+    assert found["ratio_ci_low"] < 0.95 < found["ratio_ci_high"] < 1
+    assert found["reason"] == "cannot tell whether by more than 5.0%"
+    assert compare.regressions(frame, 0.05).empty
+    assert len(compare.undecided(frame, 0.05)) == 1
+    assert compare.undecided(frame, 0.02).empty, "all of it lies beyond 2 %"
+    assert compare.undecided(frame, 0.1).empty, "none of it lies beyond 10 %"
+    few = compared(repeats(100, 101), repeats(80, 81))
+    assert len(compare.undecided(few, 0.05)) == 1, "without an interval nothing is excluded"
+
+
+def test_an_interval_that_shows_more_than_its_adjusted_verdict_is_explained() -> None:
+    base, candidate = scaled(1.0), scaled(0.992)
+    alone = compared(base, candidate)
+    assert row(alone)["ratio_ci_high"] < 1
+    assert row(alone)["verdict"] == "slower"
+    assert "adjusted" not in compare.summary_text(alone)
+    for batch in range(101, 140):
+        base += scaled(1.0, batch_per_device=batch)
+        candidate += scaled(1.0, batch_per_device=batch)
+    frame = compared(base, candidate)
+    one = row(frame, batch_per_device=32)
+    assert one["ratio_ci_high"] < 1
+    assert one["verdict"] == "no difference shown"
+    assert "Intervals without 1 of 1 of 40 cases are no verdict" in compare.summary_text(frame)
+    assert "not adjusted" in compare.TABLE.explanation
+
+
+def test_what_is_too_noisy_is_not_called_equal() -> None:
+    wide = repeats(80, 90, 95, 100, 105, 110, 120)
+    found = row(compared(wide, wide))
+    assert found["verdict"] == "cannot tell"
+    assert "is possible" in found["reason"]
+
+
+def test_three_repeats_cannot_tell() -> None:
+    found = row(compared(repeats(100, 101, 102), repeats(50, 51, 52)))
+    assert found["verdict"] == "cannot tell"
+    assert found["reason"] == "needs 4 repeats on both sides"
+    assert found["ratio"] == pytest.approx(51 / 101)
+    assert pd.isna(found["ratio_ci_low"])
+
+
+def test_a_case_of_one_side_is_named_and_a_lost_one_is_a_regression() -> None:
+    only_base, only_candidate = scaled(1.0, mode="inference"), scaled(1.0, precision="amp")
+    broken = repeats(None, None, batch_per_device=64)
+    frame = compared(only_base + scaled(1.0, batch_per_device=64), only_candidate + broken)
+    assert set(frame["verdict"]) == {"cannot tell"}
+    assert row(frame, mode="inference")["reason"] == "not in candidate"
+    assert row(frame, precision="amp")["reason"] == "not in base"
+    assert row(frame, batch_per_device=64)["reason"] == "candidate is failed: broke"
+    lost = compare.regressions(frame, 0.05)
+    assert set(zip(lost["mode"], lost["batch_per_device"], strict=True)) == {
+        ("inference", 32),
+        ("train", 64),
+    }
+
+
+def test_two_versions_of_a_framework_are_matched_and_the_difference_is_named() -> None:
+    new = scaled(1.1, framework_version="2.9.0")
+    found = row(compared(scaled(1.0), new))
+    assert (found["verdict"], found["framework_version"]) == ("faster", "2.8.0")
+    assert found["differences"] == "framework_version 2.8.0 -> 2.9.0"
+
+
+def test_versions_that_both_sides_have_are_matched_by_themselves() -> None:
+    both = scaled(1.0) + scaled(3.0, framework_version="2.9.0")
+    frame = compared(both, both)
+    assert frame["ratio"].tolist() == [1.0, 1.0]
+    several = compared(scaled(1.0), both[7:] + scaled(2.0, framework_version="3.0"))
+    assert "cannot tell" in set(several["verdict"]), "which of two versions is meant?"
+
+
+def test_equals_show_no_difference_and_two_percent_is_found() -> None:
+    """Power and false discoveries of the whole way: 20 cases, 7 repeats, 0.5 % noise."""
+    random = np.random.default_rng(0)
+    false = found = 0
+    for _ in range(40):
+        frame = compared(suite(random, {}), suite(random, {7: 0.98}))
+        called = frame[frame["verdict"].isin(["faster", "slower"])]
+        found += 7 in set(called["batch_per_device"])
+        false += len(set(called["batch_per_device"]) - {7}) > 0
+    assert found >= 38
+    assert false / 40 <= 0.05 + 3 * (0.05 * 0.95 / 40) ** 0.5
+
+
+#: What the machine did to twelve pairs of runs.
+DRIFT = (1.0, 0.93, 1.06, 0.97, 1.02, 0.9, 1.09, 0.95, 1.03, 0.92, 1.07, 0.98)
+#: What each of two runs has for itself.
+OWN = (0.001, -0.002, 0.003, 0.0005, -0.001, 0.002, -0.003, 0.0015, 0.0025, -0.0005, 0.004, -0.004)
+ROUND = 60.0  # seconds
+
+
+def drifting(after: float, factor: float = 1.0, **changes: Any) -> list[Run]:
+    """Twelve repeats on a machine that drifts, ``after`` so many seconds of each round."""
+    values = [100 * drift * factor for drift in DRIFT]
+    made = repeats(*values, **changes)
+    return [replace(one, started=ROUND * one.repeat + after, wall_seconds=6.0) for one in made]
+
+
+def with_own_noise(runs: list[Run]) -> list[Run]:
+    return [
+        changed(one, throughput=(one.throughput or 0) * (1 + noise))
+        for one, noise in zip(runs, OWN, strict=True)
+    ]
+
+
+def test_pairs_show_what_the_drift_hides_from_two_sets() -> None:
+    base, candidate = drifting(0), with_own_noise(drifting(8, 0.97))
+    found = row(compared(base, candidate))
+    assert (found["verdict"], found["pairs"], found["order"]) == ("slower", 12, "interleaved")
+    assert found["ratio"] == pytest.approx(0.97, abs=0.001)
+    assert 0.967 < found["ratio_ci_low"] < 0.97 < found["ratio_ci_high"] < 0.973
+    unknown = row(compared(base, [replace(one, started=None) for one in candidate]))
+    assert (unknown["verdict"], unknown["pairs"], unknown["order"]) == ("cannot tell", 0, "")
+    assert unknown["base_median"] == found["base_median"]
+    assert unknown["ratio"] == found["candidate_median"] / found["base_median"] != found["ratio"]
+    same = row(compared(base, with_own_noise(drifting(8))))
+    assert (same["verdict"], same["pairs"]) == ("no difference shown", 12)
+
+
+def test_pairs_of_which_one_side_has_no_figure_drop_out() -> None:
+    base, candidate = drifting(0), with_own_noise(drifting(8, 0.97))
+    candidate[3] = changed(candidate[3], status="failed", reason="broke", throughput=None)
+    found = row(compared(base, candidate))
+    assert (found["verdict"], found["pairs"]) == ("slower", 11)
+    assert (found["base_repeats"], found["candidate_repeats"]) == (12, 11)
+
+
+def test_too_few_pairs_are_compared_as_sets() -> None:
+    base, candidate = drifting(0)[:5], with_own_noise(drifting(8, 0.5))[:5]
+    frame = compared(base, candidate)
+    found = row(frame)
+    assert (found["verdict"], found["pairs"], found["order"]) == ("slower", 0, "interleaved")
+    (note,) = compare.order_notes(frame)
+    assert note == (
+        "Interleaved, but not compared in pairs (1 of 1 cases): for 1 it takes 6 pairs of runs "
+        "close in time."
+    )
+    assert row(compared(drifting(0)[:6], candidate + drifting(8)[5:6]))["pairs"] == 6
+
+
+def test_of_many_cases_one_difference_is_still_found_with_few_repeats() -> None:
+    """Seven pairs could not: the least p-value of any is 1/64, and there are twenty cases."""
+    base, candidate = [], []
+    for batch in range(1, 21):
+        factor = 0.7 if batch == 5 else 1.0
+        base += drifting(0, batch_per_device=batch)[:7]
+        candidate += with_own_noise(drifting(8, factor, batch_per_device=batch))[:7]
+    frame = compared(base, candidate)
+    assert set(frame["pairs"]) == {0}
+    assert frame.loc[frame["verdict"] == "slower", "batch_per_device"].tolist() == [5]
+    assert "(20 of 20 cases): for 20 it takes 10 pairs" in compare.summary_text(frame)
+
+
+def test_the_page_says_the_order_once_and_only_where_it_is_known() -> None:
+    base = drifting(0) + drifting(20, batch_per_device=64)
+    known = compared(base, drifting(8) + drifting(28, batch_per_device=64))
+    assert ("order", "interleaved") in view.of(compare.TABLE, known).shared
+    unknown = [replace(one, started=None) for one in base]
+    table = view.of(compare.TABLE, compared(unknown, unknown))
+    assert "order" not in {name for name, _ in [*table.shared, *table.columns]}
+
+
+def test_sets_that_were_measured_one_after_the_other_are_said_to_be() -> None:
+    hours = 3600.0
+    base = drifting(0) + drifting(8, batch_per_device=64)
+    later = with_own_noise(drifting(hours, 0.9)) + drifting(12, 0.99, batch_per_device=64)
+    frame = compared(base, later)
+    after = row(frame, batch_per_device=32)
+    assert (after["pairs"], after["order"]) == (0, "one after the other")
+    text = compare.summary_text(frame)
+    assert text.count("one after the other") == 1
+    assert "Measured one after the other (1 of 2 cases)" in text
+    assert f"Their median ratio is {after['ratio']:.3f}." in text
+    assert "variants in config/README.md" in text
+    assert " 12 pairs" in text
+    few = compared(drifting(0)[:3], drifting(hours)[:3])
+    assert compare.order_notes(few) == [], "nothing is said of it anyway"
+
+
+def write_set(folder: Path, factor: float, began: float = 0, **environment: Any) -> Path:
+    """Seven records of one case, one each ROUND; ``environment`` replaces parts of theirs."""
+    case = {
+        "framework": "pytorch", "model": "resnet50_v1.5", "mode": "train", "nodes": 1,
+        "devices_per_node": 1, "batch_per_device": 4, "precision": "fp32", "compiler": "none",
+        "sequence_length": None,
+    }  # fmt: skip
+    home = folder / "runs" / "pytorch"
+    home.mkdir(parents=True)
+    for repeat, value in enumerate(SEVEN, 1):
+        record = record_of(random.Random(7), case, repeat)
+        slower = 100 / (factor * value)
+        record["metrics"]["throughput"]["value"] /= slower
+        for part in (record, *record["ranks"]):
+            part["window_seconds"] *= slower
+        moment = datetime.fromtimestamp(1.9e9 + began + ROUND * repeat, UTC)
+        record["started"] = moment.isoformat().replace("+00:00", "Z")
+        record["environment"] |= environment
+        (home / f"r{repeat}.json").write_text(json.dumps(record))
+    return folder / "runs"
+
+
+def test_the_command_writes_table_and_page_and_fails_on_a_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = write_set(tmp_path / "base", 1.0)
+    # Also what older records do not tell of their processor, which is no difference.
+    hardware = {"cpu": "Example CPU", "cores": 2, "memory_bytes": 2**34, "gpus": []}
+    numbers = {"processor": {"family": "6", "instruction_sets": ["avx2"]}}
+    packages = {"numpy": "2.4.0", "pytorch": "1"}
+    slow = write_set(
+        tmp_path / "slow", 0.9, 3600, packages=packages, hardware={**hardware, **numbers}
+    )
+    given = ["compare", "--base", str(base), "--results", str(tmp_path / "out")]
+    assert cli.main([*given, "--candidate", str(base), "--fail-on", "0.05"]) == 0
+    assert "1 no difference shown" in capsys.readouterr().out
+    assert cli.main([*given, "--candidate", str(slow)]) == 0
+    assert "Measured one after the other (1 of 1 cases)" in capsys.readouterr().out
+    assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.05"]) == 3
+    assert (
+        "regression: 1 of 1 cases are shown to be more than 5.0% slower" in capsys.readouterr().err
+    )
+    assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.099"]) == 0
+    assert "cannot tell of 1 of 1 cases whether they are more than 9.9% slower" in (
+        capsys.readouterr().out
+    )
+    table = pd.read_csv(tmp_path / "out" / "tables" / "compare.csv")
+    assert table["verdict"].tolist() == ["slower"]
+    assert table["differences"].tolist() == ["packages.numpy 2.3.4 -> 2.4.0"]
+    page = (tmp_path / "out" / "compare.html").read_text()
+    assert "slower" in page
+    assert "packages.numpy 2.3.4 -&gt; 2.4.0" in page
+    assert "Measured one after the other (1 of 1 cases)" in page
+    assert "packages.numpy" in (tmp_path / "out" / "tables" / "compare.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "fail_on", "status", "message"),
+    [
+        (scaled(1.0), scaled(1.0), 0.05, 0, ""),
+        (scaled(1.0), scaled(0.8), None, 0, ""),
+        (scaled(1.0), scaled(0.8), 0.05, 3, "1 of 1 cases are shown to be more than 5.0% slower"),
+        (
+            scaled(1.0) + scaled(1.0, mode="inference"),
+            scaled(0.8),
+            0.05,
+            3,
+            "1 of 2 cases are shown to be more than 5.0% slower, and 1 of 2 cases are lost",
+        ),
+        (
+            scaled(1.0) + scaled(1.0, mode="inference"),
+            scaled(1.0),
+            0.05,
+            4,
+            "lost case: 1 of 2 cases are lost: the candidate has no figure",
+        ),
+        (scaled(1.0), scaled(1.0, mode="inference"), None, 5, "none of 2 cases is on both sides"),
+        (
+            repeats(100.0, 101.0),
+            repeats(60.0, 61.0),
+            0.05,
+            5,
+            "it can be told of none of 1 cases whether it is more than 5.0% slower",
+        ),
+        (repeats(100.0, 101.0), repeats(60.0, 61.0), None, 0, ""),
+        (
+            repeats(100.0, 101.0) + scaled(1.0, mode="inference"),
+            repeats(60.0, 61.0) + scaled(1.0, mode="inference"),
+            0.05,
+            0,
+            "",
+        ),
+    ],
+)
+def test_the_gate_has_a_status_for_each_way_not_to_pass(
+    base: list[Run], candidate: list[Run], fail_on: float | None, status: int, message: str
+) -> None:
+    frame = compared(base, candidate)
+    if not status:
+        gate.check(frame, fail_on)
+        return
+    with pytest.raises(gate.NotPassed) as error:
+        gate.check(frame, fail_on)
+    assert error.value.status == status
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["0%", "100%", "nan", "5", "five", "-1%"])
+def test_the_command_refuses_a_gate_that_means_nothing(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--base", "a", "--candidate", "b", "--results", str(tmp_path), f"--fail-on={text}"]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["compare", *given])
+    assert ended.value.code == 2
+    assert "--fail-on" in capsys.readouterr().err
+
+
+def test_sets_that_were_measured_in_pairs_are_compared_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, close = write_set(tmp_path / "base", 1.0), write_set(tmp_path / "close", 0.9, 8)
+    given = ["--base", str(base), "--candidate", str(close), "--results", str(tmp_path / "out")]
+    assert cli.main(["compare", *given]) == 0
+    assert "7 pairs" in capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "out" / "tables" / "compare.csv")
+    assert (table["pairs"].tolist(), table["verdict"].tolist()) == ([7], ["slower"])
+    assert "one after the other" not in (tmp_path / "out" / "compare.html").read_text()
+    assert "| pairs |" in (tmp_path / "out" / "tables" / "compare.md").read_text()
+
+
+def test_a_set_without_records_is_refused(tmp_path: Path) -> None:
+    base = write_set(tmp_path / "base", 1.0)
+    (tmp_path / "none").mkdir()
+    given = ["--base", str(base), "--candidate", str(tmp_path / "none")]
+    assert cli.main(["compare", *given, "--results", str(tmp_path / "out")]) == 1
+    assert not (tmp_path / "out").exists()

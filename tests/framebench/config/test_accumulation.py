@@ -1,0 +1,241 @@
+"""``accumulation``: micro-steps of a training step, from the suite to the tables."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.audit import lint_results
+from framebench.cases.matrix import Case, case_folder
+from framebench.config.catalog import load_catalog
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan.plan_text import describe
+from framebench.plan.planning import Plan, make_plan
+from framebench.records import record_sets, searches
+from framebench.records.run import Run
+from framebench.runs import certify, commands
+from framebench.tables import registry, view
+
+from ..certificates import CASE, certificate_in, doubt_of, run_in
+from ..made_up_records import record_of
+from ..made_up_runs import build, run
+from ..plan.test_largest_batch import result
+from ..settings import CATALOG, ROOT, SUITE, assert_clear, settings
+from ..table_rows import row
+from .test_batch_total import BASE
+
+HERE = Machine(8, 0)
+NAME = "accumulation"
+
+
+def plan_of(tmp_path: Path, cached: Any = None, **axes: Any) -> Plan:
+    batch = {} if "batch_total" in axes else {"batch_per_device": [4]}
+    suite = {**SUITE, "axes": {**BASE, **batch, **axes}}
+    return make_plan(settings(tmp_path, suite), CATALOG, HERE, cached)
+
+
+# ---- the matrix ---------------------------------------------------------------------------------
+
+
+def test_training_has_it_and_inference_has_none(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, mode=["train", "inference"], accumulation=[1, 4])
+    found = [(case.mode, case.accumulation, case.batch_total) for case in plan.folders]
+    assert found == [("train", 1, 4), ("train", 4, 16), ("inference", 1, 4)]
+    text = describe(plan)
+    assert "batch 4; accumulation 4; total 16" in text
+    assert "accumulation 1" not in text
+    alone = plan_of(tmp_path, mode=["train", "inference"])
+    assert [*alone.folders.items()] == [
+        item for item in plan.folders.items() if item[0].accumulation == 1
+    ]
+
+
+def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, batch_total=[12], devices_per_node=[1, 2], accumulation=[1, 3, 4])
+    found = [(c.devices, c.accumulation, c.batch_per_device) for c in plan.folders]
+    assert found == [(1, 1, 12), (1, 3, 4), (1, 4, 3), (2, 1, 6), (2, 3, 2)]
+    assert {case.batch_total for case in plan.folders} == {12}
+    (left,) = plan.left_out
+    assert left.reason == "a total batch of 12 is no multiple of 2 devices with 4 micro-steps"
+
+
+@pytest.mark.parametrize(
+    ("axes", "words"),
+    [
+        ({"accumulation": [0]}, ["axes.accumulation[0]: found 0", "at least 1"]),
+        ({"accumulation": [1.5]}, ["axes.accumulation[0]: found 1.5", "a whole number"]),
+        ({"accumulation": [2, 2]}, ["axes.accumulation", "each value once"]),
+        (
+            {"accumulation": [2], "mode": ["inference"]},
+            ["axes.accumulation: found [2]", "no mode of these axes trains"],
+        ),
+        ({"accumulation": [2], "batch_total": [9]}, ["found 9", "times micro-steps (2)"]),
+    ],
+)
+def test_what_is_no_number_of_micro_steps_is_refused(
+    tmp_path: Path, axes: dict[str, Any], words: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        plan_of(tmp_path, **axes)
+    assert_clear(error, ["my.yaml", *words])
+
+
+def test_other_kinds_do_not_have_it(tmp_path: Path) -> None:
+    asked = {"independent": {"accumulation": [2]}}
+    suite = {**SUITE, "axes": {**BASE, "batch_per_device": [4]}, "measurements": asked}
+    with pytest.raises(ConfigError) as error:
+        make_plan(settings(tmp_path, suite), CATALOG, HERE, None)
+    assert_clear(error, ["an axis that independent does not have"])
+
+
+def test_a_pattern_excludes_it(tmp_path: Path) -> None:
+    axes = {**BASE, "batch_per_device": [4], "accumulation": [1, 2]}
+    suite = {**SUITE, "axes": axes, "exclude": [{"accumulation": [2]}]}
+    plan = make_plan(settings(tmp_path, suite), CATALOG, HERE, None)
+    assert [case.accumulation for case in plan.folders] == [1]
+
+
+# ---- records ------------------------------------------------------------------------------------
+
+
+def test_a_path_names_it_where_there_are_several_and_others_are_what_they_were() -> None:
+    case = Case("pytorch", "bert_base", "train", 1, 2, 8, "fp32", "none", 128)
+    others = [case, case._replace(variant="older"), case._replace(accumulation=4)]
+    single, variant, four = (case_folder(one, {"seed": 1}) for one in others)
+    assert single == "pytorch/bert_base/train-fp32-none-1n2g-b8-s128-2ac72712"
+    assert variant == "pytorch/bert_base/train-fp32-none-1n2g-b8-s128-older-89aaf7c2"
+    assert four.startswith("pytorch/bert_base/train-fp32-none-1n2g-b8-a4-s128-")
+    assert four[-8:] != single[-8:]
+
+
+def test_commands_say_it_and_never_split_its_steps(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, accumulation=[1, 4], model=["resnet50_v1.5"])
+    first = [run for run in plan.runs if run.repeat == 1]
+    words = {run.case.accumulation: commands.arguments(plan, run) for run in first}
+    assert "--accumulation" not in words[1]
+    assert words[4][words[4].index("--accumulation") + 1] == "4"
+    assert "split_steps=3" in words[1]
+    assert "split_steps=3" not in words[4]
+
+
+def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, accumulation=[1, 2])
+    steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
+    asked = {"batch_per_device": 4, "cores_per_device": plan.place.cores_per_device, **steps}
+    made = [
+        run(accumulation=count, origin=f"{plan.folders[case]}/r1.json", **asked)
+        for case, count in zip(plan.folders, (1, 3), strict=True)
+    ]
+    cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
+    done = plan_of(tmp_path, cached, accumulation=[1, 2])
+    assert done.cached == 1
+
+
+def test_an_older_record_has_single_steps(tmp_path: Path) -> None:
+    older = run_in(tmp_path, {**CASE, "mode": "train"})
+    other = run_in(tmp_path, {**CASE, "mode": "train", "accumulation": None})
+    three = run_in(tmp_path, {**CASE, "mode": "train", "accumulation": 3})
+    assert [one.conditions.accumulation for one in (older, other, three)] == [1, 1, 3]
+    assert older.key == other.key != three.key
+    assert three.key.total_batch == 3 * older.key.total_batch
+
+
+def found_by_lint(tmp_path: Path, samples: int) -> list[Any]:
+    case = {**CASE, "mode": "train", "accumulation": 3}
+    record = record_of(random.Random(1), case, 1)
+    window = record["window_seconds"]
+    record["metrics"]["throughput"]["value"] = samples / window
+    path = tmp_path / "runs" / "case" / "r1.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({**record, "samples": samples}))
+    (run,) = record_sets.load(tmp_path / "runs").runs
+    return [*lint_results.record_agrees(run)]
+
+
+def test_lint_counts_the_samples_of_all_micro_steps(tmp_path: Path) -> None:
+    assert not found_by_lint(tmp_path / "right", 4 * 3 * 100)
+    ((*_, note),) = found_by_lint(tmp_path / "wrong", 4 * 100)
+    assert note == "samples of 4 x 3 micro-steps x 1 devices x 100 steps"
+
+
+def test_a_search_finds_the_largest_batch_of_its_own_micro_steps(tmp_path: Path) -> None:
+    case = {**CASE, "mode": "train", "accumulation": 4}
+    content = result(case)
+    content["case"]["accumulation"] = 4
+    found = searches.Result("ok", "", 24, content)
+    length, steps = 128, {"cores_per_device": 2, "warmup_steps": None, "timed_steps": None}
+    asked = {"sequence_length": length, "model": "bert_base", "batch_per_device": 24, **steps}
+    one, four = (run(accumulation=count, **asked) for count in (1, 4))
+    assert found.key == searches.key_of(four) != searches.key_of(one)
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def test_scaling_is_relative_to_one_device_with_the_same_micro_steps() -> None:
+    def on(devices: int, batch: int, count: int, throughput: float) -> Run:
+        size = {"devices_per_node": devices, "batch_per_device": batch, "accumulation": count}
+        return run(throughput, **size)
+
+    runs = [on(1, 8, 1, 100.0), on(1, 8, 4, 80.0), on(2, 8, 4, 120.0), on(2, 4, 4, 100.0)]
+    tables = build(runs)
+    weak, strong = tables["weak_scaling"], tables["strong_scaling"]
+    assert row(weak, devices=2, batch_per_device=8)["speedup"] == 1.5
+    assert row(weak, devices=2, batch_per_device=4)["reason"] == "no 1n1g run"
+    found = [(r.devices, r.batch_per_device, r.total_batch) for r in strong.itertuples()]
+    assert found == [(1, 8, 32), (2, 4, 32)]
+    assert row(strong, devices=2)["speedup"] == 1.25
+
+
+def test_a_column_tells_it_where_it_differs_and_only_there() -> None:
+    def shown(*counts: int) -> list[str]:
+        """What the summary says of it, in its caption or in the cells of its column."""
+        rows = build(run(accumulation=count) for count in counts)["summary"]
+        found = view.of(registry.known()["summary"], rows)
+        cells = [cell.text for one in found.fields for cell in one.cells if one.title == NAME]
+        return [value for title, value in found.shared if title == NAME] + cells
+
+    assert shown(1) == []
+    assert shown(4) == ["4"]
+    assert shown(1, 4) == ["1", "4"]
+
+
+# ---- proofs -------------------------------------------------------------------------------------
+
+
+def test_it_takes_a_certificate_with_micro_steps(tmp_path: Path) -> None:
+    training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
+    certificate_in(tmp_path, training)
+    one, four = (run_in(tmp_path, {**training, "accumulation": n}) for n in (1, 4))
+    assert doubt_of(tmp_path, one) is None
+    assert doubt_of(tmp_path, four) == ("unproved", "it was not compared with micro-steps")
+    certificate_in(tmp_path, {**training, "accumulation": 2}, error=0.1)
+    assert doubt_of(tmp_path, four) == ("parity", "")
+    assert doubt_of(tmp_path, one) is None, "that of micro-steps says nothing of single steps"
+    certificate_in(tmp_path, {**training, "accumulation": 2}, started="2031-01-01")
+    assert doubt_of(tmp_path, four) is None
+
+
+def test_parity_compares_two_micro_steps(tmp_path: Path) -> None:
+    catalog = load_catalog(ROOT)
+    plan = plan_of(tmp_path, model=["resnet50_v1.5"], accumulation=[1, 4, 8])
+    named = certify.names(plan, catalog, certify.comparisons(plan, catalog))
+    assert [one.accumulation for one in named.values()] == [1, 2]
+    name, other = named
+    assert "-a2-" in other
+    assert "-a" not in name.rpartition("/")[2].rpartition("-")[0], "before its digest"
+    assert "accumulation 2" in str(named[other])
+    arguments = certify.arguments(plan, named[other], "/reference")
+    assert arguments[arguments.index("--accumulation") + 1] == "2"
+    assert "--accumulation" not in certify.arguments(plan, named[name], "/reference")
+
+
+def test_more_micro_steps_are_expected_to_take_longer(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, model=["resnet50_v1.5"], accumulation=[1, 2, 8])
+    seconds = {run.case.accumulation: run.seconds for run in plan.runs}
+    assert seconds[8] - seconds[1] == pytest.approx(7 * (seconds[2] - seconds[1]))
+    assert seconds[2] > 1.1 * seconds[1]

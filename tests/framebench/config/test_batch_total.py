@@ -1,0 +1,150 @@
+"""``batch_total``: the batch of all devices together, whatever their number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.cases.matrix import cases
+from framebench.config.settings import load_settings
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan.plan_text import describe
+from framebench.plan.planning import Plan, make_plan
+
+from ..settings import CATALOG, CONFIG, ROOT, SUITE, assert_clear, settings
+
+HERE = Machine(8, 0)
+BASE = {key: value for key, value in SUITE["axes"].items() if key != "batch_per_device"}
+STRONG = {"devices_per_node": [1, 2, 4], "batch_total": [64]}
+
+
+def suite_of(include: list[Any] | None = None, **axes: Any) -> dict[str, Any]:
+    return {**SUITE, "axes": {**BASE, **axes}, "include": include or []}
+
+
+def plan_of(tmp_path: Path, suite: object) -> Plan:
+    return make_plan(settings(tmp_path, suite), CATALOG, HERE, None)
+
+
+def batches(plan: Plan) -> list[tuple[str, int | str]]:
+    return [(case.topology, case.batch_per_device) for case in plan.folders]
+
+
+def test_devices_share_the_batch(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, suite_of(**STRONG))
+    assert batches(plan) == [("1n1g", 64), ("1n2g", 32), ("1n4g", 16)]
+    assert {case.batch_total for case in plan.folders} == {64}
+    suite = settings(tmp_path, suite_of(**STRONG, nodes=[1, 2])).suite
+    of_nodes = [(case.topology, case.batch_per_device) for case in cases(suite, CATALOG)]
+    assert of_nodes[3:] == [("2n1g", 32), ("2n2g", 16), ("2n4g", 8)]
+
+
+def test_the_plan_says_both_batches(tmp_path: Path) -> None:
+    text = describe(plan_of(tmp_path, suite_of(**STRONG)))
+    assert "1n1g, 1n2g, 1n4g; batch 16, 32, 64; total 64" in text
+
+
+def test_a_case_of_both_series_is_measured_once(tmp_path: Path) -> None:
+    weak = {"devices_per_node": [1, 2], "batch_per_device": [32, 64]}
+    plan = plan_of(tmp_path, suite_of([{"batch_total": [64]}], **weak))
+    # 1 x 64 and 2 x 32 are of both; nothing is of strong scaling alone
+    assert batches(plan) == [("1n1g", 32), ("1n1g", 64), ("1n2g", 32), ("1n2g", 64)]
+    assert len(plan.runs) == 4 * SUITE["repeats"]
+    asked = plan_of(tmp_path, suite_of(**weak))
+    assert plan.folders == asked.folders, "another name for the same measurement"
+
+
+def test_a_block_with_one_batch_replaces_the_other(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, suite_of([{"batch_per_device": [8]}], **STRONG))
+    assert batches(plan)[3:] == [("1n1g", 8), ("1n2g", 8), ("1n4g", 8)]
+    plan = plan_of(tmp_path, suite_of([{"precision": ["amp"]}], **STRONG))
+    assert [size for _, size in batches(plan)] == [64, 32, 16, 64, 32, 16]
+
+
+def test_a_batch_of_each_model(tmp_path: Path) -> None:
+    models = ["resnet50_v1.5", "bert_base"]
+    totals = {"resnet50_v1.5": 64, "bert_base": [8]}
+    suite = suite_of(model=models, devices_per_node=2, batch_total=totals)
+    sizes = {case.model: case.batch_per_device for case in plan_of(tmp_path, suite).folders}
+    assert sizes == {"resnet50_v1.5": 32, "bert_base": 4}
+
+
+def test_what_cannot_be_shared_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, suite_of(devices_per_node=[1, 2, 3, 4], batch_total=[64, 6]))
+    assert ("1n3g", 2) in batches(plan)
+    reasons = {(str(case).split(" batch ")[1], reason) for case, reason in plan.left_out}
+    assert reasons == {
+        ("64/3 (total 64)", "a total batch of 64 is no multiple of 3 devices"),
+        ("6/4 (total 6)", "a total batch of 6 is no multiple of 4 devices"),
+    }
+    assert "a total batch of 64 is no multiple of 3 devices" in describe(plan)
+
+
+def test_what_is_left_out_decides_no_device(tmp_path: Path) -> None:
+    alone = plan_of(tmp_path, suite_of(devices_per_node=[1, 2], batch_total=[64]))
+    more = plan_of(tmp_path, suite_of(devices_per_node=[1, 2, 7], batch_total=[64]))
+    assert alone.place == more.place
+    assert alone.place.cores_per_device == 4
+
+
+def test_a_pattern_excludes_a_total_batch_whoever_asked_for_it(tmp_path: Path) -> None:
+    both = suite_of([{"batch_per_device": [32]}], devices_per_node=[1, 2, 3], batch_total=[64])
+    plan = plan_of(tmp_path, {**both, "exclude": [{"batch_total": [64]}]})
+    assert batches(plan) == [("1n1g", 32), ("1n3g", 32)]
+    assert not plan.left_out, "64 over 3 devices is a total batch of 64, too"
+    with pytest.raises(ConfigError, match=r"exclude\[0\].*batch_total.*matches no case"):
+        plan_of(tmp_path, {**both, "exclude": [{"batch_total": [65]}]})
+    searched = suite_of(batch_per_device=[2, "max"])
+    kept = plan_of(tmp_path, {**searched, "exclude": [{"batch_total": [2]}]})
+    assert [case.batch_per_device for case in kept.cases] == ["max"], "not known, so not excluded"
+
+
+BAD = {
+    "both batches": (
+        suite_of(batch_per_device=[2], batch_total=[2]),
+        ["axes: found batch_per_device and batch_total", "one of them"],
+    ),
+    "both batches in a block": (
+        suite_of([{"batch_per_device": [2], "batch_total": [2]}], batch_total=[2]),
+        ["include[0]: found batch_per_device and batch_total", "one of them"],
+    ),
+    "no batch": (suite_of(), ["axes.batch_per_device is missing", "axes.batch_total"]),
+    "largest total": (suite_of(batch_total=["max"]), ["axes.batch_total[0]: found 'max'", "whole"]),
+    "zero": (suite_of(batch_total=[0]), ["axes.batch_total[0]: found 0", "at least 1"]),
+    "half": (suite_of(batch_total=[2.5]), ["found 2.5", "a whole number"]),
+    "of an unknown model": (suite_of(batch_total={"vgg": [1]}), ["found 'vgg'"]),
+    "pattern with max": (
+        {**suite_of(batch_total=[2]), "exclude": [{"batch_total": ["max"]}]},
+        ["exclude[0].batch_total[0]: found 'max'"],
+    ),
+    "of another model": (
+        suite_of(batch_total={"bert_base": [2]}),
+        ["batch_total: found no entry for model resnet50_v1.5"],
+    ),
+    "nowhere a whole number": (
+        suite_of(batch_total=[64, 9], devices_per_node=[2, 4]),
+        ["batch_total: found 9", "no device gets a whole number", "multiples of", "(2, 4)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_total_batch_is_refused(name: str, tmp_path: Path) -> None:
+    suite, words = BAD[name]
+    with pytest.raises(ConfigError) as error:
+        plan_of(tmp_path, suite)
+    assert_clear(error, ["my.yaml", *words])
+
+
+def test_the_example_in_the_documentation_is_what_it_says(tmp_path: Path) -> None:
+    text = (ROOT / "config" / "README.md").read_text()
+    example = text.partition("### Weak and strong scaling")[2].partition("```yaml\n")[2]
+    (tmp_path / "example.yaml").write_text(example.partition("```")[0])
+    values = {**CONFIG, "suite": str(tmp_path / "example.yaml"), "frameworks": ["pytorch"]}
+    found = cases(load_settings(values, CATALOG).suite, CATALOG)
+    mine = [c for c in found if (c.framework, c.model) == ("pytorch", "resnet50_v1.5")]
+    assert [(case.devices, case.batch_per_device, case.batch_total) for case in mine] == [
+        (1, 64, 64), (2, 64, 128), (4, 64, 256), (2, 32, 64), (4, 16, 64),
+    ]  # fmt: skip

@@ -1,0 +1,99 @@
+"""What there is to choose from: frameworks by their folders, and what unfinished ones lack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from framebench.cases import matrix
+from framebench.config.catalog import load_catalog
+from framebench.config.settings import load_settings
+from framebench.config.validation import ConfigError
+
+from ...conftest import ROOT
+
+FACTS = {
+    "name": "new",
+    "title": "New",
+    "package": "new",
+    "compilers": ["none", "fast"],
+    "native_compiler": "fast",
+    "precisions": ["fp32"],
+    "none_is": "eager",
+    "none_means": "slow",
+}
+SUITE = {"axes": {"framework": ["new"], "model": ["bert_base"], "batch_per_device": [2]}}
+
+
+def project(root: Path, facts: Any = FACTS, adapter: bool = True) -> Path:
+    """With a single framework and the models of ours."""
+    folder = root / "scripts" / "frameworks" / "new"
+    folder.mkdir(parents=True)
+    (root / "scripts" / "models").symlink_to(ROOT / "scripts" / "models")
+    if facts:
+        text = facts if isinstance(facts, str) else json.dumps(facts)
+        (folder / "framework.json").write_text(text)
+    if adapter:
+        (folder / "adapter.py").touch()
+    return root
+
+
+def cases(root: Path, **axes: Any) -> list[matrix.Case]:
+    catalog = load_catalog(root)
+    suite = root / "suite.yaml"
+    suite.write_text(yaml.safe_dump({"axes": {**SUITE["axes"], **axes}}))
+    settings = load_settings({"suite": str(suite)}, catalog)
+    return matrix.cases(settings.suite, catalog)
+
+
+@pytest.mark.parametrize(
+    ("facts", "adapter", "missing"), [(None, True, "framework.json"), (FACTS, False, "adapter.py")]
+)
+def test_the_file_that_a_framework_lacks_is_named(
+    tmp_path: Path, facts: Any, adapter: bool, missing: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        cases(project(tmp_path, facts, adapter))
+    expected = f"framework[0]: found 'new', which has no scripts/frameworks/new/{missing} yet"
+    assert expected in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ("{", "framework.json: is no JSON"),
+        ([1], "key name is missing"),
+        ({key: FACTS[key] for key in FACTS if key != "compilers"}, "key compilers is missing"),
+        ({**FACTS, "name": "old"}, "name: found 'old'; allowed: new"),
+        ({**FACTS, "none_is": "slow"}, "none_is: found 'slow'; allowed: op by op, eager, graph"),
+        ({**FACTS, "start_seconds": {"begin": 1}}, "allowed: seconds by start, import, "),
+        ({**FACTS, "start_seconds": {"start": "1"}}, "start_seconds: found {'start': '1'}"),
+    ],
+)
+def test_what_is_no_declaration_is_refused(tmp_path: Path, facts: Any, expected: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load_catalog(project(tmp_path, facts))
+    assert expected in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "facts", "compiler"),
+    [
+        ("usual", FACTS, "none"),
+        ("usual", {**FACTS, "trained_with": "fast"}, "fast"),
+        ("native", FACTS, "fast"),
+        ("native", {**FACTS, "native_compiler": None}, "native"),
+    ],
+)
+def test_words_for_compilers(tmp_path: Path, word: str, facts: Any, compiler: str) -> None:
+    (case,) = cases(project(tmp_path, facts), compiler=word)
+    assert case.compiler == compiler
+
+
+def test_jax_is_trained_with_jit() -> None:
+    catalog = load_catalog(ROOT)
+    usual = {name: catalog.compiler(name, "usual") for name in catalog.frameworks}
+    assert usual == {**dict.fromkeys(usual, "none"), "jax": "jit"}

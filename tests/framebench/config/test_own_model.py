@@ -1,0 +1,187 @@
+"""A model of the user's own takes the place of a suite's models, and is known by its content."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from framebench.config.catalog import load_catalog
+from framebench.config.own_model import SCALE
+from framebench.config.settings import Settings, load_settings
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan import targets
+from framebench.plan.planning import Plan, make_plan
+from framebench.records.fields import doubts
+from framebench.runs import certify, commands, probes
+from harness.request import own_model
+
+from ...conftest import ROOT
+from ..certificates import CASE, certificate_in, doubt_of, run_in
+from ..made_up_records import record_of
+from ..settings import CONFIG
+
+CATALOG = load_catalog(ROOT)
+GOOD = 'FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n'
+SUITE: dict[str, Any] = {
+    "repeats": 1,
+    "axes": {
+        "model": ["resnet50_v1.5"],
+        "batch_per_device": {"resnet50_v1.5": [2, 4], "bert_base": [4, 8]},
+    },
+    "include": [
+        {"mode": ["inference"], "model": ["bert_base"]},
+        {"framework": ["jax"], "compiler": ["native"]},
+        {"devices_per_node": [2]},
+    ],
+    "exclude": [
+        {"model": ["bert_base"], "framework": ["mxnet"]},
+        {"framework": ["jax"], "mode": ["inference"]},
+        {"devices_per_node": [2], "batch_per_device": [2, 4]},
+    ],
+    "measurements": {"peak": {}, "independent": {"devices_per_node": [2], "batch_per_device": [8]}},
+}
+
+
+def settings(folder: Path, source: str, suite: Any = SUITE, **config: Any) -> Settings:
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump(suite))
+    given = {**CONFIG, "suite": str(path), "results": str(folder), "model": source, **config}
+    return load_settings(given, CATALOG)
+
+
+def planned(folder: Path, source: str, **config: Any) -> Plan:
+    checked = settings(folder, source, **config)
+    assert checked.model
+    return make_plan(checked, checked.model.among(CATALOG), Machine(2, 0), None)
+
+
+def file(folder: Path, text: str = GOOD, name: str = "my_model.py") -> str:
+    path = folder / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    def made(text: str) -> str:
+        path = tmp_path / str(len(list(tmp_path.iterdir())))
+        path.mkdir()
+        return file(path, text)
+
+    wrong = {
+        "no Python file": ("my_model.txt", ["'my_model.txt'", "torchvision:NAME or timm:NAME"]),
+        "a library that is none": ("hub:resnet18", ["'hub:resnet18'", "timm:NAME"]),
+        "a name with a slash": ("timm:hf/x", ["'timm:hf/x'", "timm:NAME, of letters"]),
+        "a name for no folder": (file(tmp_path, name="my model.py"), ["letters, digits"]),
+        "no Python": (made("def make(:\n"), ["which is no Python, line 1: invalid syntax"]),
+        "no FRAMEWORK": (made("def make(b): ..."), ["without FRAMEWORK", "jax, pytorch, tens"]),
+        "unknown": (made('FRAMEWORK = "torch"\n'), ["FRAMEWORK = 'torch'", "one of jax, pytorch"]),
+        "without models": (made('FRAMEWORK = "mxnet"\n'), ["FRAMEWORK = 'mxnet'", "one of jax"]),
+        "computed": (made('FRAMEWORK = "py" + torch\n'), ["FRAMEWORK = None", "one of jax"]),
+        "no make": (made('FRAMEWORK = "jax"\n'), ["without make", "returns model, (inputs,"]),
+        "too large": (made(GOOD + "#" * 70_000), ["more than 65536 bytes"]),
+    }
+    for name, (source, parts) in wrong.items():
+        with pytest.raises(own_model.NotAModel) as caught:
+            own_model.facts(source)
+        text = str(caught.value)
+        assert all(part in text for part in ["found", "allowed:", *parts]), (name, text)
+    for source, words in (
+        ("none.py", "model: found 'none.py': No such file or directory; allowed: the path of a"),
+        ("resnet18", "model: found 'resnet18'; allowed: a model of your own; for one of the"),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(words)):
+            settings(tmp_path, source)
+
+
+def test_a_framework_may_have_a_type(tmp_path: Path) -> None:
+    typed = file(tmp_path, GOOD.replace("FRAMEWORK", "FRAMEWORK: str"))
+    assert own_model.facts(typed)["own"]["framework"] == "pytorch"
+
+
+def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_path: Path) -> None:
+    source = file(tmp_path)
+    of_others = {**SUITE, "variants": {"theirs": {"source": "torchvision"}}}
+    without_axes = {"measurements": {"peak": {"model": "resnet18"}}}
+    for suite, config, words in (
+        (SUITE, {"models": "resnet18"}, "models: found ['resnet18'] beside model; allowed: all"),
+        (SUITE, {"frameworks": "jax"}, "which is one of pytorch; allowed: all, or pytorch"),
+        (without_axes, {}, "axes: found none; allowed with model="),
+        (of_others, {}, "variants.theirs.source: found 'torchvision'; allowed with model="),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(words)):
+            settings(tmp_path, source, suite, **config)
+
+
+def test_the_axes_of_a_suite_are_its_axes(tmp_path: Path) -> None:
+    plan = planned(tmp_path, file(tmp_path))
+    (name,) = {case.model for case in plan.cases}
+    assert re.fullmatch("my_model@[0-9a-f]{8}", name)
+    assert {case.framework for case in plan.cases} == {"pytorch"}
+    found = {(c.mode, c.devices_per_node, c.batch_per_device, c.compiler) for c in plan.cases}
+    alone = {(mode, 1, n, "none") for mode in ("train", "inference") for n in (2, 4, 8)}
+    assert found == {*alone, ("train", 2, 8, "none"), ("independent", 2, 8, "none")}
+
+
+def test_another_content_is_another_model(tmp_path: Path) -> None:
+    before, again = planned(tmp_path, file(tmp_path)), planned(tmp_path, file(tmp_path))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    moved = planned(tmp_path, file(elsewhere))
+    after = planned(tmp_path, file(tmp_path, GOOD + "# another\n"))
+    folders = [{*plan.folders.values()} for plan in (before, again, moved, after)]
+    assert folders[0] == folders[1] == folders[2]
+    assert not folders[0] & folders[3]
+    assert all("my_model@" in folder for folder in folders[3])
+
+
+def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
+    source = file(tmp_path)
+    plan = planned(tmp_path, source)
+    assert plan.settings.model
+    catalog = plan.settings.model.among(CATALOG)
+    full = certify.names(plan, catalog, certify.comparisons(plan, catalog))
+    behind = certify.small(plan, catalog, full)
+    assert behind == full, "they are made whenever something is measured"
+    assert {(one.mode, one.devices, one.scale) for one in full.values()} == {
+        ("train", 1, SCALE),
+        ("train", 2, SCALE),
+        ("inference", 1, SCALE),
+    }
+    lines = [commands.arguments(plan, run) for run in plan.pending]
+    lines += [certify.arguments(plan, one, "") for one in full.values()]
+    lines += [probes.arguments(plan, one) for one in probes.wanted(plan)]
+    for words in lines:
+        assert words[words.index("--model") + 1] == source
+        assert not any(word.startswith("reference=") for word in words)
+
+
+def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:
+    lacking = planned(tmp_path, "timm:resnet18")
+    assert {case.model for case in lacking.cases} == {"timm:resnet18"}
+    with pytest.raises(ConfigError, match=r"pytorch.yaml has no timm; allowed: a Python"):
+        targets.check_own_model(lacking)
+    python = tmp_path / "python"
+    python.touch()
+    given = {"interpreters": {"pytorch": str(python)}}
+    targets.check_own_model(planned(tmp_path, "timm:resnet18", **given))
+    targets.check_own_model(planned(tmp_path, "torchvision:resnet18"))
+    targets.check_own_model(planned(tmp_path, file(tmp_path)))
+
+
+def test_its_figures_are_marked_and_proved_by_their_own_certificates(tmp_path: Path) -> None:
+    case = {**CASE, "model": "my_model@01234567", "sequence_length": None}
+    own = {"framework": "pytorch", "source": "/my_model.py", "sha256": "0" * 64}
+    record = {**record_of(random.Random(1), case, 1), "own_model": own}
+    assert [doubt.mark for doubt in doubts.of(record)].count("own") == 1
+    run = run_in(tmp_path, case, own_model=own)
+    assert "own" in {doubt.mark for doubt in run.doubts}
+    assert doubt_of(tmp_path, run) == ("unproved", "")
+    certificate_in(tmp_path, case, scale=SCALE)
+    assert doubt_of(tmp_path, run) is None
+    certificate_in(tmp_path, case, error=0.1, scale=SCALE, started="2031-01-01T00:00:00.000Z")
+    assert doubt_of(tmp_path, run) == ("parity", "")

@@ -1,0 +1,196 @@
+"""``parallelism``: how devices share a training step, from the suite to the tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.cases.matrix import Case, case_folder
+from framebench.config.catalog import load_catalog
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan.plan_text import describe
+from framebench.plan.planning import Plan, make_plan
+from framebench.records import record_sets
+from framebench.report import again
+from framebench.runs import certify, commands
+
+from ..certificates import CASE, certificate_in, doubt_of, run_in
+from ..made_up_runs import build, run
+from ..settings import CATALOG, ROOT, SUITE, assert_clear, settings
+from ..table_rows import row
+from .test_batch_total import BASE
+
+HERE = Machine(8, 0)
+
+
+def plan_of(tmp_path: Path, cached: Any = None, **axes: Any) -> Plan:
+    batch = {} if "batch_total" in axes else {"batch_per_device": [4]}
+    given = {"model": ["gpt2_small"], **batch, **axes}
+    suite = {**SUITE, "axes": {**BASE, **given}}
+    return make_plan(settings(tmp_path, suite), CATALOG, HERE, cached)
+
+
+# ---- the matrix ---------------------------------------------------------------------------------
+
+
+def test_one_device_and_inference_have_nothing_to_share(tmp_path: Path) -> None:
+    ways = {"devices_per_node": [1, 2], "parallelism": ["data", "fsdp", "tensor"]}
+    plan = plan_of(tmp_path, mode=["train", "inference"], **ways)
+    found = {(c.mode, c.devices, c.parallelism, c.batch_total) for c in plan.folders}
+    assert found == {
+        *(("train", 1, "data", 4), ("inference", 1, "data", 4), ("inference", 2, "data", 8)),
+        *(("train", 2, "data", 8), ("train", 2, "fsdp", 8), ("train", 2, "tensor", 4)),
+    }
+    assert len(plan.folders) == len(found)
+    text = describe(plan)
+    assert "; total 8; fsdp, tensor;" in text
+
+
+def test_a_case_that_is_to_be_run_again_says_how_its_devices_share_it() -> None:
+    shared = run(100.0, model="gpt2_small", devices_per_node=2, parallelism="tensor")
+    assert " tensor" in again.case_of(shared)
+
+
+def test_a_product_is_of_so_many_devices(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, devices_per_node=[2, 4], parallelism=["fsdp2xtensor2"])
+    ((case,), (left,)) = plan.folders, plan.left_out
+    assert (case.devices, case.replicas, case.batch_total) == (4, 2, 8)
+    assert left.reason == "fsdp2xtensor2 is of 4 devices, not of 2"
+
+
+def test_samples_of_a_pipeline_are_those_of_its_micro_batches(tmp_path: Path) -> None:
+    ways = ["data", "pipeline", "interleaved", "data2xpipeline2"]
+    devices = {"devices_per_node": [1, 4], "parallelism": ways}
+    plan = plan_of(tmp_path, accumulation=[8], **devices)
+    found = {(c.devices, c.parallelism): (c.replicas, c.batch_total) for c in plan.folders}
+    assert found == {
+        (1, "data"): (1, 4 * 8),
+        (4, "data"): (4, 4 * 8 * 4),
+        (4, "pipeline"): (1, 4 * 8),
+        (4, "interleaved"): (1, 4 * 8),
+        (4, "data2xpipeline2"): (2, 4 * 8 * 2),
+    }
+
+
+def test_a_total_batch_is_shared_among_those_with_samples_of_their_own(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, batch_total=[8], devices_per_node=[2], parallelism=["fsdp", "tensor"])
+    assert {c.parallelism: c.batch_per_device for c in plan.folders} == {"fsdp": 4, "tensor": 8}
+
+
+@pytest.mark.parametrize(
+    ("axes", "words"),
+    [
+        ({"parallelism": ["zero"]}, ["axes.parallelism[0]: found 'zero'", "data, fsdp, tensor"]),
+        ({"parallelism": ["fsdpxtensor"]}, ["axes.parallelism[0]", "the size of each group"]),
+        ({"parallelism": ["fsdp2xfsdp2"]}, ["axes.parallelism[0]", "each name once"]),
+        ({"parallelism": ["fsdp"], "devices_per_node": [1]}, ["found fsdp for one device"]),
+        (
+            {"parallelism": ["fsdp"], "mode": ["inference"]},
+            ["axes.parallelism: found ['fsdp']", "no mode of these axes trains"],
+        ),
+    ],
+)
+def test_what_is_none_is_refused(tmp_path: Path, axes: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(ConfigError) as error:
+        plan_of(tmp_path, **{"devices_per_node": [2], **axes})
+    assert_clear(error, ["my.yaml", *words])
+
+
+# ---- records ------------------------------------------------------------------------------------
+
+
+def test_a_path_names_it_and_others_are_what_they_were() -> None:
+    case = Case("pytorch", "bert_base", "train", 1, 2, 8, "fp32", "none", 128)
+    data = case_folder(case, {"seed": 1})
+    fsdp = case_folder(case._replace(parallelism="fsdp"), {"seed": 1})
+    assert data == "pytorch/bert_base/train-fp32-none-1n2g-b8-s128-2ac72712"
+    assert fsdp.startswith("pytorch/bert_base/train-fp32-none-1n2g-fsdp-b8-s128-")
+    assert fsdp[-8:] != data[-8:]
+
+
+def test_commands_say_it_and_never_split_its_steps(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, devices_per_node=[2], parallelism=["data", "tensor"])
+    first = [run for run in plan.runs if run.repeat == 1]
+    words = {run.case.parallelism: commands.arguments(plan, run) for run in first}
+    assert "--parallelism" not in words["data"]
+    assert words["tensor"][words["tensor"].index("--parallelism") + 1] == "tensor"
+    assert "split_steps=3" in words["data"]
+    assert "split_steps=3" not in words["tensor"]
+
+
+def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
+    ways = {"devices_per_node": [2], "parallelism": ["data", "tensor"]}
+    plan = plan_of(tmp_path, **ways)
+    steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
+    asked = {"batch_per_device": 4, "cores_per_device": plan.place.cores_per_device, **steps}
+    asked |= {"model": "gpt2_small", "devices_per_node": 2, "sequence_length": 128}
+    made = [
+        run(parallelism=way, origin=f"{folder}/r1.json", **asked)
+        for folder, way in zip(plan.folders.values(), ("data", "fsdp"), strict=True)
+    ]
+    cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
+    assert plan_of(tmp_path, cached, **ways).cached == 1
+
+
+def test_an_older_record_is_by_data(tmp_path: Path) -> None:
+    two = {**CASE, "mode": "train", "devices_per_node": 2}
+    older = run_in(tmp_path, two)
+    tensor = run_in(tmp_path, {**two, "parallelism": "tensor"})
+    assert [one.conditions.parallelism for one in (older, tensor)] == ["data", "tensor"]
+    assert older.key.total_batch == 2 * tensor.key.total_batch
+    assert older.key.on_one == tensor.key.on_one
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
+    def on(devices: int, batch: int, way: str, throughput: float) -> Any:
+        size = {"devices_per_node": devices, "batch_per_device": batch}
+        return run(throughput, parallelism=way, **size)
+
+    runs = [on(1, 8, "data", 100.0), on(2, 8, "fsdp", 150.0), on(2, 8, "tensor", 120.0)]
+    runs += [on(4, 8, "interleaved", 310.0), on(4, 8, "data2xpipeline2", 330.0)]
+    tables = build(runs)
+    weak, strong = tables["weak_scaling"], tables["strong_scaling"]
+    assert row(weak, devices=2)["parallelism"] == "fsdp"
+    assert row(weak, devices=2)["speedup"] == 1.5
+    assert row(strong, devices=2)["parallelism"] == "tensor"
+    assert row(strong, devices=2)["speedup"] == 1.2
+    assert row(strong, devices=2)["total_batch"] == 8
+    assert row(strong, devices=4)["parallelism"] == "interleaved"
+    assert row(strong, devices=4)["speedup"] == 3.1
+    assert set(strong["total_batch"]) == {8}  # that of two replicas has no baseline here
+    assert "data2xpipeline2" not in {*weak["parallelism"], *strong["parallelism"]}
+
+
+# ---- proofs -------------------------------------------------------------------------------------
+
+
+def test_it_takes_a_certificate_of_its_own(tmp_path: Path) -> None:
+    training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
+    two = {**training, "devices_per_node": 2}
+    certificate_in(tmp_path, training)
+    certificate_in(tmp_path, two)
+    data, fsdp = run_in(tmp_path, two), run_in(tmp_path, {**two, "parallelism": "fsdp"})
+    assert doubt_of(tmp_path, data) is None
+    why = "it was not compared on several devices by fsdp"
+    assert doubt_of(tmp_path, fsdp) == ("unproved", why)
+    certificate_in(tmp_path, {**two, "parallelism": "fsdp"})
+    assert doubt_of(tmp_path, fsdp) is None
+
+
+def test_parity_compares_the_smallest_groups(tmp_path: Path) -> None:
+    catalog = load_catalog(ROOT)
+    ways = ["data", "tensor", "fsdp4xtensor2", "interleaved"]
+    plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
+    named = certify.names(plan, catalog, certify.comparisons(plan, catalog))
+    several = [(one.devices, one.parallelism) for one in named.values() if one.devices > 1]
+    by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "interleaved")]
+    assert several == by
+    tensor = next(name for name, one in named.items() if one.parallelism == "tensor")
+    assert "-2d-tensor-" in tensor
+    words = certify.arguments(plan, named[tensor], "/reference")
+    assert words[words.index("--parallelism") + 1] == "tensor"

@@ -1,0 +1,232 @@
+"""Suites that are somebody else's benchmark have its matrix, and a small machine leaves out what it
+has no devices for."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from framebench.cases.fitting import Capacity, fit
+from framebench.cases.matrix import Case, cases
+from framebench.cases.memory import least_bytes
+from framebench.config import values
+from framebench.config.suite import load_suite
+from harness.measuring import synthetic
+from harness.processes import memory
+
+from ...conftest import ROOT
+from ...frameworks.cnns import TORCHVISION
+from ..settings import CATALOG
+
+SUITES = [
+    "superbench_models", "nvidia_electra", "nvidia_electra_latency", "nvidia_resnet50",
+    "megatron_gpt", "nvidia_electra_squad",
+]  # fmt: skip
+ELECTRA, RESNET50 = "nvidia-tensorflow2-electra", "nvidia-mxnet-resnet50"
+#: Of an update in the two phases of pre-training, by the length of a sequence.
+SEQUENCES = {128: 67_584, 512: 27_648}
+
+
+def cases_of(name: str) -> list[Case]:
+    return cases(load_suite(name, CATALOG), CATALOG)
+
+
+def published(source: str, table: str) -> set[tuple[Any, ...]]:
+    """The settings of a table's figures."""
+    with (ROOT / "results/published" / source / "published.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["table"].startswith(table)]
+    return {
+        (
+            *(row[key] for key in ("mode", "precision", "compiler")),
+            *(int(row[key]) for key in ("devices_per_node", "batch_per_device")),
+            int(length) if (length := row["variant"].partition("seq=")[2]) else None,
+        )
+        for row in rows
+    }
+
+
+def settings_of(found: list[Case]) -> set[tuple[Any, ...]]:
+    return {
+        (
+            *(case.mode, case.precision, case.compiler),
+            *(case.devices_per_node, case.batch_per_device, case.sequence_length),
+        )
+        for case in found
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "table"),
+    [
+        ("nvidia_electra", "electra_base", "pre-training throughput/DGX A100"),
+        ("nvidia_electra", "electra_base_squad", "fine-tuning throughput/DGX A100"),
+        ("nvidia_electra_latency", "electra_base_squad", "inference/DGX A100"),
+    ],
+)
+def test_electra_has_the_settings_of_the_published_figures(
+    name: str, model: str, table: str
+) -> None:
+    every = [case for case in cases_of(name) if case.framework == "tensorflow"]
+    assert {case.model for case in every} <= {"electra_base", "electra_base_squad"}
+    found = [case for case in every if case.model == model]
+    assert settings_of(found) == published(ELECTRA, table)
+    for case in found:
+        updates = case.devices_per_node * int(case.batch_per_device) * case.accumulation
+        if model == "electra_base":
+            assert updates == SEQUENCES[case.sequence_length or 0]
+        else:
+            assert case.accumulation == 1
+
+
+def test_the_batch_of_an_update_has_room_on_a_device() -> None:
+    """Noise for each word of the vocabulary would be 330 GB."""
+    for case in cases_of("nvidia_electra"):
+        facts = CATALOG.models[case.model]
+        samples = int(case.batch_per_device) * case.accumulation
+        shapes = [
+            synthetic.shape_of(one["shape"], samples, case.sequence_length)
+            for one in facts["inputs"]
+        ]
+        assert 8 * sum(map(math.prod, shapes)) < 10**9, case
+
+
+def test_fine_tuning_has_the_settings_of_the_published_times() -> None:
+    with (ROOT / "results/published" / ELECTRA / "published.csv").open() as file:
+        rows = [
+            (row["precision"], int(row["devices_per_node"]), int(row["batch_per_device"]))
+            for row in csv.DictReader(file)
+            if row["table"].startswith("fine-tuning/DGX A100")
+            and row["quantity"] == "time_to_train"
+        ]
+    found = cases_of("nvidia_electra_squad")
+    ours = [(case.precision, case.devices_per_node, int(case.batch_per_device)) for case in found]
+    assert {*rows} == {*ours}
+    assert {case.framework for case in found} >= {"tensorflow", "pytorch"}
+    given = dict(found[0].parameters)
+    assert (given["epochs"], given["warmup"], given["schedule"]) == (2, 0.05, "linear")
+
+
+def test_resnet50_has_the_settings_of_the_published_figures() -> None:
+    found = [case for case in cases_of("nvidia_resnet50") if case.framework == "pytorch"]
+    theirs = published(RESNET50, "training/DGX A100") | published(RESNET50, "inference/DGX A100")
+    speeds = {setting for setting in theirs if setting[1] == "amp"}
+    assert {setting for setting in settings_of(found) if setting[1] == "amp"} == speeds
+    # inference is printed in mixed precision, with its speed-up over TF32
+    assert {(*one[:1], "tf32", *one[2:]) for one in speeds} == settings_of(found) - speeds
+
+
+def test_superbench_has_all_models_of_its_own_and_of_torchvision() -> None:
+    found = cases_of("superbench_models")
+    facts = CATALOG.models
+    theirs = {name for name in facts if name.startswith("superbench_")}
+    theirs |= {*TORCHVISION}
+    assert len(theirs) == 42
+    transformers = {name for name in theirs if name.startswith(("superbench_b", "superbench_g"))}
+    assert len(transformers) == 6
+    for mode in ("train", "inference"):
+        for precision in ("fp32", "tf32", "fp16", "fp8", "fp8_e4m3"):
+            chosen = [one for one in found if (one.mode, one.precision) == (mode, precision)]
+            has = transformers if precision.startswith("fp8") else theirs
+            assert {case.model for case in chosen} == has
+            devices = {1, 8} if mode == "train" else {1}
+            assert {case.devices_per_node for case in chosen} == devices
+    assert {case.batch_per_device for case in found} == {32}
+    assert {case.sequence_length for case in found} == {None, 512}
+    steps = load_suite("superbench_models", CATALOG).steps
+    assert (steps.warmup.at_least, steps.timed) == (64, 2048)
+
+
+def test_megatron_has_as_many_sequences_an_update_on_any_devices() -> None:
+    found = cases_of("megatron_gpt")
+    assert {case.precision for case in found} == {"fp32", "fp16", "bf16"}
+    totals = {c.devices_per_node * int(c.batch_per_device) * c.accumulation for c in found}
+    assert (totals, {case.sequence_length for case in found}) == ({2048}, {2048})
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_a_small_machine_leaves_out_what_needs_more_devices(name: str) -> None:
+    found = cases_of(name)
+    kept, left = fit(found, Capacity("cpu", 1, 1, 2), CATALOG)
+    assert {case.devices_per_node for case in kept} == {1}
+    assert len(left) == sum(case.devices_per_node > 1 for case in found)
+    assert all("devices per node" in one.reason for one in left)
+
+
+#: Bytes of weights, gradients and two moments in float32, and of weights alone.
+TRAINED, WEIGHTS = 16, 4
+
+
+def test_a_machine_without_the_memory_leaves_out_what_cannot_be_held() -> None:
+    found = cases_of("megatron_gpt")
+    parameters = CATALOG.models["gpt_6.7b"]["trainable_parameters"]
+    for place, precisions in (
+        (TRAINED * parameters, {"fp32", "fp16", "bf16"}),  # for nothing else: none is too large
+        (TRAINED * parameters - 1, {"fp16", "bf16"}),
+        (TRAINED * parameters // 2 - 1, set()),
+        (0, {"fp32", "fp16", "bf16"}),  # not known
+    ):
+        kept, left = fit(found, Capacity("cpu", 1, 1, 2, memory=place), CATALOG)
+        assert {case.precision for case in kept} == precisions
+        too_large = [one for one in left if one.case.devices == 1]
+        assert len(too_large) == 3 - len(precisions)
+        assert all("weights and what trains them alone take" in one.reason for one in too_large)
+
+
+def test_a_limit_is_what_a_run_may_hold() -> None:
+    assert values.USUAL_MEMORY == memory.DEFAULT
+    found = [values.bytes_of(limit, 2**40) for limit in (None, "50%", "16GiB", "2TiB")]
+    assert found == [int(0.9 * 2**40), 2**39, 2**34, 2**40]
+    assert values.bytes_of(None, 0) == values.bytes_of("16GiB", 0) == 0
+
+
+def test_devices_hold_what_they_do_not_share_out() -> None:
+    (one, *_) = cases_of("megatron_gpt")
+    parameters = CATALOG.models[one.model]["trainable_parameters"]
+    cases_and_bytes = {
+        one._replace(devices_per_node=4): 4 * TRAINED,
+        one._replace(devices_per_node=4, parallelism="fsdp"): TRAINED,
+        one._replace(devices_per_node=4, parallelism="data2xtensor2"): 2 * TRAINED,
+        one._replace(devices_per_node=2, nodes=2, parallelism="pipeline"): TRAINED / 2,
+        one._replace(mode="inference"): WEIGHTS,
+        one._replace(precision="amp"): TRAINED,
+        one._replace(compiler="inductor"): TRAINED,  # gradients are clipped: all are there at once
+        one._replace(model="resnet50"): 3 * WEIGHTS,
+        one._replace(model="resnet50", compiler="inductor"): 2 * WEIGHTS,
+        one._replace(model="resnet50", framework="tensorflow"): 2 * WEIGHTS,
+        one._replace(mode="generate"): 0,
+    }
+    for case, each in cases_and_bytes.items():
+        count = CATALOG.models[case.model]["trainable_parameters"]
+        assert least_bytes(case, CATALOG) == each * count, case
+    assert parameters > 6e9
+    without = {**CATALOG.models["resnet50"], "hyperparameters": {}}
+    catalog = replace(CATALOG, models={"plain": without})
+    plain = one._replace(model="plain", compiler="inductor")
+    assert least_bytes(plain, catalog) == WEIGHTS * without["trainable_parameters"]
+
+
+def test_transformers_and_zoo_have_what_they_are_named_for() -> None:
+    found = cases_of("transformers")
+    assert {case.framework for case in found} == {*CATALOG.frameworks}
+    assert {case.model for case in found} == {
+        "bert_base",
+        "bert_large",
+        "gpt2_small",
+        "gpt2_medium",
+        "electra_base",
+        "llama_1b",
+    }
+    assert {(case.mode, case.precision) for case in found} == {
+        (mode, precision) for mode in ("train", "inference") for precision in ("fp32", "amp")
+    }
+    found = cases_of("zoo")
+    asked = [(case.model, case.mode, case.batch_per_device) for case in found]
+    batches = {("inception_v3", "train"): 2}  # with one its auxiliary head has no variance
+    assert sorted(asked) == sorted(
+        (model, mode, batches.get((model, mode), 1))
+        for model in TORCHVISION
+        for mode in ("train", "inference")
+    )

@@ -1,0 +1,132 @@
+"""What a tuned variant sets: for whom, where, and that the file that says so is checked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from framebench.config import tuned
+from framebench.config.validation import ConfigError
+from framebench.plan.planning import variables
+from framebench.runs import certify
+
+from ..settings import CATALOG, SUITE, plan
+
+FILE = """
+all:
+  - {variables: {EVERYWHERE: 1}, effect: x, source: "https://example.org/a"}
+frameworks:
+  pytorch:
+    - {variables: {OWN: 2, EVERYWHERE: 3}, accelerators: [cpu], effect: x, source: "http://e.org"}
+    - {variables: {GPU: 4}, accelerators: [cuda], effect: x, source: "http://e.org"}
+    - {variables: {COMPILED: 5}, compiler: inductor, effect: x, source: "http://e.org"}
+"""
+SIDES = {"a": None, "b": {"tuned": True}}
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "tuned.yaml"
+    path.write_text(FILE)
+    monkeypatch.setattr(tuned, "FILE", path)  # absolute: the project's root does not matter
+    return path
+
+
+def given(tmp_path: Path, accelerator: str, **variant: object) -> list[dict[str, str]]:
+    """The variables of both sides, in a suite of PyTorch and JAX."""
+    axes = {**SUITE["axes"], "framework": ["pytorch", "jax"]}
+    sides = {"a": None, "b": {"tuned": True, **variant}}
+    made = plan(tmp_path, {**SUITE, "axes": axes, "variants": sides})
+    suite = made.settings.suite
+    return [dict(variables(case, suite, accelerator)) for case in made.folders]
+
+
+@pytest.mark.usefixtures("file")
+def test_each_framework_has_its_own_and_those_of_all_on_the_accelerator_they_are_for(
+    tmp_path: Path,
+) -> None:
+    own = {"OWN": "2", "EVERYWHERE": "3"}
+    assert given(tmp_path, "cpu") == [{}, own, {}, {"EVERYWHERE": "1"}]
+    gpu = {"EVERYWHERE": "1", "GPU": "4"}
+    assert given(tmp_path, "cuda") == [{}, gpu, {}, {"EVERYWHERE": "1"}]
+
+
+@pytest.mark.usefixtures("file")
+@pytest.mark.parametrize("compiler", ["none", "inductor", "inductor:max-autotune"])
+def test_a_setting_of_a_compiler_is_for_its_cases_alone(tmp_path: Path, compiler: str) -> None:
+    axes = {**SUITE["axes"], "framework": ["pytorch"], "compiler": [compiler]}
+    made = plan(tmp_path, {**SUITE, "axes": axes, "variants": SIDES})
+    _, tuned_one = (variables(case, made.settings.suite, "cpu") for case in made.folders)
+    assert ("COMPILED" in tuned_one) == (compiler != "none")
+
+
+@pytest.mark.usefixtures("file")
+def test_the_variables_of_the_variant_come_last(tmp_path: Path) -> None:
+    found = given(tmp_path, "cpu", variables={"EVERYWHERE": "mine"})
+    assert [one.get("EVERYWHERE") for one in found] == [None, "mine", None, "mine"]
+
+
+@pytest.mark.usefixtures("file")
+def test_a_tuned_run_is_another_than_the_usual_one_and_needs_a_proof_of_its_own(
+    tmp_path: Path,
+) -> None:
+    made = plan(tmp_path, {**SUITE, "variants": SIDES})
+    assert len(set(made.folders.values())) == 2
+    asked = certify.comparisons(made, CATALOG)
+    assert {one.variables for one in asked} == {(), (("EVERYWHERE", "3"), ("OWN", "2"))}
+
+
+@pytest.mark.usefixtures("file")
+def test_other_settings_are_another_run(tmp_path: Path, file: Path) -> None:
+    before = plan(tmp_path, {**SUITE, "variants": SIDES}).folders
+    file.write_text(FILE.replace("OWN: 2", "OWN: 5"))
+    after = plan(tmp_path, {**SUITE, "variants": SIDES}).folders
+    assert [before[case] == after[case] for case in before] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "expected"),
+    [
+        ("pytorch:", "pytorhc:", ["frameworks", "found 'pytorhc'", "pytorch"]),
+        ("[cuda]", "[gpu]", ["accelerators[0]: found 'gpu'", "cpu, cuda"]),
+        ("http://e.org", "somebody", ["source: found 'somebody'", "address of a page"]),
+        ("OWN: 2", "HF_TOKEN: 2", ["found HF_TOKEN, which may be a secret"]),
+        ("OWN: 2", "RANK: 2", ["found RANK", "the harness sets"]),
+        ("effect: x, ", "", ["effect is missing"]),
+        ("compiler: inductor", "compiler: nvcc", ["compiler: found 'nvcc'", "inductor"]),
+        ("all:", "each:", ["each", "allowed:", "all, frameworks"]),
+    ],
+)
+def test_a_wrong_file_is_refused_by_key(
+    tmp_path: Path, file: Path, wrong: str, right: str, expected: list[str]
+) -> None:
+    file.write_text(FILE.replace(wrong, right))
+    with pytest.raises(ConfigError) as error:
+        plan(tmp_path, {**SUITE, "variants": SIDES})
+    assert all(word in str(error.value) for word in [str(file), *expected]), error.value
+
+
+def test_no_suite_but_one_with_a_tuned_variant_needs_the_file(tmp_path: Path, file: Path) -> None:
+    file.unlink()
+    assert plan(tmp_path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        plan(tmp_path, {**SUITE, "variants": SIDES})
+
+
+def test_nothing_that_ships_changes_the_precision(tmp_path: Path) -> None:
+    """The plan would refuse it, and with it the suite."""
+    from framebench.plan.targets import check_arithmetic
+
+    axes = {"model": ["resnet50_v1.5"], "batch_per_device": [2]}
+    made = plan(tmp_path, {**SUITE, "axes": axes, "variants": SIDES})
+    for accelerator in ("cpu", "cuda"):
+        check_arithmetic(replace(made, place=replace(made.place, accelerator=accelerator)), {})
+
+
+def test_the_schema_of_editors_is_named(tmp_path: Path) -> None:
+    shipped = CATALOG.root / "config" / "tuned.yaml"
+    (schema,) = re.findall(r"\$schema=(\S+)", shipped.read_text())
+    assert "frameworks" in yaml.safe_load((shipped.parent / schema).read_text())["properties"]

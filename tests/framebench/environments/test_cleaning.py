@@ -1,0 +1,88 @@
+"""Environments that no file makes any more are removed, and nothing else is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from framebench.commands import upkeep
+from framebench.environments import cleaning, venvs
+from framebench.files import locks
+
+PINS = "dependencies: [python=3.11, pip=25.3, {pip: [numpy==%s]}]\n"
+
+
+def environment(folder: Path, name: str) -> Path:
+    """What counts as one: a venv with a file that another folder shares."""
+    made = folder / name
+    (made / "bin").mkdir(parents=True)
+    (made / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    (made / "own").write_bytes(bytes(3_000_000))
+    shared = folder.parent / "cache"
+    shared.write_bytes(bytes(5_000_000))
+    os.link(shared, made / "shared")
+    (folder / f"{name}.lock").touch()
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "venvs"
+    environment(made, "pytorch-0123abcd")
+    return made
+
+
+def test_only_what_no_file_makes_is_removed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = environment(folder, "jax-89abcdef")
+    (folder / "notes-0123abcd").mkdir()  # looks like one and is none
+    (folder / "mine").mkdir()
+    upkeep.clean(folder, [kept.name])
+    left = {path.name for path in folder.iterdir()}
+    assert left == {"jax-89abcdef", "jax-89abcdef.lock", "notes-0123abcd", "mine"}
+    told = capsys.readouterr().out
+    assert f"{folder}/pytorch-0123abcd: removed, 0.0 GB" in told
+    assert "1 environments removed, 0.0 GB free; 0.0 GB more when uv's cache" in told
+
+
+def test_what_is_freed_is_what_nobody_shares(folder: Path) -> None:
+    (removed,) = cleaning.clean(folder, [])
+    assert 3_000_000 < removed.freed < 3_001_000
+    assert removed.size == removed.freed + 5_000_000
+
+
+def test_one_that_is_being_built_is_left(folder: Path) -> None:
+    with locks.take(folder / "pytorch-0123abcd.lock", ""):
+        (left,) = cleaning.clean(folder, [])
+    assert left.why == "it is being built"
+    assert left.folder.exists()
+
+
+def test_one_that_a_process_runs_in_is_left(folder: Path) -> None:
+    python = folder / "pytorch-0123abcd" / "bin" / "python"
+    shutil.copy(sys.executable, python)
+    command = [python, "-c", "print(flush=True); input()"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # it runs
+        (left,) = cleaning.clean(folder, [])
+        assert left.why == f"process {process.pid} runs in it"
+        process.communicate(b"\n")
+    (gone,) = cleaning.clean(folder, [])
+    assert not gone.why
+    assert not gone.folder.exists()
+
+
+def test_the_names_of_a_file_are_those_with_and_without_hashes(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(PINS % "2.0.0")
+    without = venvs.read_environment_file(file, hashed=False).name
+    assert cleaning.names([file, tmp_path / "missing.yaml"]) == [without]
+    ours = Path(__file__).parents[3] / "envs" / "pytorch.yaml"
+    assert len(cleaning.names([ours])) == 2

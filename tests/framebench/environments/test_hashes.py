@@ -1,0 +1,222 @@
+"""An environment is built only from files whose hashes stand beside its own file."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from framebench import cli
+from framebench.config.validation import ConfigError
+from framebench.environments import locking, uv, venvs
+from framebench.environments.venvs import MARKER, read_environment_file
+from framebench.plan import plan_text
+from framebench.runs import commands
+
+from ...packages import write_source, write_wheel
+from ..settings import ROOT, SUITE
+from .test_software import plan
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """``envs/toy.yaml`` asks for the toy and what it needs; both are in ``wheels``."""
+
+    envs: Path
+    wheels: Path
+
+    @property
+    def file(self) -> Path:
+        return self.envs / "toy.yaml"
+
+    @property
+    def hashes(self) -> Path:
+        return self.envs / "toy.hashes.txt"
+
+    def write(self, *entries: str) -> None:
+        """The environment file."""
+        section = ", ".join(entries)
+        self.file.write_text(f"dependencies: [python={PYTHON}, pip=25.3, {{pip: [{section}]}}]\n")
+
+    def build(self, hashed: bool = True) -> dict[str, object]:
+        """What the environment says of itself."""
+        marker = self.envs.parent / "venvs" / "toy" / MARKER
+        try:
+            venvs.build(self.file, marker, hashed=hashed)
+        except ConfigError:
+            assert not marker.exists()
+            assert not list(marker.parent.glob("lib/python*/site-packages/toy*"))
+            raise
+        return dict(json.loads(marker.read_text()))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    made = Place(tmp_path / "envs", tmp_path / "wheels")
+    made.envs.mkdir()
+    made.write("toy==1.0")
+    write_wheel(made.wheels, "toy", "1.0", ["other"])
+    write_wheel(made.wheels, "other", "2.0")
+    found = [("no-index", "1"), ("find-links", str(made.wheels))]
+    monkeypatch.setattr(uv, "pip_settings", lambda: found)
+    return made
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the right hash that uv has kept is installed, whatever the index has by now."""
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+
+
+def test_what_was_locked_is_installed(place: Place) -> None:
+    assert cli.main(["hashes", str(place.file)]) == 0
+    assert re.findall(r"^\w+==\S+", place.hashes.read_text(), re.MULTILINE) == [
+        "other==2.0",
+        "toy==1.0",
+    ]
+    # Not the newest of what is pinned nowhere else.
+    write_wheel(place.wheels, "other", "3.0")
+    facts = place.build()
+    assert facts["installed"] == ["other-2.0.dist-info", "toy-1.0.dist-info"]
+    assert facts["hashes"] == "toy.hashes.txt"
+
+
+def test_a_wheel_for_a_newer_glibc_is_locked(place: Place) -> None:
+    """As MLX has them: uv's usual Linux has glibc 2.28."""
+    wheel = place.wheels / "toy-1.0-py3-none-any.whl"
+    wheel.rename(wheel.with_name("toy-1.0-py3-none-manylinux_2_35_x86_64.whl"))
+    assert locking.lock(place.file) == place.hashes
+    assert "toy==1.0" in place.hashes.read_text()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_another_file_of_the_same_version_is_refused(place: Place) -> None:
+    locking.lock(place.file)
+    write_wheel(place.wheels, "toy", "1.0", ["other"], module="evil = True")
+    with pytest.raises(ConfigError) as error:
+        place.build()
+    for words in (f"{place.hashes}: toy==1.0 is refused", "Hash mismatch", "hashes toy`"):
+        assert words in str(error.value)
+    assert "require_hashes: false" in str(error.value)
+
+    hashed = read_environment_file(place.file).name
+    assert place.build(hashed=False)["hashes"] == ""
+    assert read_environment_file(place.file, hashed=False).name != hashed
+    locking.lock(place.file)
+    assert place.build()["hashes"] == "toy.hashes.txt"
+    assert read_environment_file(place.file).name != hashed, "what was built before would be used"
+
+
+def test_what_has_no_hash_is_refused(place: Place) -> None:
+    locking.lock(place.file)
+    text = place.hashes.read_text()
+    place.hashes.write_text(re.sub(r"^other==(.|\n)*?(?=^toy)", "", text, flags=re.MULTILINE))
+    with pytest.raises(ConfigError, match="other is refused"):
+        place.build()
+
+
+def test_what_is_not_the_fault_of_a_hash_is_not_said_to_be(place: Place) -> None:
+    locking.lock(place.file)
+    (place.wheels / "toy-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(venvs.subprocess.CalledProcessError):
+        place.build()
+
+
+@pytest.mark.parametrize("fault", ["there is no such file", "is out of date"])
+def test_hashes_that_are_missing_or_of_other_pins_are_refused(place: Place, fault: str) -> None:
+    if "out of date" in fault:
+        locking.lock(place.file)
+        place.write("toy==1.0", "other==2.0")
+    with pytest.raises(ConfigError) as error:
+        read_environment_file(place.file)
+    assert str(error.value).startswith(f"{place.hashes}: {fault}")
+    assert "`.venv/bin/python workflow/framebench hashes toy`" in str(error.value)
+    with pytest.raises(ConfigError, match=fault):
+        place.build()
+    assert read_environment_file(place.file, hashed=False).hashes is None
+
+
+def test_an_exempt_one_is_built_without_and_says_so(
+    place: Place, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place.hashes.write_text("# exempt: its vendor cannot be reached\n")
+    wanted = read_environment_file(place.file)
+    assert wanted.name == read_environment_file(place.file, hashed=False).name
+    assert place.build()["hashes"] == ""
+    assert "toy.yaml is installed without hashes: its vendor cannot be" in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_build_with_a_local_version_has_hashes_of_its_own(place: Place) -> None:
+    locking.lock(place.file)
+    plain = read_environment_file(place.file)
+    wheel = write_wheel(place.wheels, "toy", "1.0+cpu")
+    local = place.envs / "toy+cpu.hashes.txt"
+    assert locking.lock(place.file) == local
+    both = read_environment_file(place.file)
+    assert both.name != plain.name
+    assert both.digest == plain.digest
+    assert place.build()["hashes"] == local.name
+    wheel.unlink()
+    assert place.build()["hashes"] == place.hashes.name
+    write_wheel(place.wheels, "toy", "1.0+cpu", module="evil = True")
+    with pytest.raises(ConfigError, match=re.escape(f"{local}: toy==1.0+cpu is refused")):
+        place.build()
+
+
+def test_only_what_the_file_names_is_built_from_source(place: Place) -> None:
+    write_source(place.wheels, "built", "1.0")
+    place.write("built==1.0")
+    with pytest.raises(ConfigError, match=r"(?s)cannot be locked: .*no usable wheels"):
+        locking.lock(place.file)
+    place.write("--no-binary built", "built==1.0")
+    locking.lock(place.file)
+    text = place.hashes.read_text()
+    assert "--no-binary built\n--only-binary :all:\n" in text
+    assert "built==1.0 \\\n    --hash=sha256:" in text
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_environment_has_hashes_of_its_pins(file: Path) -> None:
+    wanted = read_environment_file(file)
+    assert wanted.hashes is not None
+    for locked in wanted.hashes.files:
+        text = locked.read_text()
+        assert "://" not in text, "it would name an index"
+        if wanted.hashes.exempt:
+            assert "sha256:" not in text
+            continue
+        pins = dict(
+            re.findall(r"^([a-z0-9-]+)==([^\s+]+)(?:\+\w+)? \\\n    --hash=sha256:", text, re.M)
+        )
+        assert len(pins) == len(re.findall("==", text))
+        assert pins.items() >= dict(entry.split("==") for entry in wanted.packages).items()
+
+
+def test_whoever_goes_without_is_told_and_obeyed(tmp_path: Path) -> None:
+    usual = plan(tmp_path, ())
+    without = plan(
+        tmp_path, (), require_hashes="false", environments=str(tmp_path), node_local=True
+    )
+    assert usual.folders == without.folders, "the same versions"
+    names = [made.software["pytorch"].folder.name for made in (usual, without)]
+    assert names[0] != names[1]
+    assert commands.hashing(usual) == []
+    assert "--without-hashes" in commands.preparation(without, "pytorch", ["F"], 1)
+    assert "pytorch.yaml (without hashes)" in plan_text.describe(without)
+    assert "(without hashes)" not in plan_text.describe(usual)
+
+
+def test_an_environment_of_ones_own_needs_hashes_but_with_conda(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text((ROOT / "envs" / "pytorch.yaml").read_text())
+    suite = {**SUITE, "variants": {"a": {"environments": {"pytorch": str(file)}}}}
+    with pytest.raises(ConfigError, match=r"own.hashes.txt: there is no such file.*own.yaml`"):
+        plan(tmp_path, (), suite)
+    assert plan(tmp_path, ("conda",), suite).software["pytorch@a"].way == "conda"
+    assert plan(tmp_path, (), suite, require_hashes=False).software["pytorch@a"].way == "venv"

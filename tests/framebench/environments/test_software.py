@@ -1,0 +1,285 @@
+"""What a framework runs in, by ``--sdm`` and the configuration; an environment is built once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from framebench.config.settings import Settings, load_settings
+from framebench.config.validation import ConfigError
+from framebench.environments import venvs
+from framebench.environments.venvs import MARKER
+from framebench.machine.local import Machine
+from framebench.plan import plan_text
+from framebench.plan.planning import Plan, make_plan
+from framebench.runs import commands, ensure_environment
+
+from ..settings import CATALOG, CONFIG, ROOT, SUITE, assert_clear, settings
+
+APPTAINER, MODULES = ("apptainer",), ("env-modules",)
+
+
+def given(
+    tmp_path: Path, methods: tuple[str, ...], suite: object = SUITE, **config: object
+) -> Settings:
+    """Settings for a suite of one framework, PyTorch."""
+    path = settings(tmp_path, suite).suite.path
+    return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG, methods)
+
+
+def plan(tmp_path: Path, methods: tuple[str, ...], suite: object = SUITE, **config: object) -> Plan:
+    return make_plan(given(tmp_path, methods, suite, **config), CATALOG, Machine(2, 0), None)
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "pytorch.sif"
+    path.write_bytes(b"one build")
+    return path
+
+
+def test_what_is_brought_is_another_case(tmp_path: Path, image: Path) -> None:
+    def folder(methods: tuple[str, ...], **config: object) -> str:
+        (found,) = plan(tmp_path, methods, **config).folders.values()
+        return found
+
+    def of_image(**more: object) -> str:
+        return folder(APPTAINER, images={"pytorch": {"image": str(image), **more}})
+
+    first = [
+        folder(()),
+        of_image(),
+        of_image(python="python3.12"),
+        folder(APPTAINER, images={"pytorch": "docker://pytorch:2.7"}),
+        folder(APPTAINER, images={"pytorch": "docker://pytorch:2.8"}),
+        folder(MODULES, modules={"pytorch": ["gcc/12", "pytorch"]}),
+        folder(MODULES, modules={"pytorch": ["pytorch", "gcc/12"]}),
+        folder(MODULES, modules={"pytorch": {"load": ["pytorch", "gcc/12"], "python": "python"}}),
+        folder((), interpreters={"pytorch": "/usr/bin/env"}),
+        folder(("conda",)),
+    ]
+    assert len(set(first)) == len(first)
+    assert of_image() == first[1]
+    image.write_bytes(b"two build")
+    assert of_image() not in first, "another build under the same name and of the same size"
+
+
+def test_a_venv_is_known_by_its_file_alone_so_that_what_is_measured_stays_done(
+    tmp_path: Path,
+) -> None:
+    found = plan(tmp_path, ()).software["pytorch"]
+    assert found.file is not None
+    assert found.identity == found.file.digest
+
+
+def test_the_ends_of_an_image_tell_its_builds_apart(tmp_path: Path) -> None:
+    path = tmp_path / "large.sif"
+
+    def digest(first: bytes, last: bytes) -> str | None:
+        path.write_bytes(first + bytes(4 * 2**20) + last)
+        settings = given(tmp_path, APPTAINER, images={"pytorch": str(path)})
+        return settings.images["pytorch"].digest
+
+    found = [digest(b"a", b"b"), digest(b"c", b"b"), digest(b"a", b"c"), digest(b"a", b"bb")]
+    assert len(set(found)) == 4
+    assert digest(b"a", b"b") == found[0]
+
+
+def test_an_image_is_known_by_the_file_that_a_link_leads_to(tmp_path: Path, image: Path) -> None:
+    (tmp_path / "latest.sif").symlink_to(image)
+    link = {"pytorch": str(tmp_path / "latest.sif")}
+    assert given(tmp_path, APPTAINER, images=link).images["pytorch"].name == str(image)
+
+
+def test_a_folder_may_be_an_image(tmp_path: Path) -> None:
+    found = given(tmp_path, APPTAINER, images={"pytorch": str(tmp_path)}).images["pytorch"]
+    assert (found.name, found.digest) == (str(tmp_path), None)
+
+
+def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
+    made = plan(tmp_path, APPTAINER, images={"pytorch": str(image)}, rerun_disturbed=1)
+    assert commands.image(made, "pytorch") == str(image)
+    assert commands.interpreter(made, "pytorch") == ["python3"]
+    assert commands.to_build(made) == set()
+    assert commands.conda_file(made, "pytorch") is None
+    attempts = commands.attempts(made, "pytorch", ["/host/python", "/here/framebench"])
+    assert attempts[:3] == ["python3", "/here/framebench", "attempts"], "no Python of the host"
+    origin = commands.origin(made, CATALOG, "pytorch").split()
+    assert origin[:4] == ["--way", "container", "--image", str(image)]
+    assert f"pytorch: image {image}" in plan_text.describe(made)
+
+
+def test_the_command_with_modules(tmp_path: Path) -> None:
+    made = plan(tmp_path, MODULES, modules={"pytorch": ["gcc/12", "pytorch"]}, node_local=False)
+    words = commands.interpreter(made, "pytorch")
+    assert words[0] == "bash"
+    assert words[2:] == ["gcc/12 pytorch", "python3"]
+    origin = commands.origin(made, CATALOG, "pytorch")
+    assert origin == "--way modules --module gcc/12 --module pytorch"
+    assert commands.to_build(made) == set()
+    assert "pytorch: modules gcc/12 pytorch" in plan_text.describe(made)
+
+
+def test_what_is_brought_counts_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    brought = {"images": {"pytorch": "/no/image.sif"}, "modules": {"pytorch": ["pytorch"]}}
+    for methods, way in (((), "venv"), (("conda",), "conda"), (MODULES, "modules")):
+        assert plan(tmp_path, methods, **brought).software["pytorch"].way == way
+    both = {"interpreters": {"pytorch": "/usr/bin/env"}, "modules": {"pytorch": ["pytorch"]}}
+    assert plan(tmp_path, MODULES, **both).software["pytorch"].way == "modules"
+    assert plan(tmp_path, (), **both).software["pytorch"].way == "interpreter"
+    alone = {"interpreters": {"pytorch": "/usr/bin/env"}}
+    assert plan(tmp_path, APPTAINER, **alone).software["pytorch"].way == "interpreter"
+
+
+VARIANT = {**SUITE, "variants": {"b": {"environments": {"pytorch": str(ROOT / "envs/jax.yaml")}}}}
+TWO = {**SUITE, "axes": {**SUITE["axes"], "framework": ["pytorch", "jax"]}}
+BAD = {
+    "two methods": (("conda", "apptainer"), SUITE, {}, ["--sdm: found apptainer conda", "one of"]),
+    "no image": (
+        APPTAINER,
+        TWO,
+        {"images": {"pytorch": "docker://x"}},
+        ["images: found none for jax", "--sdm apptainer", "interpreters"],
+    ),
+    "no module": (MODULES, SUITE, {}, ["modules: found none for pytorch", "--sdm env-modules"]),
+    "image missing": (
+        APPTAINER,
+        SUITE,
+        {"images": {"pytorch": "/no/image.sif"}},
+        ["images.pytorch: found '/no/image.sif'", "that exists", "docker://"],
+    ),
+    "image from elsewhere": (
+        APPTAINER,
+        SUITE,
+        {"images": {"pytorch": "ftp://x/y.sif"}},
+        ["images.pytorch: found 'ftp://x/y.sif'", "docker://"],
+    ),
+    "image with a blank": (
+        APPTAINER,
+        SUITE,
+        {"images": {"pytorch": "docker://a b"}},
+        ["images.pytorch: found 'docker://a b'", "without blanks"],
+    ),
+    "environment of a variant": (
+        MODULES,
+        VARIANT,
+        {"modules": {"pytorch": ["x"]}},
+        ["variants.b.environments.pytorch", "jax.yaml", "--sdm env-modules", "interpreters"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_missing_is_said(name: str, tmp_path: Path) -> None:
+    methods, suite, config, words = BAD[name]
+    with pytest.raises(ConfigError) as error:
+        plan(tmp_path, methods, suite, **config)
+    assert_clear(error, words)
+
+
+def test_environments_elsewhere(tmp_path: Path) -> None:
+    folder = str(tmp_path / "environments")
+    usual = plan(tmp_path, ())
+    shared = plan(tmp_path, (), environments=folder)
+    local = plan(tmp_path, (), environments=folder, node_local=True)
+    assert shared.folders == usual.folders == local.folders, "the same packages"
+    name = usual.software["pytorch"].file.name
+    assert usual.software["pytorch"].marker == Path(".venvs", name, MARKER)
+    marker = f"{folder}/{name}/{MARKER}"
+    assert commands.to_build(shared) == {"pytorch"}
+    assert str(shared.software["pytorch"].marker) == marker
+    assert commands.preparation(shared, "pytorch", ["F"], 1) == []
+    assert commands.to_build(local) == set(), "built before the jobs"
+    file = str(ROOT / "envs" / "pytorch.yaml")
+    words = ["F", "environment", "--file", file, "--marker", marker, "--"]
+    assert commands.preparation(local, "pytorch", ["F"], 1) == words
+    several = commands.preparation(local, "pytorch", ["F"], 3)
+    assert several[:-3] == words[:-1]
+    assert several[-3] == "--start-nodes"
+    assert "--nodes=3 " in several[-2]
+    for made in (shared, local):
+        assert commands.interpreter(made, "pytorch") == [f"{folder}/{name}/bin/python"]
+        assert f"--prefix {folder}/{name} " in commands.origin(made, CATALOG, "pytorch")
+
+
+def test_an_environment_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+
+    def build(file: Path, marker: Path, held: list[int], hashed: bool) -> None:
+        built.append(file)
+        time.sleep(0.2)  # so that the others come meanwhile
+        marker.parent.mkdir()
+        marker.write_text("")
+
+    monkeypatch.setattr(venvs, "build", build)
+    monkeypatch.setattr(ensure_environment.soundness, "is_sound", Path.exists)
+    arguments = (tmp_path / "x.yaml", tmp_path / "new" / "x-1" / MARKER)
+    threads = [threading.Thread(target=ensure_environment.ensure, args=arguments) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(built) == 1
+
+
+def test_a_vendors_own_index_stands_on_no_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "toy.yaml"
+    index = "https://user:password@vendor.example/packages/"
+    pins = f"--extra-index-url {index}, toy==1.0"
+    file.write_text(f"dependencies: [python=3.11, pip=25.3, {{pip: [{pins}]}}]\n")
+    called: list[tuple[list[str], dict[str, str]]] = []
+
+    class Done:
+        def check_returncode(self) -> None:
+            pass
+
+    def noting(
+        command: list[str], variables: dict[str, str] | None = None, *_: object, **__: object
+    ) -> Done:
+        called.append((command, variables or {}))
+        return Done()
+
+    monkeypatch.setattr(venvs.children, "run", noting)
+    monkeypatch.setattr(venvs.soundness, "installed", lambda folder: {})
+    marker = tmp_path / "venv" / MARKER
+    marker.parent.mkdir()
+    monkeypatch.setattr(venvs.shutil, "rmtree", lambda folder: None)
+    for address in ([index], []):
+        venvs.build(file, marker, hashed=False)
+        command, variables = called[-1]
+        assert command[-1] == "toy==1.0"
+        assert not any("password" in word for word in command)
+        assert variables.get("UV_INDEX", "").split()[: len(address)] == address
+        # A stranger's package of the same name and version is in no other index than the first.
+        assert ("unsafe-best-match" in command) == bool(address)
+        file.write_text("dependencies: [python=3.11, pip=25.3, {pip: [toy==1.0]}]\n")
+
+
+def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:
+    """A file of its own, or an image in the configuration that ships for the others."""
+    shipped = CATALOG.root / "config" / "images-cuda.yaml"
+    with_image = yaml.safe_load(shipped.read_text())
+    with_file = {
+        name
+        for name in CATALOG.frameworks
+        if CATALOG.environment_file(name, "cuda") != CATALOG.environment_file(name, "cpu")
+    }
+    assert with_file | set(with_image["images"]) == set(CATALOG.frameworks)
+    machine = Machine(8, 4)
+    for names, methods, more in (
+        (sorted(with_file), (), {}),
+        (with_image["frameworks"], APPTAINER, with_image),
+    ):
+        suite = {**SUITE, "axes": {**SUITE["axes"], "framework": names}}
+        asked = given(tmp_path, methods, suite, **{**more, "accelerator": "cuda"})
+        made = make_plan(asked, CATALOG, machine, None)
+        assert {case.framework for case in made.folders} == set(names)
+        for name in names:
+            one = made.software[name]
+            assert one.way == ("container" if methods else "venv"), name
+            assert methods or one.file.pin(CATALOG.frameworks[name]["package"])

@@ -1,0 +1,134 @@
+"""What a plan knows of trainings: how many samples they have, and that their files are there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.config.catalog import forward_multiply_adds
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan import amounts, estimates, targets
+from framebench.plan.amounts import Amounts
+from framebench.plan.plan_text import describe
+from framebench.plan.planning import Plan, make_plan
+from framebench.runs import total
+from framebench.runs.total import left
+
+from ..settings import CATALOG, settings
+
+HERE = Machine(2, 0)
+#: Questions for training, and held out.
+TRAIN, HELD_OUT = 300, 20
+SUITE: dict[str, Any] = {"repeats": 1}
+TRAINED: dict[str, Any] = {
+    "framework": ["pytorch"],
+    "batch_per_device": [32],
+    "precision": ["fp32"],
+    "compiler": ["none"],
+}
+
+
+def plan_of(tmp_path: Path, given: Any = None, **converge: Any) -> Plan:
+    tmp_path.mkdir(exist_ok=True)
+    suite = {**SUITE, "measurements": {"converge": {**TRAINED, **converge}}}
+    return make_plan(settings(tmp_path, suite, **(given or {})), CATALOG, HERE, None)
+
+
+def squad(folder: Path) -> Path:
+    """Files of questions, which nobody has to be able to answer to count them."""
+    folder.mkdir()
+    for split, count in (("train", TRAIN), ("dev", HELD_OUT)):
+        asked = [{"id": str(n), "question": "Who?", "answers": []} for n in range(count)]
+        title = {"title": "", "paragraphs": [{"context": "She.", "qas": asked}]}
+        (folder / f"{split}-v1.1.json").write_text(json.dumps({"data": [title]}))
+    (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwho\nshe\n")
+    return folder
+
+
+def seconds_of(plan: Plan) -> float:
+    return plan.pending[0].seconds
+
+
+def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
+    """Two epochs of 300 questions, with 20 scored before and behind each: the operations of these,
+    not seconds that are the same for every training."""
+    asked = {"model": ["bert_base_squad"], "sequence_length": [384], "epochs": 2}
+    plan = plan_of(tmp_path, {"data": str(squad(tmp_path / "squad"))}, **asked)
+    (case,) = plan.folders
+    assert amounts.of_cases([case], plan.settings, CATALOG) == {case: Amounts(TRAIN, HELD_OUT)}
+    operations = 2 * forward_multiply_adds(CATALOG.models["bert_base_squad"], 384)
+    work = (2 * 3 * TRAIN + 3 * HELD_OUT) * operations / (2 * estimates.CORE_RATE)
+    assert plan.pending[0].guess.work == pytest.approx(work)
+    steps = plan_of(tmp_path / "steps", {"data": str(tmp_path / "squad")}, **asked, epoch_steps=100)
+    trained = (2 * 3 * 100 * 32 + 3 * HELD_OUT) * operations / (2 * estimates.CORE_RATE)
+    assert steps.pending[0].guess.work == pytest.approx(trained)
+
+
+def test_a_task_that_ships_is_counted_as_it_is(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, model=["digits_resnet"], epochs=10)
+    (found,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
+    assert found == Amounts(1437, 360), "of 1,797 digits each fifth is held out"
+    longer = plan_of(tmp_path / "longer", model=["digits_resnet"], epochs=1000)
+    assert seconds_of(longer) > 2 * seconds_of(plan)
+
+
+def test_images_of_classes_are_counted(tmp_path: Path) -> None:
+    for split, count in (("train", 40), ("val", 6)):
+        for name in ("cat", "dog"):
+            folder = tmp_path / "images" / split / name
+            folder.mkdir(parents=True)
+            for number in range(count):
+                (folder / f"{number}.JPEG").touch()
+    asked = {"model": ["resnet50_v1.5"], "input": ["data"], "epochs": 3}
+    plan = plan_of(tmp_path, {"data": str(tmp_path / "images")}, **asked)
+    (found,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
+    assert found == Amounts(80, 12)
+    (tmp_path / "images" / "val" / "dog" / "note.txt").touch()
+    amounts._counted.cache_clear()
+    with pytest.raises(ConfigError, match=r"val/dog/note.txt: its suffix is none of"):
+        targets.check_data(plan, CATALOG)
+    skipping = {"data": str(tmp_path / "images"), "bad_images": "skip"}
+    targets.check_data(plan_of(tmp_path / "skipping", skipping, **asked), CATALOG)
+
+
+def test_texts_are_guessed_by_their_bytes(tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    for split, characters in (("train", 128 * 4 * 50), ("val", 128 * 4 * 5)):
+        (folder / split).mkdir(parents=True)
+        (folder / split / "one.txt").write_text("a" * characters)
+    asked = {"model": ["electra_base"], "input": ["data"], "sequence_length": [128]}
+    plan = plan_of(tmp_path, {"data": str(folder)}, **asked)
+    (found,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
+    assert found == Amounts(50, 5)
+
+
+def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    asked = {"model": ["electra_base_squad"], "sequence_length": [384]}
+    without = plan_of(tmp_path, **asked)
+    with pytest.raises(ConfigError, match="electra_base_squad, which learns from files, but no"):
+        targets.check_data(without, CATALOG)
+    folder = squad(tmp_path / "squad")
+    given = {"data": str(folder)}
+    targets.check_data(plan_of(tmp_path / "good", given, **asked), CATALOG)
+    (folder / "dev-v1.1.json").unlink()
+    amounts._counted.cache_clear()
+    with pytest.raises(ConfigError, match=r"dev-v1\.1\.json: No such file"):
+        targets.check_data(plan_of(tmp_path / "bad", given, **asked), CATALOG)
+
+
+def test_the_plan_names_the_parameters_that_the_suite_names(tmp_path: Path) -> None:
+    """A kind with sixteen of them, most at their default, had a row of 400 characters."""
+    asked = {"model": ["digits_resnet"], "epochs": 10, "target": ["none", 0.98]}
+    (row,) = (line for line in describe(plan_of(tmp_path, **asked)).splitlines() if "1n1g" in line)
+    assert "; batch 32; epochs 10; target none, 0.98  " in row
+    assert len(row) < 140, row
+
+
+def test_no_suite_is_advised_that_lacks_its_files(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, model=["digits_resnet"], epochs=10_000_000)
+    advised = "\n".join(total.advice(plan, left(plan, {}, {}), CATALOG, HERE, None))
+    assert "suite=converge_small  about " in advised
+    assert "squad" not in advised, "which reads files that nobody has named"

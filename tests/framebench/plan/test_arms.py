@@ -1,0 +1,126 @@
+"""What an arm has of its own, an allocator or other code of the model: what may be asked for, what
+is run, and what the tables say of it."""
+
+from __future__ import annotations
+
+import ctypes.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.cases import conditions
+from framebench.config.validation import ConfigError
+from framebench.plan import targets
+from framebench.plan.planning import Plan
+from framebench.records import record_sets
+from framebench.runs import certify, commands
+from framebench.tables import frames
+from framebench.tables.declared.scaling import WEAK
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+
+from ..made_up_runs import in_markdown, repeats
+from ..settings import CATALOG, SUITE, plan
+
+
+def with_arm(tmp_path: Path, **arm: Any) -> Plan:
+    axes = {**SUITE["axes"], "framework": ["pytorch"]}
+    return plan(tmp_path, {**SUITE, "axes": axes, "variants": {"usual": None, "other": arm}})
+
+
+@pytest.mark.parametrize(
+    ("arm", "words"),
+    [
+        ({"preload": "jemalloc"}, ["--preload", "jemalloc"]),
+        ({"preload": "/opt/lib/own.so"}, ["--preload", "/opt/lib/own.so"]),
+        ({"huge_pages": True}, ["--huge-pages"]),
+        ({"source": "torchvision"}, ["--source", "torchvision"]),
+    ],
+)
+def test_the_runs_of_that_arm_are_told_and_are_others(
+    arm: dict[str, Any], words: list[str], tmp_path: Path
+) -> None:
+    made = with_arm(tmp_path, **arm)
+    told = {run.case.variant: commands.arguments(made, run) for run in made.runs}
+    assert told["other"][-len(words) :] == words
+    assert not {"--preload", "--huge-pages", "--source"} & {*told["usual"]}
+    before = with_arm(tmp_path).folders
+    after = made.folders
+    changed = {case.variant for case in after if after[case] != before[case]}
+    assert changed == {"other"}
+
+
+@pytest.mark.parametrize(
+    ("arm", "message"),
+    [
+        ({"preload": "mimalloc"}, "jemalloc, tcmalloc, or the absolute path of a library"),
+        ({"preload": "lib/own.so"}, "jemalloc, tcmalloc, or the absolute path of a library"),
+        ({"preload": "jemalloc", "huge_pages": True}, "glibc's allocator alone"),
+        ({"source": "torchvison"}, "did you mean torchvision"),
+        ({"source": "timm"}, "allowed: torchvision"),
+    ],
+)
+def test_what_there_is_not_is_refused(arm: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        with_arm(tmp_path, **arm)
+
+
+def test_one_that_is_not_installed_starts_nothing_and_names_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: None)
+    with pytest.raises(ConfigError) as error:
+        targets.check_allocators(with_arm(tmp_path, preload="tcmalloc"))
+    assert "variants.other.preload: found tcmalloc" in str(error.value)
+    assert "which Debian has in the package libtcmalloc-minimal4" in str(error.value)
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: f"lib{name}.so.4")
+    targets.check_allocators(with_arm(tmp_path, preload="tcmalloc"))
+    with pytest.raises(ConfigError, match=r"allowed: a library that is there"):
+        targets.check_allocators(with_arm(tmp_path, preload=str(tmp_path / "gone.so")))
+    targets.check_allocators(with_arm(tmp_path, preload=__file__))
+    targets.check_allocators(with_arm(tmp_path))
+
+
+def test_they_are_conditions_that_tables_show() -> None:
+    settings = {"accelerator": "cpu", "cores_per_device": 1}
+    usual = conditions.of_settings(settings, None)
+    other = conditions.of_settings({**settings, "preload": "jemalloc"}, None)
+    pages = conditions.of_settings({**settings, "huge_pages": True}, None)
+    assert (usual.preload, usual.huge_pages) == ("", False)
+    assert (other.preload, pages.huge_pages) == ("jemalloc", True)
+    theirs = conditions.of_settings({**settings, "source": "torchvision"}, None)
+    assert (usual.model_source, theirs.model_source) == ("", "torchvision")
+    runs = [*repeats(100.0), *repeats(120.0, preload="jemalloc"), *repeats(90.0, huge_pages=True)]
+    runs += repeats(99.0, model_source="torchvision")
+    table = frames.frame(WEAK, WEAK.rows(Inputs(group(runs, None))))
+    assert len(table) == 4, "repeats of one allocator and of another share no median"
+    text = in_markdown("weak_scaling", table)
+    assert "| allocator | huge pages | code by |" in text
+    assert "| jemalloc |" in text
+    assert "| torchvision |" in text
+
+
+def test_others_code_has_certificates_of_its_own_which_no_small_model_stands_for(
+    tmp_path: Path,
+) -> None:
+    made = with_arm(tmp_path, source="torchvision")
+    wanted = certify.comparisons(made, CATALOG)
+    assert {one.source for one in wanted} == {None, "torchvision"}
+    assert {one.arm for one in wanted if one.source} == {"other"}
+    full = certify.names(made, CATALOG, wanted)
+    assert {one.source for one in certify.small(made, CATALOG, full).values()} == {None}
+    for one in full.values():
+        words = certify.arguments(made, one, "reference")
+        assert ("--source" in words) == bool(one.source)
+
+
+@pytest.mark.parametrize(
+    "own", [{"preload": "jemalloc"}, {"huge_pages": True}, {"model_source": "torchvision"}]
+)
+def test_arms_are_compared_whatever_they_have_of_their_own(
+    own: dict[str, Any], tmp_path: Path
+) -> None:
+    runs = (*repeats(100.0, arm="usual"), *repeats(120.0, arm="other", **own))
+    found = record_sets.RecordSet(runs, (), tmp_path, 0)
+    base, candidate = (record_sets.of_arm(found, name) for name in ("usual", "other"))
+    assert {run.key for run in base} == {run.key for run in candidate}

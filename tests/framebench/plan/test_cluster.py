@@ -1,0 +1,418 @@
+"""What a run asks of a cluster, and which runs share an allocation."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from framebench.cases.matrix import Case
+from framebench.config import cluster
+from framebench.config.cluster import Cluster
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan import estimates, plan_text, side_by_side
+from framebench.plan.planning import PlannedRun, make_plan
+from framebench.plan.tasks import Guess
+from framebench.runs import allocations, certify, commands, probes, slurm
+from snakemake_executor_plugin_slurm import utils as plugin_utils
+from snakemake_executor_plugin_slurm import validation as plugin
+
+from ..settings import CATALOG, ROOT, changed, settings
+
+GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
+
+
+#: Keys that reach sbatch as its options of the same names; some values look like other options.
+HANDED_ON: dict[str, Any] = {
+    "reservation": "gpu-June,b",
+    "licenses": "matlab@lm-Nord:2,toy",
+    "nodelist": "rack-A[1-4],n7",
+    "exclude": "n-c1",
+    "hint": "nomultithread",
+    "switches": 2,
+    "mail_user": "me -J <a@b>",
+    "mail_type": ["FAIL", "TIME_LIMIT_80"],
+}
+
+
+def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> dict[str, Any]:
+    found = Cluster(**{**GIVEN, **other}).resources(nodes, devices, 120.0, cuda)
+    assert tuple(found) == cluster.RESOURCES
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def test_one_node_with_gpus() -> None:
+    assert asked() == {
+        "nodes": 1,
+        "tasks": 1,
+        "gres": "gpu:8",
+        "tasks_per_gpu": 0,
+        "mem_mb": 512000,
+        "runtime": 11,  # 3 x 120 s, and 5 minutes
+        "slurm_extra": "--exclusive",
+    }
+
+
+def test_several_nodes_start_their_own() -> None:
+    found = asked(nodes=4, devices=2)
+    assert (found["nodes"], found["tasks"], found["mpi"]) == (4, 4, "srun")
+    assert found["gres"] == "gpu:2", "is per node"
+
+
+def test_without_gpus_none_are_asked_for() -> None:
+    assert {"gres", "tasks_per_gpu"}.isdisjoint(asked(cuda=False))
+
+
+def test_what_the_user_says_is_passed_on() -> None:
+    given = {"partition": "gpu", "account": "me", "constraint": "a100", "qos": "high"}
+    found = asked(**given)
+    assert found["slurm_partition"] == "gpu"
+    assert found["slurm_account"] == "me"
+    assert found["constraint"] == "a100"
+    assert found["qos"] == "high"
+
+
+def job(**resources: Any) -> Any:
+    """As Snakemake's plugin knows one."""
+    return SimpleNamespace(resources=SimpleNamespace(**resources, get=resources.get))
+
+
+@pytest.mark.parametrize("key", HANDED_ON)
+def test_a_key_of_sbatch_is_handed_on_as_one_word(key: str, tmp_path: Path) -> None:
+    given = {"mail_type": ["ALL"]} if key == "mail_user" else {}
+    described = settings(tmp_path, cluster={**GIVEN, **given, key: HANDED_ON[key]}).cluster
+    text = described.resources(1, 8, 120.0, True)["slurm_extra"]
+    plugin.validate_slurm_extra(
+        job(slurm_extra=text)
+    )  # looks for options of its own in values, too
+    value = HANDED_ON[key]
+    value = ",".join(value) if isinstance(value, list) else value
+    word = f"--{key.replace('_', '-')}={value}"
+    assert word in shlex.split(text)
+    assert word in described.options(1, 8, 120.0, True), (
+        "SLURM is not asked about what is submitted"
+    )
+    for extra in (word, [word]):
+        with pytest.raises(ConfigError, match=f"cluster.extra: .* is cluster.{key}"):
+            settings(tmp_path, cluster={**GIVEN, "extra": extra})
+
+
+@pytest.mark.parametrize(
+    ("gres", "asked_for"),
+    [
+        ("gpu:h100:8", "gpu:h100:2"),
+        ("gpu:a100.80", "gpu:a100.80:2"),
+        ("gpu:8", "gpu:2"),
+        ("gpu", "gpu:2"),
+    ],
+)
+def test_a_run_asks_for_as_many_gpus_of_a_type_as_it_has_devices(gres: str, asked_for: str) -> None:
+    found = asked(devices=2, gres=gres)["gres"]
+    assert found == asked_for
+    assert plugin_utils.set_gres_string(job(gres=found)) == f" --gres={asked_for}"
+    assert "gres" not in asked(devices=2, gres=gres, cuda=False)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("gres", "gpu:h100:4", "as many as gpus_per_node says \\(8\\)"),
+        ("gres", "gpu:sxm2-16", "letters, digits, _ and ."),
+        ("gres", "nvme:1", "gpu, gpu:TYPE or"),
+        ("reservation", "a b", "without blanks"),
+        ("licenses", "two of them", "NAME:COUNT"),
+        ("nodelist", "n1 n2", "as SLURM writes them"),
+        ("exclude", ["n1"], "as SLURM writes them"),
+        ("hint", "nomultithreads", "did you mean nomultithread"),
+        ("switches", "1@", "a number of switches"),
+        ("switches", 0, "a number of switches"),
+        ("switches", True, "a number of switches"),
+        ("mail_user", "me", "beside mail_type"),
+        ("mail_type", "fail", "BEGIN"),
+        ("mail_type", ["FAIL", "FAIL"], "each once"),
+        ("whole_rounds", "yes", "true or false"),
+    ],
+)
+def test_a_key_of_sbatch_says_what_is_allowed(
+    key: str, value: Any, allowed: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster.{key}.*: found .*{allowed}"):
+        settings(tmp_path, cluster={**GIVEN, key: value})
+
+
+def test_gpus_of_a_type_are_those_of_nodes_with_gpus(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cluster.gres: .*gpus_per_node: 0"):
+        settings(tmp_path, cluster={**GIVEN, "gpus_per_node": 0, "gres": "gpu:h100"})
+
+
+KINDS = {"h100": {"gres": "gpu:h100", "partition": "new"}, "cpu": {"gpus_per_node": 0, "nodes": 9}}
+
+
+def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
+    def described(**kind: Any) -> Cluster:
+        given = {**GIVEN, "extra": "--nice=5", "mail_type": ["ALL"], "node_kinds": KINDS, **kind}
+        found = settings(tmp_path, cluster=given).cluster
+        assert found
+        return found
+
+    usual, new, cpu = described(), described(node_kind="h100"), described(node_kind="cpu")
+    assert (usual.partition, usual.gpus_per_node, usual.nodes) == (None, 8, 4)
+    assert new.resources(1, 2, 120.0, True)["gres"] == "gpu:h100:2"
+    assert (new.partition, new.cores_per_node, new.machine.gpus) == ("new", 64, 8)
+    assert (cpu.machine.gpus, cpu.machine.nodes) == (0, 9)
+    assert usual.extra == new.extra == cpu.extra == ("--nice=5",)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"node_kind": "h10"}, "node_kind: found 'h10' .did you mean h100..; allowed: h100, cpu"),
+        ({"node_kinds": {}, "node_kind": "h100"}, "node_kind: .* there are no node_kinds"),
+        ({"node_kinds": {"a": {"gres": "nvme"}}}, "node_kinds.a: gres: found 'nvme'; allowed: gpu"),
+        ({"node_kinds": {"a": {"gpus": 3}}}, "node_kinds.a: unknown key gpus"),
+        ({"node_kinds": {"a": {"node_kinds": {}}}}, "node_kinds.a: .*keys of cluster but these"),
+        ({"node_kinds": {"a": 3}}, "node_kinds.*: found 3; allowed: "),
+        ({"node_kinds": ["a"]}, "node_kinds: found .*; allowed: a mapping"),
+    ],
+)
+def test_a_kind_of_nodes_says_what_is_allowed(given: Any, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster\.{told}"):
+        settings(tmp_path, cluster={**GIVEN, "node_kinds": KINDS, **given})
+
+
+def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path: Path) -> None:
+    """Also where the kinds are alike in all that a plan knows of nodes."""
+    suite = changed(batch_per_device=[2, "max"])
+    alike = {name: {"partition": name} for name in ("a", "b")}
+
+    def names(**kind: str) -> set[str]:
+        described = {**GIVEN, "gpus_per_node": 0, "node_kinds": alike, **kind}
+        plan = make_plan(
+            settings(tmp_path, suite, cluster=described), CATALOG, Machine(64, 0), None
+        )
+        compared = certify.names(plan, CATALOG, certify.comparisons(plan, CATALOG))
+        searches = [one.name for one in plan.unsearched]
+        if kind:
+            assert f", nodes of kind {kind['node_kind']}\n" in plan_text.describe(plan)
+        found = plan.folders.values(), compared, searches, probes.names(plan)
+        assert all(found)
+        return {name for group in found for name in group}
+
+    usual, one, other = names(), names(node_kind="a"), names(node_kind="b")
+    assert not usual & one | usual & other | one & other
+    assert one == names(node_kind="a")
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ("", []),
+        ("--nice=-5 --network='a -J b'", ["--nice=-5", "--network=a -J b"]),
+        (["--nice=-5", "--network=a -J b"], ["--nice=-5", "--network=a -J b"]),
+        (["--network", "a -J b"], ["--network", "a -J b"]),
+    ],
+)
+def test_further_options_reach_sbatch_word_by_word(extra: Any, words: list[str]) -> None:
+    for exclusive in (True, False):
+        # The plugin puts this text into a command of the shell's.
+        text = asked(extra=extra, exclusive=exclusive).get("slurm_extra", "")
+        plugin.validate_slurm_extra(job(slurm_extra=text))
+        assert shlex.split(text) == ["--exclusive"] * exclusive + words
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        ("--qos=high", "--qos is cluster.qos"),
+        ("--nice -p gpu", "-p is cluster.partition"),
+        ("-pgpu", "-p is cluster.partition"),
+        (["--comment=x"], "--comment is Snakemake's"),
+        ("--network='x", "No closing quotation"),
+        ("--mail-user=x", "--mail-user is cluster.mail_user"),
+        ("-w n1", "-w is cluster.nodelist"),
+    ],
+)
+def test_options_that_are_said_elsewhere_are_refused(extra: Any, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster.extra: found .*{told}"):
+        settings(tmp_path, cluster={**GIVEN, "extra": extra})
+
+
+def test_what_nobody_asks_for_is_left_to_default_resources() -> None:
+    bare = Cluster(**GIVEN, exclusive=False)
+    left = {"slurm_partition", "slurm_account", "constraint", "qos", "slurm_extra"}
+    assert set(cluster.RESOURCES) - set(bare.asked(cuda=True)) == left
+    assert set(cluster.RESOURCES) - set(bare.asked(cuda=False)) == left | {"gres", "tasks_per_gpu"}
+    described = Cluster(**GIVEN, account="me", qos="high", partition="gpu")
+    assert set(cluster.RESOURCES) - set(described.asked(cuda=True)) == {"constraint"}
+    given = {"mem_mb", "slurm_account", "runtime", "disk_mb", "gres"}
+    assert cluster.without_effect(given, bare.asked(cuda=True)) == ["gres", "runtime"]
+
+
+def test_all_that_measures_is_told_what_memory_there_is(tmp_path: Path) -> None:
+    suite = changed(batch_per_device=[2, "max"])
+    asked = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
+    plan = make_plan(asked, CATALOG, Machine(64, 0), None)
+    (compared, *_) = certify.comparisons(plan, CATALOG)
+    (probed, *_) = probes.wanted(plan)
+    for words in (
+        commands.arguments(plan, plan.pending[0]),
+        commands.search_arguments(plan, plan.unsearched[0]),
+        certify.arguments(plan, compared, "reference"),
+        probes.arguments(plan, probed),
+    ):
+        found = dict(itertools.pairwise(words))
+        assert found["--node-memory"] == "512000MiB", words
+        assert found["--memory-limit"] == "80%", words
+
+
+def test_no_more_time_is_asked_for_than_the_partition_gives() -> None:
+    assert asked(time_limit=6)["runtime"] == 6
+
+
+def test_the_page_says_when_a_run_ends_under_a_short_limit() -> None:
+    page = " ".join((ROOT / "docs" / "cluster.md").read_text().split())
+    said = re.findall(
+        r"so with `time_limit: 5` after (\d+) s, and with 3 or less after (\d+) s", page
+    )
+    limits = [Cluster(**GIVEN, time_limit=minutes).run_limit(600.0) for minutes in (5, 3, 1)]
+    assert said == [(f"{limits[0]:g}", f"{limits[1]:g}")]
+    assert limits[1] == limits[2]
+
+
+@pytest.mark.parametrize("time_limit", [None, 6, 1])
+def test_a_run_ends_before_its_job(time_limit: int | None) -> None:
+    described = Cluster(**{**GIVEN, "time_limit": time_limit})
+    assert 0 < described.run_limit(120.0) < 60 * described.minutes(120.0)
+
+
+def test_a_probe_ends_before_its_job(tmp_path: Path) -> None:
+    asked = settings(tmp_path, cluster={**GIVEN, "gpus_per_node": 0})
+    plan = make_plan(asked, CATALOG, Machine(64, 0), None)
+    (probed, *_) = probes.wanted(plan)
+    found = dict(itertools.pairwise(probes.arguments(plan, probed)))
+    of_job = 60 * Cluster(**GIVEN).minutes(probes.SECONDS)
+    assert 0 < float(found["--time-limit"]) < of_job
+
+
+def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> None:
+    def case(nodes: int, batch: int) -> Case:
+        return Case("toy", "toy", "train", nodes, 1, batch, "fp32", "none", None)
+
+    cases = [case(nodes, batch) for nodes in (1, 2) for batch in (1, 2, 3)]
+    runs = [
+        PlannedRun(one, repeat, f"{one}/r{repeat}", "", Guess(1.0), 0)
+        for repeat in (1, 2)
+        for one in cases
+    ]
+
+    class Plan:
+        pending = runs
+        reserve: tuple[PlannedRun, ...] = ()
+
+    found = allocations.allocations(Plan, 3)  # type: ignore[arg-type]
+    assert set(Counter(found.values()).values()) == {3}
+    for name in set(found.values()):
+        shared = [run.case for run in runs if found[run.name] == name]
+        assert len({one.nodes for one in shared}) == 1
+        assert len(set(shared)) == 3, "a case stands twice in an allocation"
+
+    apart = allocations.allocations(Plan, 2, apart=True)  # type: ignore[arg-type]
+    for name in set(apart.values()):
+        rounds = {run.repeat for run in runs if apart[run.name] == name}
+        assert len(rounds) == 1, "runs of two rounds share an allocation"
+    assert sorted(Counter(apart.values()).values()) == [1] * 4 + [2] * 4
+
+
+def test_jobs_of_a_call_are_known_by_the_name_in_its_log(tmp_path: Path) -> None:
+    slurm.note("Using shell: /usr/bin/bash\nSLURM run ID: 57-cd\nProvided\n", tmp_path)
+    slurm.note("SLURM run ID: 58-ce\n", tmp_path)
+    assert (tmp_path / slurm.FILE).read_text().split() == ["57-cd", "58-ce"]
+
+
+def test_where_no_call_was_there_is_nothing_to_settle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # SLURM is not even asked
+    assert slurm.settle(tmp_path, print) == 0
+
+
+def test_slurm_that_does_not_answer_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm.note("SLURM run ID: 57-cd\n", tmp_path)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(slurm.SlurmError, match="squeue"):
+        slurm.settle(tmp_path, print)
+
+
+def test_the_plan_says_what_slurm_would_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sbatch = tmp_path / "sbatch"
+    asked_of = tmp_path / "asked"
+    sbatch.write_text(
+        f'#!/bin/sh\necho "$@" >> {asked_of}\n'
+        'case "$*" in *--nodes=2*) echo "sbatch: error: Memory is too much" >&2; '
+        "echo 'allocation failure: no such node' >&2; exit 1;; esac\n"
+    )
+    sbatch.chmod(0o755)
+    described = settings(tmp_path, cluster={**GIVEN, "gpus_per_node": 0, "partition": "a b"})
+    axes = {**described.suite.axes, "nodes": [1, 2]}
+    suite = described.suite.model_copy(update={"axes": axes, "include": []})
+    asked_for = described.model_copy(update={"suite": suite})
+    plan = make_plan(asked_for, CATALOG, described.cluster.machine, None)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    lines = allocations.refused(plan, slurm.refusal)
+    shapes = Counter(run.case.topology for run in plan.pending)
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        "Memory is too much allocation failure: no such node"
+    ]
+    assert lines[0].startswith("SLURM would not take the 2 run(s) of 2n1g: ")
+    asked = asked_of.read_text().splitlines()
+    assert len(asked) == len(shapes), "SLURM was not asked once a shape"
+    assert all("--test-only" in one and "--partition=a b" in one for one in asked), asked
+    monkeypatch.setenv("PATH", "")
+    assert all("No such file" in line for line in allocations.refused(plan, slurm.refusal))
+
+
+def test_a_job_allows_a_run_what_was_asked_for_it(tmp_path: Path) -> None:
+    described, here = settings(tmp_path), Machine(2, 0)
+    plan = make_plan(described, CATALOG, here, None)
+    longer = {folder: 10 * seconds for folder, seconds in plan.expected.items()}
+    estimates.tell(tmp_path, longer)
+    told = estimates.told(tmp_path)
+    in_the_job = make_plan(described, CATALOG, here, None, told)
+    assert [run.seconds for run in in_the_job.runs] == [10 * run.seconds for run in plan.runs]
+
+
+def test_no_round_begins_before_the_one_before_has_ended() -> None:
+    def round_of(job: str) -> int | None:
+        return int(job) if job.isdigit() else None
+
+    waiting = ["2", "2", "probe"]
+    assert side_by_side.behind(waiting, ["1", "probe"], round_of) == ["probe"]
+    assert side_by_side.behind(waiting, ["2", "3", "probe"], round_of) == waiting
+    assert side_by_side.behind(waiting, [], round_of) == waiting
+
+
+def test_what_the_profile_must_say() -> None:
+    """Each of these lines was missing once: a plan took 40 s, or took the logs of jobs that waited
+    with it, or a cancelled job was waited for for ever."""
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
+    assert profile["slurm-init-seconds-before-status-checks"] <= 5
+    assert profile["slurm-delete-logfiles-older-than"] == 0
+    assert profile["slurm-status-command"] == "squeue"
+
+
+def test_the_description_that_ships_has_every_key(tmp_path: Path) -> None:
+    text = (ROOT / "profiles" / "slurm" / "cluster.yaml").read_text()
+    shipped = yaml.safe_load(text)["cluster"]
+    assert [*shipped] == Cluster.key_names(), "what a user edits names every key, in this order"
+    settings(tmp_path, cluster=shipped)

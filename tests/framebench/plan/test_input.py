@@ -1,0 +1,205 @@
+"""``input``: where the samples of a step come from, from the suite to the tables."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.cases.matrix import Case, case_folder
+from framebench.config import inputs
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan import targets
+from framebench.plan.plan_text import describe
+from framebench.plan.planning import Plan, make_plan
+from framebench.records import record_sets
+from framebench.records.run import Run
+from framebench.report import again
+from framebench.runs import commands
+from framebench.tables.declared.input_pipeline import limit
+from harness import inputs as of_harness
+
+from ..certificates import CASE
+from ..config.test_batch_total import BASE
+from ..made_up_records import record_of
+from ..made_up_runs import build, run
+from ..settings import CATALOG, SUITE, assert_clear, settings
+from ..table_rows import only
+
+HERE = Machine(8, 0)
+ALL = {"input": ["synthetic", "synthetic_host", "data"]}
+IDENTITY = "0123456789ab"
+
+
+def plan_of(tmp_path: Path, cached: Any = None, given: Any = None, **axes: Any) -> Plan:
+    suite = {**SUITE, "axes": {**BASE, "batch_per_device": [4], **axes}}
+    return make_plan(settings(tmp_path, suite, **(given or {})), CATALOG, HERE, cached)
+
+
+def test_both_worlds_have_the_same_names() -> None:
+    assert inputs.NAMES == of_harness.NAMES
+
+
+def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, mode=["train", "inference"], **ALL)
+    found = sorted((case.mode, case.input) for case in plan.folders)
+    assert found == sorted((mode, name) for mode in ("train", "inference") for name in inputs.NAMES)
+    assert "input synthetic_host, data" in describe(plan)
+
+
+def test_another_input_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as error:
+        plan_of(tmp_path, input=["dali"])
+    assert_clear(error, ["my.yaml", "axes.input[0]: found 'dali'", "synthetic_host"])
+
+
+def test_a_path_names_it_and_others_are_what_they_were() -> None:
+    case = Case("pytorch", "bert_base", "train", 1, 2, 8, "fp32", "none", 128)
+    usual, fed = (case_folder(one, {"seed": 1}) for one in (case, case._replace(input="data")))
+    assert usual == "pytorch/bert_base/train-fp32-none-1n2g-b8-s128-2ac72712"
+    assert fed.startswith("pytorch/bert_base/train-fp32-none-1n2g-b8-s128-data-")
+
+
+def test_commands_say_what_is_read(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, given={"data": str(tmp_path), "bad_images": "skip"}, **ALL)
+    first = [run for run in plan.runs if run.repeat == 1]
+    words = {run.case.input: " ".join(commands.arguments(plan, run)) for run in first}
+    assert "--input" not in words["synthetic"]
+    assert "--data" not in words["synthetic"] + words["synthetic_host"]
+    assert "--input synthetic_host" in words["synthetic_host"]
+    assert f"--input data --data {tmp_path} --bad-images skip" in words["data"]
+
+
+def test_images_are_read_from_a_folder_that_is_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cases that read data, but no folder is named"):
+        targets.check_data(plan_of(tmp_path, **ALL), CATALOG)
+    nowhere = {"data": str(tmp_path / "nowhere")}
+    with pytest.raises(ConfigError, match="nowhere', which is no folder"):
+        targets.check_data(plan_of(tmp_path, given=nowhere, **ALL), CATALOG)
+    targets.check_data(plan_of(tmp_path, given={"data": str(tmp_path)}, **ALL), CATALOG)
+    targets.check_data(plan_of(tmp_path), CATALOG)
+
+
+@pytest.mark.parametrize("images", [1, 0, -5, 10**7])
+def test_a_number_of_images_is_of_make_data_alone(tmp_path: Path, images: int) -> None:
+    with pytest.raises(ConfigError, match=rf"images: found {images}; allowed for make_data"):
+        settings(tmp_path, images=images)
+    made = settings(tmp_path, images=64, data=str(tmp_path / "new"))
+    targets.check_keys(made, targets.MAKES_DATA)
+    with pytest.raises(ConfigError, match="images: found 64 for report; allowed: a mapping"):
+        targets.check_keys(made, "report")
+
+
+def test_the_kind_reads_the_folder_of_the_configuration(tmp_path: Path) -> None:
+    suite = {"measurements": {"input": {"framework": ["pytorch"], "model": ["resnet50_v1.5"],
+                                        "batch_per_device": [4], "workers": [0, 2]}}}  # fmt: skip
+    given = settings(tmp_path, suite, data=str(tmp_path), bad_images="skip")
+    plan = make_plan(given, CATALOG, HERE, None)
+    assert [dict(case.parameters)["workers"] for case in plan.folders] == [0, 2]
+    words = " ".join(commands.arguments(plan, plan.runs[0]))
+    assert f"--data {tmp_path} --bad-images skip" in words
+    assert "--input" not in words
+    other = make_plan(settings(tmp_path, suite, data=str(tmp_path.parent)), CATALOG, HERE, None)
+    assert set(plan.folders.values()).isdisjoint(other.folders.values())
+
+
+# ---- records ------------------------------------------------------------------------------------
+
+
+def fed_run(tmp_path: Path, source: str | None, identity: str = IDENTITY, **rank: Any) -> Run:
+    case = {**CASE, "mode": "train", **({"input": source} if source else {})}
+    record = record_of(random.Random(1), case, 1)
+    if source == "data":
+        record["settings"]["data"] = {"folder": "/d", "identity": identity, "bad_images": "skip"}
+    record["ranks"][0].update(rank)
+    path = tmp_path / f"{len(list(tmp_path.iterdir()))}" / "r1.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(record))
+    found = record_sets.load(path.parent)
+    assert not found.problems, found.problems
+    return found.runs[0]
+
+
+def feeding(loader: float | None = 2.0) -> dict[str, Any]:
+    """Four steps of half a second that are given nothing, and a loader of 8 samples in so many
+    seconds."""
+    found: dict[str, Any] = {
+        "wait_seconds": [0.1, 0.2, 0.9],
+        "copy_seconds": [0.01, 0.03, 0.02],
+        "compute_step_seconds": [0.5] * 4,
+    }
+    if loader is not None:
+        found |= {"loader_samples": 8, "loader_seconds": loader}
+    return found
+
+
+def test_an_older_record_lay_on_the_device_and_data_sets_are_told_apart(tmp_path: Path) -> None:
+    runs = [fed_run(tmp_path, source) for source in (None, "synthetic", "synthetic_host", "data")]
+    runs.append(fed_run(tmp_path, "data", "abcdefabcdef"))
+    found = [one.conditions.input for one in runs]
+    assert found == ["native", "native", "synthetic_host", "data@01234567", "data@abcdefab"]
+    cases = [again.case_of(one) for one in runs]
+    assert ["input" in case for case in cases] == [False, False, True, True, True]
+    assert " input data " in cases[3]
+
+
+def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, given={"data": str(tmp_path)}, **ALL)
+    steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
+    asked = {"batch_per_device": 4, "cores_per_device": plan.place.cores_per_device, **steps}
+    asked["model"] = next(iter(plan.folders)).model
+    found = ("native", "data@01234567", "synthetic_host")  # the last two in each other's folders
+    made = [
+        run(input=name, origin=f"{folder}/r1.json", **asked)
+        for folder, name in zip(plan.folders.values(), found, strict=True)
+    ]
+    cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
+    given = {"data": str(tmp_path)}
+    assert plan_of(tmp_path, cached, given, **ALL).cached == 1
+    made[1:] = [
+        run(input=name, origin=f"{folder}/r1.json", **asked)
+        for folder, name in zip([*plan.folders.values()][1:], reversed(found[1:]), strict=True)
+    ]
+    cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
+    assert plan_of(tmp_path, cached, given, **ALL).cached == 3
+
+
+def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:
+    skipped = {"data_set": {"images": 9, "skipped": 3}}
+    one = fed_run(tmp_path, "data", feeding=feeding(), **skipped)
+    assert one.fed is not None
+    # 4 samples a step on one device
+    assert (one.fed.compute, one.fed.loader, one.fed.skipped) == (8.0, 4.0, 3)
+    row = only(build([one, fed_run(tmp_path, "synthetic")])["input_pipeline"])
+    assert row["total_throughput"] == one.throughput
+    assert (row["compute_throughput"], row["loader_throughput"], row["limited_by"]) == (
+        8,
+        4,
+        "loader",
+    )
+    assert (row["wait_ms"], row["copy_ms"], row["skipped_images"]) == (200, 20, 3)
+    assert row["of_compute"] == pytest.approx((one.throughput or 0) / 8)
+
+
+def test_a_batch_of_the_host_has_no_loader(tmp_path: Path) -> None:
+    one = fed_run(tmp_path, "synthetic_host", feeding=feeding(None))
+    row = only(build([one])["input_pipeline"])
+    assert (row["limited_by"], row["compute_throughput"]) == ("", 8)
+
+
+def test_a_record_that_does_not_tell_how_long_it_took_is_none(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="not how long that took"):
+        fed_run(tmp_path, "data", feeding={**feeding(), "wait_seconds": []})
+
+
+@pytest.mark.parametrize(
+    ("compute", "loader", "expected"),
+    [(100, 90, "loader"), (90, 100, "compute"), (100, 97, "both"), (97, 100, "both")],
+)
+def test_the_slower_one_limits_where_it_is_clear(
+    compute: float, loader: float, expected: str
+) -> None:
+    assert limit(compute, loader) == expected

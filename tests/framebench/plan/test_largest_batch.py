@@ -1,0 +1,185 @@
+"""The search for the largest batch, with made-up memories, and what becomes of its results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from framebench.machine.local import Machine
+from framebench.plan.plan_text import describe
+from framebench.plan.planning import Plan, make_plan, with_found
+from framebench.records import searches
+from framebench.report.charts import memory_curves
+from framebench.report.plots import Look
+from framebench.tables import frames
+from framebench.tables.declared import largest_batch
+from framebench.tables.table import Inputs
+
+from ..saved_records import record
+from ..settings import CATALOG, changed, settings
+
+HERE = Machine(2, 0, "24 GiB")
+
+
+def result(case: dict[str, Any], largest: int | None = 24, **other: Any) -> dict[str, Any]:
+    """As the search writes it."""
+    attempts = [(8, "ok", 1.0), (16, "ok", 2.0), (32, "oom", None)]
+    attempts.append((24, other.get("status", "ok"), 3.0))
+    made = record(
+        kind="largest_batch",
+        parameters={"mode": case["mode"], "multiple_of": 8, "at_most": 4096},
+        samples=None,
+        window_seconds=None,
+        ranks=[],
+        attempts=[
+            {
+                "batch_per_device": batch,
+                "status": status,
+                "reason": "" if status == "ok" else "out of memory: <b>",
+                "peak_device_memory_bytes": None,
+                "peak_host_memory_bytes": held and int(held * 2**30),
+                "memory_limit_bytes": 3 * 2**30,
+                "seconds": 10.0,
+                "record": f"x/batch_per_device-{batch}.json",
+            }
+            for batch, status, held in attempts
+        ],
+        **other,
+    )
+    made["case"] = {key: case.get(key) for key in made["case"]} | {"batch_per_device": None}
+    made["settings"] |= {"cores_per_device": 2, "warmup_steps": 1, "timed_steps": 2}
+    made["metrics"] = {
+        "largest_batch": {"value": largest, "unit": "samples/device", "better": "higher"}
+    }
+    return made
+
+
+SUITE = changed(batch_per_device=[2, "max"], precision=["fp32", "amp"])
+
+
+def plan_of(tmp_path: Path, suite: object = SUITE, **config: object) -> Plan:
+    given = settings(tmp_path, suite, results=str(tmp_path / "results"), **config)
+    return make_plan(given, CATALOG, HERE, None)
+
+
+def save(tmp_path: Path, plan: Plan, **other: Any) -> None:
+    """A result for each search of the plan that has none."""
+    for search in plan.unsearched:
+        path = tmp_path / "results" / "largest_batch" / f"{search.name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(result(search.case._asdict(), **other)))
+
+
+def test_a_plan_asks_for_the_searches_first(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    assert [case.batch_per_device for case in plan.folders] == [2, 2]
+    assert [str(search.case).split()[-1] for search in plan.unsearched] == ["max", "max"]
+    assert {case.batch_per_device for case in plan.cases} == {2, "max"}
+    text = describe(plan)
+    assert "Largest batches to find first: 2 of 2, roughly" in text
+    assert "to be found" in text
+
+
+def test_what_was_found_is_planned_like_any_other_batch(tmp_path: Path) -> None:
+    before = plan_of(tmp_path)
+    save(tmp_path, before)
+    after = plan_of(tmp_path)
+    assert not after.unsearched
+    assert sorted(case.batch_per_device for case in after.folders) == [2, 2, 24, 24]
+    assert len(after.runs) == 2 * len(before.runs)
+    asked = plan_of(tmp_path, changed(batch_per_device=[2, 24], precision=["fp32", "amp"]))
+    assert set(asked.folders.values()) == set(after.folders.values()), "another name for the same"
+    both = plan_of(tmp_path, changed(batch_per_device=[2, 24, "max"], precision=["fp32", "amp"]))
+    assert sorted(run.name for run in both.runs) == sorted(run.name for run in asked.runs)
+    updated = with_found(before, CATALOG, HERE)
+    assert [run.name for run in updated.runs[: len(before.runs)]] == [r.name for r in before.runs]
+    assert {run.name for run in updated.runs} == {run.name for run in after.runs}
+    places = [run.place for run in sorted(updated.runs, key=lambda run: run.place)]
+    assert len(set(places)) == len(places)
+    repeats = [run.repeat for run in sorted(updated.runs, key=lambda run: run.place)]
+    assert repeats == sorted(repeats)
+
+
+def test_a_search_without_a_batch_is_run_once_where_it_ended(tmp_path: Path) -> None:
+    many = {**SUITE, "repeats": {"at_least": 1, "at_most": 9}}
+    save(tmp_path, plan_of(tmp_path, many), status="failed", reason="at batch 24: no", largest=None)
+    plan = plan_of(tmp_path, many)
+    assert "at batch 24: no" in describe(plan)
+    runs = [run for run in [*plan.runs, *plan.reserve] if run.case.batch_per_device == 24]
+    assert [run.repeat for run in runs] == [1, 1]
+    assert len(plan_of(tmp_path, many, retry="failed").unsearched) == 2
+    assert len(plan_of(tmp_path, many, retry="oom").unsearched) == 0
+
+
+@pytest.mark.parametrize(
+    ("suite", "config"),
+    [
+        ({"largest_batch": {"multiple_of": 4}}, {}),
+        ({"largest_batch": {"at_most": 64}}, {}),
+        ({}, {"memory_limit": "50%"}),
+        ({}, {"cores_per_device": 1}),
+    ],
+)
+def test_a_result_is_of_what_decided_it(
+    tmp_path: Path, suite: dict[str, Any], config: dict[str, Any]
+) -> None:
+    save(tmp_path, plan_of(tmp_path))
+    same = {**SUITE, "steps": {"warmup": 3, "timed": 9}, "repeats": 3}
+    assert not plan_of(tmp_path, same, seed=7).unsearched, "steps do not decide what fits"
+    assert len(plan_of(tmp_path, {**SUITE, **suite}, **config).unsearched) == 2
+
+
+def test_a_result_is_of_the_memory_that_there_was(tmp_path: Path) -> None:
+    save(tmp_path, plan_of(tmp_path))
+    given = settings(tmp_path, SUITE, results=str(tmp_path / "results"))
+    assert not make_plan(given, CATALOG, HERE, None).unsearched
+    assert make_plan(given, CATALOG, Machine(2, 0, "48 GiB"), None).unsearched
+
+
+def test_a_pattern_excludes_max(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, {**SUITE, "exclude": [{"batch_per_device": ["max"]}]})
+    assert not plan.searches
+    by_model = changed(batch_per_device={"resnet50_v1.5": "max"})
+    assert [case.batch_per_device for case in plan_of(tmp_path, by_model).cases] == ["max"]
+
+
+def filled(results: list[searches.Result]) -> dict[str, pd.DataFrame]:
+    inputs = Inputs({}, searches=results)
+    return {one.name: frames.frame(one, one.rows(inputs)) for one in largest_batch.TABLES}
+
+
+def test_tables_and_curves_of_results(tmp_path: Path) -> None:
+    save(tmp_path, plan_of(tmp_path))
+    results, problems = searches.load(tmp_path / "results" / "largest_batch")
+    assert (len(results), problems) == (2, [])
+    made = filled(results)
+    largest, attempts = made["largest_batch"], made["largest_batch_attempts"]
+    assert largest["largest_batch"].tolist() == [24, 24]
+    assert largest["host_memory_gib"].tolist() == [3.0, 3.0]
+    assert attempts["batch_per_device"].tolist() == [8, 16, 32, 24] * 2
+    assert attempts["host_memory_gib"].isna().tolist() == [False, False, True, False] * 2
+    empty = filled([])
+    assert all(empty[name].dtypes.equals(made[name].dtypes) for name in made)
+    (panel,) = memory_curves.panels(attempts, Look(["pytorch"]))
+    assert panel.title == "Memory by batch: resnet50_v1.5, train"
+    assert "Grey is the limit." in panel.caption
+    assert "pytorch amp 1n1g" in panel.svg
+    assert not memory_curves.panels(empty["largest_batch_attempts"], Look([]))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "framebench-record-2"}'])
+def test_what_is_no_result_is_named(tmp_path: Path, text: str) -> None:
+    plan = plan_of(tmp_path)
+    save(tmp_path, plan)
+    path = tmp_path / "results" / "largest_batch" / f"{plan.unsearched[0].name}.json"
+    path.write_text(text)
+    results, problems = searches.load(tmp_path / "results" / "largest_batch")
+    assert len(results) == 1
+    assert [problem.origin for problem in problems] == [
+        f"largest_batch/{plan.unsearched[0].name}.json"
+    ]
+    (again,) = plan_of(tmp_path).unsearched
+    assert again.name == f"{plan.unsearched[0].name}-retry1"

@@ -1,0 +1,100 @@
+"""The order of the runs: rounds of all cases, shuffled; variants of a case next to each other."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from framebench.cases.fitting import capacity
+from framebench.cases.matrix import Case, rounds
+from framebench.machine.local import Machine
+from framebench.records.fields import doubts
+
+from ..made_up_records import record_of
+
+
+def case(batch: int, variant: str = "") -> Case:
+    return Case("pytorch", "resnet50_v1.5", "train", 1, 1, batch, "fp32", "none", None, variant)
+
+
+def test_without_variants_each_round_is_shuffled_with_a_seed_of_its_own() -> None:
+    found = [case(batch) for batch in range(20)]
+    expected = []
+    for repeat in (1, 2, 3):
+        order = list(found)
+        random.Random(f"7/{repeat}").shuffle(order)
+        expected += [(one, repeat) for one in order]
+    assert list(rounds(found, 3, seed=7)) == expected
+
+
+def test_variants_of_a_case_follow_each_other_in_an_order_of_their_own() -> None:
+    batches, variants, repeats = range(20), ["a", "b", "c"], 12
+    # Those of one case need not stand together in what is given.
+    found = [case(batch, name) for batch in batches for name in variants[:2]]
+    found += [case(batch, "c") for batch in batches]
+    runs = list(rounds(found, repeats, seed=7))
+    assert sorted(runs) == sorted((one, n) for one in found for n in range(1, repeats + 1))
+    assert [run.repeat for run in runs] == sorted(run.repeat for run in runs)
+    orders: dict[int, list[tuple[str, ...]]] = {batch: [] for batch in batches}
+    groups = itertools.groupby(runs, key=lambda run: (run.repeat, run.case.batch_per_device))
+    for (_, batch), group in groups:
+        orders[batch].append(tuple(run.case.variant for run in group))
+    for found_orders in orders.values():
+        assert [sorted(order) for order in found_orders] == [variants] * repeats
+        assert len(set(found_orders)) > 1, "a drift within pairs would look like a difference"
+    first = [order[0] for found_orders in orders.values() for order in found_orders]
+    assert all(60 <= first.count(name) <= 100 for name in variants), "about a third of 240 each"
+    assert list(rounds(found, repeats, seed=7)) == runs
+    assert list(rounds(found, repeats, seed=8)) != runs
+
+
+SMT = Machine(8, 0, threads_per_core=2, physical_cores=4)
+
+
+@pytest.mark.parametrize(
+    ("machine", "asked", "devices", "per_device"),
+    [
+        (Machine(8, 0), "auto", (1, 2), 4),
+        (SMT, "auto", (1, 2), 2),
+        (SMT, "auto", (1,), 4),
+        (SMT, "auto", (1, 2, 8), 1),
+        (SMT, "auto", (1, 2, 16), 2),
+        (Machine(2, 0, threads_per_core=2, physical_cores=1), "auto", (1, 2), 1),
+        (Machine(12, 0, threads_per_core=2, physical_cores=9), "auto", (1, 3), 3),
+        (SMT, 4, (1, 2), 4),
+    ],
+)
+def test_a_device_is_made_of_physical_cores(
+    machine: Machine, asked: Any, devices: tuple[int, ...], per_device: int
+) -> None:
+    settings: Any = SimpleNamespace(accelerator="cpu", cores_per_device=asked, memory_limit=None)
+    some = [case(2)._replace(devices_per_node=count) for count in devices]
+    found = capacity(settings, machine, some)
+    assert found.cores_per_device == per_device
+    fit = [count for count in devices if count <= found.devices_per_node]
+    assert fit == [count for count in devices if count <= machine.cores]
+
+
+@pytest.mark.parametrize(
+    ("per_device", "devices", "physical", "why"),
+    [
+        (2, 2, 4, None),
+        (2, 2, 2, "4 threads had 2 physical cores between them"),
+        (4, 1, 2, "4 threads had 2 physical cores between them"),
+        (4, 1, None, None),
+    ],
+)
+def test_threads_that_share_physical_cores_mark_the_figure(
+    per_device: int, devices: int, physical: int | None, why: str | None
+) -> None:
+    asked = {**case(2)._asdict(), "devices_per_node": devices}
+    del asked["variant"]
+    record = json.loads(json.dumps(record_of(random.Random(1), asked, 1)))
+    record["settings"]["cores_per_device"] = per_device
+    if physical is not None:
+        record["environment"]["hardware"]["physical_cores"] = physical
+    assert doubts.of(record) == (() if why is None else (("shared", why),))

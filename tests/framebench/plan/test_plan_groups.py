@@ -1,0 +1,123 @@
+"""A plan's cases for people, its total, and what is asked of whoever measures for days."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan import estimates, labels
+from framebench.plan.plan_text import describe
+from framebench.plan.planning import Plan, duration, make_plan
+from framebench.runs import certify, expected, probes, total
+
+from ..settings import CATALOG, changed, settings
+
+HERE = Machine(8, 0, "24 GiB")
+CLUSTER = {"nodes": 4, "cores_per_node": 8, "memory_gib": 64}
+
+
+def plan_of(
+    tmp_path: Path, steps: int = 10, others: dict[str, Any] | None = None, **axes: Any
+) -> Plan:
+    suite = {**changed(**axes), "steps": {"warmup": 1, "timed": steps}, "repeats": 2}
+    return make_plan(settings(tmp_path, suite, **(others or {})), CATALOG, HERE, None)
+
+
+def small_of(plan: Plan) -> dict[str, certify.Comparison]:
+    full = certify.names(plan, CATALOG, certify.comparisons(plan, CATALOG))
+    return certify.small(plan, CATALOG, full)
+
+
+def left_of(plan: Plan) -> total.Left:
+    return total.left(plan, probes.names(plan), small_of(plan))
+
+
+def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path) -> None:
+    plan = plan_of(
+        tmp_path,
+        framework=["pytorch", "jax"],
+        model=["resnet50_v1.5"],
+        batch_per_device=[32, 4, 8, 16, 64],
+        devices_per_node=[1, 64],
+    )
+    text = describe(plan)
+    rows = [line.split()[:2] for line in text.splitlines() if "resnet50_v1.5  " in line]
+    assert rows == [["pytorch", "resnet50_v1.5"], ["jax", "resnet50_v1.5"]]
+    assert len(re.findall(r"batch 4 \.\. 64 \(5\) ", text)) == 2, text
+    assert len(re.findall("needs 64 devices per node", text)) == 1
+    assert re.search(r"^  10 +needs 64 .*pytorch, jax; resnet50_v1.5$", text, re.MULTILINE), text
+    assert text.index("needs 64") < text.index("To do: 20 runs"), "the total is not last"
+
+
+def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
+    plan = plan_of(
+        tmp_path, framework=["pytorch"], mode=["train", "inference"], batch_per_device=[1, 2]
+    )
+    names = labels.of(plan.folders).values()
+    assert sorted(names) == [
+        f"pytorch resnet50_v1.5 {mode} fp32 1n1g b{size}"
+        for mode in ("inference", "train")
+        for size in (1, 2)
+    ]
+    one = plan_of(tmp_path, framework=["pytorch"], batch_per_device=[2])
+    assert list(labels.of(one.folders).values()) == ["pytorch resnet50_v1.5 train fp32 1n1g"]
+
+
+def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
+    runs = sum(run.seconds for run in plan.pending)
+    (probe,), certificates = probes.names(plan).values(), small_of(plan).values()
+    rest = probes.guess_of(probe).seconds + sum(map(certify.seconds_of, certificates))
+    rest += certify.REFERENCE_SECONDS + expected.TABLES_SECONDS
+    found = left_of(plan)
+    # Its environment is still to be built, and the parts of a step are timed in the first repeat.
+    parts = estimates.of_parts(plan.pending[0].guess, plan.pending[0].case, plan.settings.suite)
+    assert parts.seconds > 0
+    assert found.seconds == pytest.approx(runs + rest + 60 + parts.seconds)
+    assert found.low < found.seconds < found.high
+    (line,) = total.lines(plan, found)
+    assert line.startswith("In all about ")
+
+
+def test_above_a_day_measuring_needs_a_yes_and_is_told_what_is_shorter(tmp_path: Path) -> None:
+    axes = {"framework": ["pytorch", "jax"], "batch_per_device": [64, 2]}
+    plan = plan_of(tmp_path, 20_000, **axes)
+    found = left_of(plan)
+
+    def less() -> list[str]:
+        return total.advice(plan, found, CATALOG, HERE, None)
+
+    with pytest.raises(ConfigError) as refused:
+        total.check(plan, found, less)
+    text = str(refused.value)
+    assert re.search(r"found \d+ runs, which take about [\d.]+ days \(", text), text
+    assert "allowed: at most a day, or more with --config yes=true" in text
+    assert re.search("most of the time: batch_per_device 64 9[0-9] %", text), text
+    assert "suite=quick  about " in text
+    assert "frameworks=pytorch" not in text, "that alone takes more than a day, too"
+    total.check(plan_of(tmp_path, 20_000, {"yes": True}, **axes), found, less)
+    short = plan_of(tmp_path, **axes)
+    total.check(short, left_of(short), less)
+
+
+def test_on_a_cluster_the_total_is_the_least(tmp_path: Path) -> None:
+    asked = {"cluster": CLUSTER, "accelerator": "cpu"}
+    plan = plan_of(tmp_path, 10, asked, framework=["pytorch"], nodes=[1, 2])
+    alone = sum(run.seconds for run in plan.pending)
+    nodes = sum(run.seconds * run.case.nodes for run in plan.pending)
+    assert total.at_once(plan) == pytest.approx(4 * alone / nodes)
+    (line,) = total.lines(plan, left_of(plan))
+    assert "if 4 nodes are free throughout" in line
+    assert f"({nodes / 3600:.1f} node hours of runs" in line
+
+
+def test_days_are_days() -> None:
+    assert [duration(s) for s in (86399, 86400, 90.5 * 86400)] == [
+        "23 h 59 min",
+        "1.0 days",
+        "90.5 days",
+    ]

@@ -1,0 +1,264 @@
+"""Which runs are disturbed, what marks them, and how they are run again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.files.attempt_names import next_attempt
+from framebench.machine.local import Machine
+from framebench.plan.planning import make_plan
+from framebench.records import record_sets
+from framebench.records.fields import disturbance
+from framebench.records.fields.disturbance import disturbed
+from framebench.records.run import Doubt
+from framebench.runs import attempts
+from framebench.tables import words
+
+from ...processes import wait_for
+from ..made_up_runs import build, in_markdown, repeats
+from ..settings import CATALOG, SUITE, settings
+from ..table_rows import row
+from ..watched import GPU, as_suite_asks, made, save, watch
+
+
+def gpu(**changes: Any) -> dict[str, Any]:
+    return watch(gpus=[GPU, {**GPU, **changes}])
+
+
+NOTHING_KNOWN: dict[str, Any] = {
+    "foreign_load": None,
+    "machine_foreign_load": None,
+    "steal": None,
+    "throttle_events": None,
+    "memory_bytes": None,
+    "memory_available_bytes_min": None,
+    "swapped_bytes": None,
+}
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        None,
+        watch(),
+        watch(**NOTHING_KNOWN),
+        watch(foreign_load={"mean": 0.10, "max": 2.0}),
+        watch(machine_foreign_load={"mean": 0.8, "max": 8.0}),
+        # Two ticks of a core in a window of 0.1 s, known by the half second around it.
+        watch(window_seconds=0.1, foreign_load={"mean": 0.17, "max": 0.2}),
+        watch(swapped_bytes=10 * 2**20 - 1.0),
+        watch(gpus=[GPU]),
+        gpu(throttle_reasons={"sw_power_cap": 1.0, "applications_clocks_setting": 1.0}),
+        gpu(throttle_reasons=None, other_processes=None, uncorrected_errors=None),
+    ],
+)
+def test_a_calm_run_is_not_disturbed(seen: dict[str, Any] | None) -> None:
+    assert disturbed({"watch": seen}) == ""
+
+
+@pytest.mark.parametrize(
+    ("seen", "why"),
+    [
+        (watch(foreign_load={"mean": 0.12, "max": 0.2}), "0.12 of the run's cores (2) busy"),
+        (watch(machine_foreign_load={"mean": 0.9, "max": 1}), "0.90 of the machine's cores (8)"),
+        (
+            watch(window_seconds=0.1, foreign_load={"mean": 0.19, "max": 0.2}),
+            "0.19 of the run's cores",
+        ),
+        (watch(steal=0.1), "the hypervisor took 2.5% of the run's cores"),
+        (watch(throttle_events=3), "throttled for its heat (3 events)"),
+        (watch(memory_available_bytes_min=2**28), "only 256 MiB of memory were available"),
+        (watch(swapped_bytes=11 * 2**20), "11 MiB were swapped"),
+        (gpu(throttle_reasons={"hw_slowdown": 0.05}), "GPU 1 was throttled: hw_slowdown in 5%"),
+        (gpu(throttle_reasons={"sw_thermal_slowdown": 1.0}), "sw_thermal_slowdown in 100%"),
+        (gpu(throttle_reasons={"hw_thermal_slowdown": 0.5}), "hw_thermal_slowdown in 50%"),
+        (
+            gpu(throttle_reasons={"sw_power_cap": 1.0, "hw_power_brake_slowdown": 0.5}),
+            "GPU 1 was throttled: hw_power_brake_slowdown in 50% of samples",
+        ),
+        (gpu(other_processes=[41, 42]), "GPU 1 had other processes: 41, 42"),
+        (gpu(uncorrected_errors=2), "GPU 1 had 2 uncorrected memory errors"),
+    ],
+)
+def test_what_disturbs_is_said(seen: dict[str, Any], why: str) -> None:
+    assert why in disturbed({"watch": seen})
+    assert ";" not in disturbed({"watch": seen}), "one cause was told twice"
+
+
+@pytest.mark.parametrize("number", [1, 2, 128])
+def test_of_many_disturbed_nodes_some_are_told_of(number: int) -> None:
+    nodes = [{"node": f"n{n}", "watch": watch(throttle_events=n % 2)} for n in range(2 * number)]
+    found = disturbed({"nodes": nodes}).split("; ")
+    heat = "the processor was throttled for its heat (1 events)"
+    assert found[0] == f"node n1: {heat}"
+    assert len(found) == min(number, 3)
+    assert number < 3 or found[2] == "126 further nodes, see the record"
+
+
+def test_every_cause_is_said() -> None:
+    found = disturbed(
+        {"watch": watch(steal=0.5, throttle_events=1, gpus=[{**GPU, "other_processes": [7]}])}
+    )
+    assert len(found.split("; ")) == 3
+
+
+def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
+    save(tmp_path / "calm" / "r1.json", made(watch=watch()))
+    save(tmp_path / "loud" / "r1.json", made(watch=watch(steal=0.5)))
+    save(tmp_path / "old" / "r1.json", made())
+    found = {run.origin: run for run in record_sets.load(tmp_path).runs}
+    assert len(found) == 3, "a record with a watch is not taken for one"
+    told = {origin: list(run.doubts) for origin, run in found.items()}
+    marks = {origin: [doubt.mark for doubt in some] for origin, some in told.items()}
+    assert marks["loud/r1.json"] == ["disturbed"]
+    assert "hypervisor" in told["loud/r1.json"][0].why
+    assert marks["calm/r1.json"] == marks["old/r1.json"] == []
+
+
+def test_a_disturbed_repeat_marks_the_figure() -> None:
+    runs = repeats(*[100.0] * 7)
+    runs[3] = replace(runs[3], doubts=(Doubt(disturbance.MARK, "others were there"),))
+    summary = build(runs)["summary"]
+    assert row(summary)["marks"] == "disturbed"
+    text = in_markdown("summary", summary)
+    assert "100.00 *disturbed*" in text
+    assert f"*disturbed*: {words.MARKS['disturbed']}" in text
+
+
+def plans(tmp_path: Path, most: int) -> list[tuple[str, str]]:
+    """Names and statuses of the first repeat as planned with the records that are there."""
+    given = settings(
+        tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"), rerun_disturbed=most
+    )
+    runs = tmp_path / "out" / "runs"
+    cached = record_sets.load(runs) if runs.is_dir() else None
+    plan = make_plan(given, CATALOG, Machine(2, 0), cached)
+    return [(Path(run.name).name, run.status) for run in plan.runs]
+
+
+@pytest.mark.parametrize(
+    ("there", "most", "planned"),
+    [
+        ({}, 2, ("r1", "")),
+        ({"r1": 0.5}, 0, ("r1", "ok")),
+        ({"r1": 0.5}, 2, ("r1-retry1", "")),
+        ({"r1": 0.0}, 2, ("r1", "ok")),
+        ({"r1": 0.5, "r1-retry1": 0.6}, 2, ("r1-retry2", "")),
+        ({"r1": 0.5, "r1-retry1": 0.0}, 2, ("r1-retry1", "ok")),
+        ({"r1": 0.5, "r1-retry1": 0.6, "r1-retry2": 0.7}, 2, ("r1-retry2", "ok")),
+    ],
+)
+def test_what_is_disturbed_is_planned_again_within_bounds(
+    tmp_path: Path, there: dict[str, float], most: int, planned: tuple[str, str]
+) -> None:
+    """A record is disturbed here by the steal that it saw."""
+    given = settings(tmp_path, {**SUITE, "repeats": 1})
+    (folder,) = make_plan(given, CATALOG, Machine(2, 0), None).folders.values()
+    for name, steal in there.items():
+        content = as_suite_asks(watch=watch(steal=steal))
+        save(tmp_path / "out" / "runs" / folder / f"{name}.json", content)
+    assert plans(tmp_path, most) == [planned]
+
+
+HARNESS = """
+import json, pathlib, sys, time
+words = sys.argv[1:]
+output, log = (words[words.index(name) + 1] for name in ("--output", "--log"))
+attempts = json.loads(pathlib.Path("attempts.json").read_text())
+status, steal = attempts.pop(0)
+pathlib.Path("attempts.json").write_text(json.dumps(attempts))
+pathlib.Path(log).write_text("started")
+if status == "hang":
+    time.sleep(600)
+if status == "dies":
+    sys.exit(3)
+record = json.loads(pathlib.Path("record.json").read_text())
+record["status"] = status
+record["watch"]["steal"] = steal
+pathlib.Path(output).write_text(json.dumps(record))
+"""
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Path:
+    """A folder with a harness whose attempts end as attempts.json says."""
+    (tmp_path / "harness.py").write_text(HARNESS)
+    save(tmp_path / "record.json", made(watch=watch()))
+    return tmp_path
+
+
+def command(folder: Path, *ends: tuple[str, float], most: int = 2) -> list[str]:
+    (folder / "attempts.json").write_text(json.dumps(ends))
+    output, log = folder / "out" / "r1.json", folder / "out" / "r1.log"
+    output.parent.mkdir()
+    words = [sys.executable, "harness.py", "--repeat", "1", "--output", str(output)]
+    entry = str(Path(attempts.__file__).parents[1])
+    return [sys.executable, entry, "attempts", "--most", str(most), "--", *words, "--log", str(log)]
+
+
+def recorded(folder: Path) -> list[str]:
+    return sorted(path.stem for path in (folder / "out").glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("ends", "left", "status"),
+    [
+        ([("ok", 0.0)], ["r1"], 0),
+        ([("ok", 0.5), ("ok", 0.0)], ["r1", "r1-retry1"], 0),
+        ([("ok", 0.5)] * 3, ["r1", "r1-retry1", "r1-retry2"], 0),
+        ([("failed", 0.5)], ["r1"], 0),
+        ([("dies", 0.5)], [], 3),
+        ([("ok", 0.5), ("dies", 0.5)], ["r1"], 3),
+    ],
+)
+def test_a_disturbed_run_is_measured_again(
+    harness: Path, ends: list[tuple[str, float]], left: list[str], status: int
+) -> None:
+    spare = [("ok", 0.0)] * 3
+    ran = subprocess.run(
+        command(harness, *ends, *spare), cwd=harness, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == status, ran.stderr
+    assert recorded(harness) == left
+    logs = {path.stem for path in (harness / "out").glob("*.log")}
+    assert logs == set(left) | {["r1", "r1-retry1"][len(ends) - 1]} if status else set(left)
+    assert ran.stderr.count("disturbed: the hypervisor took") == len(ends) - 1
+
+
+def test_an_attempt_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    for name in ("r3", "r3-retry1", "r3-retry2"):
+        save(tmp_path / f"{name}.json", {})
+    assert next_attempt("r3", tmp_path) == 3
+    assert next_attempt("r3-retry7", tmp_path) == 8
+    renamed = attempts.renamed(["x", "--output", "a/r3-retry1.json", "--log", "b/r3-retry1.log"], 3)
+    assert renamed == ["x", "--output", "a/r3-retry3.json", "--log", "b/r3-retry3.log"]
+
+
+def test_a_signal_ends_the_attempts(harness: Path) -> None:
+    words = command(harness, ("ok", 0.5), ("hang", 0.0), ("ok", 0.0))
+    process = subprocess.Popen(words, cwd=harness, stdout=subprocess.DEVNULL)
+    wait_for((harness / "out" / "r1-retry1.log").exists, "the second attempt to start")
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait() == 128 + signal.SIGTERM
+    assert recorded(harness) == ["r1"], "the complete record is gone, or it went on"
+
+
+def test_the_command_waits_without_the_libraries_of_the_others() -> None:
+    """It is there while the ranks are timed."""
+    code = (
+        "import sys, framebench.runs.attempts; "
+        "print(*{'numpy', 'pandas', 'yaml'} & set(sys.modules))"
+    )
+    folder = Path(attempts.__file__).parents[2]
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == ""

@@ -1,0 +1,128 @@
+"""The index of records says what the records say, and nothing of any other file."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.records import index, record_files, record_sets
+
+from ..saved_records import failed, record, save
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The contents that are parsed from now on. Files count as settled at once."""
+    seen: list[bytes] = []
+    parse = record_files.parse
+
+    def noting(content: bytes, kind: str = "") -> dict[str, Any]:
+        seen.append(content)
+        return parse(content, kind)
+
+    monkeypatch.setattr(record_files, "parse", noting)
+    monkeypatch.setattr(index, "_SETTLED_NS", -(10**9))
+    return seen
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two records of a case, a failed one, and a file that is none."""
+    folder = tmp_path / "results"
+    save(folder / "runs", "c/r1.json", record())
+    save(folder / "runs", "c/r2.json", record(repeat=2, seconds=(0.4, 0.5)))
+    save(folder / "runs", "d/r1.json", failed(case={"nodes": 2}))
+    save(folder / "runs", "d/r2.json", "{")
+    return folder
+
+
+def test_what_it_says_is_what_the_records_say(results: Path, parsed: list[bytes]) -> None:
+    first = record_sets.load_results(results)
+    assert len(parsed) == 4
+    assert record_sets.load_results(results) == first == record_sets.load(results / "runs")
+    assert len(parsed) == 4 + 1 + 4, (
+        "a record that is known is parsed again, or a broken one is not"
+    )
+
+
+def test_a_file_that_changed_is_read_again(results: Path, parsed: list[bytes]) -> None:
+    record_sets.load_results(results)
+    changed = results / "runs/c/r1.json"
+    before = changed.stat()
+    content = changed.read_bytes()
+    changed.write_bytes(content.replace(b"0.5", b"0.6"))
+    os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert changed.stat().st_size == before.st_size
+    assert record_sets.load_results(results) == record_sets.load(results / "runs")
+
+
+def test_a_record_that_is_gone_is_gone(results: Path, parsed: list[bytes]) -> None:
+    record_sets.load_results(results)
+    (results / "runs/c/r2.json").unlink()
+    found = record_sets.load_results(results)
+    assert found
+    assert {run.origin for run in found.runs} == {"c/r1.json", "d/r1.json"}
+
+
+def test_a_copied_index_says_nothing_of_the_copies(results: Path, parsed: list[bytes]) -> None:
+    record_sets.load_results(results)
+    copy = shutil.copytree(results, results.with_name("copy"), copy_function=shutil.copy2)
+    del parsed[:]
+    found = record_sets.load_results(copy)
+    assert len(parsed) == 4
+    assert found
+    assert all(copy in run.record.parents for run in found.runs if run.record)
+
+
+def test_results_that_were_moved_keep_it(results: Path, parsed: list[bytes]) -> None:
+    record_sets.load_results(results)
+    moved = results.rename(results.with_name("moved"))
+    del parsed[:]
+    assert record_sets.load_results(moved) == record_sets.load(moved / "runs")
+    assert len(parsed) == 1 + 4
+
+
+def test_that_of_other_code_is_none(
+    results: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_sets.load_results(results)
+    monkeypatch.setattr(index, "_version", lambda: "another")
+    del parsed[:]
+    record_sets.load_results(results)
+    assert len(parsed) == 4
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\x80\x05.", pickle.dumps(("a", 1))])
+def test_one_that_is_broken_is_none(results: Path, parsed: list[bytes], content: bytes) -> None:
+    (results / record_sets.INDEX).write_bytes(content)
+    assert record_sets.load_results(results) == record_sets.load(results / "runs")
+
+
+class _Trap:
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path("trapped"),)
+
+
+def test_one_that_somebody_else_wrote_runs_no_code(
+    results: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(results)
+    (results / record_sets.INDEX).write_bytes(pickle.dumps((index._version(), _Trap())))
+    record_sets.load_results(results)
+    assert not Path("trapped").exists()
+
+
+def test_a_call_that_may_not_write_leaves_none(results: Path, parsed: list[bytes]) -> None:
+    assert record_sets.load_results(results, writes=False)
+    assert not (results / record_sets.INDEX).exists()
+
+
+def test_what_was_written_just_now_is_not_in_it(results: Path) -> None:
+    record_sets.load_results(results)
+    entries = index.Index(results / record_sets.INDEX)
+    file = results / "runs/c/r1.json"
+    assert entries.get(file, "c/r1.json") is None

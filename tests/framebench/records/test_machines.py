@@ -1,0 +1,140 @@
+"""Whose records count as done: those of this machine, and of no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.machine import local
+from framebench.machine.identities import Identity, same
+from framebench.machine.local import Machine
+from framebench.plan import plan_text
+from framebench.plan.planning import Plan, make_plan
+from framebench.records import record_sets
+
+from ..settings import CATALOG, SUITE, settings
+from ..watched import as_suite_asks, save
+
+HERE = Machine(2, 0, identity=Identity("Example CPU", "", "16 GiB", "here"))
+
+
+def planned(tmp_path: Path, place: Machine = HERE) -> Plan:
+    given = settings(tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"))
+    runs = tmp_path / "out" / "runs"
+    return make_plan(given, CATALOG, place, record_sets.load(runs) if runs.is_dir() else None)
+
+
+def left(tmp_path: Path, name: str, host: str, **hardware: Any) -> Path:
+    """The record ``name`` that a machine has left."""
+    (folder,) = planned(tmp_path).folders.values()
+    record = as_suite_asks(started=f"2030-01-01T00:00:0{len(host) % 10}.000Z")
+    environment = record["environment"]
+    environment["system"]["host"] = host
+    environment["hardware"].update(hardware)
+    path = tmp_path / "out" / "runs" / folder / f"{name}.json"
+    save(path, record)
+    return path
+
+
+def names(plan: Plan) -> list[tuple[str, str]]:
+    return [(Path(run.name).name, run.status) for run in plan.runs]
+
+
+def test_a_record_of_this_machine_is_done(tmp_path: Path) -> None:
+    # With what only a record tells, and a GPU that is not for all runs.
+    left(tmp_path, "r1", "here", processor={"family": "6", "logical_cores": 2})
+    plan = planned(tmp_path)
+    assert names(plan) == [("r1", "ok")]
+    assert plan_text.of_other_machines(plan) == []
+    several = HERE.identity._replace(hardware="NVIDIA H200, Example CPU")
+    assert names(planned(tmp_path, Machine(2, 0, identity=several))) == [("r1", "ok")]
+
+
+@pytest.mark.parametrize(
+    ("host", "hardware"),
+    [
+        ("there", {}),
+        ("here", {"cpu": "Another CPU"}),
+        ("here", {"memory_bytes": 2**33}),
+        ("here", {"gpus": [{"name": "NVIDIA H200"}]}),
+    ],
+)
+def test_a_record_of_another_machine_is_left_alone_and_measured_anew(
+    tmp_path: Path, host: str, hardware: dict[str, Any]
+) -> None:
+    path = left(tmp_path, "r1", host, **hardware)
+    before = path.read_bytes()
+    plan = planned(tmp_path)
+    assert names(plan) == [("r1-retry1", "")], "another machine's record counts as done"
+    assert plan.cached == 0, "its seconds say nothing of this machine"
+    (line,) = plan_text.of_other_machines(plan)
+    assert "1 record(s) are of another machine" in line
+    assert str(plan.elsewhere[0].machine) in line
+    assert line in plan_text.describe(plan)
+    left(tmp_path, "r1-retry1", "here")
+    assert names(planned(tmp_path)) == [("r1-retry1", "ok")], "it would be measured for ever"
+    both = record_sets.load(tmp_path / "out" / "runs")
+    assert (len(both.runs), both.superseded) == (2, 0), "a machine has lost its record"
+    assert len({run.conditions.machine for run in both.runs}) == 2
+    assert path.read_bytes() == before
+
+
+XEON: dict[str, Any] = {
+    "family": "6",
+    "model": "85",
+    "caches": {"L3 Unified": "36608K"},
+    "instruction_sets": ["avx512f", "avx2"],
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"family": "25"},
+        {"model": "143"},
+        {"caches": {"L3 Unified": "16384K"}},
+        {"instruction_sets": ["avx2"]},
+    ],
+)
+def test_processors_that_share_a_name_alone_are_not_the_same(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    left(tmp_path, "r1", "here", processor=XEON)
+    left(tmp_path, "r1-retry1", "here", processor={**XEON, **changes})
+    runs = record_sets.load(tmp_path / "out" / "runs").runs
+    assert len(runs) == len({run.conditions.machine for run in runs}) == 2
+    assert not same(runs[0].machine, runs[1].machine), "one would be held to the other's peak"
+
+
+def test_what_an_older_record_does_not_tell_of_its_processor_does_not_tell_it_apart(
+    tmp_path: Path,
+) -> None:
+    older = {name: XEON[name] for name in ("family", "model")}
+    left(tmp_path, "r1", "here", processor=XEON)
+    left(tmp_path, "r2", "here", processor=older)
+    runs = record_sets.load(tmp_path / "out" / "runs").runs
+    assert {run.conditions.machine for run in runs} == {""}
+
+
+def test_a_node_of_a_cluster_is_not_compared(tmp_path: Path) -> None:
+    left(tmp_path, "r1", "there")
+    assert names(planned(tmp_path, Machine(2, 0))) == [("r1", "ok")]
+
+
+def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the harness records here is of this machine, in an allocation too."""
+    from framebench.machine.identities import identity, is_here
+    from framebench.records.record_files import hardware_label
+    from harness.provenance import environment
+
+    for variables in ({}, {"SLURM_JOB_ID": "7"}):
+        monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        recorded = environment.capture("hand", [0], {}, {})
+        told = identity(recorded, hardware_label(recorded["hardware"]))
+        found = local.detect().identity
+        assert is_here(told, found), f"{told} is not {found}"
+        assert (told.hardware, told.memory, told.host) == (found.hardware, found.memory, found.host)
+        assert bool(found.host) is not bool(variables)

@@ -1,0 +1,246 @@
+"""Peaks from records of probes: which are read, and which of them holds for a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from framebench.config.catalog import load_catalog
+from framebench.config.settings import load_settings
+from framebench.machine.local import Machine
+from framebench.plan.planning import make_plan
+from framebench.records import converters, peaks
+from framebench.records.run import Problem
+from framebench.runs import probes
+from harness.kinds.peak import orthogonal
+from harness.request import declaration
+from harness.request.command_line import parse
+
+from ...conftest import ROOT
+from ..made_up_runs import run
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    """100 products of matrices with 1000 rows in 4 s: 0.05 TFLOP/s."""
+    made: dict[str, Any] = {
+        "format": converters.FORMAT,
+        "source": "framebench",
+        "kind": peaks.KIND,
+        "case": {
+            "framework": "pytorch",
+            "model": "bert_base",
+            "nodes": 1,
+            "devices_per_node": 1,
+            "batch_per_device": None,
+            "precision": "fp32",
+            "compiler": None,
+            "sequence_length": 128,
+        },
+        "parameters": {},
+        "repeat": 1,
+        "status": "ok",
+        "reason": "",
+        "metrics": {"peak": {"value": 0.05, "unit": "TFLOP/s", "better": "higher"}},
+        "framework_version": "2.8.0",
+        "settings": {
+            "accelerator": "cpu",
+            "cores_per_device": 2,
+            "time_limit": 60,
+            "seed": 0,
+        },
+        "samples": None,
+        "window_seconds": None,
+        "wall_seconds": 5.0,
+        "started": "2030-01-01T00:00:00.000Z",
+        "command": ["python"],
+        "ranks": [
+            {
+                "rank": 0,
+                "host": "node-1",
+                "status": "ok",
+                "reason": "",
+                "products": {"float32": 1},
+                "matmuls": [
+                    {"size": 500, "products": 1, "seconds": [1.0]},
+                    {"size": 1000, "products": 100, "seconds": [5.0, 4.0, 4.5]},
+                ],
+            }
+        ],
+        "environment": {
+            "way": "venv",
+            "python": "3.11.7",
+            "prefix": "/venv",
+            "packages": {},
+            "hardware": {"cpu": "Example CPU", "gpus": []},
+            "system": {},
+            "variables": {},
+            "code": {},
+        },
+    }
+    for key, value in changes.items():
+        held = made[key]
+        made[key] = {**held, **value} if isinstance(held, dict) else value
+    return made
+
+
+def faster(**changes: Any) -> dict[str, Any]:
+    """200 of these products in 4 s: 0.1 TFLOP/s."""
+    made = record(**changes)
+    made["ranks"][0]["matmuls"] = [{"size": 1000, "products": 200, "seconds": [4.0]}]
+    made["metrics"]["peak"]["value"] = 0.1
+    return made
+
+
+def peaks_of(folder: Path, *records: dict[str, Any]) -> tuple[peaks.Peaks, list[Problem]]:
+    for number, content in enumerate(records):
+        (folder / f"{number}.json").write_text(json.dumps(content))
+    found, problems = peaks.load(folder)
+    return peaks.Peaks(found), problems
+
+
+HERE = {"hardware": "Example CPU", "cores_per_device": 2, "sequence_length": 128}
+
+
+def test_the_fastest_block_of_all_sizes_is_the_peak(tmp_path: Path) -> None:
+    found, problems = peaks_of(tmp_path, record())
+    peak = found.of(run(**HERE))
+    assert peak is not None
+    assert peak.tflops == pytest.approx(0.05, rel=1e-12)
+    assert peak.by == "pytorch 2.8.0 float32 1000"
+    assert not problems
+
+
+def test_the_peak_of_a_device_is_that_of_the_fastest_framework(tmp_path: Path) -> None:
+    found, _ = peaks_of(tmp_path, record(), faster(case={"framework": "jax"}), record())
+    peak = found.of(run(framework="tensorflow", **HERE))
+    assert peak is not None
+    assert (peak.framework, peak.tflops) == ("jax", pytest.approx(0.1))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"hardware": "Another CPU"},
+        {"hardware": ""},
+        {"cores_per_device": 1},
+        {"accelerator": "cuda", "cores_per_device": None},
+        {"precision": "amp"},
+        {"source": "DLPerf"},
+    ],
+)
+def test_the_peak_of_another_device_or_precision_is_none(
+    tmp_path: Path, other: dict[str, Any]
+) -> None:
+    found, _ = peaks_of(tmp_path, record())
+    assert found.of(run(**{**HERE, **other})) is None
+
+
+def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
+    probed = record(metrics={"peak": {"value": 0.04, "unit": "TFLOP/s", "better": "higher"}})
+    probed["ranks"][0]["sustained"] = {"size": 1000, "products": 40, "seconds": [2.0]}
+    found, problems = peaks_of(tmp_path, probed)
+    peak = found.of(run(**HERE))
+    assert problems == []
+    assert peak is not None
+    assert peak.tflops == pytest.approx(0.04, rel=1e-12), "a burst of it was faster"
+    assert peak.by == "pytorch 2.8.0 float32 1000 for 2.0 s"
+
+
+def together(devices: int, tflops: float) -> dict[str, Any]:
+    """A probe of several devices, the last of which reached ``tflops``, the others twice that."""
+    made = record(case={"devices_per_node": devices})
+    made["metrics"]["peak"]["value"] = tflops
+    (rank,) = made["ranks"]
+    speeds = [*[2 * tflops] * (devices - 1), tflops]
+    made["ranks"] = [
+        {
+            **rank,
+            "rank": n,
+            "sustained": {"size": 1000, "products": round(1000 * speed), "seconds": [2.0]},
+        }
+        for n, speed in enumerate(speeds)
+    ]
+    return made
+
+
+@pytest.mark.parametrize(("devices", "expected"), [(1, 0.05), (2, 0.03), (3, 0.03), (4, 0.02)])
+def test_several_devices_are_held_against_what_as_many_reach_at_once(
+    tmp_path: Path, devices: int, expected: float
+) -> None:
+    found, problems = peaks_of(tmp_path, record(), together(2, 0.03), together(4, 0.02))
+    peak = found.of(run(**HERE, devices_per_node=devices))
+    assert problems == []
+    assert peak is not None
+    assert peak.tflops == pytest.approx(expected)
+    assert ("at once" in peak.by) == (devices > 1)
+
+
+def test_a_probe_without_one_of_its_ranks_is_a_problem(tmp_path: Path) -> None:
+    lacking = together(2, 0.03)
+    del lacking["ranks"][1]
+    _, problems = peaks_of(tmp_path, lacking)
+    assert "1 ranks on 2 device(s)" in problems[0].message
+
+
+def test_each_number_of_devices_of_a_suite_is_probed(tmp_path: Path) -> None:
+    catalog = load_catalog(ROOT)
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    config |= {"results": str(tmp_path), "accelerator": "cpu", "frameworks": "jax"}
+    plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
+    named = probes.names(plan)
+    asked = {(one.precision, one.devices) for one in named.values()}
+    assert asked == {("fp32", 1), ("fp32", 2), ("amp", 1)}
+    assert len(named) == 3
+
+
+def test_a_long_chain_of_products_keeps_its_size() -> None:
+    random = np.random.RandomState(0)
+    factor = orthogonal(64, random)
+    chain = random.standard_normal((64, 64)).astype(np.float32)
+    before = np.linalg.norm(chain)
+    for _ in range(20_000):
+        chain = factor @ chain
+    assert np.linalg.norm(chain) == pytest.approx(before, rel=0.05)
+    assert np.count_nonzero(chain) == chain.size
+
+
+def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:
+    refused = record(status="unsupported", reason="no half precision here", ranks=[])
+    found, problems = peaks_of(tmp_path, refused)
+    assert found.of(run(**HERE)) is None
+    assert not problems
+
+
+def test_a_peak_that_does_not_follow_from_its_products_is_a_problem(tmp_path: Path) -> None:
+    wrong = record(metrics={"peak": {"value": 0.06, "unit": "TFLOP/s", "better": "higher"}})
+    found, problems = peaks_of(tmp_path, wrong)
+    assert found.of(run(**HERE)) is None
+    assert "states a peak of 0.06 TFLOP/s, but its products took 0.05" in problems[0].message
+
+
+@pytest.mark.parametrize("blocks", [[], [{"size": 10, "products": 1, "seconds": [0.0]}]])
+def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: list[Any]) -> None:
+    broken = record()
+    broken["ranks"][0]["matmuls"] = blocks
+    found, problems = peaks_of(tmp_path, broken, record())
+    assert [problem.origin for problem in problems] == [f"{tmp_path.name}/0.json"]
+    assert found.of(run(**HERE)) is not None
+
+
+@pytest.mark.parametrize("model", ["resnet50_v1.5", "bert_base"])
+def test_the_harness_takes_a_probe_of_a_suite_with_any_one_model(
+    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    catalog = load_catalog(ROOT)
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    config |= {"results": str(tmp_path), "models": model, "accelerator": "cpu"}
+    plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
+    for one in probes.wanted(plan):
+        where = ["--way", "hand", "--output", "record.json", "--log", "run.log"]
+        request = parse([*probes.arguments(plan, one), *where])
+        declaration.task_of(request)

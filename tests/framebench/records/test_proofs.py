@@ -1,0 +1,307 @@
+"""Which figures carry the mark that they are not proved, and what for."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from framebench import cli
+from framebench.config import catalog
+from framebench.config.settings import load_settings
+from framebench.machine.identities import Identity
+from framebench.machine.local import Machine
+from framebench.plan.planning import make_plan
+from framebench.records import parity
+from framebench.runs import certify
+
+from ...conftest import ROOT
+from ..certificates import CASE, certificate_in, changed, compared, doubt_of, run_in
+from ..made_up_records import record_of
+from ..made_up_runs import changed as changed_run
+
+
+@pytest.mark.parametrize("file", ["facts.json", "facts-dropout.json"])
+@pytest.mark.parametrize("rate", [0.0, 0.1, None])
+def test_a_record_tells_whether_it_had_dropout_and_an_older_one_its_file(
+    tmp_path: Path, file: str, rate: float | None
+) -> None:
+    record = {**record_of(random.Random(1), CASE, 1), **compared(CASE)}
+    record |= {"status": "unsupported", "reason": "not here", "ranks": []}
+    settings = {**record["settings"], **({} if rate is None else {"dropout": rate})}
+    record |= {"command": ["--model", file], "settings": settings}
+    older = {"format": "framebench-parity-1", "case": {**record["case"], "mode": "inference"}}
+    expected = file == "facts-dropout.json" if rate is None else rate > 0
+    for name, content, dropout in (
+        ("new", record, bool(rate)),
+        ("older", {**record, **older}, expected),
+    ):
+        path = tmp_path / name / "1.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(content))
+        (certificate,), _ = parity.load(path.parent)
+        assert certificate.dropout is dropout, name
+
+
+def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:
+    run = run_in(tmp_path, CASE)
+    assert doubt_of(tmp_path, run) == ("unproved", "")
+    certificate_in(tmp_path, CASE)
+    assert doubt_of(tmp_path, run) is None
+    imported = changed_run(run, source="dlperf-v1.0", model="unknown")
+    assert doubt_of(tmp_path, imported) is None
+
+
+def test_a_small_model_proves_it_unless_the_model_itself_fails(tmp_path: Path) -> None:
+    run = run_in(tmp_path, CASE)
+    certificate_in(tmp_path, CASE, scale="small")
+    assert doubt_of(tmp_path, run) is None
+    certificate_in(tmp_path, CASE, error=0.1, started="2031-01-01")
+    assert doubt_of(tmp_path, run) == ("parity", "")
+    certificate_in(tmp_path, CASE, scale="small", started="2032-01-01")
+    assert doubt_of(tmp_path, run) == ("parity", ""), "a small one made up for the model itself"
+    certificate_in(tmp_path, CASE, started="2033-01-01")
+    assert doubt_of(tmp_path, run) is None
+
+
+def test_a_small_model_that_fails_is_no_proof_whatever_the_model_itself_does(
+    tmp_path: Path,
+) -> None:
+    run = run_in(tmp_path, CASE)
+    certificate_in(tmp_path, CASE)
+    certificate_in(tmp_path, CASE, error=0.1, scale="small")
+    assert doubt_of(tmp_path, run) == ("parity", "")
+
+
+def test_a_small_model_that_can_be_compared_proves_what_the_model_itself_cannot(
+    tmp_path: Path,
+) -> None:
+    run = run_in(tmp_path, CASE)
+    certificate_in(tmp_path, CASE, refused="too little memory")
+    assert doubt_of(tmp_path, run) == ("unproved", "it cannot be compared: too little memory")
+    certificate_in(tmp_path, CASE, scale="small")
+    assert doubt_of(tmp_path, run) is None
+
+
+def test_small_models_are_compared_where_the_models_themselves_were_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = catalog.load_catalog(ROOT)
+    settings = load_settings({"frameworks": "pytorch", "results": str(tmp_path)}, known)
+    monkeypatch.chdir(ROOT)
+    plan = make_plan(settings, known, Machine(2, 0), None)
+    full = certify.names(plan, known, certify.comparisons(plan, known))
+    small = certify.small(plan, known, full)
+    assert [one._replace(scale="full") for one in small.values()] == list(full.values())
+    assert not set(small) & set(full)
+    said = certify.describe(plan, small)
+    assert re.search(rf"to make, roughly \d+ s: {len(full)}, with 2 references$", said), said
+    made = next(iter(full))
+    (tmp_path / "parity" / f"{made}.json").parent.mkdir(parents=True)
+    (tmp_path / "parity" / f"{made}.json").write_text("{}")
+    left = certify.small(plan, known, full)
+    assert [one._replace(scale="full") for one in left.values()] == list(full.values())[1:]
+    words = certify.arguments(plan, next(iter(left.values())), "reference")
+    assert "scale=small" in words
+
+
+def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = catalog.load_catalog(ROOT)
+    given = {"suite": "transformers", "frameworks": "pytorch", "results": str(tmp_path)}
+    monkeypatch.chdir(ROOT)
+    plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
+    compared = certify.names(plan, known, certify.comparisons(plan, known))
+    scales = {one.model: one.scale for one in compared.values()}
+    assert scales["gpt2_small"] == "full"
+    assert scales["gpt2_medium"] == "layers=4"
+    name, one = next(item for item in compared.items() if item[1].model == "gpt2_medium")
+    assert "scale=layers=4" in certify.arguments(plan, one, "reference")
+    assert name not in certify.small(plan, known, compared)
+    assert {one.scale for one in certify.small(plan, known, compared).values()} == {"small"}
+
+
+def test_a_certificate_with_fewer_layers_proves_what_it_can(tmp_path: Path) -> None:
+    run = run_in(tmp_path, CASE)
+    certificate_in(tmp_path, CASE, scale="layers=4")
+    assert doubt_of(tmp_path, run) is None
+    certificate_in(tmp_path, CASE, error=0.1, scale="layers=4", started="2032-01-01")
+    assert doubt_of(tmp_path, run) == ("parity", "")
+
+
+OWN = {"MKL_CBWR": "COMPATIBLE"}
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"code": {"version": "1", "computation": "d" * 64}}, "the certificate is of other code"),
+        ({"code": {"version": "1"}}, "the certificate does not say of which code it is"),
+        ({"packages": {"numpy": "1.0", "pytorch": "1"}}, "is of another environment"),
+        ({"given": OWN}, "the certificate is of other variables"),
+        ({"given": {"OMP_WAIT_POLICY": "ACTIVE"}}, "the certificate is of other variables"),
+        ({"variables": {"NVIDIA_TF32_OVERRIDE": "1"}}, "the certificate is of other variables"),
+        ({"hardware": {"cpu": "Another CPU"}}, "the certificate is of other hardware"),
+    ],
+)
+def test_a_certificate_of_something_else_proves_nothing(
+    tmp_path: Path, other: dict[str, Any], why: str
+) -> None:
+    certificate_in(tmp_path, CASE, **other)
+    mark, found = doubt_of(tmp_path, run_in(tmp_path, CASE)) or ("", "")
+    assert mark == "unproved"
+    assert found.endswith(why)
+    if other != {"code": {"version": "1"}}:  # and the other way round
+        assert doubt_of(tmp_path, run_in(tmp_path, CASE, **other)) is None
+
+
+@pytest.mark.parametrize("key", ["mode", "precision", "compiler", "sequence_length"])
+def test_each_mode_precision_compiler_and_length_needs_its_own(tmp_path: Path, key: str) -> None:
+    other = {"mode": "train", "precision": "amp", "compiler": "inductor", "sequence_length": 64}
+    certificate_in(tmp_path, CASE)
+    run = run_in(tmp_path, {**CASE, key: other[key]})
+    assert doubt_of(tmp_path, run) == ("unproved", "")
+
+
+def test_an_old_record_that_does_not_name_its_code_is_unproved(tmp_path: Path) -> None:
+    certificate_in(tmp_path, CASE, code={"version": "1"})
+    run = run_in(tmp_path, CASE, code={"version": "1"})
+    assert doubt_of(tmp_path, run) == (
+        "unproved",
+        "the record does not say which code computed it",
+    )
+    certificate_in(tmp_path, CASE, error=0.1, code={"version": "1"}, started="2031-01-01")
+    assert doubt_of(tmp_path, run) == ("parity", ""), "a failure is not lost for want of a digest"
+
+
+def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> None:
+    training = {**CASE, "mode": "train"}
+    one, four = (run_in(tmp_path, {**training, "devices_per_node": n}) for n in (1, 4))
+    certificate_in(tmp_path, training)
+    assert doubt_of(tmp_path, one) == ("unproved", "it was not compared with dropout")
+    certificate_in(tmp_path, training, dropout=True)
+    assert doubt_of(tmp_path, one) is None
+    assert doubt_of(tmp_path, four) == ("unproved", "it was not compared on several devices")
+    certificate_in(tmp_path, {**training, "devices_per_node": 2})
+    assert doubt_of(tmp_path, four) is None
+    inference = run_in(tmp_path, {**CASE, "devices_per_node": 4})
+    certificate_in(tmp_path, CASE)
+    assert doubt_of(tmp_path, inference) is None, "inference exchanges nothing"
+
+
+def test_a_failed_certificate_marks_what_it_is_of_until_it_is_made_again(tmp_path: Path) -> None:
+    training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
+    one, two = (run_in(tmp_path, {**training, "devices_per_node": n}) for n in (1, 2))
+    other = run_in(tmp_path, training, code={"version": "1", "computation": "d" * 64})
+    certificate_in(tmp_path, training)
+    certificate_in(tmp_path, {**training, "devices_per_node": 2}, error=0.1)
+    assert doubt_of(tmp_path, one) is None, "that of two devices says nothing of one"
+    assert doubt_of(tmp_path, two) == ("parity", "")
+    certificate_in(tmp_path, {**training, "devices_per_node": 2}, started="2031-01-01")
+    assert doubt_of(tmp_path, two) is None
+    assert doubt_of(tmp_path, other) == ("unproved", "the certificate is of other code")
+
+
+def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
+    certificate_in(tmp_path, CASE, refused="no amp on a CPU")
+    run = run_in(tmp_path, CASE)
+    assert doubt_of(tmp_path, run) == ("unproved", "it cannot be compared: no amp on a CPU")
+    toy = run_in(tmp_path, {**CASE, "model": "toy", "sequence_length": None})
+    assert doubt_of(tmp_path, toy) == (
+        "unproved",
+        "there is no reference of toy to compare it with",
+    )
+
+
+def test_report_tells_how_many_figures_are_unproved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_in(tmp_path, CASE)
+    run_in(tmp_path, {**CASE, "mode": "train"})
+    certificate_in(tmp_path, CASE)
+    assert cli.main(["report", "--records", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
+    hint = "\n1 of 2 figures are unproved: snakemake --cores all parity\n"
+    assert hint in capsys.readouterr().out
+    summary = (tmp_path / "tables" / "summary.md").read_text()
+    assert summary.count("unproved") == 2, "one figure, and the word explained"
+    assert cli.main(["lint", "--sources", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
+    certificate_in(tmp_path, {**CASE, "mode": "train"})
+    certificate_in(tmp_path, {**CASE, "mode": "train"}, dropout=True)
+    assert cli.main(["report", "--records", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
+    assert "unproved" not in capsys.readouterr().out
+    assert "unproved" not in (tmp_path / "tables" / "summary.csv").read_text()
+
+
+def test_every_variant_with_variables_or_software_of_its_own_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "suite.yaml").write_text(
+        json.dumps(
+            {
+                "variants": {
+                    "usual": {},
+                    "again": {},
+                    "own": {"variables": OWN},
+                    "mine": {"interpreters": {"pytorch": sys.executable}},
+                },
+                "axes": {
+                    "framework": "pytorch",
+                    "model": "resnet50_v1.5",
+                    "batch_per_device": [2],
+                },
+            }
+        )
+    )
+    known = catalog.load_catalog(ROOT)
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    config |= {"suite": str(tmp_path / "suite.yaml"), "results": str(tmp_path)}
+    monkeypatch.chdir(ROOT)
+    plan = make_plan(load_settings(config, known), known, Machine(4, 0), None)
+    wanted = certify.comparisons(plan, known)
+    assert [(one.arm, one.software, dict(one.variables)) for one in wanted] == [
+        ("", "pytorch", {}),
+        ("own", "pytorch", OWN),
+        ("mine", "pytorch@mine", {}),
+    ]
+    names = list(certify.names(plan, known, wanted))
+    assert len(names) == 3
+    words = certify.arguments(plan, wanted[1], "reference")
+    assert words[-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"]
+    assert words[words.index("--variant") + 1] == "own"
+    # A certificate of another machine is left alone: its figures need it.
+    elsewhere = changed(record_of(random.Random(1), CASE, 1), system={"host": "elsewhere"})
+    path = tmp_path / "parity" / f"{names[0]}.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({**elsewhere, **compared(CASE)}))
+    here = replace(plan, here=Identity(host="here"))
+    assert [*certify.names(here, known, wanted)] == [f"{names[0]}-retry1", *names[1:]]
+    assert [*certify.names(plan, known, wanted)] == names
+
+
+def test_code_is_read_once_for_all_comparisons_that_it_decides(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    known = catalog.load_catalog(ROOT)
+    settings = load_settings({"frameworks": "jax", "results": str(tmp_path)}, known)
+    monkeypatch.chdir(ROOT)
+    plan = make_plan(settings, known, Machine(4, 0), None)
+    wanted = [one for one in certify.comparisons(plan, known) if one.model == "bert_base"]
+    read: list[Path] = []
+    read_bytes = Path.read_bytes
+
+    def counted(path: Path) -> bytes:
+        read.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", counted)
+    certify.names(plan, known, wanted[:1])
+    of_one = len(read)
+    assert len(certify.names(plan, known, wanted)) == len(wanted) > 1
+    assert len(read) == 2 * of_one > 0

@@ -1,0 +1,593 @@
+"""Reading records and CSV files: what counts, what is refused, and that order does not matter."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.cases.conditions import Conditions
+from framebench.cases.names import topology_of
+from framebench.files import json_files
+from framebench.records import record_sets, tidy_csv
+from framebench.records.record_sets import RecordsError, RecordSet
+
+from ..saved_records import ROW, Record, failed, messages, metrics, record, save, save_csv
+from ..watched import watch
+
+# ---- records ------------------------------------------------------------------------------------
+
+
+def test_a_record_becomes_a_run(tmp_path: Path) -> None:
+    path = save(tmp_path, "pytorch/case/r3.json", record(repeat=3, seconds=(0.25, 0.75)))
+    (run,) = record_sets.load(tmp_path).runs
+    case = run.case
+    assert (case.framework, case.framework_version, case.source) == (
+        "pytorch",
+        "2.8.0",
+        "framebench",
+    )
+    assert (topology_of(case), case.batch_per_device) == ("1n2g", 4)
+    assert (run.repeat, run.attempt, run.status, run.reason) == (3, 0, "ok", "")
+    assert (run.throughput, run.unit, run.wall_seconds) == (16.0, "sentences/s", 9.5)
+    assert run.started == 1735689600.0
+    assert run.step_seconds == (0.25, 0.75), "the slowest rank's steps count"
+    assert run.slowest_rank == 1
+    assert run.conditions == Conditions(
+        accelerator="cpu", cores_per_device=1, sequence_length=128, warmup_steps=1, timed_steps=2
+    )
+    assert (run.origin, run.record) == ("pytorch/case/r3.json", path)
+    assert run.hardware == "Xeon"
+    assert record_sets.load_record(path)["command"] == ["python"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "seconds", "where"),
+    [
+        ({}, (0.25, 0.75), ""),  # an older record does not tell
+        ({"run_ahead": 0}, (0.25, 0.75), "window of the throughput"),
+        ({"run_ahead": 1, "waited_step_seconds": [0.5]}, (0.5,), "window of their own"),
+        ({"run_ahead": 1}, (), ""),
+    ],
+)
+def test_steps_that_were_waited_for_are_told_from_those_that_overlapped(
+    tmp_path: Path, fields: Record, seconds: tuple[float, ...], where: str
+) -> None:
+    content = record(repeat=3, seconds=(0.25, 0.75))
+    content["ranks"][1].update(fields)
+    save(tmp_path, "pytorch/case/r3.json", content)
+    (run,) = record_sets.load(tmp_path).runs
+    assert run.step_seconds == (0.25, 0.75)
+    assert (run.waited_seconds, run.waited_in) == (seconds, where)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("2025-01-01T01:00:00.500+01:00", 1735689600.5), ("yesterday", None), ("", None)],
+)
+def test_a_start_is_a_moment_or_not_known(tmp_path: Path, text: str, seconds: float | None) -> None:
+    save(tmp_path, "c/r1.json", record(started=text))
+    (run,) = record_sets.load(tmp_path).runs
+    assert run.started == seconds
+
+
+def test_gpus_stand_in_the_label_and_cores_are_no_condition_of_them(tmp_path: Path) -> None:
+    environment = record()["environment"]
+    gpu = {"name": "V100", "memory_bytes": 1, "driver": "1", "uuid": "u"}
+    environment["hardware"]["gpus"] = [gpu, {**gpu, "uuid": "w"}]
+    settings = {"accelerator": "cuda", "cores_per_device": None}
+    changes = {"settings": settings, "case": {"sequence_length": None}}
+    save(tmp_path, "c/r1.json", record(environment=environment, **changes))
+    (run,) = record_sets.load(tmp_path).runs
+    assert run.conditions == Conditions(accelerator="cuda", warmup_steps=1, timed_steps=2)
+    assert run.hardware == "V100, Xeon"
+
+
+def test_the_latest_attempt_of_a_repeat_counts(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", failed("timeout", "too slow"))
+    save(tmp_path, "c/r1-retry1.json", failed("failed", "broke"))
+    save(tmp_path, "c/r1-retry10.json", record())
+    save(tmp_path, "c/r1-retry2.json", failed("oom", "too big"))
+    save(tmp_path, "c/r2.json", failed("oom", "too big", repeat=2))
+    found = record_sets.load(tmp_path)
+    assert [(run.repeat, run.attempt, run.status) for run in found.runs] == [
+        (1, 10, "ok"),
+        (2, 0, "oom"),
+    ]
+    assert found.superseded == 3
+
+
+def test_a_broken_retry_leaves_the_attempt_before_it(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", failed("oom", "too big"))
+    save(tmp_path, "c/r1-retry1.json", json.dumps(record())[:200])
+    found = record_sets.load(tmp_path)
+    assert [run.status for run in found.runs] == ["oom"]
+    assert "c/r1-retry1.json" in messages(found)
+
+
+def test_a_failed_run_has_no_number_even_if_its_record_has(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", record(status="failed", reason="the loss is NaN"))
+    (run,) = record_sets.load(tmp_path).runs
+    assert (run.status, run.throughput) == ("failed", None)
+
+
+BROKEN = {
+    "truncated": (json.dumps(record())[:-40], "truncated"),
+    "empty": ("", "no complete JSON"),
+    "binary": (b"\xff\xfe\x00", "no UTF-8"),
+    "deep": ("[" * 100_000, "nested too deeply"),
+    "foreign": ('{"benchmarks": []}', "no Framebench record"),
+    "a list": ("[1, 2]", "no Framebench record"),
+    "another format": (json.dumps(record(format="framebench-record-9")), "framebench-record-9"),
+    "no metric": (json.dumps(record(kind="copy", metrics={})), "'copy', which has no metric"),
+    "no throughput of steps": (
+        json.dumps(record(metrics={"rate": metrics(1.0)["throughput"]})),
+        "has no metric 'throughput'",
+    ),
+    "no value": (json.dumps(record(kind="copy", metrics=metrics(None))), "its throughput is None"),
+    "no batch": (json.dumps(record(case={"batch_per_device": None})), "has no batch_per_device"),
+    "extra key": (json.dumps(record(speed=1)), "breaks the record schema"),
+    "missing key": (json.dumps({k: v for k, v in record().items() if k != "metrics"}), "metrics"),
+    "unknown status": (json.dumps(record(status="fine")), "found 'fine'"),
+    "zero devices": (json.dumps(record(case={"nodes": 0})), "found 0"),
+    "true for 1": (json.dumps(record(case={"nodes": True})), "found True"),
+    "NaN": (json.dumps(record(metrics=metrics(float("nan")))), "NaN"),
+    "Infinity": (json.dumps(record(metrics=metrics(float("inf")))), "Infinity"),
+    "huge": (json.dumps(record()).replace("16.0", "1e999"), "a number that is too large"),
+    "zero throughput": (json.dumps(record(metrics=metrics(0))), "allowed: a number above 0"),
+    "no throughput": (json.dumps(record(metrics=metrics(None))), "throughput is None"),
+    "no window": (json.dumps(record(window_seconds=None)), "no window"),
+    "negative step": (json.dumps(record(ranks=[{**record()["ranks"][0], "step_seconds": [-1]}])),
+                      "found -1"),
+    "another repeat": (json.dumps(record(repeat=2)), "holds repeat 2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_is_no_record_is_a_problem_and_stops_nothing(kind: str, tmp_path: Path) -> None:
+    content, expected = BROKEN[kind]
+    save(tmp_path, "bad/r1.json", content)
+    save(tmp_path, "good/r1.json", record())
+    found = record_sets.load(tmp_path)
+    assert [run.origin for run in found.runs] == ["good/r1.json"]
+    assert [problem.origin for problem in found.problems] == ["bad/r1.json"]
+    assert expected in found.problems[0].message
+
+
+@pytest.mark.parametrize("content", ["", "[1]", json.dumps(record(speed=1))])
+def test_what_is_no_record_has_no_details(content: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match=r"r1\.json: (is no|breaks the)"):
+        record_sets.load_record(save(tmp_path, "r1.json", content))
+    with pytest.raises(RecordsError, match="No such file"):
+        record_sets.load_record(tmp_path / "r2.json")
+
+
+def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None:
+    steps = (0.1, 0.1, 0.1, 0.1, 3.6)
+    mean_of_rates = sum(8 / step for step in steps) / len(steps)
+    save(tmp_path, "c/r1.json", record(seconds=steps, metrics=metrics(mean_of_rates)))
+    found = record_sets.load(tmp_path)
+    assert not found.runs
+    assert "40 samples in 4.0 s are 10.0" in messages(found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"case": {"batch_per_device": 10**19}}, "found 10000000000000000000"),
+        ({"repeat": 10**9}, "found 1000000000"),
+        ({"wall_seconds": int("9" * 400)}, r"holds the integer 9{20}\.\. \(400 digits\)"),
+        ({"metrics": metrics(1e308)}, r"found 1e\+308"),
+        ({"watch": {**watch(), "energy_joules": {"x": {}}}}, "energy_joules.x must be number"),
+    ],
+)
+def test_what_nothing_could_hold_is_named(changes: Record, expected: str, tmp_path: Path) -> None:
+    path = save(tmp_path, "c/r1.json", record(**changes))
+    assert not record_sets.load(tmp_path).runs
+    with pytest.raises(RecordsError, match=expected):
+        record_sets.load_record(path)
+
+
+def test_nested_records_are_named(tmp_path: Path) -> None:
+    text = json.dumps(record(environment=elsewhere(variables={"x": "deep"})))
+    save(tmp_path, "c/r1.json", text.replace('"deep"', "[" * 900 + "]" * 900))
+    assert "is nested too deeply; allowed: 201 levels" in messages(record_sets.load(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1e400", "[-1E+400]", '{"x":1e400}', "1e99", "[1e-400, 1e308]", "0.00029241999982332345",
+        str(2**64 - 1), f"[{2**64}]", f"-{2**64}", "9" * 400, "NaN", "[1,]", "01", "",
+        "[" * 201 + "]" * 201, "[" * 202 + "]" * 202, '"\\u001b"', '"\x7f"',
+        '{"a":1,"a":2}', '"1e400"',
+    ],
+)  # fmt: skip
+def test_the_fast_way_to_read_a_file_takes_what_the_slow_one_takes(text: str) -> None:
+    def outcome(decode: Callable[[bytes], Any]) -> str:
+        try:
+            return repr(decode(text.encode()))
+        except ValueError as error:
+            return str(error)
+
+    assert outcome(json_files.decode) == outcome(json_files._decode_slowly)
+
+
+def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:
+    variables = {"LD_LIBRARY_PATH": "/opt/caf\udce9", "X": "\x1b[31m\u202e"}
+    environment = elsewhere(variables=variables)
+    path = save(tmp_path, "c/r1.json", failed(reason="a\x1b[2J\nb", environment=environment))
+    (run,) = record_sets.load(tmp_path).runs
+    assert run.reason == "a\\x1b[2J\nb"
+    found = record_sets.load_record(path)["environment"]["variables"]
+    assert found == {"LD_LIBRARY_PATH": "/opt/caf\\udce9", "X": "\\x1b[31m\\u202e"}
+
+
+def test_a_file_of_too_many_bytes_is_not_read(tmp_path: Path) -> None:
+    path = save(tmp_path, "c/r1.json", "")
+    os.truncate(path, json_files.LARGEST_FILE + 1)  # takes no room on the disk
+    assert f"has {json_files.LARGEST_FILE + 1} bytes; allowed" in messages(
+        record_sets.load(tmp_path)
+    )
+
+
+def test_linked_folders_are_read_once_and_under_their_own_name(tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    save(tmp_path, "elsewhere/case/r1.json", record())
+    save(root, "own/case/r2.json", record(repeat=2))
+    (root / "a link").symlink_to(tmp_path / "elsewhere")
+    (root / "a link to own").symlink_to(root / "own")
+    (root / "own" / "back").symlink_to(root)
+    (root / "up").symlink_to(tmp_path)
+    (tmp_path / "elsewhere" / "again").symlink_to(tmp_path / "elsewhere")
+    found = record_sets.load(root)
+    assert [run.origin for run in found.runs] == ["a link/case/r1.json", "own/case/r2.json"]
+    assert {problem.origin for problem in found.problems} == {
+        "a link to own", "own/back", "up", "a link/again",
+    }  # fmt: skip
+    assert found == record_sets.load(root)
+
+
+def test_a_table_of_runs_that_is_none_does_not_stop_the_records_beside_it(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", record())
+    save(tmp_path, "runs.csv", "a,b\n1,2\n")
+    found = record_sets.load(tmp_path)
+    assert len(found.runs) == 1
+    assert "line 1: wrong columns" in messages(found)
+
+
+def test_a_copied_record_is_counted_once(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", record())
+    save(tmp_path, "c copy/r1.json", record())
+    found = record_sets.load(tmp_path)
+    assert len(found.runs) == 1
+    assert "c copy/r1.json: is a copy of c/r1.json" in messages(found)
+
+
+def test_files_still_being_written_are_not_looked_at(tmp_path: Path) -> None:
+    save(tmp_path, "c/.r1.json", "{")
+    save(tmp_path, "c/r1.json.tmp", "{")
+    save(tmp_path, ".cache/r1.json", "{")
+    assert record_sets.load(tmp_path) == RecordSet((), (), tmp_path, 0)
+
+
+def test_a_run_that_died_before_the_import_stays_with_its_case(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", record())
+    save(tmp_path, "c/r2.json", failed(repeat=2, framework_version=""))
+
+    def versions() -> set[str]:
+        return {run.case.framework_version for run in record_sets.load(tmp_path).runs}
+
+    assert versions() == {"2.8.0"}
+    save(tmp_path, "c/r3.json", record(repeat=3, framework_version="2.7.0"))
+    assert versions() == {"", "2.7.0", "2.8.0"}
+
+
+def elsewhere(**changes: Any) -> Record:
+    return {**record()["environment"], **changes}
+
+
+def test_runs_of_other_hardware_share_neither_row_nor_ratio(tmp_path: Path) -> None:
+    other = elsewhere(hardware={"cpu": "EPYC", "gpus": []})
+    save(tmp_path, "one/r1.json", record(case={"devices_per_node": 1}))
+    save(tmp_path, "two/r1.json", record(environment=other))
+    save(tmp_path, "tf/r1.json", record(case={"framework": "tensorflow"}))
+    labels = {run.origin: run.conditions.machine for run in record_sets.load(tmp_path).runs}
+    assert "" != labels["one/r1.json"] != labels["two/r1.json"] != ""
+    assert not labels["tf/r1.json"], "only runs that collide are labelled"
+
+
+PROCESSOR = {"family": "25", "model": "17", "stepping": "1", "logical_cores": 8}
+
+
+def on_host(name: str, memory: float = 15.5, **changes: Any) -> Record:
+    """A record of one of many machines with the same processor, memory in GiB."""
+    hardware = {"cpu": "Xeon", "gpus": [], "memory_bytes": int(memory * 2**30), **changes}
+    return elsewhere(hardware=hardware, system={"host": name})
+
+
+def machines_of(tmp_path: Path, *environments: Record) -> list[str]:
+    for number, environment in enumerate(environments, 1):
+        # Its start too: a copy would be counted once.
+        started = f"2025-01-01T00:00:{number:02d}Z"
+        changes = {"environment": environment, "started": started}
+        save(tmp_path, f"c/r{number}.json", record(repeat=number, **changes))
+    runs = sorted(record_sets.load(tmp_path).runs, key=lambda run: run.repeat)
+    assert len(runs) == len(environments)
+    return [run.conditions.machine for run in runs]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        on_host("b"),
+        on_host("a", memory=31.0),
+        on_host("a", processor={**PROCESSOR, "stepping": "2"}),
+        on_host("a", processor={**PROCESSOR, "logical_cores": 16}),
+    ],
+    ids=["host", "memory", "stepping", "cores"],
+)
+def test_machines_with_processors_of_the_same_name_are_told_apart(
+    tmp_path: Path, other: Record
+) -> None:
+    first, second = machines_of(tmp_path, on_host("a", processor=PROCESSOR), other)
+    assert "" != first != second != "", "two machines are one case"
+
+
+def test_nodes_that_a_scheduler_chose_are_one_machine_where_their_hardware_is(
+    tmp_path: Path,
+) -> None:
+    def job(name: str, **changes: Any) -> Record:
+        made = on_host(name, processor={**PROCESSOR, **changes}, memory=15.5 + 0.01 * ord(name))
+        return {**made, "scheduler": {"name": "slurm", "job": "1"}}
+
+    assert machines_of(tmp_path, job("a"), job("b")) == ["", ""], "a run may go to any node"
+    a, b, other = machines_of(tmp_path, job("a"), job("b"), job("c", stepping="2"))
+    assert a == b != other
+
+
+def test_records_from_before_processors_had_numbers_stay_with_their_machine(
+    tmp_path: Path,
+) -> None:
+    old, new = on_host("a"), on_host("a", processor=PROCESSOR)
+    assert machines_of(tmp_path, old, new) == ["", ""]
+    first, second, other = machines_of(tmp_path, old, new, on_host("b", processor=PROCESSOR))
+    assert first == second != other
+
+
+def test_a_later_attempt_on_another_machine_replaces_none_of_this_one(tmp_path: Path) -> None:
+    save(tmp_path, "c/r1.json", record(environment=on_host("a")))
+    save(tmp_path, "c/r1-retry1.json", record(environment=on_host("b"), seconds=(0.5, 0.5)))
+    found = record_sets.load(tmp_path)
+    assert [run.attempt for run in found.runs] == [0, 1], "a machine's record has vanished"
+    assert found.superseded == 0
+    save(tmp_path, "c/r1-retry2.json", record(environment=on_host("a"), seconds=(1.0, 1.0)))
+    found = record_sets.load(tmp_path)
+    assert sorted(run.attempt for run in found.runs) == [1, 2]
+    assert found.superseded == 1
+
+
+def test_a_memory_that_no_machine_has_is_not_known(tmp_path: Path) -> None:
+    sizes: list[Any] = [10**19, -1, "much", None]
+    assert machines_of(tmp_path, *(on_host("a", 1) | {"hardware": {"cpu": "Xeon",
+        "memory_bytes": size}} for size in sizes)) == [""] * 4  # fmt: skip
+
+
+def test_runs_of_other_packages_are_told_apart(tmp_path: Path) -> None:
+    other = elsewhere(packages={"torch": "2.8.0", "numpy": "2.0"})
+    nothing = elsewhere(packages={})
+    save(tmp_path, "a/r1.json", record())
+    save(tmp_path, "b/r1.json", record(environment=other))
+    save(tmp_path, "c/r1.json", failed(environment=nothing))
+    save(tmp_path, "d/r1.json", record(environment=elsewhere(way="conda")))
+    marks = {run.origin: run.conditions.environment for run in record_sets.load(tmp_path).runs}
+    assert len(marks["a/r1.json"]) == len(marks["b/r1.json"]) == 6
+    assert len({marks[f"{one}/r1.json"] for one in "abd"}) == 3
+    assert marks["c/r1.json"] == "", "an environment that was not captured is no other one"
+
+
+# ---- CSV ----------------------------------------------------------------------------------------
+
+
+def test_a_folder_with_runs_csv_and_the_file_itself_give_the_same_runs(tmp_path: Path) -> None:
+    rows = [{**ROW, "input_pipeline": "dali", "variant": "workers=8;x"}, {**ROW, "repeat": "2"}]
+    path = save_csv(tmp_path / "runs.csv", rows)
+    found = record_sets.load(path)
+    assert found == record_sets.load(tmp_path)
+    conditions = {(run.conditions.input, run.conditions.source_variant) for run in found.runs}
+    assert conditions == {("dali", "workers=8;x"), ("native", "")}
+    assert [run.origin for run in found.runs] == ["runs.csv:3", "runs.csv:2"]
+    assert found.runs[0].throughput == 3008.52
+    assert (found.runs[0].step_seconds, found.runs[0].record) == ((), None)
+
+
+def test_columns_may_stand_in_any_order_and_end_with_status_and_reason(tmp_path: Path) -> None:
+    row = {**ROW, "throughput": "", "status": "oom", "reason": "16 GB are too few"}
+    path = save_csv(tmp_path / "a.csv", [row], columns=list(reversed(row)))
+    (run,) = record_sets.load(path).runs
+    assert (run.status, run.reason, run.throughput) == ("oom", "16 GB are too few", None)
+
+
+BAD_CELLS = [
+    ("throughput", "0.0"),  # DLPerf: an unfinished log counts as 0.0 and enters the median
+    ("throughput", "nan"),
+    ("throughput", "NaN"),  # NVIDIA: a failed cell is a bare NaN
+    ("throughput", "inf"),
+    ("throughput", "-5"),
+    ("throughput", ""),
+    ("throughput", "fast"),
+    ("throughput", "1_000"),
+    ("nodes", "0"),
+    ("nodes", "-1"),
+    ("nodes", "1.5"),
+    ("devices_per_node", "eight"),
+    ("batch_per_device", ""),
+    ("repeat", "0"),
+    ("mode", "training"),
+    ("framework", ""),
+    ("unit", " "),
+]
+
+
+@pytest.mark.parametrize(("column", "text"), BAD_CELLS)
+def test_a_bad_cell_is_a_problem_with_line_column_and_what_is_allowed(
+    column: str, text: str, tmp_path: Path
+) -> None:
+    rows = [ROW, {**ROW, "repeat": "2", column: text}, {**ROW, "repeat": "3"}]
+    found = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
+    assert [run.repeat for run in found.runs] == [1, 3], "good rows stay"
+    (problem,) = found.problems
+    assert problem.origin == "runs.csv:3"
+    assert f"line 3, column {column}: found " in problem.message
+    assert "allowed: " in problem.message
+
+
+OF_METRIC = {
+    **{name: "" for name in tidy_csv.COLUMNS if name != "throughput"},
+    **{"source": "superbench", "mode": "copy", "repeat": "1"},
+    **{"metric": "latency", "value": "0", "unit": "ms", "better": "lower"},
+}
+
+
+def test_a_figure_of_any_kind_may_leave_out_what_is_not_known(tmp_path: Path) -> None:
+    more = {"parameters": '{"bytes": 64}', "cores_per_device": "2", "huge_pages": "True"}
+    found = record_sets.load(save_csv(tmp_path / "a.csv", [{**OF_METRIC, **more}]))
+    (run,) = found.runs
+    assert [one[:4] for one in run.metrics] == [("latency", 0.0, "ms", "lower")]
+    assert (run.case.framework, run.case.nodes, run.case.parameters) == ("", 0, (("bytes", 64),))
+    assert (run.conditions.cores_per_device, run.conditions.huge_pages) == (2, True)
+    (row,) = tidy_csv.rows_of(run)
+    assert tidy_csv.run_of(row, run.origin) == run
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({"mode": "Copy it"}, "column mode: found 'Copy it'"),
+        ({"mode": "train"}, "column framework: found nothing"),
+        ({"mode": "train", "framework": "jax", "model": "m", "nodes": "1", "devices_per_node": "1",
+          "batch_per_device": "1"}, "column metric: found 'latency', of which lower is better"),
+        ({"value": "nan"}, "column value: found 'nan'"),
+        ({"value": ""}, "column value: found ''"),
+        ({"value": "3", "status": "oom"}, "column value: found '3' beside status oom"),
+        ({"better": "more"}, "column better: found 'more'"),
+        ({"parameters": "[1]"}, "column parameters: found '[1]'"),
+        ({"parameters": '{"a": [1]}'}, "column parameters: found"),
+        ({"marks": "<b>"}, "column marks: found '<b>'"),
+        ({"cores_per_device": "two"}, "column cores_per_device: found 'two'"),
+        ({"side_by_side": "yes"}, "column side_by_side: found 'yes'"),
+    ],
+)  # fmt: skip
+def test_a_bad_cell_of_a_figure_of_any_kind_is_a_problem(
+    cells: dict[str, str], expected: str, tmp_path: Path
+) -> None:
+    found = record_sets.load(save_csv(tmp_path / "a.csv", [{**OF_METRIC, **cells}]))
+    assert not found.runs
+    assert expected in messages(found)
+
+
+def test_a_number_beside_a_failure_is_refused(tmp_path: Path) -> None:
+    row = {**ROW, "status": "failed", "throughput": "0.0"}
+    found = record_sets.load(save_csv(tmp_path / "runs.csv", [row]))
+    assert not found.runs
+    assert "beside status failed" in messages(found)
+
+
+def test_a_repeat_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    # DLPerf: results keyed by model alone overwrite each other; here nothing is overwritten.
+    rows = [ROW, {**ROW, "throughput": "1.0"}, {**ROW, "compiler": "xla"}]
+    found = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
+    assert sorted((run.case.compiler, run.throughput) for run in found.runs) == [
+        ("none", 3008.52),
+        ("xla", 3008.52),
+    ]
+    assert "which runs.csv:2 already has" in messages(found)
+
+
+def test_short_long_and_undecodable_rows_are_problems(tmp_path: Path) -> None:
+    path = save_csv(tmp_path / "runs.csv", [ROW])
+    with path.open("ab") as file:
+        file.write(b"a,b\r\n\r\n" + b",".join([b"x"] * 16) + b"\r\n" + b"\xff," * 14 + b"x\r\n")
+    found = record_sets.load(path)
+    assert len(found.runs) == 1
+    assert [problem.origin for problem in found.problems] == [f"runs.csv:{n}" for n in (3, 5, 6)]
+    assert "found 2 cells; allowed: 15" in messages(found)
+    assert "no UTF-8" in messages(found)
+
+
+@pytest.mark.parametrize(
+    ("drop", "add", "expected"),
+    [("unit", "", "missing: 'unit'"), ("", "colour", "not known: 'colour'")],
+)
+def test_wrong_columns_are_named(drop: str, add: str, expected: str, tmp_path: Path) -> None:
+    row = {name: cell for name, cell in ROW.items() if name != drop} | ({add: "x"} if add else {})
+    with pytest.raises(RecordsError, match=expected):
+        record_sets.load(save_csv(tmp_path / "runs.csv", [row]))
+
+
+def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(",".join([*tidy_csv.COLUMNS, "unit"]) + "\n")
+    with pytest.raises(RecordsError, match="there twice: 'unit'"):
+        record_sets.load(path)
+
+
+def test_an_empty_csv_names_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("")
+    with pytest.raises(RecordsError, match="missing: 'framework'"):
+        record_sets.load(tmp_path)
+
+
+def test_a_path_that_is_no_set_of_records_gives_one_clear_message(tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match="does not exist; allowed: a folder or a CSV file"):
+        record_sets.load(tmp_path / "nowhere")
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(RecordsError, match="neither a folder of records nor a CSV"):
+        record_sets.load(tmp_path / "notes.txt")
+
+
+# ---- the set ------------------------------------------------------------------------------------
+
+
+def test_the_order_of_files_and_rows_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [
+        (f"c{c}/r{r}.json", record(repeat=r, case={"nodes": c})) for c in (1, 2) for r in (1, 2)
+    ]
+    made += [("c1/r1-retry1.json", failed()), ("c2/r9.json", "{")]
+    rows = [{**ROW, "repeat": str(repeat)} for repeat in range(1, 6)]
+    generator = random.Random(1)
+    sets = []
+    for trial in range(4):
+        root = tmp_path / str(trial)
+        generator.shuffle(made)
+        for name, content in made:
+            save(root, name, content)
+        save_csv(root / "runs.csv", rows)
+        found = record_sets.load(root)
+        sets.append([(run.origin, run.repeat, run.attempt) for run in found.runs])
+        assert found.superseded == 1
+        assert record_sets.fingerprint(found) == record_sets.fingerprint(
+            RecordSet(tuple(reversed(found.runs)), found.problems, tmp_path, 1)
+        )
+    assert all(order == sets[0] for order in sets)
+
+
+def test_the_fingerprint_changes_with_a_step_a_status_and_a_problem(tmp_path: Path) -> None:
+    prints = set()
+    contents: list[Record | str] = [
+        record(seconds=(0.5, 0.5)),
+        record(seconds=(0.4, 0.6)),
+        failed("oom", "too big"),
+        failed("oom", "far too big"),
+        "{",
+    ]
+    for content in contents:
+        save(tmp_path, "c/r1.json", content)
+        prints.add(record_sets.fingerprint(record_sets.load(tmp_path)))
+    assert len(prints) == len(contents)

@@ -1,0 +1,72 @@
+"""A training whose loss has come to nothing is no measurement of the usual step: it is marked."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.records import record_sets
+from framebench.records.fields import doubts
+from framebench.tables import words
+
+from ..certificates import CASE
+from ..made_up_records import record_of
+from ..made_up_runs import build, in_markdown
+from ..table_rows import row
+
+#: Of a cross-entropy over 1,000 classes before anything is learned.
+FIRST = math.log(1000)
+
+
+def record_with(first: float | None, *last: float | None, mode: str = "train") -> dict[str, Any]:
+    """The record of a run with a rank for each of ``last``: the value of its last timed step."""
+    case = {**CASE, "mode": mode, "devices_per_node": len(last)}
+    record = record_of(random.Random(1), case, 1)
+    for rank, value in zip(record["ranks"], last, strict=True):
+        rank |= {"first_value": first, "last_value": value}
+    return record
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "why"),
+    [
+        (FIRST, [0.0], "the loss fell from 6.91 to 0"),
+        (FIRST, [8e-7], "the loss fell from 6.91 to 8e-07"),  # 2 ** -23 of it is 8.2e-7
+        (FIRST, [9e-7], None),
+        (FIRST, [FIRST], None),
+        (FIRST, [FIRST, 0.0], "the loss fell from 6.91 to 0"),  # in one rank of two
+        # by what it was: a loss of a model of one's own may have any unit, and be negative
+        (6.91e-9, [6.8e-9], None),
+        (-5.0, [-80.0], None),
+        (0.0, [0.0], "the loss fell from 0 to 0"),
+        # a record that does not tell
+        (None, [0.0], None),
+        (FIRST, [None], None),
+    ],
+)
+def test_a_loss_that_has_vanished_is_a_doubt(
+    first: float | None, last: list[float | None], why: str | None
+) -> None:
+    found = doubts.of(record_with(first, *last))
+    assert found == (() if why is None else ((doubts.VANISHED, why),))
+
+
+def test_outputs_may_vanish_and_older_records_do_not_tell() -> None:
+    assert doubts.of(record_with(1.0, 0.0, mode="inference")) == ()
+    assert doubts.of(record_of(random.Random(1), {**CASE, "mode": "train"}, 1)) == ()
+
+
+def test_the_mark_stands_in_the_cell_and_is_explained(tmp_path: Path) -> None:
+    for repeat in range(1, 8):
+        record = {**record_with(FIRST, 0.0 if repeat == 3 else 5.0), "repeat": repeat}
+        (tmp_path / f"r{repeat}.json").write_text(json.dumps(record))
+    summary = build(record_sets.load(tmp_path).runs)["summary"]
+    assert doubts.VANISHED in row(summary)["marks"].split()
+    assert "vanished: in repeat 3 the loss fell from 6.91 to 0" in row(summary)["remarks"]
+    text = in_markdown("summary", summary)
+    assert "*vanished*" in text
+    assert f"*vanished*: {words.MARKS[doubts.VANISHED]}" in text

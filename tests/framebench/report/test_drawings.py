@@ -1,0 +1,318 @@
+"""What the page's filter and the pointer ask of the charts that were drawn before it was opened."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench import cli
+from framebench.records.peaks import Peaks
+from framebench.records.record_sets import RecordSet
+from framebench.report import html_report, plots, stacked_bars
+from framebench.report.charts import learning_curves, roofline_panels
+from framebench.report.parts import Parts
+from framebench.report.plots import Look, Row
+from framebench.report.stacked_bars import Bar
+from framebench.tables import frames
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+
+from ..browser import Browser
+from ..comparison.test_compare import write_set
+from ..made_up_runs import run
+from ..tables.test_converge import trained
+from ..tables.test_efficiency import peak
+from ..tables.test_products import FORWARD, rates
+from ..tables.test_roofline import CPU, MODELS, memory
+from .test_page import AXE, choose
+
+#: Of each figure with parts: its title, what is shown of each axis, and how many parts are hidden.
+SHOWN = """[...document.querySelectorAll("figure")].map((figure) => {
+    const svg = [...figure.querySelectorAll("[data-parts]")].find((one) => true);
+    if (!svg) return null;
+    const axes = JSON.parse(svg.dataset.parts);
+    const parts = [...svg.querySelectorAll("[data-part]")];
+    const isSeen = (one) => getComputedStyle(one).display !== "none";
+    const seen = [...new Set(parts.filter(isSeen).map((one) => one.dataset.part))];
+    const of = (axis) => [...new Set(seen.map((part) => axes[axis]?.[part] ?? null))];
+    return {title: figure.querySelector("h3, h4").innerText, hidden: figure.hidden,
+            frameworks: of("framework"), modes: of("mode"), seen: seen.length,
+            gone: new Set(parts.map((one) => one.dataset.part)).size - seen.length};
+}).filter(Boolean)"""
+#: What the pointer is told in the middle of what has a value, of each figure on which it can be.
+TOLD = """[...document.querySelectorAll("figure")].flatMap((figure) => {
+    if (figure.closest("[data-draws]") || figure.hidden) return [];
+    const spots = [...figure.querySelectorAll(".chart > svg:first-child [pointer-events]")];
+    return [{title: figure.querySelector("h3, h4").innerText, said: spots.map((spot) => {
+        spot.scrollIntoView({block: "center"});
+        const box = spot.getBoundingClientRect();
+        const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+        const under = document.elementFromPoint(x, y);
+        const where = {bubbles: true, clientX: x, clientY: y};
+        under.dispatchEvent(new PointerEvent("pointermove", where));
+        const tip = document.getElementById("tip");
+        return tip.hidden ? "" : tip.textContent;
+    })}];
+})"""
+
+
+def shown(browser: Browser) -> dict[str, dict[str, Any]]:
+    return {one["title"]: one for one in browser.evaluate(SHOWN)}
+
+
+def test_the_filter_hides_what_it_leaves_out_of_every_chart(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    before = shown(browser)
+    assert len(before) > 4, "few charts have parts"
+    assert all(one["gone"] == 0 and not one["hidden"] for one in before.values())
+    choose(browser, "framework", "tensorflow")
+    choose(browser, "mode", "train")
+    after = shown(browser)
+    assert any(one["gone"] for one in after.values()), "nothing was hidden"
+    left = [one for one in after.values() if not one["hidden"]]
+    assert left, "all was hidden"
+    for one in left:
+        assert one["frameworks"] == ["tensorflow"], one
+        assert one["modes"] == ["train"], one
+    for one in after.values():
+        assert one["hidden"] == (one["seen"] == 0), one
+    browser.evaluate("document.querySelector('#ask [type=reset]').click()")
+    assert shown(browser) == before
+
+
+def test_the_pointer_is_told_the_values_of_every_chart(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    figures = browser.evaluate(TOLD)
+    assert len(figures) > 6
+    for figure in figures:
+        assert figure["said"], f"{figure['title']}: nothing has a value"
+        for said in figure["said"]:
+            assert re.search(r": -?[\d.]+|: [a-z -]+ [\d.]+", said), f"{figure['title']}: {said!r}"
+    steps = [one for figure in figures for one in figure["said"] if one.startswith("step ")]
+    assert steps
+    assert all(re.fullmatch(r"step \d+(, [a-z ]+)?: [\d.]+ m?s", one) for one in steps), steps
+
+
+def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
+    odd = {"framework": "it's <b>\"&", "mode": "train"}
+    rows = [
+        Row("of both"),
+        Row("odd", "jax", [1.0, 3.0], interval=(0.5, 3.5), axes=odd),
+        Row("none", "jax", note="out of memory", axes={"framework": "jax"}),
+        Row("usual", "jax", [2.0]),
+    ]
+    for narrow in (False, True):
+        text = str(plots.strips(rows, Look(["jax"]), "images/s", narrow=narrow))
+        (parts,) = re.findall(r"data-parts='([^']*)'", text)
+        assert json.loads(html.unescape(parts)) == {
+            "framework": [odd["framework"], "jax"],
+            "mode": ["train", None],
+        }
+        # Label, line, bar, dots, median, number, and what the pointer meets; label, note, and that.
+        assert text.count('data-part="0"') == 7
+        assert text.count('data-part="1"') == 3
+        said = [html.unescape(one) for one in re.findall(r'data-tip="([^"]*)"', text)]
+        assert said == [
+            "odd: 2; 95 % interval 0.5 to 3.5; repeats 1, 3",
+            "none: out of memory",
+        ]
+
+
+def test_a_bar_says_what_it_is_made_of() -> None:
+    bars = [Bar("all"), Bar("jax", [60.0, 0.0, 40.0], "100", {"framework": "jax"})]
+    text = str(stacked_bars.draw(bars, ("start", "wait", "window"), "minutes"))
+    assert 'data-tip="jax: start 60, window 40 (minutes)"' in text
+
+
+def test_without_parts_a_drawing_says_nothing_of_them() -> None:
+    assert Parts().attribute() == Parts().markup(100) == ""
+
+
+def test_every_step_has_its_time_wherever_the_pointer_is(browser: Browser, quick: Path) -> None:
+    """Of real records, among them windows with a step beyond the axis."""
+    browser.open(quick)
+    told = browser.evaluate(
+        """[...document.querySelectorAll("[data-values]")].map((one) => {
+            one.scrollIntoView({block: "center"});
+            const {left, width, top, height} = one.getBoundingClientRect();
+            const values = one.dataset.values.split(",");
+            return values.map((value, at) => {
+                const [x, y] = [left + (width * (at + 0.5)) / values.length, top + height / 2];
+                const where = {bubbles: true, clientX: x, clientY: y};
+                one.dispatchEvent(new PointerEvent("pointermove", where));
+                return document.getElementById("tip").textContent;
+            });
+        })"""
+    )
+    assert len(told) > 4
+    ahead = 0
+    for texts in told:
+        numbers = [int(re.findall(r"step (-?\d+)", text)[0]) for text in texts]
+        assert numbers == list(range(-1, numbers[-1] + 1))
+        assert [text.startswith("warm-up") for text in texts] == [number < 1 for number in numbers]
+        how = [", ".join(text.partition(":")[0].split(", ")[1:]) for text in texts]
+        if len(texts) == 10:  # two steps of warm-up, eight of the window
+            assert not any(how)
+            continue
+        behind = len(texts) - 10
+        assert how == ["", "", *["with the next under way"] * 8, *["waited for"] * behind]
+        ahead += 1
+    assert ahead, "of no framework whose steps run ahead"
+
+
+def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for number in range(2):
+        write_set(tmp_path / "sets" / str(number), 1.0, number, repeats=2)
+    words = ["--sets", str(tmp_path / "sets"), "--results", str(tmp_path)]
+    assert cli.main(["history", *words]) == 0
+    browser.driver.get_log("browser")
+    browser.open(tmp_path / "history.html")
+    assert browser.driver.get_log("browser") == [], "its script ended in an error"
+    assert browser.evaluate("document.querySelectorAll('.unfold').length") == 2
+    said = browser.evaluate(
+        "[...document.querySelectorAll('figure [data-tip]')].map(one => one.dataset.tip)"
+    )
+    assert len(said) == 2
+    assert all(re.match(r".+: [\d.]+", one) for one in said), said
+
+
+# ---- rooflines and curves of learning -----------------------------------------------------------
+
+#: Of each of these figures: whether it is hidden, the words in it that are seen, and whom the
+#: pointer is told of.
+OTHERS = """[...document.querySelectorAll("figure")].map((figure) => {
+    const svg = figure.querySelector("[data-parts]");
+    const isSeen = (one) => !one.closest('[display="none"]');
+    const seen = (name) => svg ? [...svg.querySelectorAll(name)].filter(isSeen) : [];
+    return {title: figure.querySelector("h3, h4").innerText, hidden: figure.hidden,
+            words: seen("text").map((one) => one.textContent),
+            told: seen("[data-tip]").map((one) => one.dataset.tip),
+            note: [...figure.querySelectorAll(".under-baseline:not([hidden])")].map((one) =>
+                one.innerText).join("")};
+}).filter((one) => /^(Roofline|Accuracy|Loss)/.test(one.title))"""
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with a roofline of three settings, curves of learning of two frameworks, and a heat
+    map of products."""
+    steps = [
+        run(10.0, **CPU),
+        run(12.0, framework="jax", compiler="xla", **CPU),
+        run(30.0, mode="inference", **CPU),
+        run(33.0, framework="jax", compiler="xla", batch_per_device=8, mode="inference", **CPU),
+    ]
+    trainings = [
+        trained(0.5, 0.9, 0.97, seed=n, framework=name) for n in (3, 4) for name in ("jax", "mxnet")
+    ]
+    others = [memory(10.0), *trainings, rates(*FORWARD)]
+    target = tmp_path_factory.mktemp("learned") / "report.html"
+    runs = [replace(one, origin=f"run {n}") for n, one in enumerate([*steps, *others])]
+    found = RecordSet(tuple(runs), (), target.parent, 0)
+    judged = group(runs, None)
+    inputs = Inputs(
+        {key: one for key, one in judged.items() if key.case.is_step},
+        peaks=Peaks((peak(0.2),)),
+        models=MODELS,
+        others={key: one for key, one in judged.items() if not key.case.is_step},
+    )
+    html_report.write(found, inputs, frames.build(inputs), target, "A report")
+    return target
+
+
+def test_rooflines_and_curves_of_learning_follow_the_filter(
+    browser: Browser, learned: Path
+) -> None:
+    browser.open(learned)
+    roofline, accuracy, loss = browser.evaluate(OTHERS)
+    assert {"pytorch", "jax", "1", "2", "3"} <= {*roofline["words"]}
+    assert len(roofline["told"]) == 4
+    assert (
+        "pytorch, resnet50_v1.5, train, batch 32: 0.06 TFLOP/s, 30.0 % of what the roofs allow"
+        in (roofline["told"])
+    )
+    assert len(accuracy["told"]) == len(loss["told"]) == 12
+    assert "mxnet, 1n1g, seed 4, epoch 2: 0.9" in accuracy["told"]
+    choose(browser, "framework", "jax")
+    roofline, accuracy, loss = browser.evaluate(OTHERS)
+    assert not {"pytorch", "1n1g"} & {*roofline["words"]}
+    kept = [word for word in roofline["words"] if ": resnet50" in word]
+    assert len(kept) == 2, "a setting stays while any of its points does"
+    assert all(one.startswith("jax + xla, ") for one in roofline["told"])
+    assert {one.partition(",")[0] for one in accuracy["told"] + loss["told"]} == {"jax"}
+    assert not any("mxnet" in word for word in accuracy["words"])
+    browser.evaluate("document.querySelector('#ask [type=reset]').click()")
+    choose(browser, "framework", "mxnet")
+    roofline, accuracy, _ = browser.evaluate(OTHERS)
+    assert roofline["hidden"], "no point of it is of this framework"
+    assert not accuracy["hidden"]
+    browser.evaluate("document.querySelector('#ask [type=reset]').click()")
+    choose(browser, "mode", "train")
+    roofline, accuracy, _ = browser.evaluate(OTHERS)
+    assert len(roofline["told"]) == 2
+    assert not accuracy["hidden"], "its table stays, too"
+
+
+def test_every_chart_says_what_a_baseline_does_there(browser: Browser, learned: Path) -> None:
+    browser.open(learned)
+    assert not any(one["note"] for one in browser.evaluate(OTHERS))
+    browser.open(learned, query="?base=framework:jax")
+    roofline, accuracy, loss = browser.evaluate(OTHERS)
+    assert roofline["note"].strip() == roofline_panels.NO_RATIOS
+    assert accuracy["note"].strip() == loss["note"].strip() == learning_curves.NO_RATIOS
+    silent = browser.evaluate(
+        """[...document.querySelectorAll("figure")].filter((figure) =>
+            !figure.closest("[data-draws]") && !figure.querySelector(".under-baseline")).length"""
+    )
+    assert silent == 0
+
+
+def test_of_many_epochs_the_pointer_is_told_some_and_the_last() -> None:
+    many = learning_curves.Line("jax", "jax", [(1, [0.5] * 1000), (2, [0.5] * 999)])
+    told = re.findall(
+        r'data-tip="([^"]*)"', learning_curves.draw([many], Look(["jax"]), "", None, 760)
+    )
+    assert len(told) <= learning_curves.MAX_POINTS + 2
+    assert "jax, seed 1, epoch 1000: 0.5" in told
+    assert "jax, seed 2, epoch 999: 0.5" in told
+
+
+def test_these_charts_are_for_everybody_and_fit_a_phone_and_paper(
+    browser: Browser, learned: Path
+) -> None:
+    browser.open(learned, width=390, query="?base=framework:jax")
+    titles = browser.evaluate(
+        "[...document.querySelectorAll('figure h4')].map(one => one.innerText)"
+    )
+    assert "Matmul: rate by batch x m x k x n, TFLOP/s (higher is better)" in titles
+    browser.driver.execute_script(AXE.read_text(encoding="utf-8"))
+    found = browser.driver.execute_async_script(
+        "axe.run({exclude: ['svg']}, {resultTypes: ['violations']}).then(arguments[0])"
+    )
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == []
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    beyond = """[...document.querySelectorAll("figure svg")].filter((svg) => svg.offsetWidth
+        && svg.getBoundingClientRect().right > innerWidth).length"""
+    assert browser.evaluate(beyond) == 0
+    cut = """[...document.querySelectorAll("figure [data-parts]")].flatMap((svg) => {
+        const box = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll("text")].filter((text) => {
+            const own = text.getBoundingClientRect();
+            return own.width && (own.left < box.left - 1 || own.right > box.right + 1);
+        }).map((text) => text.textContent);
+    })"""
+    assert browser.evaluate(cut) == [], "words that the edge of a drawing cuts"
+    browser.open(learned, width=718)
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 718
+        assert browser.evaluate(cut) == [], "words that the edge of a drawing cuts on paper"
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

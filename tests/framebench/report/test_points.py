@@ -1,0 +1,229 @@
+"""Metrics that a run has at several points: from records to rows, ratios and lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.comparison import compare
+from framebench.records import record_files
+from framebench.records.run import Metric, Run
+from framebench.report.charts import measured_panels
+from framebench.report.charts.series_curves import short
+from framebench.report.plots import Look, Plot
+from framebench.tables import measured
+from framebench.tables.grouping import group
+
+from ..made_up_runs import measured as of_kind
+from ..records.test_probes import record
+from ..tables.test_measured import table_of
+
+SIZES = (8, 1024, 64)
+LOOK = Look(["no framework"])
+
+
+def runs(*bandwidths: float, operation: str = "copy", **changes: Any) -> list[Run]:
+    """A repeat for each: its bandwidth at 8 bytes, and twice and three times that further on."""
+    return [
+        replace(
+            of_kind(
+                "wire",
+                [
+                    Metric("average", 2 * value, "GB/s"),
+                    *(
+                        Metric("bandwidth", number * value, "GB/s", point=(("bytes", size),))
+                        for number, size in enumerate(SIZES, 1)
+                    ),
+                ],
+                operation=operation,
+            ),
+            repeat=repeat,
+            **changes,
+        )
+        for repeat, value in enumerate(bandwidths, 1)
+    ]
+
+
+def test_each_point_has_a_row_of_its_own_in_their_order() -> None:
+    table = table_of(*runs(1.0, 5.0, 3.0))
+    rows = table[["metric", "bytes", "median", "repeats"]].astype(object)
+    assert rows.where(rows.notna(), None).to_numpy().tolist() == [
+        ["average", None, 6.0, 3],
+        ["bandwidth", 8, 3.0, 3],
+        ["bandwidth", 1024, 6.0, 3],
+        ["bandwidth", 64, 9.0, 3],
+    ]
+
+
+def test_what_has_no_figure_says_so_once_and_not_at_each_point() -> None:
+    (one,) = runs(1.0)
+    lost = tuple(metric._replace(value=None) for metric in one.metrics)
+    refused = replace(one, status="unsupported", reason="no wire", metrics=lost)
+    table = table_of(refused, *runs(1.0, operation="send"))
+    rows = table[table["operation"] == "copy"]
+    assert rows[["metric", "status", "reason"]].to_numpy().tolist() == [
+        ["average", "unsupported", "no wire"]
+    ]
+    assert (table["operation"] == "send").sum() == 4
+
+
+def test_a_point_does_not_take_the_place_of_a_parameter() -> None:
+    made = of_kind("wire", [Metric("rate", 1.0, "1/s", point=(("size", 3),))], size="large")
+    table = table_of(made)
+    assert (table["size"][0], table["at_size"][0]) == ("large", 3)
+
+
+def test_sets_are_compared_point_by_point() -> None:
+    base = [
+        replace(one, started=100.0 * one.repeat, wall_seconds=1.0)
+        for one in runs(*(1 + 0.001 * number for number in range(8)))
+    ]
+    better = [
+        replace(
+            one,
+            started=100.0 * one.repeat + 2,
+            metrics=tuple(
+                metric._replace(value=(metric.value or 0) * (3 if metric.point else 1))
+                for metric in one.metrics
+            ),
+        )
+        for one in base
+    ]
+    table = compare.compare(group(base, None), group(better, None))
+    assert set(table["pairs"]) == {8}
+    ratios = {row["parameters"]: row["ratio"] for row in table.to_dict("records")}
+    assert ratios == {
+        "operation copy": pytest.approx(1.0),
+        **{f"operation copy, bytes {size}": pytest.approx(3.0) for size in SIZES},
+    }
+
+
+def drawn(*some: Run) -> list[Plot]:
+    return measured_panels.panels(group(list(some), None), LOOK, "wire")
+
+
+def test_sizes_are_lines_and_words_among_the_parameters_panels() -> None:
+    plots = drawn(*runs(1.0, 2.0), *runs(4.0, operation="send"))
+    assert [plot.title for plot in plots] == [
+        "average, GB/s (higher is better)",
+        "copy: bandwidth, GB/s (higher is better)",
+        "send: bandwidth, GB/s (higher is better)",
+    ]
+    assert "bytes (logarithmic axis)" in plots[1].svg
+    assert "1 Ki" in plots[1].svg
+
+
+def test_an_axis_of_less_than_a_decade_has_numbers() -> None:
+    def numbers(*values: float) -> list[str]:
+        at = [Metric("time", value, "us", "lower", (("bytes", 8 << n),)) for n, value in
+              enumerate(values)]  # fmt: skip
+        (plot,) = drawn(of_kind("wire", at))
+        texts = re.findall(r">([\d.e+-]+)</text>", plot.svg)
+        return [text for text in texts if min(values) < float(text) < max(values)]
+
+    assert len(numbers(1100.0, 1900.0, 1500.0)) > 1
+    assert "100" in numbers(11.0, 1900.0)
+
+
+def test_what_needs_no_framework_has_a_panel_for_each_unit() -> None:
+    metrics = [Metric(name, value, unit, better) for name, value, unit, better in (
+        ("read_bandwidth", 2.0, "GB/s", "higher"), ("read_latency", 9.0, "us", "lower"),
+        ("write_bandwidth", 1.0, "GB/s", "higher"),
+    )]  # fmt: skip
+    plots = drawn(of_kind("wire", metrics))
+    assert [plot.title for plot in plots] == [
+        "wire, GB/s (higher is better)",
+        "read latency, us (lower is better)",
+    ]
+    assert "(figures: 2)" in plots[0].caption
+    for name in ("read bandwidth, 1n1g", "write bandwidth, 1n1g"):
+        assert name in plots[0].svg
+    of_frameworks = [
+        replace(one, case=replace(one.case, framework="toy")) for one in [of_kind("wire", metrics)]
+    ]
+    plots = measured_panels.panels(group(of_frameworks, None), Look(["toy"]), "wire")
+    assert len(plots) == 3, "frameworks are compared by each metric"
+
+
+def test_an_interval_is_drawn_where_there_are_repeats_enough() -> None:
+    few, many = drawn(*runs(1.0, 2.0))[1], drawn(*runs(*map(float, range(1, 9))))[1]
+
+    def lines(plot: Plot) -> int:
+        return len(re.findall(r"-opacity: 0\.35", plot.svg))
+
+    assert (lines(few), lines(many)) == (0, len(SIZES)), "a bar at each size"
+
+
+def test_points_of_several_numbers_are_a_heat_map() -> None:
+    shapes = [(("batch", 1), ("m", 2), ("n", size)) for size in (30, 4)]
+    one, other = (
+        of_kind(
+            "wire",
+            [
+                Metric("rate", value * n, "TFLOP/s", point=shape)
+                for n, shape in enumerate(shapes, 1)
+            ],
+            operation=operation,
+        )
+        for operation, value in (("copy", 3.0), ("send", 0.5))
+    )
+    other = replace(other, metrics=other.metrics[:1])
+    (plot,) = drawn(one, other)
+    assert plot.title == "Wire: rate by n, TFLOP/s (higher is better)"
+    assert "All: batch 1, m 2." in plot.caption
+    assert plot.narrow
+    told = re.findall(r'data-tip="([^"]*)"', plot.svg)
+    assert told == [
+        "no framework, 1n1g, operation copy, 4: 6 TFLOP/s",
+        "no framework, 1n1g, operation copy, 30: 3 TFLOP/s",
+        "no framework, 1n1g, operation send, 30: 0.5 TFLOP/s",
+    ]
+    opacities = [float(one) for one in re.findall(r"opacity: (0\.\d+)", plot.svg)]
+    assert sorted(opacities) == [pytest.approx(0.5 * part / 6, abs=0.01) for part in (0.5, 3, 6)]
+
+
+def test_points_in_words_and_numbers_are_a_heat_map_in_their_order() -> None:
+    at = [(("images", name), ("stride", n), ("groups", 1)) for n, name in ((2, "9x9"), (1, "3x3"))]
+    made = of_kind("wire", [Metric("rate", 1.0, "TFLOP/s", point=point) for point in at])
+    (plot,) = drawn(made)
+    assert plot.title == "Wire: rate by images, stride, TFLOP/s (higher is better)"
+    assert re.findall(r'data-tip="[^"]*, ([^",]*): ', plot.svg) == ["9x9 2", "3x3 1"]
+    assert "All: groups 1." in plot.caption
+
+
+def test_points_in_words_have_a_panel_each() -> None:
+    places = [(("layer", name),) for name in ("first", "last")]
+    made = of_kind("wire", [Metric("rate", 1.0, "TFLOP/s", point=place) for place in places])
+    assert [plot.title for plot in drawn(made)] == [
+        f"rate at layer {name}, TFLOP/s (higher is better)" for name in ("first", "last")
+    ]
+
+
+def test_a_size_is_short_for_people() -> None:
+    assert [short(size) for size in (8, 1024, 3 << 20, 2**31)] == ["8", "1 Ki", "3 Mi", "2 Gi"]
+
+
+def test_a_record_has_its_points_in_its_metrics(tmp_path: Path) -> None:
+    made = {
+        **record(),
+        "kind": "wire",
+        "parameters": {"operation": "copy"},
+        "metrics": {
+            "bandwidth at bytes 8": {
+                "value": 2.0, "unit": "GB/s", "better": "higher", "quantity": "bandwidth",
+                "at": {"bytes": 8},
+            },
+        },
+    }  # fmt: skip
+    file = tmp_path / "r1.json"
+    file.write_text(json.dumps(made))
+    ((run,), problems, _) = record_files.read_folder(tmp_path)
+    assert not problems
+    assert run.metrics == (Metric("bandwidth", 2.0, "GB/s", "higher", (("bytes", 8),)),)
+    assert run.value("bandwidth", (("bytes", 8),)) == 2.0
+    assert run.value("bandwidth") is None
+    assert measured.parameters_text(run.case, run.key.point) == "operation copy, bytes 8"

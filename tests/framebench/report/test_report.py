@@ -1,0 +1,398 @@
+"""The report in a real browser: readable, sortable, self-contained, honest about gaps."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from framebench.records.run import WAITED_APART, WAITED_IN_WINDOW
+from framebench.report import html_tables, panels, plots
+from framebench.report.charts import scaling_curves
+from framebench.report.plots import Look
+from framebench.report.record_links import Link, Links
+from framebench.report.svg import FONT
+from framebench.tables import registry, view
+from framebench.tables.arrangement import UNFOLDED
+from framebench.tables.grouping import group
+from framebench.tables.view import DASH
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from ..browser import Browser, make
+from ..made_up_records import EVIL, write_records
+from ..made_up_runs import build, run
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_same_case_in_another_unit_is_another_case() -> None:
+    runs = [run(100.0), run(9000.0, unit="tokens/s"), run(110.0, repeat=2)]
+    cases = group(runs, None)
+    assert [[one.unit for one in case.runs] for case in cases.values()] == [
+        ["images/s", "images/s"],
+        ["tokens/s"],
+    ]
+    links = Links(cases, lambda one, text: Link(text, one.unit, ""))
+    for row in view.records(build(runs)["summary"]):
+        ((_, found),) = links.behind(registry.known()["summary"], row)
+        assert {link.href for link in found} == {row["unit"]}
+    (plot,) = panels.throughput(cases, Look(["pytorch"]))
+    assert "Throughput of 2 cases" in plot.description
+
+
+FIRST_SCREEN = """(() => {
+    const rows = [...document.querySelectorAll(".answers tbody tr")];
+    const boxes = [...document.querySelectorAll("#answers .scroll, .answers")];
+    return {
+        rows: rows.map((row) => row.innerText.replace(/\\s+/g, " ").trim()),
+        bottom: Math.max(...rows.map((row) => row.getBoundingClientRect().bottom)),
+        gains: document.querySelector(".brings").getBoundingClientRect().bottom,
+        page: Math.max(0, document.documentElement.scrollWidth - window.innerWidth),
+        wider: boxes.filter((box) => box.scrollWidth > box.parentElement.clientWidth + 1).length,
+        cut: boxes.filter((box) => box.scrollHeight > box.clientHeight + 1).length,
+    };
+})()"""
+
+
+def test_the_first_screen_answers(browser: Browser, page: Path, quick: Path) -> None:
+    seen = browser.open(quick).evaluate(FIRST_SCREEN)
+    assert len(seen["rows"]) == 5
+    train = next(row for row in seen["rows"] if row.startswith("resnet50_v1.5 train fp32 1n2g"))
+    assert re.search(
+        r"pytorch 7\.176 images/s .*1\.30 . paddle too few repeats: 5 could show it 7 of 7",
+        train,
+    )
+    of_made_up = browser.open(page).evaluate(FIRST_SCREEN)
+    assert len(of_made_up["rows"]) == 12
+    shown = next(row for row in of_made_up["rows"] if row.startswith("bert_base train amp 1n1g"))
+    assert re.search(
+        r"pytorch\+inductor [\d.]+ sequences/s 1\.\d\d . tensorflow\+xla .* shown", shown
+    )
+    for one in (seen, of_made_up):
+        assert one["gains"] <= 900, "what precisions, compilers and devices bring lies below"
+        assert (one["page"], one["wider"], one["cut"]) == (0, 0, 0)
+    for report in (page, quick):
+        phone = browser.open(report, width=390).evaluate(FIRST_SCREEN)
+        assert (phone["page"], phone["wider"], phone["cut"]) == (0, 0, 0)
+
+
+def test_answers_come_first_and_the_set_up_last(page: Path) -> None:
+    places = [
+        page.read_text().index(f'<section id="{name}">')
+        for name in ("answers", "all-frameworks-side-by-side", "charts", "throughput", "measured")
+    ]
+    assert places == sorted(places)
+
+
+def test_opens_without_console_message_and_without_any_request(
+    browser: Browser, page: Path
+) -> None:
+    browser.open(page)
+    assert browser.driver.title == "A report"
+    assert browser.driver.get_log("browser") == []
+    events = [
+        json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")
+    ]
+    asked = {
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+        and event["params"]["documentURL"] == page.as_uri()
+    }
+    assert asked == {page.as_uri()}
+
+
+def medians(browser: Browser) -> tuple[list[float], list[str]]:
+    """Of the table Summary, as shown: the numbers, and what stands behind them without one."""
+    texts = browser.column("summary", "median")
+    there = [text for text in texts if not text.startswith(DASH)]
+    assert texts[: len(there)] == there, "what has no number does not come last"
+    return [float(text.split()[0]) for text in there], texts[len(there) :]
+
+
+def test_sorts_by_click_and_by_key_with_missing_numbers_last(browser: Browser, page: Path) -> None:
+    browser.open(page).all_rows("summary")
+    assert browser.head("summary", "median").get_attribute("aria-sort") == "descending"
+    falling, missing = medians(browser)
+    assert falling == sorted(falling, reverse=True)
+    assert missing
+    browser.head("summary", "median").find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
+    assert browser.head("summary", "median").get_attribute("aria-sort") == "ascending"
+    assert medians(browser) == (sorted(falling), missing)
+    browser.head("summary", "framework").find_element(By.TAG_NAME, "button").click()
+    assert browser.head("summary", "median").get_attribute("aria-sort") == "none"
+    names = browser.column("summary", "framework")
+    assert names == sorted(names)
+
+
+def test_fits_a_phone_and_plots_stay_readable(browser: Browser, page: Path) -> None:
+    browser.open(page, width=360)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 360
+    smallest = browser.evaluate(
+        "Math.min(...[...document.querySelectorAll('figure svg')]"
+        ".filter(svg => svg.getClientRects().length)"
+        ".map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width))"
+    )
+    assert smallest * FONT >= 9  # CSS pixels of the text in the plots
+
+
+def test_dark_changes_the_page_and_the_plots(browser: Browser, page: Path) -> None:
+    script = (
+        "[document.body, document.querySelector('figure svg text'),"
+        " document.querySelector('figure svg use')].map(element => {"
+        " const style = getComputedStyle(element); return [style.backgroundColor, style.fill]; })"
+    )
+    light = browser.open(page).evaluate(script)
+    dark = browser.open(page, scheme="dark").evaluate(script)
+    assert light[0][0] != dark[0][0]
+    assert light[1][1] != dark[1][1]
+    assert light[2][1] != dark[2][1]
+
+
+OPEN_ALL = """[...document.querySelectorAll(`#table-${arguments[0]} .unfold[aria-expanded=false]`)]
+    .forEach((button) => button.click())"""
+FACTS = """[...document.querySelectorAll(`#table-${arguments[0]} tr.more`)]
+    .map((row) => row.innerText)"""
+
+
+def test_missing_numbers_are_dashes_with_their_reason_in_words(
+    browser: Browser, page: Path
+) -> None:
+    browser.open(page).all_rows("summary")
+    medians = browser.column("summary", "median")
+    ended = [text for text in medians if text.startswith(DASH)]
+    assert {text.removeprefix(DASH).strip() for text in ended} >= {"oom", "unsupported"}
+    assert all(float(text.split()[0]) > 0 for text in medians if text not in ended)
+    for table in ("weak_scaling", "precision_speedup", "compiler_speedup"):
+        browser.all_rows(table)
+        ratios = browser.column(table, "speed-up")
+        assert any(ratio.startswith(DASH) for ratio in ratios)
+        assert not any(re.fullmatch(r"0*\.?0*", ratio) for ratio in ratios)
+        browser.evaluate(OPEN_ALL, table)
+        for ratio, facts in zip(ratios, browser.evaluate(FACTS, table), strict=True):
+            assert "reason" in facts or not ratio.startswith(DASH), f"{table}: {facts}"
+    recomputed = browser.column("published", "recomputed")
+    assert recomputed == ["3.23", "11.50", f"{DASH} {UNFOLDED}"]
+
+
+def test_an_interval_of_too_few_repeats_says_what_it_needs(tmp_path: Path) -> None:
+    source = write_records(tmp_path / "runs", repeats=2, frameworks=("pytorch",))
+    assert f'{DASH} <span class="why">needs 6 repeats</span>' in make(source, tmp_path / "r.html")
+
+
+def test_every_link_to_a_record_leads_to_it(browser: Browser, page: Path) -> None:
+    there = set((page.parent / "runs").rglob("*.json"))
+
+    def targets(links: Iterable[str]) -> set[Path]:
+        return {(page.parent / unquote(link)).resolve() for link in links}
+
+    static = re.sub(r"<script.*?</script>", "", page.read_text(), flags=re.DOTALL)
+    assert targets(re.findall(r'href="([^"#][^"]*)"', static)) <= there
+    browser.open(page).all_rows("summary")
+    browser.evaluate(OPEN_ALL, "summary")
+    links = browser.evaluate(
+        "[...document.querySelectorAll('#table-summary .more a')].map(a => a.getAttribute('href'))"
+    )
+    # Every record that counts is linked: all but the truncated and the foreign file.
+    assert targets(links) == set((page.parent / "runs").glob("*/*/*.json"))
+
+
+def test_lines_of_a_csv_file_are_named_and_linked(tmp_path: Path) -> None:
+    header = (
+        "framework,framework_version,source,model,mode,precision,compiler,input_pipeline,variant,"
+        "batch_per_device,nodes,devices_per_node,repeat,throughput,unit"
+    )
+    line = "paddle,1.8,there,resnet50_v1.5,train,fp32,none,native,,128,1,{},{},{},images/s"
+    rows = [line.format(devices, r, 100.5 * devices) for devices in (1, 8) for r in (1, 2)]
+    (tmp_path / "runs.csv").write_text("\n".join([header, *rows]))
+    (tmp_path / "out").mkdir()
+    text = make(tmp_path / "runs.csv", tmp_path / "out" / "report.html")
+    assert '<a href="../runs.csv" aria-label="runs.csv:2">runs.csv:2</a>' in text
+    assert '<a href="../runs.csv" aria-label="runs.csv:3">:3</a>' in text
+    assert "no environment recorded" in text
+
+
+def test_lists_every_machine_and_says_which_label_is_which(tmp_path: Path) -> None:
+    source = write_records(tmp_path / "runs", repeats=1, frameworks=("pytorch",))
+    label = re.compile(r"<code>(\w{6})</code> (.*?) <span")
+    assert not label.search(make(source, tmp_path / "r.html")), "one machine needs no label"
+    moved = source / "elsewhere"
+    for path in sorted(source.glob("pytorch/*/r1.json")):
+        record = json.loads(path.read_text())
+        record["environment"]["system"]["host"] = "second"
+        record["started"] = "2031-01-01T00:00:00.000Z"
+        there = moved / path.parent.name / path.name
+        there.parent.mkdir(parents=True)
+        there.write_text(json.dumps(record))
+        record["environment"]["system"]["host"] = "first"
+        path.write_text(json.dumps(record))
+    text = make(source, tmp_path / "r.html")
+    (machines,) = re.findall(r"<h3>Machines</h3>.*?</ul>", text, re.DOTALL)
+    labels = dict(label.findall(machines))
+    assert len(labels) == 2, machines
+    for host in ("first", "second"):
+        assert f"Example CPU, 16 GiB, host {host}" in labels.values()
+    assert all(text.count(label) > 1 for label in labels), "no row has this label"
+
+
+HOLDS = "A comparison of frameworks holds for the machine it was made on"
+
+
+def test_frameworks_stand_side_by_side_on_a_machine_that_is_named(tmp_path: Path) -> None:
+    source = write_records(tmp_path / "runs", repeats=1, frameworks=("pytorch", "jax"))
+    for path in source.glob("*/*/r1.json"):
+        record = json.loads(path.read_text())
+        record["ranks"][0]["libraries"] = {"x/lib_blas.so": "Haswell", "x/libgomp.so": None}
+        path.write_text(json.dumps(record))
+    text = make(source, tmp_path / "r.html")
+    sections = re.findall(r'<section id="([\w-]+)">(.*?)</section>', text, re.DOTALL)
+    told = {name for name, content in sections if HOLDS in content}
+    assert told >= {"throughput", "weak-scaling", "precisions", "compilers"}
+    assert "step-time-of-inference" in told
+    assert all("Measured on Example CPU, 16 GiB." in c for n, c in sections if n in told)
+    assert "<dt>x/lib_blas.so</dt><dd>Haswell</dd>" in text
+    assert "<dt>x/libgomp.so</dt><dd>does not tell</dd>" in text
+    shutil.rmtree(source / "jax")
+    assert HOLDS not in make(source, tmp_path / "r.html"), "there is nothing to compare"
+
+
+def test_is_one_file_that_loads_nothing(page: Path) -> None:
+    text = page.read_text()
+    assert not re.search(r"<(link|img|iframe|object|embed|audio|video|source)\b", text)
+    assert not re.search(r"\s(src|srcset|action)=", text)
+    assert not re.search(r'href="[a-zA-Z]+:', text)
+    assert not re.search(r"@import|@font-face|fetch\(|XMLHttpRequest", text)
+    assert set(re.findall(r"url\((.)", text)) <= {"#"}
+    assert "http" not in text
+
+
+def test_whatever_a_record_says_stays_text(browser: Browser, page: Path) -> None:
+    text = page.read_text()
+    assert "<script>document.title" not in text
+    assert browser.open(page).driver.title == "A report"
+    assert EVIL in browser.driver.find_element(By.ID, "failures").text
+    traceback = browser.evaluate("document.querySelector('#failures pre').textContent")
+    assert f"Error: {EVIL}" in traceback
+
+
+def test_says_what_was_ignored_and_why(page: Path) -> None:
+    ignored = page.read_text().split('<section id="ignored">')[1].split("</section>")[0]
+    assert "truncated.json" in ignored
+    assert "foreign.json" in ignored
+
+
+def test_every_plot_says_what_it_leaves_out(page: Path) -> None:
+    static = page.read_text().split("<script")[0]
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", static, re.DOTALL)
+    assert len(captions) > 8
+    assert all(re.search(r"Nothing is left out|Left out: \d+ of \d+", c) for c in captions)
+
+
+def test_every_repeat_of_every_row_of_a_strip_plot_is_a_dot_and_several_have_a_median() -> None:
+    rows = [
+        plots.Row("of both"),
+        plots.Row("three", "jax", [1.0, 2.0, 3.0], interval=(1.5, 2.5)),
+        plots.Row("one", "pytorch", [2.0]),
+        plots.Row("none", "pytorch", note="out of memory"),
+        plots.Row("two", "pytorch", [1.0, 4.0]),
+    ]
+    drawing = str(plots.strips(rows, Look(["jax", "pytorch"]), "images/s"))
+    dots, medians = 3 + 1 + 2, 2
+    assert drawing.count("<use ") == dots + medians
+    assert drawing.count("stroke-width: 1.6") == 3, "a line from minimum to maximum for each"
+    assert drawing.count("stroke-width: 7") == 1, "a bar for the interval"
+
+
+def test_what_the_host_sees_of_steps_that_run_ahead_are_no_step_times() -> None:
+    """Of two that are under way together, one is seen to end right behind the other."""
+    seen = {"step_seconds": (0.179, 0.002) * 4, "slowest_rank": 0}
+    waited = {"waited_seconds": (0.09, 0.092, 0.2), "waited_in": WAITED_APART}
+
+    def drawn(**steps: Any) -> tuple[str, str]:
+        cases = group([run(**seen, **steps)], None)
+        record = {"ranks": [{"rank": 0, "warmup_step_seconds": [0.3]}]}
+        ((plot, _),) = panels.step_times(cases, Look(["pytorch"]), lambda _: record)
+        return plot.caption, str(plot.svg)
+
+    caption, svg = drawn(**waited)
+    assert "1 of 3 steps that were waited for are slow" in caption, caption
+    assert "the median of 92 ms" in caption
+    assert "from one completion to the next as the host saw it, no step time" in caption
+    assert "their mean is 90.5 ms" in caption
+    assert 'data-ahead="8"' in svg
+    assert svg.count("fill: none") >= 1, "no hollow dots"
+    caption, svg = drawn(waited_seconds=seen["step_seconds"], waited_in=WAITED_IN_WINDOW)
+    assert "4 of 8 timed steps are slow" in caption
+    assert "hollow" not in caption
+    assert "data-ahead" not in svg
+    caption, _ = drawn(waited_seconds=seen["step_seconds"])
+    assert "the record does not tell" in caption
+
+
+def test_a_plot_of_ratios_shows_a_few_percent() -> None:
+    low, high = plots.limits([0.95, 0.99], reference=1.0)
+    assert 0.9 < low < 0.95
+    assert 1.0 < high < 1.05, "the line of reference is off the plot"
+    assert plots.limits([0.95, 0.99], reference=None)[0] == 0, "throughput starts at 0"
+
+
+def test_a_large_set_stays_bounded_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_records(tmp_path / "runs", repeats=1)
+    monkeypatch.setattr(panels, "MAX_ROWS", 6)
+    monkeypatch.setattr(panels, "MAX_PANELS", 1)
+    monkeypatch.setattr(scaling_curves, "MAX_LINES", 2)
+    monkeypatch.setattr(panels, "MAX_STEP_PLOTS", 2)
+    monkeypatch.setattr(html_tables, "MAX_ROWS", 10)
+    text = make(source, tmp_path / "report.html")
+    assert "Left out: 18 of 24 cases." in text
+    assert "3 of 4 panels are not drawn" in text
+    assert "Left out: 62 of 72 rows; all are in tables/summary.csv." in text
+    assert re.search(r"Left out: \d+ of \d+ settings", text)
+
+
+def test_depends_on_the_records_alone(tmp_path: Path) -> None:
+    source = write_records(tmp_path / "runs", repeats=2)
+    first = make(source, tmp_path / "first.html")
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from framebench.records.record_sets import load\n"
+        "from framebench.report.html_report import write\n"
+        "from framebench.tables.frames import build\n"
+        "from framebench.tables.grouping import group\n"
+        "from framebench.tables.table import Inputs\n"
+        "found = load(Path(sys.argv[1]))\n"
+        "inputs = Inputs(group(found.runs, None))\n"
+        "write(found, inputs, build(inputs), Path(sys.argv[2]), 'A report')"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program, str(source), str(tmp_path / "second.html")],
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "workflow"), "PYTHONHASHSEED": "5"},
+    )
+    assert (tmp_path / "second.html").read_text() == first
+
+
+def test_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write_records(tmp_path / "runs", repeats=1, frameworks=("jax",))
+    target = tmp_path / "report.html"
+    target.write_text("the one before")
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        make(source, target)
+    assert target.read_text() == "the one before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "runs"]

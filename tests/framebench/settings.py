@@ -1,0 +1,44 @@
+"""Settings as a user would write them, and the plan that they make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from framebench.config.catalog import load_catalog
+from framebench.config.settings import Settings, load_settings
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan.planning import make_plan
+
+ROOT = Path(__file__).parents[2]
+CATALOG = load_catalog(ROOT)
+CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+SUITE = {
+    "steps": {"warmup": 1, "timed": 2},
+    "repeats": 2,
+    "axes": {"framework": ["pytorch"], "model": ["resnet50_v1.5"], "batch_per_device": [2]},
+}
+
+
+def settings(tmp_path: Path, suite: object = SUITE, **config: object) -> Settings:
+    """Settings for a suite given as data, or as text that is written as it is."""
+    path = tmp_path / "my.yaml"
+    path.write_text(suite if isinstance(suite, str) else yaml.safe_dump(suite))
+    return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG)
+
+
+def plan(tmp_path: Path, suite: object = SUITE, **config: object):  # noqa: ANN201
+    return make_plan(settings(tmp_path, suite, **config), CATALOG, Machine(2, 0), None)
+
+
+def changed(**axes: object) -> dict[str, object]:
+    return {**SUITE, "axes": {**SUITE["axes"], **axes}}
+
+
+def assert_clear(error: pytest.ExceptionInfo[ConfigError], words: list[str]) -> None:
+    message = str(error.value)
+    missing = [word for word in words if word not in message]
+    assert not missing, f"{missing} missing from: {message}"
+    assert "Traceback" not in message

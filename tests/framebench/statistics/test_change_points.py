@@ -1,0 +1,136 @@
+"""Changes of a series by simulation against what is promised, and one by one. At full size it is in
+benchmarks/statistical_promises.py."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from framebench.statistics import change_points
+
+from ..settings import ROOT
+from .series import (
+    DRIFTS_CALLED_JUMPS,
+    FOUND,
+    NOISE,
+    STEP,
+    called,
+    drifting,
+    jumping,
+    small_jump,
+    steady_series,
+)
+
+SERIES = 200
+
+
+def error(rate: float, draws: int = SERIES) -> float:
+    """Three standard errors of a simulated rate."""
+    return 3 * (rate * (1 - rate) / draws) ** 0.5
+
+
+@pytest.mark.parametrize("points", [10, 20, 40])
+@pytest.mark.parametrize("related", [0.0, 0.3, 0.6])
+def test_a_series_without_a_change_is_said_to_have_none(points: int, related: float) -> None:
+    found = called(steady_series, points, related, SERIES)
+    alarms = 1 - found.get("none", 0)
+    assert alarms <= change_points.LEVEL + error(change_points.LEVEL), found
+
+
+@pytest.mark.parametrize(("related", "most"), DRIFTS_CALLED_JUMPS.items())
+def test_a_slow_drift_is_seldom_called_a_jump(related: float, most: float) -> None:
+    found = called(drifting, 30, related, SERIES)
+    jumps = sum(rate for kinds, rate in found.items() if "jump" in kinds.split(", "))
+    assert jumps <= most + error(most), found
+    if related < 0.6:
+        assert found.get("drift", 0) > 0.7, found
+
+
+def test_a_jump_is_found_where_it_is() -> None:
+    found = called(jumping, 20, 0.0, SERIES)
+    assert sum(rate for kinds, rate in found.items() if "jump" in kinds.split(", ")) > 0.85, found
+    random = np.random.default_rng(0)
+    places = Counter(
+        one.at
+        for _ in range(50)
+        for one in change_points.changes(np.exp(jumping(random, 20, 0.0)).tolist())
+    )
+    assert places[10] > 40, places
+
+
+@pytest.mark.parametrize(("related", "part"), FOUND.items())
+def test_as_much_is_found_as_the_document_says(related: float, part: float) -> None:
+    found = 1 - called(small_jump, 20, related, SERIES).get("none", 0)
+    assert abs(found - part) <= 0.02 + error(part)
+
+
+def test_the_document_says_what_is_held() -> None:
+    text = " ".join((ROOT / "docs" / "history.md").read_text().split())
+    percent = [f"{100 * part:.0f}" for part in FOUND.values()]
+    assert f"{percent[0]}, {percent[1]} and {percent[2]} % are found" in text
+    most = [f"{100 * part:.0f} %" for part in DRIFTS_CALLED_JUMPS.values()]
+    assert f"| a drift | a jump, at most | {' | '.join(most)} |" in text
+    assert " | ".join([f"{100 * change_points.LEVEL:.0f} %"] * 3) in text
+    assert f"longer one than {change_points.MOST}" in text
+
+
+def test_both_of_two_jumps_are_found() -> None:
+    random = np.random.default_rng(0)
+    values = NOISE * random.normal(0, 1, 45)
+    values[15:30] += STEP
+    values[30:] += 2 * STEP
+    found = change_points.changes(np.exp(values).tolist())
+    assert [(one.kind, one.at) for one in found] == [("jump", 15), ("jump", 30)]
+
+
+def test_neither_size_nor_slope_matters_to_whether_it_is_a_jump() -> None:
+    values = jumping(np.random.default_rng(1), 24, 0.0)
+    squares = [
+        change_points._scan(np.array([values * size + slope * np.arange(24)]), line=True).largest[0]
+        for size, slope in ((1, 0), (50, 0), (1, 0.3))
+    ]
+    assert squares[1:] == pytest.approx([squares[0]] * 2)
+
+
+def test_its_statistic_is_that_of_least_squares() -> None:
+    """Against a regression on level, line and step, of noise that does not hang together."""
+    values = jumping(np.random.default_rng(2), 16, 0.0)
+    found = change_points._squares(values[np.newaxis], True, np.zeros(1))[0]
+    for place in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):
+        columns = np.stack([np.ones(16), np.arange(16), np.arange(16) >= place], axis=1)
+        size, rest, *_ = np.linalg.lstsq(columns, values)
+        variance = rest[0] / (16 - 3) * np.linalg.inv(columns.T @ columns)[2, 2]
+        assert found[place] == pytest.approx(size[2] ** 2 / variance)
+    assert not found[: change_points.BESIDE].any()
+
+
+def test_of_many_series_each_must_show_more() -> None:
+    values = np.exp(jumping(np.random.default_rng(3), 14, 0.0) / 1.6).tolist()
+    (alone,) = change_points.changes(values)
+    enough = int(change_points.LEVEL / alone.p_value)
+    assert change_points.changes(values, enough)
+    assert not change_points.changes(values, 10 * enough + 10)
+
+
+def test_of_a_long_series_the_latest_points_are_looked_at() -> None:
+    values = NOISE * np.random.default_rng(0).normal(0, 1, change_points.MOST + 50)
+    values[30:] += STEP
+    assert change_points.changes(np.exp(values).tolist()) == []
+    values[200:] += STEP
+    (found,) = change_points.changes(np.exp(values).tolist())
+    assert (found.start, found.at, found.end) == (50, 200, len(values))
+
+
+def test_too_few_points_and_equal_ones_say_nothing() -> None:
+    assert change_points.changes([]) == []
+    assert change_points.changes([1.0] * 4 + [9.0] * 5) == []
+    assert change_points.changes([3.0] * 30) == []
+
+
+def test_the_same_series_has_the_same_changes() -> None:
+    values = np.exp(drifting(np.random.default_rng(4), 30, 0.3)).tolist()
+    found = change_points.changes(values)
+    change_points._without_change.cache_clear()
+    assert found
+    assert change_points.changes(values) == found

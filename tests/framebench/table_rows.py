@@ -1,0 +1,19 @@
+"""Rows of tables by what they are of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+
+def only(table: pd.DataFrame) -> dict[str, Any]:
+    """The one row of a table."""
+    assert len(table) == 1, table
+    return {str(name): value for name, value in table.iloc[0].items()}
+
+
+def row(table: pd.DataFrame, **keys: Any) -> dict[str, Any]:
+    for key, value in keys.items():
+        table = table[table[key] == value]
+    return only(table)

@@ -1,0 +1,329 @@
+"""Which framework is fastest, by how much, and whether that is shown: of made-up runs whose answer
+is known, in the table, in words, and at the end of a call."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from framebench import cli
+from framebench.machine.identities import Identity
+from framebench.records.beside import calls
+from framebench.records.run import Metric, Run
+from framebench.statistics import intervals
+from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
+from framebench.tables import answers, frames, grouping, origin, registry, view
+from framebench.tables.columns import Row
+from framebench.tables.declared import overview
+from framebench.tables.ratios import Sides, with_verdicts
+from framebench.tables.table import Inputs
+
+from ..made_up_records import write_records
+from ..made_up_runs import in_markdown, measured, repeats, run
+
+SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
+
+
+def by(framework: str, *values: float | None, **changes: Any) -> list[Run]:
+    return repeats(*values, framework=framework, framework_version="1", **changes)
+
+
+def times(factor: float, values: Sequence[float] = SEVEN) -> list[float]:
+    return [factor * value for value in values]
+
+
+def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
+    cases = grouping.group(list(runs), None)
+    inputs = Inputs(
+        {key: one for key, one in cases.items() if key.case.is_step},
+        others={key: one for key, one in cases.items() if not key.case.is_step},
+    )
+    return {table.name: view.records(frame) for table, frame in frames.build(inputs).items()}
+
+
+def fastest(*runs: Sequence[Run]) -> list[Row]:
+    return tables([one for some in runs for one in some])["fastest"]
+
+
+def words(runs: Sequence[Run]) -> answers.Answers:
+    cases = grouping.group(list(runs), None)
+    return answers.of(frames.build(Inputs(cases)))
+
+
+def test_the_fastest_stands_before_the_next_and_the_lead_is_shown() -> None:
+    (row,) = fastest(
+        by("jax", *times(1.2), compiler="jit"), by("pytorch", *SEVEN), by("mxnet", *times(0.5)),
+    )  # fmt: skip
+    assert (row["framework"], row["compiler"], row["next_framework"]) == ("jax", "jit", "pytorch")
+    assert row["median"] == pytest.approx(120)
+    assert row["lead"] == pytest.approx(1.2)
+    assert row["lead_ci_low"] < 1.2 < row["lead_ci_high"]
+    assert (row["verdict"], row["reason"]) == (FASTER, "")
+    assert (row["compared"], row["tried"]) == (3, 3)
+
+
+def test_a_tie_is_none_and_noise_is_no_lead() -> None:
+    (row,) = fastest(by("jax", *SEVEN), by("pytorch", *times(1.001)))
+    assert (row["verdict"], row["reason"]) == (NO_DIFFERENCE, "")
+    wide = (60.0, 75.0, 90.0, 100.0, 110.0, 125.0, 140.0)
+    (row,) = fastest(by("jax", *wide), by("pytorch", *times(1.03, wide)))
+    assert row["verdict"] == CANNOT_TELL
+    assert "is possible: more repeats, or less noise" in row["reason"]
+
+
+def test_too_few_repeats_say_how_many_it_takes() -> None:
+    pairs = [
+        by("jax", 200.0, 201.0, batch_per_device=batch)
+        + by("mxnet", 1.0, 1.1, batch_per_device=batch)
+        for batch in range(1, 9)
+    ]
+    one, *_ = fastest(*pairs[:1])
+    assert (one["verdict"], one["lead_ci_low"]) == ("", None)
+    assert one["reason"] == "too few repeats: 4 could show it"
+    eight = fastest(*pairs)
+    assert {row["reason"] for row in eight} == {"too few repeats: 6 could show it"}
+
+
+def test_repeats_that_are_enough_for_one_lead_may_be_too_few_for_one_of_many() -> None:
+    four, equal = (1.0, 1.1, 1.2, 1.3), (1.15, 1.16, 1.14, 1.17)
+    others = [
+        by("jax", *four, batch_per_device=batch) + by("mxnet", *equal, batch_per_device=batch)
+        for batch in range(2, 6)
+    ]
+    apart = by("jax", *times(9, four), batch_per_device=1) + by("mxnet", *four, batch_per_device=1)
+    assert fastest(apart)[0]["verdict"] == FASTER
+    row, *_ = fastest(apart, *others)
+    assert (row["verdict"], row["reason"]) == (CANNOT_TELL, "too few repeats: 5 could show it")
+    assert row["lead_ci_low"] > 1
+
+
+@pytest.mark.parametrize("settings", [1, 3, 20])
+@pytest.mark.parametrize("choices", [1, 2])
+def test_so_many_repeats_do_show_a_single_lead(settings: int, choices: int) -> None:
+    level = 0.05 / (settings * choices)
+    count = intervals.repeats_for_comparison(1 - level)
+
+    def verdict(repeats: int) -> str:
+        low = [float(value) for value in range(1, repeats + 1)]
+        apart = Sides(low, times(100.0, low), choices)
+        same = Sides(low, [value + 0.5 * (-1) ** at for at, value in enumerate(low)], choices)
+        rows = [([], apart), *([([], same)] * (settings - 1))]
+        first, *_ = with_verdicts(rows)
+        return str(first[-1])
+
+    assert verdict(count) == FASTER
+    assert verdict(count - 1) != FASTER
+
+
+def test_of_a_framework_the_fastest_of_compilers_and_variants_counts() -> None:
+    (row,) = fastest(
+        by("jax", *SEVEN),
+        by("pytorch", *times(0.9)),
+        by("pytorch", *times(1.3), compiler="inductor"),
+        by("pytorch", *times(1.5), compiler="inductor", arm="tuned"),
+    )
+    assert (row["framework"], row["compiler"], row["arm"]) == ("pytorch", "inductor", "tuned")
+    assert (row["next_framework"], row["compared"]) == ("jax", 2)
+    assert row["repeats_to_show"] == 5, "4 for a fastest that was not chosen from three"
+
+
+def called_by_chance(frameworks: int, ways: int, adjusts: bool) -> float:
+    """Of so many equal frameworks, one of which was measured in several ways: how often a lead is
+    called."""
+    draws = np.random.default_rng(5).normal(100, 1, (400, frameworks + ways - 1, 8))
+    called = 0
+    for table in draws.tolist():
+        several = max(table[:ways], key=np.median)
+        second, first = sorted([several, *table[ways:]], key=np.median)[-2:]
+        choices = ways if adjusts and first is several else 1
+        ((*_, verdict),) = with_verdicts([([], Sides(second, first, choices))])
+        called += verdict == FASTER
+    return called / len(draws)
+
+
+def test_a_lead_that_was_chosen_from_many_is_not_called_by_chance() -> None:
+    assert called_by_chance(7, 1, adjusts=True) <= 0.05, "the fastest of many is chosen, too"
+    assert called_by_chance(2, 10, adjusts=True) <= 0.05
+    assert called_by_chance(2, 10, adjusts=False) > 0.1, "what the adjusting is for"
+
+
+def test_other_machines_batches_and_units_are_never_compared() -> None:
+    rows = fastest(
+        by("jax", *SEVEN), by("pytorch", *times(2), batch_per_device=64),
+        by("mxnet", *times(3), unit="tokens/s"), by("paddle", *SEVEN, timed_steps=9),
+    )  # fmt: skip
+    assert len(rows) == 4
+    assert {row["reason"] for row in rows} == {"no other framework has a figure"}
+    machines = (Identity("A", host="a"), Identity("B", host="b"))
+    here, there = (
+        [replace(one, machine=machine, hardware=machine.hardware) for one in by(name, *SEVEN)]
+        for name, machine in zip(("jax", "pytorch"), machines, strict=True)
+    )
+    assert [row["compared"] for row in fastest(here, there)] == [1, 1]
+    assert len({one.setting for one in words(here + there).fastest}) == 2, "each names its machine"
+    (table,) = overview.crosstabs(tables(here + there)["overview"])
+    assert len(table.columns) == 2
+
+
+def test_one_framework_alone_and_failures_only_say_so() -> None:
+    (row,) = fastest(by("jax", *SEVEN), by("mxnet", None, None))
+    assert row["reason"] == "no other framework has a figure: 1 failed"
+    assert (row["framework"], row["lead"], row["tried"]) == ("jax", None, 2)
+    (row,) = fastest(
+        by("jax", None, status="oom"), by("mxnet", None, status="unsupported"), by("paddle", None)
+    )
+    assert row["reason"] == "no figure: 1 failed, 1 oom, 1 unsupported"
+    assert (row["framework"], row["median"], row["compared"]) == ("", None, 0)
+    heading, only, *_ = answers.lines(words(by("jax", None, status="oom")), [])
+    assert heading == "Fastest: there is nothing to compare"
+    assert only == "resnet50_v1.5 train fp32 1n1g b32  no figure: 1 oom"
+    assert tables([])["fastest"] == []
+
+
+def seconds(framework: str, *values: float, kind: str = "first_token") -> list[Run]:
+    """Of another kind than steps, of which less is better."""
+    made = [measured(kind, [Metric("seconds", value, "s", "lower")], size=8) for value in values]
+    case = replace(made[0].case, framework=framework)
+    return [replace(one, case=case, repeat=repeat) for repeat, one in enumerate(made, 1)]
+
+
+def test_less_is_better_where_a_kind_says_so_and_a_control_is_no_contest() -> None:
+    (row,) = fastest(seconds("jax", *times(0.02)), seconds("mxnet", *times(0.01)))
+    assert (row["framework"], row["next_framework"]) == ("mxnet", "jax")
+    assert row["lead"] == pytest.approx(2)
+    assert (row["parameters"], row["metric"], row["verdict"]) == ("size 8", "seconds", FASTER)
+    assert fastest(seconds("jax", 1.0, kind="independent")) == []
+
+
+def test_marks_of_both_sides_stand_beside_the_lead() -> None:
+    found = fastest(by("jax", *times(2, SEVEN[:5])), by("mxnet", 60.0, *SEVEN, 140.0))
+    assert found[0]["marks"] == "few noisy" or found[0]["marks"] == "few"
+
+
+def test_what_precision_compiler_and_devices_bring() -> None:
+    runs = [
+        *by("jax", *SEVEN), *by("jax", *times(1.5), precision="amp"),
+        *by("mxnet", *SEVEN), *by("mxnet", *times(0.7), precision="amp"),
+        *by("mxnet", *times(1.9), devices_per_node=2), *by("mxnet", *times(3), devices_per_node=4),
+        *by("mxnet", *times(1.1), compiler="hybridize"),
+    ]  # fmt: skip
+    rows = {row["change"]: row for row in tables(runs)["gains"]}
+    amp = rows["amp over fp32"]
+    assert (amp["most_of"], amp["least_of"]) == ("jax", "mxnet")
+    assert (amp["most"], amp["least"]) == (pytest.approx(1.5), pytest.approx(0.7))
+    assert (amp["faster"], amp["slower"], amp["ratio_frameworks"]) == (1, 1, 2)
+    assert rows["compiler over none"]["most"] == pytest.approx(1.1)
+    assert rows["1n2g over 1n1g, same batch per device"]["most"] == pytest.approx(1.9)
+    devices = "1n2g over 1n1g, same batch per device: 1.90x (mxnet), 1 of 1 shown below 2x"
+    assert words(runs).gains[2] == devices
+    assert words(runs).first_gains == words(runs).gains[:3], "the most important of each"
+    assert words(runs).gains[0] == (
+        "amp over fp32: 0.70x (mxnet) to 1.50x (jax), 1 of 2 shown above 1x, 1 below"
+    )
+
+
+def test_failures_are_counted_by_status_and_reason() -> None:
+    runs = [
+        *by("jax", None, None, reason="no amp"), *by("mxnet", None, reason="no amp"),
+        *by("mxnet", None, status="oom", reason="14 GiB", batch_per_device=9),
+        *by("paddle", *SEVEN),
+    ]  # fmt: skip
+    found = [
+        (row["status"], row["failed_runs"], row["failed_cases"], row["failed_in"], row["reason"])
+        for row in tables(runs)["failures"]
+    ]
+    assert found == [("failed", 3, 2, "jax, mxnet", "no amp"), ("oom", 1, 1, "mxnet", "14 GiB")]
+    assert words(runs).failures == [
+        ("failed", "3 runs failed: 3 jax, mxnet: no amp"),
+        ("oom", "1 run out of memory: 1 mxnet: 14 GiB"),
+    ]
+
+
+def test_the_overview_has_every_framework_at_every_setting_and_its_part_of_the_best() -> None:
+    runs = [
+        *by("jax", *times(2), compiler="jit"), *by("pytorch", *SEVEN),
+        *by("pytorch", *times(4), compiler="inductor"), *by("mxnet", None, reason="broke"),
+    ]  # fmt: skip
+    rows = {(row["framework"], row["way"]): row for row in tables(runs)["overview"]}
+    assert rows["jax", "usual"]["part_of_best"] == 1, "nobody trains it without jit"
+    assert rows["pytorch", "usual"]["part_of_best"] == pytest.approx(0.5)
+    assert rows["pytorch", "compiled"]["part_of_best"] == 1
+    table = registry.known()["overview"]
+    text = in_markdown(
+        "overview", frames.frame(table, table.rows(Inputs(grouping.group(runs, None))))
+    )
+    assert "| framework | fp32 1n1g | fp32 1n1g compiled |" in text
+    assert "| jax | 200 (1.00) | not run |" in text
+    assert "| pytorch | 100 (0.50) | 400 (1.00) |" in text
+    assert "| mxnet | failed [1] | not run |" in text
+    assert "\\[1]: broke" in text
+
+
+def test_the_terminal_ends_with_the_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write_records(tmp_path / "runs")
+    calls.note(tmp_path, "quick", "snakemake --cores all")
+    assert cli.main(["report", "--records", str(source), "--results", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 15
+    assert max(map(len, lines[:-1])) <= 100, "but for the path"
+    assert lines[0].startswith("Fastest: ")
+    (train,) = (line for line in lines if line.startswith("resnet50_v1.5 train fp32 1n1g b4"))
+    assert re.search(
+        r"jax\+jit [\d.]+ images/s, 1\.\d\dx \(1\.\d+ . 1\.\d+\) pytorch\+inductor$", train
+    )
+    assert lines[0] == "Fastest: 12 of 12 leads are shown"
+    assert any(line.startswith("amp over fp32: ") for line in lines)
+    assert any("runs unsupported" in line for line in lines)
+    assert lines[-1] == f"report: {tmp_path}/report.html"
+    page = (tmp_path / "report.html").read_text()
+    assert "suite quick" in page
+    assert "<code>snakemake --cores all</code>" in page
+    assert "Measured: Example CPU" in (tmp_path / "tables" / "summary.md").read_text()
+    with (tmp_path / "tables" / "fastest.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 12
+    assert cli.main(["lint", "--sources", str(source), "--results", str(tmp_path)]) == 1
+    assert "fastest" not in capsys.readouterr().out
+
+
+def test_where_figures_are_from() -> None:
+    runs = [run(started=0.0, wall_seconds=30.0, commit="abc"), run(started=90000.0, repeat=2)]
+    provenance = origin.of(runs, [calls.Call("", "quick", "one"), calls.Call("", "zoo", "two")])
+    assert provenance.caption == "1970-01-01 to 1970-01-02, commit abc"
+    assert (provenance.took, provenance.suites, provenance.command) == (
+        "30 s",
+        ["quick", "zoo"],
+        "two",
+    )
+    assert origin.of([run()]).facts == [
+        "suite not recorded", "commit not recorded", "machine not recorded"
+    ]  # fmt: skip
+
+
+def test_a_kind_with_many_parameters_leaves_room_for_its_figure() -> None:
+    metric = Metric("triad_bandwidth", 27.6, "GB/s")
+    many = {f"parameter_{number}": number for number in range(9)}
+    _, only, *_ = answers.lines(words([measured("memory", [metric], **many)]), [])
+    assert "triad_bandwidth  " in only
+    assert "27.60 GB/s" in only
+    assert len(only) <= answers.WIDTH
+
+
+def test_cases_of_a_kind_are_told_apart_by_the_parameters_that_differ() -> None:
+    metric = Metric("average", 1.0, "GB/s")
+    some = [
+        measured("collective", [metric], blocks=5, block_seconds=0.02, operation=operation)
+        for operation in ("all_gather", "all_reduce")
+    ]
+    settings = [one.setting for one in words(some).fastest]
+    assert settings == [
+        "collective 1n1g operation all_gather average",
+        "collective 1n1g operation all_reduce average",
+    ]

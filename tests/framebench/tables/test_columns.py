@@ -1,0 +1,58 @@
+"""Every column of every table is declared once, and the page that explains them is made of that."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+from framebench import cli
+from framebench.audit import findings, published
+from framebench.comparison import compare
+from framebench.tables import columns, frames, measured, registry
+from framebench.tables.table import Table
+
+from ...conftest import ROOT
+
+TABLES = (*registry.known().values(), compare.TABLE, published.TABLE, findings.TABLE)
+
+
+def test_a_name_means_the_same_in_every_table() -> None:
+    meant: dict[str, set[str]] = {}
+    ours = [table.columns for table in (*registry.known().values(), compare.TABLE)]
+    for column in chain(*ours, [measured.METRIC], measured.FIGURES):
+        meant.setdefault(column.name, set()).add(column.explanation)
+    assert [name for name, meanings in meant.items() if len(meanings) > 1] == []
+
+
+def test_every_shared_column_is_in_a_table() -> None:
+    assert columns.COLUMNS.keys() <= {name for table in TABLES for name in table.names}
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_what_a_declaration_names_is_there(table: Table) -> None:
+    assert len(set(table.names)) == len(table.names)
+    for column in table.columns:
+        named = {column.to, column.share, *({column.follows} & set(table.names))} - {""}
+        assert named <= set(table.names), column.name
+    assert table.needs in {"", *table.names}
+
+
+def test_the_page_is_the_one_that_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["columns"]) == 0
+    page = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
+    assert page == capsys.readouterr().out, "python workflow/framebench columns > docs/columns.md"
+
+
+def test_a_column_that_is_not_in_the_register_is_refused() -> None:
+    with pytest.raises(KeyError, match="colour"):
+        columns.shared("framework", "colour")
+
+
+def test_frames_have_the_declared_types_with_and_without_rows() -> None:
+    names = ["framework", "nodes", "cores_per_device", "speedup", "side_by_side"]
+    passed = columns.Column("passed", columns.YES_NO_OR_NEITHER, "of a test")
+    table = Table("any", "Any", "", (*columns.shared(*names), passed))
+    types = ["str", "int64", "Int64", "float64", "bool", "boolean"]
+    empty = frames.frame(table, [])
+    full = frames.frame(table, [["jax", 2, None, None, False, None]])
+    assert [str(one) for one in empty.dtypes] == [str(one) for one in full.dtypes] == types

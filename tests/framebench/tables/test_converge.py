@@ -1,0 +1,314 @@
+"""What is made of trainings: their table over seeds, who learns the same, and their curves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.config import statuses
+from framebench.config.validation import ConfigError
+from framebench.records.beside import assumptions
+from framebench.records.beside.assumptions import Assumptions
+from framebench.records.fields.curves import Curve
+from framebench.records.run import Metric, Run
+from framebench.report.charts import learning_curves
+from framebench.report.plots import Look
+from framebench.statistics import equivalence
+from framebench.tables import frames, grouping, registry, training
+from framebench.tables.declared import converge
+from framebench.tables.table import Inputs
+from harness.kinds.converge import Converge
+
+from ...conftest import ROOT
+from ..made_up_runs import measured
+from ..settings import settings
+
+RECIPE: dict[str, Any] = {
+    "epochs": 3,
+    "schedule": "one_cycle",
+    "learning_rate": "model",
+    "warmup": 0.3,
+}
+
+
+def trained(
+    *scores: float,
+    seed: int = 0,
+    target: float | None = None,
+    framework: str = "pytorch",
+    recipe: dict[str, Any] | None = None,
+    **case: Any,
+) -> Run:
+    """A run with such scores by epoch; one that missed its target has no metric. ``recipe``: what
+    of its parameters is another than usual."""
+    missed = target is not None and max(scores) < target
+    curve = Curve(
+        task="digits",
+        score="accuracy",
+        target=target,
+        scores=scores,
+        losses=tuple(1.0 / (n + 1) for n in range(len(scores))),
+        held_out_losses=tuple(0.5 for _ in scores),
+        seconds=tuple(float(n + 1) for n in range(len(scores))),
+        samples=360,
+        seed=seed,
+    )
+    metrics = [Metric("accuracy", None if missed else scores[-1], "fraction")]
+    if target is not None:
+        reached = None if missed else float(len(scores))
+        metrics = [Metric("time_to_target", reached, "s", "lower"), *metrics]
+    parameters = {**RECIPE, "target": "none" if target is None else target, **(recipe or {})}
+    made = measured("converge", metrics, **parameters)
+    named = {
+        "framework": framework,
+        "framework_version": "1",
+        "model": "digits_resnet",
+        "precision": "fp32",
+        "compiler": "none",
+        **case,
+    }
+    return replace(
+        made,
+        case=replace(made.case, **named),
+        repeat=seed + 1,
+        status="not_converged" if missed else "ok",
+        reason="accuracy 0.98 was not reached" if missed else "",
+        curve=curve,
+    )
+
+
+def tables(*runs: Run) -> dict[str, list[dict[str, Any]]]:
+    others = grouping.group(list(runs), None)
+    built = frames.build(Inputs({}, others=others))
+    return {table.name: rows.to_dict("records") for table, rows in built.items()}
+
+
+def test_scores_over_seeds_count_those_that_missed_the_target() -> None:
+    (row,) = tables(
+        trained(0.7, 0.98, seed=0, target=0.98),
+        trained(0.6, 0.9, 0.99, seed=1, target=0.98),
+        trained(0.5, 0.96, 0.94, seed=2, target=0.98),
+    )["converge"]
+    assert (row["seeds"], row["converged"], row["status"]) == (3, 2, "ok")
+    assert "1 of 3 repeats not converged: accuracy 0.98 was not reached" in row["reason"]
+    assert row["score_mean"] == (0.98 + 0.99 + 0.94) / 3
+    assert (row["score_minimum"], row["score_maximum"], row["score_best"]) == (0.94, 0.99, 0.99)
+    assert row["score_mean_ci_low"] < 0.94, "three seeds tell little"
+    assert row["time_to_target"] == 2.5, "of those that reached it"
+    assert (row["task"], row["score"], row["target"]) == ("digits", "accuracy", 0.98)
+
+
+def test_a_case_that_never_converged_has_its_scores_and_no_time() -> None:
+    found = tables(*[trained(0.5, 0.6, seed=seed, target=0.98) for seed in range(2)])
+    (row,) = found["converge"]
+    assert (row["status"], row["seeds"], row["converged"]) == ("not_converged", 2, 0)
+    assert row["score_mean"] == 0.6
+    assert row["time_to_target"] != row["time_to_target"], "it has none"
+    (failure,) = found["failures"]
+    assert (failure["status"], failure["failed_runs"]) == ("not_converged", 2)
+
+
+def test_only_what_differs_in_one_thing_is_compared() -> None:
+    def seeds(middle: float, **case: Any) -> list[Run]:
+        return [
+            trained(middle + step / 1000, seed=n, **case)
+            for n, step in enumerate((-2, 0, 2, 1, -1))
+        ]
+
+    runs = [
+        *seeds(0.98),
+        *seeds(0.981, framework="jax", compiler="jit"),
+        *seeds(0.981, framework="mxnet"),
+        *seeds(0.94, precision="amp"),
+        *seeds(0.981, framework="paddle", target=0.9),
+    ]
+    rows = tables(*runs)["converge_equivalence"]
+    told = {
+        (one["framework"], one["other_framework"], one["precision"], one["other_precision"]): one
+        for one in rows
+    }
+    assert {*told} == {
+        ("jax", "mxnet", "fp32", "fp32"),
+        ("jax", "pytorch", "fp32", "fp32"),
+        ("mxnet", "pytorch", "fp32", "fp32"),
+        ("pytorch", "pytorch", "amp", "fp32"),
+    }
+    same = told["mxnet", "pytorch", "fp32", "fp32"]
+    assert (same["equivalence"], same["fewest_seeds"]) == (equivalence.SAME, 5)
+    apart = told["pytorch", "pytorch", "amp", "fp32"]
+    assert apart["equivalence"] == equivalence.ANOTHER
+
+
+def test_curves_are_drawn_with_a_line_for_each_seed() -> None:
+    runs = [
+        trained(0.5, 0.9, 0.97, seed=n, framework=name)
+        for n in range(2)
+        for name in ("jax", "mxnet")
+    ]
+    inputs = Inputs({}, others=grouping.group(runs, None))
+    plots = learning_curves.panels(inputs, Look(["jax", "mxnet"]))
+    assert [plot.title for plot in plots] == [
+        "Accuracy by epoch: digits_resnet, digits, without a target",
+        "Loss of training by epoch: digits_resnet, digits, without a target",
+    ]
+    assert all("4 trainings of 2 cases" in plot.description for plot in plots)
+    assert "<svg" in plots[0].svg
+
+
+def test_every_status_is_known_everywhere() -> None:
+    schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
+    ranks = schema["properties"]["ranks"]["items"]["properties"]
+    attempts = schema["properties"]["attempts"]["items"]["properties"]
+    for one in (schema["properties"], ranks, attempts):
+        assert one["status"]["enum"] == [*statuses.STATUSES]
+    assert {*statuses.FOR_PEOPLE} == {*statuses.STATUSES}
+    css = (ROOT / "workflow/framebench/report/templates/report.css").read_text()
+    assert all(f".status.{status}" in css for status in statuses.STATUSES)
+
+
+def test_the_tables_say_what_they_are_of() -> None:
+    assert {"converge", "converge_equivalence"} <= {*registry.known()}
+
+
+def test_the_margin_is_that_which_was_given(tmp_path: Path) -> None:
+    runs = [
+        trained(middle + step / 1000, seed=n, framework=name)
+        for name, middle in (("jax", 0.96), ("mxnet", 0.975))
+        for n, step in enumerate((-2, 0, 2, 1, -1))
+    ]
+    inputs = Inputs({}, others=grouping.group(runs, None))
+    (usual,) = converge.pairs(inputs)
+    (wide,) = converge.pairs(replace(inputs, assumptions=Assumptions(equivalence_margin=0.02)))
+    names = converge.EQUIVALENCE.names
+    told, other = (dict(zip(names, row, strict=True)) for row in (usual, wide))
+    assert (told["margin"], told["equivalence"]) == (0.01, equivalence.ANOTHER)
+    assert (other["margin"], other["equivalence"]) == (0.02, equivalence.SAME)
+    assert [*converge.lead([other])] == [
+        "Of 1 pairs: 1 same within the margin. The margin is 0.02."
+    ]
+    with pytest.raises(ConfigError, match="a percentage like 5%"):
+        settings(tmp_path, equivalence_margin="1.5")
+    assert settings(tmp_path, equivalence_margin="2%").equivalence_margin == 0.02
+
+
+def test_a_kept_margin_and_kept_prices_stay_beside_each_other(tmp_path: Path) -> None:
+    assumptions.keep(tmp_path, Assumptions(2.9, "EUR"))
+    assumptions.keep(tmp_path, Assumptions(equivalence_margin=0.02))
+    assert assumptions.load(tmp_path)[0] == Assumptions(2.9, "EUR", equivalence_margin=0.02)
+    assumptions.keep(tmp_path, Assumptions(3.9, "EUR"))
+    assert assumptions.load(tmp_path)[0] == Assumptions(3.9, "EUR", equivalence_margin=0.02)
+
+
+def with_energy(run: Run, joules: float | None, resumed_after: int = 0) -> Run:
+    assert run.curve is not None
+    known = "" if joules is None else "package"
+    curve = replace(run.curve, resumed_after=resumed_after, others=(("top_5_accuracy", 0.999),))
+    return replace(run, joules=joules, energy_sources=known, curve=curve)
+
+
+def test_the_energy_of_a_training_is_that_of_one_process() -> None:
+    """What a killed process took is not known."""
+    found = tables(
+        with_energy(trained(0.9, 0.97, seed=0), 300.0),
+        with_energy(trained(0.9, 0.96, seed=1), 500.0),
+        with_energy(trained(0.9, 0.95, seed=2), 90.0, resumed_after=1),
+    )
+    (row,) = found["converge"]
+    assert (row["energy_joules"], row["energy_sources"], row["resumed"]) == (400, "package", 1)
+    assert (row["other_score"], row["other_score_mean"]) == ("top_5_accuracy", 0.999)
+    why = converge.CONVERGE.by_name["energy_joules"].why
+    assert why is not None
+    assert why({**row, "resumed": 0}) == "no energy could be read"
+    assert why({**row, "resumed": 3}) == "resumed"
+    assert why({**row, "converged": 0}) == "none converged"
+
+
+#: A value of each parameter that is another than usual.
+CHANGED: dict[str, Any] = {
+    "target": 0.9,
+    "epochs": 4,
+    "epoch_steps": 50,
+    "schedule": "linear",
+    "learning_rate": 0.5,
+    "learning_rate_batch": 256,
+    "warmup": 0.1,
+    "weight_decay": 0.01,
+    "momentum": 0.8,
+    "label_smoothing": 0.1,
+    "mixup": 0.2,
+    "data": "/data/squad",
+    "bad_answers": "skip",
+    "start": "/models/bert/model.safetensors",
+}
+#: What decides nothing of what is learned.
+PLACES = {"checkpoints", "weights"}
+
+
+def test_rows_that_differ_in_a_parameter_are_told_apart() -> None:
+    """By the cells of both tables that say what a row is of."""
+    declared = {one.name for one in Converge.parameters}
+    assert {*CHANGED} == declared - PLACES
+    usual: dict[str, Any] = {"data": "/data/other", "bad_answers": "refuse"}
+    for name, value in CHANGED.items():
+        runs = [
+            trained(0.9, 0.95, seed=seed, framework=framework, recipe={**usual, **given})
+            for seed in range(2)
+            for framework in ("jax", "pytorch")
+            for given in ({}, {name: value})
+        ]
+        found = tables(*runs)
+        for table, pairs in ((converge.CONVERGE, 4), (converge.EQUIVALENCE, 2)):
+            rows = found[table.name]
+            keys = {tuple(str(row[key]) for key in table.keys) for row in rows}
+            told_of = 1 if name == "target" and table is converge.EQUIVALENCE else pairs
+            assert (len(rows), len(keys)) == (told_of, told_of), (name, table.name)
+
+
+def test_files_are_told_by_the_last_parts_of_their_paths() -> None:
+    found = training.tails(["/a/bert/model.st", "/b/bert/model.st", "/b/tiny.st", "none"])
+    assert found == {
+        "/a/bert/model.st": "a/bert/model.st",
+        "/b/bert/model.st": "b/bert/model.st",
+        "/b/tiny.st": "tiny.st",
+    }
+    rows = tables(
+        trained(0.9, recipe={"start": "/models/bert/model.safetensors"}),
+        trained(0.8),
+    )["converge"]
+    assert {row["start"] for row in rows} == {"model.safetensors", "scratch"}
+
+
+def test_the_score_before_training_is_of_weights_that_were_given() -> None:
+    def begun(run: Run) -> Run:
+        assert run.curve is not None
+        return replace(run, curve=replace(run.curve, before=0.75))
+
+    given, drawn = tables(
+        begun(trained(0.9, recipe={"start": "/models/tiny.st"})), begun(trained(0.8))
+    )["converge"]
+    assert (given["start"], given["score_before"]) == ("tiny.st", 0.75)
+    assert drawn["score_before"] != drawn["score_before"], "it has none"
+
+
+def test_sequences_micro_steps_and_versions_tell_cases_apart() -> None:
+    def of(run: Run, **conditions: Any) -> Run:
+        return replace(run, conditions=replace(run.conditions, **conditions))
+
+    runs = [
+        of(trained(0.9, seed=seed, framework_version=version), **conditions)
+        for seed in range(2)
+        for version in ("1", "2")
+        for conditions in ({}, {"sequence_length": 384}, {"accumulation": 4})
+    ]
+    rows = tables(*runs)["converge"]
+    assert {(row["framework_version"], str(row["sequence_length"]), row["accumulation"])
+            for row in rows} == {
+        (version, length, count)
+        for version in ("1", "2")
+        for length, count in (("None", 1), ("384", 1), ("None", 4))
+    }  # fmt: skip
+    # planted: two versions of a framework, of which nothing else is another, are no comparison
+    assert "converge_equivalence" not in tables(*runs)

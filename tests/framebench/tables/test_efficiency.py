@@ -1,0 +1,231 @@
+"""Operations per second against a peak, by hand-computed numbers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from framebench.config import catalog
+from framebench.records.fields import energy
+from framebench.records.peaks import Peak, Peaks
+from framebench.tables import datasheets, frames
+from framebench.tables.declared import efficiency
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+
+from ...conftest import ROOT
+from ..made_up_runs import in_markdown, run
+from ..table_rows import only
+
+MODELS = {
+    "resnet50_v1.5": {
+        "sequence_lengths": [],
+        "forward_multiply_adds": {"per_sample": 4_000_000_000},
+    },
+    "bert_base": {
+        "sequence_lengths": [1, 512],
+        "forward_multiply_adds": {"per_token": 1000, "per_token_pair": 10},
+    },
+}
+CPU = {"hardware": "Example CPU", "cores_per_device": 1}
+GPU = {"hardware": "NVIDIA H200, Example CPU", "accelerator": "cuda"}
+
+
+def peak(tflops: float, **changes: Any) -> Peak:
+    given: dict[str, Any] = {
+        "framework": "jax",
+        "framework_version": "1",
+        "hardware": "Example CPU",
+        "accelerator": "cpu",
+        "cores": 1,
+        "precision": "fp32",
+        "status": "ok",
+        "reason": "",
+        "tflops": tflops,
+        "dtype": "float32",
+        "size": 1024,
+    }
+    return Peak(**{**given, **changes})
+
+
+def table(*runs: Any, peaks: tuple[Peak, ...] = ()) -> pd.DataFrame:
+    sheets = datasheets.load_datasheets()
+    inputs = Inputs(group(runs, None), peaks=Peaks(peaks), models=MODELS, datasheets=sheets)
+    return frames.frame(efficiency.EFFICIENCY, efficiency.rows(inputs))
+
+
+@pytest.mark.parametrize(
+    ("mode", "devices", "achieved", "used"),
+    [
+        # 2 images/s x 2 x 4 GFLOP = 16 GFLOP/s of 64
+        ("inference", 1, 0.016, 0.25),
+        # three times that with the backward pass
+        ("train", 1, 0.048, 0.75),
+        # which two devices share
+        ("train", 2, 0.024, 0.375),
+    ],
+)
+def test_utilisation_is_model_operations_over_the_measured_peak(
+    mode: str, devices: int, achieved: float, used: float
+) -> None:
+    found = only(table(run(2.0, mode=mode, devices_per_node=devices, **CPU), peaks=(peak(0.064),)))
+    assert found["tflops_per_device"] == pytest.approx(achieved, rel=1e-12)
+    assert found["peak_tflops"] == 0.064
+    assert found["mfu"] == pytest.approx(used, rel=1e-12)
+    assert found["peak_by"] == "jax 1 float32 1024"
+    assert found["reason"] == ""
+    assert math.isnan(found["datasheet_tflops"])
+
+
+def test_operations_of_a_sequence_depend_on_its_length() -> None:
+    found = only(table(run(1e6, model="bert_base", mode="inference", sequence_length=20, **CPU)))
+    # 1000 x 20 + 10 x 20^2 = 24,000 multiply-adds, a million times a second
+    assert found["tflops_per_device"] == pytest.approx(0.048, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"model": "another"}, "operations of this model"),
+        ({"model": "bert_base"}, "or of this sequence length"),
+        ({"precision": "amp"}, "no probe of such a device in amp"),
+        ({"hardware": "Another CPU"}, "no probe of such a device in fp32"),
+        ({"throughput": None, "reason": "too big", "status": "oom"}, "oom: too big"),
+    ],
+)
+def test_without_a_peak_or_operations_there_is_no_utilisation(
+    changes: dict[str, Any], reason: str
+) -> None:
+    found = only(table(run(**{"throughput": 2.0, **CPU, **changes}), peaks=(peak(0.064),)))
+    assert math.isnan(found["mfu"])
+    assert reason in found["reason"]
+
+
+def test_the_datasheet_stands_beside_the_measured_peak_and_is_not_used() -> None:
+    measured = peak(40.0, hardware=GPU["hardware"], accelerator="cuda", cores=None)
+    found = only(table(run(1000.0, **GPU), peaks=(measured,)))
+    assert found["datasheet_tflops"] == 67.0
+    assert found["mfu"] == pytest.approx(1000 * 24e9 / 40e12, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "fp32", "amp"),
+    [
+        ("NVIDIA H200", 67, 989.5),
+        ("NVIDIA GH200 480GB", None, None),
+        ("NVIDIA H100 80GB HBM3", 67, 989.5),
+        ("NVIDIA A100-SXM4-80GB", 19.5, 312),
+        ("A100-PCIE-40GB", 19.5, 312),
+        ("NVIDIA A10", 31.2, 125),
+        ("Tesla V100-SXM2-32GB", 15.7, 125),
+        ("NVIDIA L40", None, None),
+    ],
+)
+def test_a_device_is_found_by_its_whole_name(
+    name: str, fp32: float | None, amp: float | None
+) -> None:
+    sheets = datasheets.load_datasheets()
+    for precision, expected in (("fp32", fp32), ("amp", amp)):
+        made = run(precision=precision, **{**GPU, "hardware": f"{name}, Example CPU"})
+        assert datasheets.datasheet_tflops(sheets, made) == expected
+
+
+def test_datasheets_are_sourced_and_each_once() -> None:
+    sheets = datasheets.load_datasheets()
+    assert all(sheet.source and sheet.tflops > 0 for sheet in sheets)
+    keys = [(sheet.device, sheet.precision) for sheet in sheets]
+    assert len(set(keys)) == len(keys)
+
+
+def test_energy_is_the_median_and_memory_the_most_of_the_repeats() -> None:
+    told = [(3.0, 10, 500), (1.0, 30, 400), (2.0, 20, 600), (None, None, None)]
+    runs = [
+        run(2.0, repeat=n, joules_per_sample=j, peak_device_memory=d, peak_host_memory=h, **CPU)
+        for n, (j, d, h) in enumerate(told, 1)
+    ]
+    found = only(table(*runs))
+    assert found["energy_joules_per_sample"] == 2.0
+    assert found["peak_device_memory_bytes"] == 30
+    assert found["peak_host_memory_bytes"] == 600
+
+
+def test_energy_of_a_record_is_that_of_all_its_sources() -> None:
+    watch = {"energy_joules": {"package-0": 90.0, "GPU 0": 10.0}}
+    record = {"samples": 50, "case": {"nodes": 1}, "watch": watch}
+    assert energy.joules_per_sample(record) == 2.0
+    assert energy.joules_per_sample({**record, "watch": {"energy_joules": {}}}) is None
+
+
+@pytest.mark.parametrize(("tflops", "marks"), [(0.049, ["few", "peak"]), (0.051, ["few"])])
+def test_a_model_as_fast_as_the_peak_doubts_the_peak(tflops: float, marks: list[str]) -> None:
+    # 2 images/s x 3 passes x 2 operations x 4e9 multiply-adds are 0.048 TFLOP/s: 98 % and 94 %
+    found = only(table(run(2.0, **CPU), peaks=(peak(tflops),)))
+    assert found["mfu"] == pytest.approx(0.048 / tflops)
+    assert found["marks"].split() == marks
+
+
+@pytest.mark.parametrize(
+    ("joules", "counted", "expected"),
+    [
+        ({}, [0], ""),
+        ({"package-0": None}, [0], ""),
+        ({"package-0": 9.0, "package-1": 9.0, "dram-0": 1.0}, [0, 1], "package, dram"),
+        ({"package-0": 9.0, "gpu-0": 1.0}, [0], "package (with idle cores), gpu"),
+    ],
+)
+def test_energy_names_what_it_is_of(joules: Any, counted: list[int], expected: str) -> None:
+    watch = {"energy_joules": joules, "counted_cores": counted, "machine_cores": 2}
+    assert energy.sources({"watch": watch}) == expected
+
+
+def test_repeats_with_other_sources_of_energy_say_so() -> None:
+    runs = [
+        run(2.0, repeat=n, joules_per_sample=joules, energy_sources=sources, **CPU)
+        for n, (joules, sources) in enumerate([(1.0, "gpu"), (3.0, "package"), (None, "")], 1)
+    ]
+    assert only(table(*runs))["energy_sources"] == "gpu or package"
+
+
+def test_energy_of_several_nodes_is_that_of_all_or_none() -> None:
+    nodes = [
+        {"node": "n1", "watch": {"energy_joules": {"package-0": 30.0}}},
+        {"node": "n2", "watch": {"energy_joules": {"package-0": 20.0}}},
+    ]
+    record = {"samples": 50, "case": {"nodes": 2}, "nodes": nodes}
+    assert energy.joules_per_sample(record) == 1.0
+    nodes[1]["watch"] = {"energy_joules": {}}
+    assert energy.joules_per_sample(record) is None, "half of it passed for all"
+
+
+def test_columns_and_types_hold_without_runs() -> None:
+    full, empty = table(run(2.0, **CPU)), table()
+    assert tuple(full.columns) == tuple(empty.columns) == efficiency.EFFICIENCY.names
+    assert list(full.dtypes) == list(empty.dtypes)
+
+
+def test_markdown_shows_what_there_is_and_why_not() -> None:
+    runs = (run(2.0, **CPU, peak_host_memory=2**31), run(2.0, precision="amp", **CPU))
+    text = in_markdown("efficiency", table(*runs, peaks=(peak(0.064),)))
+    assert "| 0.048 | 0.064 | jax 1 float32 1024 | 75.0 | 2.00 |" in text
+    assert "- [1] | - |" in text
+    assert "[1]: no probe of such a device in amp" in text
+    assert "datasheet" not in text.lower(), "a column without a figure"
+
+
+@pytest.mark.parametrize("model", ["resnet50_v1.5", "bert_base"])
+def test_operations_of_the_real_models(model: str) -> None:
+    """4.1 GFLOP multiply-adds an image; BERT: about 2 FLOP x 85 M weights in products a token."""
+    facts = catalog.load_catalog(ROOT).models
+    made = run(model=model, mode="inference", sequence_length=128)
+    expected = {"resnet50_v1.5": 8.2e9, "bert_base": 2 * 128 * 85e6}[model]
+    assert efficiency.operations_per_sample(made, facts) == pytest.approx(expected, rel=0.1)
+
+
+def test_a_datasheet_file_of_other_columns_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "sheets.csv"
+    path.write_text("device,tflops\n*,1\n")
+    with pytest.raises(ValueError, match="columns are"):
+        datasheets.load_datasheets(path)

@@ -1,0 +1,233 @@
+"""What an exchange of gradients should take, by hand-computed numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+from framebench.config.kinds import INDEPENDENT
+from framebench.records.fields.communication import GradientExchange
+from framebench.records.run import Metric, Run
+from framebench.report import drawings
+from framebench.report.plots import Look, number
+from framebench.tables import frames
+from framebench.tables.declared.exchange import EXCHANGE
+from framebench.tables.expectation import collectives
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+
+from ..made_up_runs import in_markdown, repeats, run
+from ..made_up_runs import measured as of_kind
+from ..table_rows import only
+
+PLACE: dict[str, Any] = {"hardware": "Example CPU", "cores_per_device": 1, "devices_per_node": 2}
+#: Microseconds of an all-reduce: 100, and 1 for each 1000 bytes.
+TIMES = {8: 100.008, 1000: 101.0, 3000: 103.0}
+#: 2000 bytes between two sizes, 8 the smallest, and less than that.
+SIZES = (2000, 8, 4)
+EXPECTED = 0.102 + 0.100008 + 0.100008
+
+
+def all_reduces(scale: float = 1.0, repeat: int = 1, **changes: Any) -> Run:
+    parameters = {"operation": "all_reduce", "dtype": "float32"}
+    parameters |= {name: changes.pop(name) for name in [*parameters] if name in changes}
+    metrics = [
+        Metric("average_bus_bandwidth", 1 / scale, "GB/s"),
+        *(
+            Metric("time", scale * time, "us", "lower", (("bytes", size),))
+            for size, time in TIMES.items()
+        ),
+    ]
+    made = of_kind("collective", metrics, **parameters)
+    case = {"framework": "pytorch", "framework_version": "2.8.0", "devices_per_node": 2}
+    case |= {name: changes.pop(name) for name in [*case, "nodes"] if name in changes}
+    where = replace(made.conditions, cores_per_device=changes.pop("cores_per_device", 1))
+    return replace(
+        made,
+        case=replace(made.case, **case),
+        conditions=where,
+        hardware=changes.pop("hardware", "Example CPU"),
+        repeat=repeat,
+    )
+
+
+def trained(
+    throughputs: Sequence[float],
+    seconds: float = 0.001,
+    sizes: Sequence[int] = SIZES,
+    **changes: Any,
+) -> list[Run]:
+    """Training whose gradients take so many seconds alone, a little more with each repeat."""
+    return [
+        replace(
+            one,
+            exchange=GradientExchange(
+                (seconds * (1 + 0.001 * one.repeat), 9.0, 0.0), len(sizes), tuple(sizes)
+            ),
+        )
+        for one in repeats(*throughputs, **{**PLACE, **changes})
+    ]
+
+
+def table(*runs: Run) -> pd.DataFrame:
+    cases = group(runs, None)
+    steps, others = (
+        {key: one for key, one in cases.items() if key.case.is_step is is_step}
+        for is_step in (True, False)
+    )
+    return frames.frame(EXCHANGE, EXCHANGE.rows(Inputs(steps, others=others)))
+
+
+# ---- interpolation ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "microseconds"),
+    [(4, 100.008), (8, 100.008), (504, 100.504), (1000, 101.0), (2500, 102.5), (3000, 103.0)],
+)
+def test_between_two_sizes_the_time_is_linear_in_the_bytes(size: int, microseconds: float) -> None:
+    times = collectives.times_of(all_reduces())
+    assert collectives.expected(times, [size]) == pytest.approx(microseconds * 1e-6)
+
+
+def test_messages_follow_each_other_and_none_may_be_larger_than_was_measured() -> None:
+    times = collectives.times_of(all_reduces())
+    assert collectives.expected(times, SIZES) == pytest.approx(EXPECTED * 1e-3)
+    assert collectives.expected(times, [1000] * 50) == pytest.approx(50 * 101e-6)
+    assert collectives.expected(times, [8, 3001]) is None
+    assert collectives.expected(times, []) is None
+    assert collectives.expected([], [8]) is None
+
+
+def test_sizes_are_in_their_order_whatever_that_of_the_record() -> None:
+    one = all_reduces()
+    turned = replace(one, metrics=(one.metrics[0], *one.metrics[:0:-1]))
+    assert collectives.times_of(turned) == collectives.times_of(one)
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
+
+def test_expected_measured_and_lost_stand_beside_each_other() -> None:
+    """64 samples a step at 100 samples/s take 640 ms, and those of the control at 160 take 400."""
+    control = repeats(160.0, mode=INDEPENDENT, **PLACE)
+    found = only(table(*trained([100.0], 0.0005), *control, all_reduces()))
+    assert found["step_time_ms"] == pytest.approx(640)
+    assert (found["gradient_messages"], found["gradient_bytes"]) == (3, 2012)
+    assert found["expected_exchange_ms"] == pytest.approx(EXPECTED)
+    assert found["exchange_alone_ms"] == pytest.approx(0.5005)
+    assert found["alone_over_expected"] == pytest.approx(0.5005 / EXPECTED)
+    assert found["lost_to_exchange_ms"] == pytest.approx(240)
+    assert found["reason"] == ""
+    for name in ("expected_exchange_ms", "exchange_alone_ms", "alone_over_expected"):
+        assert pd.isna(found[f"{name}_ci_low"]), "one repeat has no interval"
+
+
+def test_intervals_enclose_the_figures_where_repeats_give_them() -> None:
+    speeds = [100.0 + 0.1 * number for number in range(8)]
+    control = repeats(*(1.6 * speed for speed in speeds), mode=INDEPENDENT, **PLACE)
+    measured = [all_reduces(1 + 0.02 * number, repeat=number) for number in range(1, 9)]
+    found = only(table(*trained(speeds), *control, *measured))
+    names = (
+        "expected_exchange_ms", "exchange_alone_ms", "alone_over_expected", "lost_to_exchange_ms",
+    )  # fmt: skip
+    for name in names:
+        low, high = found[f"{name}_ci_low"], found[f"{name}_ci_high"]
+        assert low < found[name] < high, name
+    assert found["marks"] == "noisy", "of the collective, whose interval is more than 5 % wide"
+
+
+def test_without_a_control_nothing_is_lost_that_is_known() -> None:
+    made = table(*trained([100.0]), all_reduces())
+    assert pd.isna(only(made)["lost_to_exchange_ms"])
+    assert "no control (kind independent)" in in_markdown("exchange", made)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"framework": "jax"},
+        {"framework_version": "2.7.0"},
+        {"devices_per_node": 4},
+        {"nodes": 2},
+        {"cores_per_device": 2},
+        {"hardware": "Another CPU"},
+        {"operation": "all_gather"},
+        {"dtype": "bfloat16"},
+    ],
+)
+def test_a_collective_of_other_ranks_says_nothing(other: dict[str, Any]) -> None:
+    elsewhere = all_reduces(**other)
+    made = table(*trained([100.0]), elsewhere)
+    if other.get("operation"):
+        assert not len(made), "no all-reduce at all"
+        return
+    found = only(made)
+    assert pd.isna(found["expected_exchange_ms"])
+    assert found["exchange_alone_ms"] > 0, "what was measured is no secret"
+    assert found["reason"] == (
+        "no all-reduce of pytorch measured there: kind collective, nodes 1, devices_per_node 2, "
+        "dtype float32, largest_bytes 2000 or more"
+    )
+
+
+def test_gradients_in_another_dtype_have_its_all_reduces() -> None:
+    made = table(
+        *trained([100.0], precision="bf16"), all_reduces(2.0, dtype="bfloat16"), all_reduces()
+    )
+    assert only(made)["expected_exchange_ms"] == pytest.approx(2 * EXPECTED)
+    mixed = table(
+        *trained([100.0], precision="amp"), all_reduces(2.0, dtype="bfloat16"), all_reduces()
+    )
+    assert only(mixed)["expected_exchange_ms"] == pytest.approx(EXPECTED), (
+        "its parameters are float32"
+    )
+
+
+def test_a_message_beyond_the_largest_size_says_up_to_where_to_measure() -> None:
+    found = only(table(*trained([100.0], sizes=(8, 4000)), all_reduces()))
+    assert pd.isna(found["expected_exchange_ms"])
+    assert found["reason"] == (
+        "all-reduces were measured up to 3000 bytes: dtype float32, largest_bytes 4000 or more"
+    )
+
+
+@pytest.mark.parametrize(
+    ("runs", "reason"),
+    [
+        (repeats(100.0, **PLACE), "do not say in which messages"),
+        (repeats(None, status="oom", reason="too big", **PLACE), "oom: too big"),
+    ],
+)
+def test_without_messages_there_is_no_expectation(runs: list[Run], reason: str) -> None:
+    assert reason in only(table(*runs, all_reduces()))["reason"]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"devices_per_node": 1}, {"mode": "inference"}, {"parallelism": "fsdp"}]
+)
+def test_what_exchanges_no_gradients_has_no_row(changes: dict[str, Any]) -> None:
+    assert not len(table(*trained([100.0], **changes), all_reduces()))
+
+
+def test_without_all_reduces_there_is_no_table() -> None:
+    assert not len(table(*trained([100.0]), run(**PLACE)))
+    assert not EXCHANGE.always
+
+
+# ---- the plot -----------------------------------------------------------------------------------
+
+
+def test_a_case_has_bars_of_what_is_expected_and_what_is_measured() -> None:
+    known = table(*trained([100.0]), all_reduces())
+    (plot,) = drawings.of_table(EXCHANGE, known, Inputs({}), Look(["pytorch"]))
+    told = re.findall(r'data-tip="([^"]*)"', plot.svg)
+    assert [one.partition(" ")[0] for one in told] == ["expected:", "alone:"], "there is no control"
+    assert f"expected: expected {number(EXPECTED)} (ms of a step)" == told[0]
+    assert "Nothing is left out (cases with an expectation: 1)." in plot.caption
+    without = table(*trained([100.0]), all_reduces(devices_per_node=4))
+    assert drawings.of_table(EXCHANGE, without, Inputs({}), Look(["pytorch"])) == []

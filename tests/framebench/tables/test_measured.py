@@ -1,0 +1,290 @@
+"""Kinds of measurement besides steps: what a suite may say of them, their cases, their tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from framebench.cases import matrix
+from framebench.cases.matrix import Case
+from framebench.comparison import compare
+from framebench.config.catalog import load_catalog
+from framebench.config.settings import Settings, load_settings
+from framebench.config.validation import ConfigError
+from framebench.records import record_sets
+from framebench.records.run import Metric, Run
+from framebench.report import html_report
+from framebench.tables import frames, markdown, measured, registry
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs, Table
+from harness.communication import OPERATIONS
+
+from ...conftest import ROOT
+from ..made_up_runs import measured as of_kind
+from ..made_up_runs import run
+
+KINDS = str(ROOT / "tests" / "kinds")
+COPY = {"memory_copy": {"size": [1000, 2000]}}
+
+
+def settings_of(folder: Path, suite: Mapping[str, Any], **config: Any) -> Settings:
+    path = folder / "suite.yaml"
+    path.write_text(yaml.safe_dump(dict(suite)))
+    return load_settings({"suite": str(path), "kinds": KINDS, **config}, load_catalog(ROOT))
+
+
+def cases_of(folder: Path, suite: Mapping[str, Any], **config: Any) -> list[Case]:
+    settings = settings_of(folder, suite, **config)
+    catalog = load_catalog(ROOT)
+    return matrix.narrow(matrix.cases(settings.suite, catalog), settings)
+
+
+def test_cases_are_the_product_of_axes_and_parameters(tmp_path: Path) -> None:
+    copies = {"memory_copy": {"size": [1000, 2000], "copies": 3, "devices_per_node": [1, 2]}}
+    found = cases_of(tmp_path, {"measurements": copies})
+    assert [(one.devices_per_node, one.parameters) for one in found] == [
+        (devices, (("copies", 3), ("size", size))) for devices in (1, 2) for size in (1000, 2000)
+    ]
+    assert {(one.mode, one.framework, one.model) for one in found} == {("memory_copy", "", "")}
+
+
+def test_axes_that_are_not_said_are_those_of_the_suite(tmp_path: Path) -> None:
+    axes = {"framework": ["mxnet"], "model": ["bert_base"], "precision": ["fp32", "amp"],
+            "devices_per_node": [2], "batch_per_device": [4]}  # fmt: skip
+    suite = {"axes": axes, "measurements": {**COPY, "peak": {"devices_per_node": 1}}}
+    found = cases_of(tmp_path, suite)
+    assert len(found) == 2 + 2 + 2, "steps, copies and peaks"
+    peaks = [one for one in found if one.mode == "peak"]
+    assert [(one.framework, one.precision, one.devices_per_node) for one in peaks] == [
+        ("mxnet", "fp32", 1),
+        ("mxnet", "amp", 1),
+    ]
+    assert {one.batch_per_device for one in peaks} == {0}, "a peak has no batch"
+    assert {one.devices_per_node for one in found if one.mode == "memory_copy"} == {2}
+
+
+def test_an_exclude_pattern_removes_cases_of_a_kind(tmp_path: Path) -> None:
+    suite = {
+        "measurements": {**COPY, "peak": {"framework": ["jax", "mxnet"]}},
+        "exclude": [{"mode": ["memory_copy"]}, {"mode": ["peak"], "framework": ["jax"]}],
+    }
+    assert {(one.mode, one.framework) for one in cases_of(tmp_path, suite)} == {("peak", "mxnet")}
+    with pytest.raises(ConfigError, match="did you mean memory_copy"):
+        cases_of(tmp_path, {**suite, "exclude": [{"mode": ["memory_cpoy"]}]})
+
+
+def test_fewer_frameworks_leave_what_needs_none(tmp_path: Path) -> None:
+    suite = {"measurements": {**COPY, "peak": {"framework": ["jax", "mxnet"]}}}
+    found = cases_of(tmp_path, suite, frameworks=["jax"])
+    assert {one.framework for one in found} == {"", "jax"}
+
+
+def test_each_parameter_decides_the_folder(tmp_path: Path) -> None:
+    found = cases_of(tmp_path, {"measurements": COPY})
+    folders = {matrix.case_folder(one, {}) for one in found}
+    assert len(folders) == len(found)
+    assert all(folder.startswith("none/none/memory_copy-1n1g-") for folder in folders)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ({"memory_cpoy": {"size": 1}}, "memory_cpoy: found 'memory_cpoy' (did you mean memory_"),
+        ({"memory_copy": {"size": 0}}, "memory_copy.size: found '0'; allowed: must be 1 or more"),
+        ({"memory_copy": {"size": "x"}}, "memory_copy.size: found 'x'; allowed: must be a whole"),
+        ({"memory_copy": {}}, "memory_copy.size: found nothing; allowed: how much is copied"),
+        ({"memory_copy": {"size": [[1]]}}, "memory_copy.size: found [[1]]; allowed: a text"),
+        ({"memory_copy": {"size": []}}, "memory_copy.size: found []; allowed: a text"),
+        ({"memory_copy": {"size": 1, "speed": 2}}, "memory_copy.speed: found an unknown key"),
+        ({"memory_copy": {"size": 1, "precision": "fp32"}}, "an axis that memory_copy does not"),
+        ({"memory_copy": {"size": 1, "nodes": 0}}, "memory_copy.nodes[0]: found 0; allowed"),
+        ({"train": {"batch_per_device": 1}}, "found 'train'; allowed: other kinds; this one is "),
+        ({}, "key axes is missing; allowed: this, or measurements"),
+    ],
+)
+def test_bad_measurements(tmp_path: Path, written: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        settings_of(tmp_path, {"measurements": written})
+    assert expected in str(error.value)
+    assert "suite.yaml: " in str(error.value)
+
+
+def test_the_configuration_names_the_folder_whose_storage_is_measured(tmp_path: Path) -> None:
+    """Where the suite names none."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for own, expected in (({}, tmp_path), ({"folder": str(other)}, other)):
+        (found,) = cases_of(tmp_path, {"measurements": {"storage": own}}, storage=str(tmp_path))
+        assert dict(found.parameters)["folder"] == str(expected)
+    with pytest.raises(ConfigError, match="storage: found '/nowhere'"):
+        cases_of(tmp_path, {"measurements": {"storage": {}}}, storage="/nowhere")
+
+
+def cases_in(suite: str) -> list[Case]:
+    catalog = load_catalog(ROOT)
+    return matrix.cases(load_settings({"suite": suite}, catalog).suite, catalog)
+
+
+def test_the_suite_of_micro_benchmarks_has_one_of_each() -> None:
+    found = cases_in("micro")
+    of_frameworks = {"matmul", "launch"}
+    of_models = {"convolution", "attention"}
+    of_ranks = {"collective", "sharded_matmul", "overlap"}
+    of_one = {*of_models, *of_ranks, "elementwise", "transfer", "sustained"}
+    modes = {one.mode for one in found}
+    of_machines = {"memory", "memory_latency", "network", "storage"}
+    assert modes == of_frameworks | of_one | of_machines
+    assert {one.mode for one in found if one.model} == of_models
+    for mode in of_frameworks:
+        named = {one.framework for one in found if one.mode == mode}
+        assert named == {*load_catalog(ROOT).frameworks}
+    assert 10 * len(found) < 5 * 60, "a plan expects ten seconds of each run that was never made"
+
+
+def test_the_suite_of_collectives_has_each_up_to_a_gibibyte() -> None:
+    found = [dict(one.parameters) for one in cases_in("collectives")]
+    assert {one["operation"] for one in found} == {*OPERATIONS}
+    assert max(one["largest_bytes"] for one in found) == 2**30
+
+
+def test_superbench_s_micro_benchmarks_have_its_sizes() -> None:
+    """Of superbench/benchmarks/micro_benchmarks at commit 700d6501, and what the page says."""
+    cases = cases_in("superbench_micro")
+    found = {one.mode: dict(one.parameters) for one in cases}
+    assert found["overlap"]["shape"] == "640x1024x1880"
+    assert found["sharded_matmul"]["shapes"] == "16000x12288x12288"
+    assert found["overlap"]["message_bytes"] == 5000 * 1400 * 4
+    assert 30 in {dict(one.parameters).get("products") for one in cases}
+    cubes = {f"{size}x{size}x{size}" for size in (2048, 4096, 8192, 16384)}
+    assert {*found["matmul"]["shapes"].split()} == {*cubes, "16000x12288x12288"}
+    page = (ROOT / "docs/micro-benchmarks.md").read_text()
+    table = page.partition("## SuperBench")[2]
+    assert set(found) <= {*re.findall(r"`(\w+)`", table)}, "not in the table"
+
+
+def test_a_kind_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text("import nothing_of_that_name\n")
+    with pytest.raises(ConfigError) as error:
+        settings_of(tmp_path, {"measurements": {"odd": {}}}, kinds=str(tmp_path))
+    assert "measurements.odd: found odd: ModuleNotFoundError" in str(error.value)
+
+
+def copies(*bandwidths: float, **parameters: Any) -> list[Run]:
+    return [
+        replace(
+            of_kind(
+                "memory_copy",
+                [Metric("bandwidth", value, "GB/s"), Metric("longest", 1 / value, "ms", "lower")],
+                **parameters,
+            ),
+            repeat=number,
+        )
+        for number, value in enumerate(bandwidths, 1)
+    ]
+
+
+def filled(*runs: Run) -> tuple[Table, pd.DataFrame]:
+    (table,) = measured.tables(group(list(runs), None))
+    return table, frames.frame(table, table.rows(Inputs({})))
+
+
+def table_of(*runs: Run) -> pd.DataFrame:
+    return filled(*runs)[1]
+
+
+def test_a_row_for_each_metric_of_each_case() -> None:
+    table = table_of(*copies(1.0, 4.0, 2.0, size=10), *copies(8.0, size=20), run())
+    rows = table[["size", "metric", "median", "unit", "better", "repeats"]].to_numpy().tolist()
+    assert rows == [
+        [10, "bandwidth", 2.0, "GB/s", "higher", 3],
+        [10, "longest", 0.5, "ms", "lower", 3],
+        [20, "bandwidth", 8.0, "GB/s", "higher", 1],
+        [20, "longest", 0.125, "ms", "lower", 1],
+    ]
+    assert not {"framework", "model", "precision", "batch_per_device"} & {*table.columns}
+
+
+def test_what_failed_has_a_status_and_no_figure() -> None:
+    (one,) = copies(1.0, size=10)
+    lost = tuple(metric._replace(value=None) for metric in one.metrics)
+    table = table_of(replace(one, status="failed", reason="broke", metrics=lost))
+    assert table["median"].isna().all()
+    assert set(zip(table["status"], table["reason"], strict=True)) == {("failed", "broke")}
+
+
+def test_a_kind_takes_no_other_table_s_name() -> None:
+    runs = [of_kind(name, [Metric("rate", 1.0, "1/s")]) for name in ("summary", "lint", "copy")]
+    names = [table.name for table in registry.tables_of(Inputs({}, others=group(runs, None)))]
+    assert {"summary", "summary_kind", "lint_kind", "copy"} <= {*names}
+    assert len(set(names)) == len(names)
+
+
+def test_metrics_may_be_zero_or_negative() -> None:
+    runs = [
+        replace(of_kind("memory_copy", [Metric("drift", value, "s")]), repeat=number)
+        for number, value in enumerate((-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 900.0), 1)
+    ]
+    table = table_of(*runs)
+    assert table["median"].tolist() == [0.0]
+    assert "repeat 7 stands apart" in table["remarks"][0]
+
+
+@pytest.mark.parametrize(("metric", "ratio"), [("bandwidth", 2.0), ("longest", 2.0)])
+def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str, ratio: float) -> None:
+    base = copies(*(1 + 0.001 * n for n in range(8)), size=10)
+    candidate = copies(*(2 + 0.002 * n for n in range(8)), size=10)
+    table = compare.compare(group(base, None), group(candidate, None))
+    (row,) = (one for one in table.to_dict("records") if one["metric"] == metric)
+    assert row["ratio"] == pytest.approx(ratio)
+    assert (row["verdict"], row["parameters"]) == ("faster", "size 10")
+    worse = compare.compare(group(candidate, None), group(base, None))
+    assert set(worse["verdict"]) == {"slower"}
+
+
+def test_what_is_not_above_zero_has_no_ratio() -> None:
+    runs = [replace(of_kind("copy", [Metric("drift", 0.0, "s")]), repeat=n) for n in range(1, 9)]
+    (row,) = compare.compare(*[group(runs, None)] * 2).to_dict("records")
+    assert (row["verdict"], row["reason"]) == ("cannot tell", "a ratio needs figures above 0")
+
+
+def test_a_parameter_does_not_take_the_place_of_a_column() -> None:
+    table = table_of(*copies(1.0, unit="words", size=10))
+    assert table["parameter_unit"].tolist() == ["words"] * 2
+    assert table["unit"].tolist() == ["GB/s", "ms"]
+
+
+def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> None:
+    runs = [
+        replace(one, origin=f"{place}.csv:1")
+        for place, one in enumerate([*copies(1.0, 2.0, size=10), *copies(4.0, size=20), run()])
+    ]
+    cases = group(runs, None)
+    inputs = Inputs(
+        {key: one for key, one in cases.items() if key.case.is_step},
+        others={key: one for key, one in cases.items() if not key.case.is_step},
+    )
+    found = record_sets.RecordSet(tuple(runs), (), tmp_path, 0)
+    text = html_report.render(found, inputs, frames.build(inputs), tmp_path, "A report")
+    (section,) = re.findall(r'<section id="memory-copy">.*?</section>', text, re.DOTALL)
+    rows = re.findall(r'<tr class="more">.*?</tr>', section, re.DOTALL)
+    links = [re.findall(r'href="(\d)', one) for one in rows]
+    assert links == [["0", "1"], ["0", "1"], ["2"], ["2"]]
+    assert "4 runs of 3 cases" in text
+    (fastest,) = re.findall(r'<section id="fastest-framework">.*?</section>', text, re.DOTALL)
+    rows = re.findall(r'<tr class="more">.*?</tr>', fastest, re.DOTALL)
+    behind = [re.findall(r'href="(\d)', one) for one in rows]
+    assert sorted(behind) == [["0", "1"], ["2"], ["3"]], "of each size its own, once"
+
+
+def test_what_is_the_same_everywhere_has_no_column_in_markdown() -> None:
+    text = markdown.render(*filled(*copies(1.0, size=10), *copies(2.0, size=20)))
+    header = next(line for line in text.splitlines() if line.startswith("| "))
+    assert "size" in header
+    assert "accelerator" not in header
+    assert "accelerator cpu" in text

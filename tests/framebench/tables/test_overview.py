@@ -1,0 +1,140 @@
+"""All frameworks side by side as files for other texts: LaTeX, and a block of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench import cli
+from framebench.files import marked_block
+from framebench.records.run import Run
+from framebench.tables import frames, latex, registry, view
+from framebench.tables.declared import overview
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+from pylatexenc.latexwalker import LatexWalker
+
+from ...conftest import ROOT
+from ..figures import unpacked
+from ..made_up_runs import changed, repeats
+
+COMMAND = "overview --records quick/runs of tests/data/figures/results.tar.xz --into README.md"
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The records of the sample report."""
+    return unpacked("results", tmp_path_factory.mktemp("sample")) / "quick" / "runs"
+
+
+def test_the_readme_has_what_the_command_writes(sample: Path, tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    text = (ROOT / "README.md").read_text()
+    page.write_text(text)
+    assert cli.main(["overview", "--records", str(sample), "--into", str(page)]) == 0
+    assert page.read_text() == text, f"written anew by: framebench {COMMAND}"
+    page.write_text(text.replace("| jax | 2.152 ", "| jax | 2.153 "))  # planted
+    assert page.read_text() != text
+    assert cli.main(["overview", "--records", str(sample), "--into", str(page)]) == 0
+    assert page.read_text() == text
+
+
+def test_a_file_without_a_place_for_it_is_left_alone(
+    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("nothing\n")
+    assert cli.main(["overview", "--records", str(sample), "--into", str(page)]) == 1
+    assert "found no lines <!-- overview -->" in capsys.readouterr().err
+    assert page.read_text() == "nothing\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!-- x -->\na\n",
+        "<!-- /x -->\n<!-- x -->\n",
+        "<!-- x -->\n<!-- /x -->\n<!-- x -->\n<!-- /x -->\n",
+        "in <!-- x -->\na\n<!-- /x -->\n",
+    ],
+)
+def test_a_block_has_one_beginning_and_one_end(text: str) -> None:
+    with pytest.raises(ValueError, match="allowed: each once, in this order"):
+        marked_block.replaced(text, "x", "new")
+
+
+def test_a_block_is_replaced_and_all_else_stays() -> None:
+    text = "before\n<!-- x -->\nold\\1\n<!-- /x -->\nafter\n"
+    once = marked_block.replaced(text, "x", "new \\2")
+    assert once == "before\n<!-- x -->\n\nnew \\2\n\n<!-- /x -->\nafter\n"
+    assert marked_block.replaced(once, "x", "new \\2") == once
+
+
+def test_latex_is_written_beside_the_other_files_and_can_be_read() -> None:
+    runs = [changed(run, model="a_b&c") for run in repeats(4.0, 4.2)]
+    runs += [changed(run, model="a_b&c", framework="jax") for run in repeats(2.0, 2.1)]
+    table = registry.known()["overview"]
+    rows = table.rows(Inputs(group(runs, None)))
+    files = frames.files({table: frames.frame(table, rows)}, Path("t"), "50% of a machine")
+    assert {path.name for path in files} == {"overview.csv", "overview.md", "overview.tex"}
+    text = files[Path("t", "overview.tex")]
+    nodes, _, _ = LatexWalker(text, tolerant_parsing=False).get_latex_nodes()
+    names = [node.environmentname for node in nodes if getattr(node, "environmentname", "")]
+    assert names == ["table"]
+    assert r"a\_b\&c" in text
+    assert r"50\% of a machine" in text
+    lines = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert [line.partition(" & ")[0] for line in lines] == ["framework", "jax", "pytorch"]
+    assert "4.1 (1.00)" in lines[2]
+    assert "2.05 (0.50)" in lines[1]
+
+
+def test_models_of_one_framework_stand_below_each_other() -> None:
+    """As SuperBench lists its own: on the page, where frameworks stay across, too few are seen."""
+    runs = [
+        changed(run, model=model, precision=precision, mode=mode)
+        for model, speed in (("resnet50", 4.0), ("vgg11", 2.0))
+        for precision in ("fp32", "amp")
+        for mode in ("train", "inference")
+        for run in repeats(speed)
+    ]
+    table = registry.known()["overview"]
+    rows = list(view.of(table, frames.frame(table, table.rows(Inputs(group(runs, None))))).rows)
+    train, inference = overview.crosstabs(rows)
+    assert (train.down, train.title) == ("model", "pytorch, train (images/s)")
+    assert (list(train.columns), inference.title[:18]) == (
+        *(["fp32 1n1g", "amp 1n1g"],),
+        "pytorch, inference",
+    )
+    texts = [(name, [cell and cell.text for cell in cells]) for name, cells in train.rows]
+    assert texts == [("resnet50", ["4", "4"]), ("vgg11", ["2", "2"])]
+    text = frames.files({table: frames.frame(table, rows_of(runs))}, Path("t"))[
+        Path("t", "overview.md")
+    ]
+    assert "| model | fp32 1n1g | amp 1n1g |" in text
+    assert {one.down for one in overview.by_model(rows)} == {"framework"}
+    both = rows + [{**row, "framework": "jax"} for row in rows]
+    assert {one.down for one in overview.crosstabs(both)} == {"framework"}
+
+
+def rows_of(runs: list[Run]) -> Iterable[Sequence[Any]]:
+    return registry.known()["overview"].rows(Inputs(group(runs, None)))
+
+
+def test_a_table_without_crosstabs_is_no_latex() -> None:
+    table = registry.known()["summary"]
+    assert {path.suffix for path in frames.files({table: frames.frame(table, ())}, Path("t"))} == {
+        *(".csv", ".md")
+    }
+
+
+def test_what_has_no_figure_says_why_in_latex() -> None:
+    runs = [changed(run, throughput=None, status="unsupported", reason="100% no") for run in
+            repeats(1.0)]  # fmt: skip
+    table = registry.known()["overview"]
+    frame = frames.frame(table, table.rows(Inputs(group(runs, None))))
+    text = latex.render(table, frame)
+    assert r"unsupported [1]" in text
+    assert r"[1] 100\% no" in text

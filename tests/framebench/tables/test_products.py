@@ -1,0 +1,283 @@
+"""The matrix products of a step: which there are, and what they take alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+from framebench.config import catalog
+from framebench.records.run import Metric, Run
+from framebench.report import drawings
+from framebench.report.plots import Look
+from framebench.tables import frames
+from framebench.tables.declared.products import LEAST_COVERED, PRODUCTS
+from framebench.tables.expectation import products
+from framebench.tables.expectation.products import Shape
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+
+from ...conftest import ROOT
+from ..made_up_runs import measured as of_kind
+from ..made_up_runs import run
+from ..table_rows import only
+
+MODELS = catalog.load_catalog(ROOT).models
+KNOWN = [name for name, facts in MODELS.items() if facts.get("definition") in ("bert", "decoder")]
+#: One layer of two heads, and a head of three classes: a sample of two tokens.
+SMALL: dict[str, Any] = {
+    "definition": "bert",
+    "sequence_lengths": [1, 8],
+    "forward_multiply_adds": {"per_sample": 28, "per_token": 128, "per_token_pair": 8},
+    "hyperparameters": {"hidden": 4, "intermediate": 8, "layers": 1, "heads": 2, "classes": 3},
+}
+RESNET: dict[str, Any] = {
+    "definition": "cnn",
+    "sequence_lengths": [],
+    "forward_multiply_adds": {"per_sample": 500},
+}
+FORWARD = {
+    Shape(1, 2, 4, 4): 4,
+    Shape(2, 2, 2, 2): 2,
+    Shape(1, 2, 4, 8): 1,
+    Shape(1, 2, 8, 4): 1,
+    Shape(1, 1, 4, 4): 1,
+    Shape(1, 1, 4, 3): 1,
+}
+CASE: dict[str, Any] = {
+    "model": "small", "mode": "inference", "batch_per_device": 1, "sequence_length": 2,
+    "hardware": "Example CPU", "cores_per_device": 1,
+}  # fmt: skip
+
+
+# ---- which products there are -------------------------------------------------------------------
+
+
+def test_a_forward_pass_has_these_products() -> None:
+    assert products.of_step(SMALL, 1, 2, trains=False) == FORWARD
+    without = products.of_step(SMALL, 1, 2, trains=False, attention=False)
+    assert {*FORWARD} - {*without} == {Shape(2, 2, 2, 2)}
+
+
+def test_training_has_three_for_each() -> None:
+    found = products.of_step(SMALL, 1, 2, trains=True)
+    assert found[Shape(1, 2, 8, 4)] == 2, "one forward, one of the gradient of the widening's input"
+    assert found[Shape(1, 4, 2, 8)] == 1, "of the widening's weights"
+    assert products.multiply_adds(found) == 3 * products.multiply_adds(FORWARD)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_products_of_a_model_are_all_that_its_facts_count(name: str) -> None:
+    for length in (16, 128):
+        for batch in (1, 3):
+            found = products.of_step(MODELS[name], batch, length, trains=False)
+            counted = batch * catalog.forward_multiply_adds(MODELS[name], length)
+            assert products.multiply_adds(found) == counted, (name, batch, length)
+
+
+def test_there_are_models_whose_products_are_known() -> None:
+    assert {"bert_base", "gpt2_small", "llama_1b", "superbench_bert_base"} <= {*KNOWN}
+
+
+@pytest.mark.parametrize("name", ["resnet50", "superbench_lstm", "electra_base"])
+def test_other_models_have_none(name: str) -> None:
+    assert not products.of_step(MODELS[name], 1, 128, trains=False)
+
+
+def test_a_shape_is_written_as_in_a_suite() -> None:
+    assert [str(Shape(1, 2, 3, 4)), str(Shape(5, 2, 3, 4))] == ["2x3x4", "5x2x3x4"]
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
+
+def rates(*shapes: Shape, tflops: float = 1e-9, **changes: Any) -> Run:
+    """Each shape with a thousand operations a second."""
+    metrics = [Metric("highest_rate", tflops, "TFLOP/s")]
+    metrics += [
+        Metric("rate", tflops, "TFLOP/s", point=tuple(one._asdict().items())) for one in shapes
+    ]
+    made = of_kind("matmul", metrics, transposed=changes.pop("transposed", "neither"))
+    case = {"framework": "pytorch", "framework_version": "2.8.0", "precision": "fp32"}
+    case |= {name: changes.pop(name) for name in [*case, "devices_per_node"] if name in changes}
+    where = replace(made.conditions, cores_per_device=changes.pop("cores_per_device", 1))
+    return replace(
+        made,
+        case=replace(made.case, **case),
+        conditions=where,
+        hardware=changes.pop("hardware", "Example CPU"),
+    )
+
+
+def table(*runs: Run) -> pd.DataFrame:
+    cases = group(runs, None)
+    steps, others = (
+        {key: one for key, one in cases.items() if key.case.is_step is is_step}
+        for is_step in (True, False)
+    )
+    inputs = Inputs(steps, models={"small": SMALL, "resnet": RESNET, **MODELS}, others=others)
+    return frames.frame(PRODUCTS, PRODUCTS.rows(inputs))
+
+
+#: 4 x 32 + 2 x 16 + 64 + 64 + 16 + 12 multiply-adds.
+ALL = 316
+
+
+def test_products_are_summed_beside_the_step() -> None:
+    """632 operations at a billionth of a TFLOP/s, a thousand a second: 632 ms of a second."""
+    found = only(table(run(1.0, **CASE), rates(*FORWARD)))
+    assert found["covered"] == 1.0
+    assert found["products_alone_ms"] == pytest.approx(2 * ALL)
+    assert found["step_time_ms"] == 1000.0
+    assert found["products_share"] == pytest.approx(0.632)
+    assert found["rest_ms"] == pytest.approx(368)
+    assert found["reason"] == ""
+
+
+def test_a_shape_is_taken_as_fast_as_its_fastest() -> None:
+    slow, fast = rates(*FORWARD), rates(*FORWARD, tflops=2e-9, transposed="second")
+    assert only(table(run(1.0, **CASE), slow, fast))["products_alone_ms"] == pytest.approx(ALL)
+
+
+def test_what_is_not_measured_counts_for_nothing_and_is_named() -> None:
+    widening = Shape(1, 2, 4, 8)
+    found = only(table(run(1.0, **CASE), rates(*(one for one in FORWARD if one != widening))))
+    assert found["covered"] == pytest.approx(1 - 64 / ALL)
+    assert pd.isna(found["products_alone_ms"])
+    assert pd.isna(found["products_share"])
+    assert found["reason"] == (
+        "80% of its operations were measured, 90% are needed: kind matmul of pytorch in fp32, "
+        "devices_per_node 1, shapes: 2x4x8"
+    )
+    assert found["marks"] == "few"
+    least = only(table(run(1.0, **CASE), rates(*(one for one in FORWARD if one.m > 1))))
+    assert LEAST_COVERED < least["covered"] < 1
+    assert least["products_alone_ms"] == pytest.approx(2 * (ALL - 28)), "its own part alone"
+
+
+def test_training_needs_the_shapes_of_the_backward_pass() -> None:
+    made = run(1.0, **{**CASE, "mode": "train"})
+    found = only(table(made, rates(*FORWARD)))
+    assert found["covered"] < 0.9
+    step = products.of_step(SMALL, 1, 2, trains=True)
+    found = only(table(made, rates(*step)))
+    assert found["products_alone_ms"] == pytest.approx(6 * ALL)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"framework": "jax"},
+        {"framework_version": "2.7.0"},
+        {"precision": "amp"},
+        {"devices_per_node": 2},
+        {"cores_per_device": 2},
+        {"hardware": "Another CPU"},
+    ],
+)
+def test_products_measured_elsewhere_cover_nothing(other: dict[str, Any]) -> None:
+    found = only(table(run(1.0, **CASE), rates(*FORWARD, **other)))
+    assert found["covered"] == 0.0
+    assert "2x4x4 2x4x8 2x8x4" in found["reason"]
+
+
+def test_models_of_other_operations_have_no_row_and_without_products_there_is_no_table() -> None:
+    assert not len(table(run(1.0), rates(*FORWARD)))
+    assert not len(table(run(1.0, **CASE)))
+    assert not PRODUCTS.always
+
+
+# ---- operations that are measured model by model ------------------------------------------------
+
+
+def of_model(kind: str, operations: dict[str, tuple[int, float]], **changes: Any) -> Run:
+    """Each by name: how often a model has it, and its operations; a thousand of them a second in
+    the forward pass, two thousand in the backward pass, which has twice as many."""
+    metrics = [Metric("model_rate", 1e-9, "TFLOP/s")]
+    for name, (times, work) in operations.items():
+        at = (("images", name), ("stride", 1), ("times", times))
+        metrics += [
+            Metric("forward_rate", 1e-9, "TFLOP/s", point=at),
+            Metric("forward_time", 1e3 * work, "us", "lower", at),
+            Metric("backward_rate", 2e-9, "TFLOP/s", point=at),
+            Metric("backward_time", 1e3 * work, "us", "lower", at),
+        ]
+    case = {
+        "framework": "pytorch", "framework_version": "2.8.0", "precision": "fp32",
+        "model": "resnet", "batch_per_device": 2,
+    }  # fmt: skip
+    made = of_kind(kind, metrics)
+    case |= {name: changes.pop(name) for name in case if name in changes}
+    where = replace(made.conditions, cores_per_device=1, **changes)
+    return replace(made, case=replace(made.case, **case), conditions=where, hardware="Example CPU")
+
+
+#: An image has 500 multiply-adds; two are 2000 operations.
+CONVOLVED: dict[str, Any] = {
+    **CASE,
+    "model": "resnet",
+    "batch_per_device": 2,
+    "sequence_length": None,
+}
+CONVOLUTIONS = {"a": (3, 400.0), "b": (1, 700.0)}
+
+
+def test_operations_of_a_model_count_as_often_as_it_has_them() -> None:
+    found = only(table(run(1.0, **CONVOLVED), of_model("convolution", CONVOLUTIONS)))
+    assert found["covered"] == pytest.approx(0.95)
+    assert found["products_alone_ms"] == pytest.approx(1900)
+    assert found["rest_ms"] == pytest.approx(100), "of a step of two seconds"
+    training = run(1.0, **{**CONVOLVED, "mode": "train", "accumulation": 2})
+    found = only(table(training, of_model("convolution", CONVOLUTIONS)))
+    assert found["covered"] == pytest.approx(0.95)
+    assert found["products_alone_ms"] == pytest.approx(2 * 3800), "two micro-steps of both passes"
+
+
+@pytest.mark.parametrize(
+    "other", [{"model": "vgg"}, {"batch_per_device": 4}, {"precision": "amp"}, {"framework": "jax"}]
+)
+def test_operations_of_another_case_cover_nothing(other: dict[str, Any]) -> None:
+    assert not len(table(run(1.0, **CONVOLVED), of_model("convolution", CONVOLUTIONS, **other)))
+
+
+def test_less_than_is_needed_and_more_than_there_is_have_no_figure() -> None:
+    for some, reason in (
+        ({"a": (1, 400.0)}, "20% of its operations were measured, 90% are needed: its products"),
+        ({"a": (6, 400.0)}, "120% of its operations were measured: more than the step has"),
+    ):
+        found = only(table(run(1.0, **CONVOLVED), of_model("convolution", some)))
+        assert pd.isna(found["products_alone_ms"])
+        assert reason in found["reason"]
+
+
+def test_attention_stands_in_the_place_of_its_products() -> None:
+    """Both are measured: 64 operations of heads, that take 64 ms; they are counted once."""
+    attention = of_model(
+        "attention", {"heads": (1, 64.0)}, model="small", batch_per_device=1, sequence_length=2
+    )
+    found = only(table(run(1.0, **CASE), attention, rates(*FORWARD, tflops=2e-9)))
+    assert found["covered"] == pytest.approx(1.0)
+    assert found["products_alone_ms"] == pytest.approx(64 + (2 * ALL - 64) / 2)
+    longer = replace(attention, conditions=replace(attention.conditions, sequence_length=4))
+    found = only(table(run(1.0, **CASE), longer, rates(*FORWARD, tflops=2e-9)))
+    assert found["products_alone_ms"] == pytest.approx(ALL), "of sequences of another length"
+
+
+# ---- the plot -----------------------------------------------------------------------------------
+
+
+def test_a_step_is_a_bar_of_its_operations_and_the_rest() -> None:
+    (plot,) = drawings.of_table(
+        PRODUCTS, table(run(1.0, **CASE), rates(*FORWARD)), Inputs({}), Look(["pytorch"])
+    )
+    (told,) = re.findall(r'data-tip="([^"]*)"', plot.svg)
+    assert told.endswith(": products and convolutions alone 63.2, rest 36.8 (% of the step)")
+    assert ">1000 ms<" in plot.svg
+    joined = table(run(2.0, **CASE), rates(*FORWARD))
+    (plot,) = drawings.of_table(PRODUCTS, joined, Inputs({}), Look(["pytorch"]))
+    (told,) = re.findall(r'data-tip="([^"]*)"', plot.svg)
+    assert told.endswith("alone 126.4 (% of the step)"), "longer than the step: there is no rest"
+    without = table(run(1.0, **CASE), rates(Shape(1, 2, 4, 4)))
+    assert drawings.of_table(PRODUCTS, without, Inputs({}), Look(["pytorch"])) == []

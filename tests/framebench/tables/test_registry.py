@@ -1,0 +1,93 @@
+"""A table is one module: whatever lies beside the others has files, a section of the page, a check,
+and its columns explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from framebench import cli
+from framebench.report import drawings
+from framebench.report.plots import Look
+from framebench.tables import declared, frames, registry
+from framebench.tables.table import Drawing, Inputs
+
+from ..made_up_records import write_records
+
+MODULE = """
+from framebench.tables.columns import CASE_COLUMNS, COUNT, Column, shared
+from framebench.tables.table import Drawing, Table
+
+WARMTH = Column("warmth", COUNT, "how warm it was", "K", title="warmth K", marked=True)
+TABLES = (
+    Table(
+        name="weather",
+        title="Weather of every case",
+        explanation="Nobody asked.",
+        columns=(*CASE_COLUMNS, WARMTH, *shared("marks")),
+        rows=lambda inputs: ([*key.cells, 293, ""] for key in inputs.cases),
+        group="Outside",
+        drawings=(Drawing("throughput"),),
+        always=True,
+    ),
+)
+"""
+
+
+@pytest.fixture
+def weather(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "weather.py").write_text(MODULE)
+    monkeypatch.setattr(declared, "__path__", [*declared.__path__, str(tmp_path / "modules")])
+    registry.known.cache_clear()
+    yield
+    registry.known.cache_clear()
+
+
+def test_a_table_is_one_module(
+    weather: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert list(registry.known())[-1] == "weather", "other groups come behind"
+    runs = write_records(tmp_path / "runs", 1, frameworks=("pytorch",))
+    for name in ("truncated.json", "foreign.json"):
+        (runs / name).unlink()
+    words = ["--results", str(tmp_path)]
+    assert cli.main(["report", "--records", str(runs), *words]) == 0
+    table = tmp_path / "tables" / "weather.csv"
+    header, first, *_ = table.read_text().splitlines()
+    assert (header.split(",")[-2:], first.split(",")[-2:]) == (["warmth", "marks"], ["293", ""])
+    assert "| 293 |" in (tmp_path / "tables" / "weather.md").read_text()
+    page = (tmp_path / "report.html").read_text()
+    section = page.split('<section id="weather-of-every-case">')[1].split("</section>")[0]
+    assert "warmth K" in section
+    charts = page.split('<section id="charts">')[1].split("</section>")[0]
+    assert "<svg" in charts.split("Weather of every case")[1]
+    assert 'href="runs/pytorch' in section, "the way to the records"
+    assert cli.main(["lint", "--sources", str(runs), *words]) == 0
+    table.write_text(table.read_text().replace(",293,", ",294,", 1))
+    assert cli.main(["lint", "--sources", str(runs), *words]) == 1
+    capsys.readouterr()
+    assert cli.main(["columns"]) == 0
+    assert "| warmth | whole number | K | how warm it was |" in capsys.readouterr().out
+
+
+def test_two_tables_of_one_name_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "from framebench.tables.declared.inference_step_time import TABLES\n"
+    (tmp_path / "again.py").write_text(source)
+    monkeypatch.setattr(declared, "__path__", [*declared.__path__, str(tmp_path)])
+    registry.known.cache_clear()
+    with pytest.raises(ValueError, match="two tables have one name"):
+        registry.known()
+    registry.known.cache_clear()
+
+
+def test_a_drawing_that_there_is_not_is_named() -> None:
+    table = replace(registry.known()["summary"], drawings=(Drawing("cake"),))
+    with pytest.raises(
+        ValueError, match=r"table summary: drawing: found 'cake'; allowed: .*ratios"
+    ):
+        drawings.of_table(table, frames.frame(table, ()), Inputs({}), Look([]))

@@ -1,0 +1,503 @@
+"""Cases under measured roofs, by hand-computed numbers; the worked example of docs/roofline.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from framebench import cli
+from framebench.cases import matrix
+from framebench.config import catalog, precisions
+from framebench.config.settings import load_settings
+from framebench.records import record_files
+from framebench.records.peaks import Peak, Peaks
+from framebench.records.run import Metric, Run
+from framebench.report import drawings
+from framebench.report.charts import roofline_panels
+from framebench.report.plots import Look
+from framebench.tables import frames
+from framebench.tables.declared.roofline import ROOFLINE
+from framebench.tables.expectation import traffic
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+
+from ...conftest import ROOT
+from ..made_up_records import write_records
+from ..made_up_runs import in_markdown, run
+from ..made_up_runs import measured as of_kind
+from ..records.test_probes import record
+from ..table_rows import only
+from .test_efficiency import peak
+
+#: A million parameters, and so many multiply-adds an image that one of training is 6 GFLOP.
+MODELS: dict[str, dict[str, Any]] = {
+    "resnet50_v1.5": {
+        "trainable_parameters": 1_000_000,
+        "sequence_lengths": [],
+        "forward_multiply_adds": {"per_sample": 1_000_000_000},
+        "hyperparameters": {"optimizer": "sgd", "momentum": 0.9},
+    },
+    "bert_base": {
+        "trainable_parameters": 1_000_000,
+        "sequence_lengths": [1, 512],
+        "forward_multiply_adds": {"per_token": 1_000},
+        "hyperparameters": {
+            "optimizer": "adamw",
+            "vocabulary": 500,
+            "positions": 20,
+            "hidden": 100,
+        },
+    },
+}
+CPU: dict[str, Any] = {"hardware": "Example CPU", "cores_per_device": 1}
+GPU: dict[str, Any] = {"hardware": "Example GPU, Example CPU", "accelerator": "cuda"}
+
+
+def of_device(kind: str, metric: Metric, place: dict[str, Any], **case: Any) -> Run:
+    """A run of a micro-benchmark; ``case``: devices, precision, parameters."""
+    parameters = case.pop("parameters", {})
+    last_cache = case.pop("last_cache", None)
+    made = of_kind(kind, [metric], **parameters)
+    where = {key: value for key, value in place.items() if key != "hardware"}
+    return replace(
+        made,
+        case=replace(made.case, **case),
+        conditions=replace(made.conditions, **where),
+        hardware=place["hardware"],
+        last_cache=last_cache,
+    )
+
+
+def memory(bandwidth: float, devices: int = 1, place: dict[str, Any] = CPU, **other: Any) -> Run:
+    """GB/s of all devices together."""
+    metric = Metric("triad", bandwidth, "GB/s")
+    return of_device("memory", metric, place, devices_per_node=devices, **other)
+
+
+def matmul(tflops: float, devices: int = 1, place: dict[str, Any] = CPU, **other: Any) -> Run:
+    metric = Metric("highest_rate", tflops, "TFLOP/s")
+    case = {"framework": "mxnet", "precision": "fp32", "devices_per_node": devices, **other}
+    return of_device("matmul", metric, place, **case)
+
+
+def table(
+    *runs: Run, peaks: tuple[Peak, ...] = (), models: dict[str, dict[str, Any]] = MODELS
+) -> pd.DataFrame:
+    cases = group(runs, None)
+    steps, others = (
+        {key: one for key, one in cases.items() if key.case.is_step is is_step}
+        for is_step in (True, False)
+    )
+    inputs = Inputs(steps, peaks=Peaks(peaks), models=models, others=others)
+    return frames.frame(ROOFLINE, ROOFLINE.rows(inputs))
+
+
+# ---- bytes and intensity ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "moved"),
+    [
+        # SGD with momentum: parameters and momentum, gradients, 4 bytes each, each way
+        ({}, 2 * (4 * 2 + 4) * 1e6),
+        # gradients may have two bytes
+        ({"precision": "amp"}, 2 * (4 * 2 + 2) * 1e6),
+        ({"precision": "bf16"}, 2 * (2 * 2 + 2) * 1e6),
+        ({"mode": "inference"}, 4e6),
+        ({"mode": "inference", "precision": "amp"}, 2e6),
+        # AdamW: two moments; of 520 x 100 parameters in tables no gradient need be written
+        ({"model": "bert_base"}, 2 * (4 * 3 * 1e6 + 4 * (1e6 - 52_000))),
+        ({"model": "bert_base", "mode": "inference"}, 4 * (1e6 - 52_000)),
+    ],
+)
+def test_bytes_are_those_that_a_step_cannot_do_without(
+    changes: dict[str, Any], moved: float
+) -> None:
+    assert traffic.of_step(run(**changes), MODELS).moved == moved
+
+
+@pytest.mark.parametrize(
+    ("changes", "models", "reason"),
+    [
+        ({"model": "another"}, {}, "the parameters of this model"),
+        ({"parallelism": "fsdp", "devices_per_node": 2}, {}, "with fsdp devices share"),
+        ({"precision": "odd"}, {}, "in which dtype odd keeps"),
+        ({}, {"hyperparameters": {"optimizer": "lion"}}, "what its optimizer keeps"),
+        (
+            {"mode": "inference"},
+            {"forward_multiply_adds": {"per_sample": 1, "per_sample_in_training": 1}},
+            "only training reads",
+        ),
+    ],
+)
+def test_bytes_that_are_not_known_have_a_reason(
+    changes: dict[str, Any], models: dict[str, Any], reason: str
+) -> None:
+    facts = {"resnet50_v1.5": {**MODELS["resnet50_v1.5"], **models}}
+    found = traffic.of_step(run(**changes), facts)
+    assert (found.moved, found.held) == (None, None)
+    assert reason in found.reason
+
+
+def test_every_model_and_precision_that_ships_has_bytes() -> None:
+    """Auxiliary heads aside, whose parameters nobody counts apart."""
+    models = catalog.load_catalog(ROOT).models
+    for name, facts in models.items():
+        for precision in precisions.known():
+            made = run(model=name, precision=precision)
+            assert (traffic.of_step(made, models).moved or 0) > 0, (name, precision)
+            inferred = traffic.of_step(
+                replace(made, case=replace(made.case, mode="inference")), models
+            )
+            has_heads = "per_sample_in_training" in facts["forward_multiply_adds"]
+            assert (inferred.moved is None) is has_heads, name
+
+
+def test_plain_sgd_keeps_nothing_beside_a_parameter() -> None:
+    facts = {**MODELS["resnet50_v1.5"], "hyperparameters": {"optimizer": "sgd", "momentum": 0.0}}
+    assert traffic.of_step(run(), {"resnet50_v1.5": facts}).moved == 2 * (4 + 4) * 1e6
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
+
+def test_a_case_is_held_against_the_lower_roof() -> None:
+    """A training step of one image: 6 GFLOP, 24 MB: 250 FLOP/byte."""
+    one = run(10.0, batch_per_device=1, **CPU)
+    found = only(table(one, memory(0.4), peaks=(peak(0.2),)))
+    assert found["intensity"] == pytest.approx(250)
+    assert found["tflops_per_device"] == pytest.approx(0.06)
+    assert found["ridge"] == pytest.approx(500)
+    assert (found["lower_roof"], found["bound_tflops"]) == ("memory", pytest.approx(0.1))
+    assert found["reached"] == pytest.approx(0.6)
+    assert (found["compute_roof_by"], found["memory_roof_by"]) == (
+        "jax 1 float32 1024",
+        "memory triad",
+    )
+    assert found["reason"] == ""
+    more = only(table(run(10.0, batch_per_device=4, **CPU), memory(0.4), peaks=(peak(0.2),)))
+    assert more["intensity"] == pytest.approx(1000), "four images with the same parameters"
+    assert (more["lower_roof"], more["reached"]) == ("compute", pytest.approx(0.3))
+    twice = run(10.0, batch_per_device=1, accumulation=2, **CPU)
+    assert only(table(twice, memory(0.4)))["intensity"] == pytest.approx(500)
+
+
+def test_the_highest_of_peak_and_products_is_the_roof() -> None:
+    one = run(10.0, **CPU)
+    for tflops, by in ((0.3, "mxnet 2.8.0 matmul highest_rate"), (0.1, "jax 1 float32 1024")):
+        made = replace(matmul(tflops), case=replace(matmul(tflops).case, framework_version="2.8.0"))
+        found = only(table(one, memory(9.0), made, peaks=(peak(0.2),)))
+        assert (found["compute_roof_tflops"], found["compute_roof_by"]) == (max(tflops, 0.2), by)
+    measured = of_device(
+        "peak", Metric("peak", 0.5, "TFLOP/s"), CPU, framework="paddle", framework_version="3",
+        precision="fp32",
+    )  # fmt: skip
+    assert only(table(one, memory(9.0), measured))["compute_roof_by"] == "paddle 3 peak peak"
+
+
+def test_several_devices_are_held_against_what_as_many_reach_together() -> None:
+    """One alone has all of the memory: 10 GB/s; of two each has 6."""
+    two = run(20.0, devices_per_node=2, **CPU)
+    alone = (memory(10.0), matmul(0.2))
+    found = only(table(two, *alone, peaks=(peak(0.2),)))
+    assert pd.isna(found["reached"])
+    assert pd.isna(found["compute_roof_tflops"])
+    assert pd.isna(found["memory_roof_gbytes_per_second"])
+    assert found["reason"] == (
+        "no bandwidth of the memory of 2 devices of 1 core: kind memory, devices_per_node 2"
+    )
+    found = only(table(two, *alone, memory(12.0, 2), matmul(0.15, 2)))
+    assert found["memory_roof_gbytes_per_second"] == 6.0
+    assert found["memory_roof_by"] == "memory triad on 2 devices at once"
+    assert found["compute_roof_tflops"] == 0.15
+    assert found["tflops_per_device"] == pytest.approx(0.06), "half of what both compute"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"place": {**CPU, "hardware": "Another CPU"}},
+        {"place": {**CPU, "cores_per_device": 2}},
+        {"nodes": 2},
+    ],
+)
+def test_a_roof_of_another_device_is_none(elsewhere: dict[str, Any]) -> None:
+    one = run(10.0, **CPU)
+    found = only(table(one, memory(10.0, **elsewhere), memory(1.0, 4), peaks=(peak(0.2),)))
+    assert "no bandwidth of the memory of 1 device" in found["reason"]
+    assert pd.isna(found["reached"])
+    found = only(table(one, memory(10.0), matmul(0.1, **elsewhere)))
+    assert (
+        found["reason"] == "no peak of 1 device of 1 core in fp32: kind peak or matmul on as many"
+    )
+
+
+def test_products_in_another_precision_are_no_roof() -> None:
+    found = only(table(run(10.0, **CPU), memory(10.0), matmul(0.1, precision="amp")))
+    assert "no peak" in found["reason"]
+
+
+def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
+    one = run(1000.0, **GPU)
+    add = Metric("add", 3000.0, "GB/s")
+    large = of_device("elementwise", add, GPU, framework="pytorch", parameters={"elements": 2**26})
+    small = of_device("elementwise", add._replace(value=9000.0), GPU, framework="pytorch",
+                      parameters={"elements": 2**22})  # fmt: skip
+    host = memory(100.0, place=GPU)
+    found = only(table(one, host, small, large))
+    assert found["memory_roof_gbytes_per_second"] == 3000.0, "small arrays stay in a cache"
+    assert not len(table(one, host, small)), "there is no bandwidth of such a memory"
+
+
+def test_a_record_tells_of_the_last_cache(tmp_path: Path) -> None:
+    made: dict[str, Any] = {
+        **record(), "kind": "memory", "parameters": {},
+        "metrics": {"triad": {"value": 8.0, "unit": "GB/s", "better": "higher"}},
+    }  # fmt: skip
+    for told, found in ((2**20, 2**20), (0, None)):
+        made["ranks"][0]["last_cache_bytes"] = told
+        (tmp_path / "r1.json").write_text(json.dumps(made))
+        ((read,), problems, _) = record_files.read_folder(tmp_path)
+        assert (read.last_cache, problems) == (found, [])
+
+
+def test_without_any_bandwidth_there_are_no_rows_and_the_page_says_what_to_run() -> None:
+    assert not len(table(run(10.0, **CPU), peaks=(peak(0.2),)))
+    assert "suite roofline" in ROOFLINE.absent
+
+
+def test_a_failed_case_says_why_and_has_no_figure() -> None:
+    found = only(table(run(None, status="oom", reason="too big", **CPU), memory(1.0)))
+    assert found["reason"] == "oom: too big"
+    assert pd.isna(found["reached"])
+
+
+def test_marks_of_all_figures_are_inherited() -> None:
+    noisy = [
+        replace(memory(value), repeat=number)
+        for number, value in enumerate((8.0, 9.0, 10.0, 11.0, 12.0, 13.0), 1)
+    ]
+    runs = [run(10.0 + 0.001 * n, repeat=n, **CPU) for n in range(1, 7)]
+    assert only(table(*runs, *noisy, peaks=(peak(0.9),)))["marks"] == "noisy"
+    assert only(table(*runs, memory(9.0), peaks=(peak(0.9),)))["marks"] == "few"
+    elsewhere = memory(9.0, place={**CPU, "hardware": "Another CPU"})
+    assert only(table(*runs, elsewhere, peaks=(peak(0.9),)))["marks"] == "", (
+        "no figure is made of it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "last_cache", "tflops", "marked"),
+    [
+        (0.4, None, 0.2, False),
+        (0.4, 11_999_999, 0.2, False),
+        (0.4, 12_000_000, 0.2, True),  # parameters, momentum and gradients: 12 MB
+        (40.0, 12_000_000, 0.2, False),  # the peak is the lower roof
+        (0.2, None, 0.2, True),  # 0.06 of 0.05 TFLOP/s
+    ],
+)
+def test_a_memory_that_is_no_bound_is_marked(
+    bandwidth: float, last_cache: int | None, tflops: float, marked: bool
+) -> None:
+    one = run(10.0, batch_per_device=1, **CPU)
+    found = only(table(one, memory(bandwidth, last_cache=last_cache), peaks=(peak(tflops),)))
+    assert ("roof" in found["marks"].split()) is marked
+    assert "peak" not in found["marks"].split()
+
+
+def test_a_case_that_reaches_the_peak_doubts_it() -> None:
+    found = only(table(run(10.0, **CPU), memory(99.0), peaks=(peak(0.0605),)))
+    assert {"peak"} <= {*found["marks"].split()}
+
+
+def test_columns_and_types_hold_without_rows() -> None:
+    full, empty = table(run(2.0, **CPU), memory(1.0), peaks=(peak(1.0),)), table()
+    assert tuple(full.columns) == tuple(empty.columns) == ROOFLINE.names
+    assert list(full.dtypes) == list(empty.dtypes)
+
+
+def test_markdown_says_of_what_is_missing_why() -> None:
+    runs = (run(2.0, **CPU), run(2.0, precision="amp", **CPU))
+    text = in_markdown("roofline", table(*runs, memory(0.4), peaks=(peak(0.2),)))
+    assert "no peak of 1 device of 1 core in amp" in text
+    assert "| limited by |" in text
+
+
+# ---- the plot -----------------------------------------------------------------------------------
+
+
+def drawn(*runs: Run, peaks: tuple[Peak, ...] = ()) -> list[Any]:
+    made = table(*runs, peaks=peaks)
+    look = Look(["pytorch", "jax"])
+    return drawings.of_table(ROOFLINE, made, Inputs({}), look)
+
+
+def test_each_precision_on_each_number_of_devices_has_roofs_and_a_panel_of_its_own() -> None:
+    runs = [
+        run(10.0, **CPU),
+        run(12.0, framework="jax", **CPU),
+        run(30.0, mode="inference", **CPU),
+        run(18.0, devices_per_node=2, **CPU),
+        run(20.0, precision="amp", **CPU),
+    ]
+    roofs = (
+        memory(10.0),
+        memory(12.0, 2),
+        matmul(0.2),
+        matmul(0.15, 2),
+        matmul(0.4, precision="amp"),
+    )
+    plots = drawn(*runs, *roofs)
+    assert sorted(plot.title for plot in plots) == [
+        "Roofline: amp, 1n1g, 1 core", "Roofline: fp32, 1n1g, 1 core",
+        "Roofline: fp32, 1n2g, 1 core",
+    ]  # fmt: skip
+    first = next(plot for plot in plots if "fp32, 1n1g" in plot.title)
+    assert first.axes == {"precision": "fp32", "devices": "1n1g"}
+    assert "2: resnet50_v1.5, inference, batch 32" in first.svg
+    assert "10 GB/s, 0.2 TFLOP/s" in first.svg
+    assert "Nothing is left out (settings: 2)." in first.caption
+    assert first.narrow
+
+
+def test_points_lie_where_the_table_says() -> None:
+    made = table(run(10.0, batch_per_device=1, **CPU), memory(0.4), peaks=(peak(0.2),))
+    (setting,) = roofline_panels._settings(list(made.itertuples()))
+    (point,) = setting.points
+    assert (point.intensity, point.attained) == (pytest.approx(250), pytest.approx(0.06))
+    roofs = roofline_panels.Roofs(0.2, 0.4)
+    assert roofs.at(250) == pytest.approx(0.1)
+    assert roofs.at(5000) == 0.2
+    assert roofs.ridge == pytest.approx(500)
+
+
+def test_what_is_left_out_of_a_plot_is_said() -> None:
+    runs = [run(10.0, batch_per_device=batch, **CPU) for batch in range(1, 15)]
+    (plot,) = drawn(*runs, memory(1.0), peaks=(peak(0.2),))
+    assert "Left out: 2 of 14 settings." in plot.caption
+
+
+# ---- the page -----------------------------------------------------------------------------------
+
+
+def test_the_worked_example_is_what_the_table_has() -> None:
+    """Each number of docs/roofline.md, from the facts of the model that it names."""
+    page = (ROOT / "docs" / "roofline.md").read_text()
+    example = page.split("## An example")[1].split("\n## ")[0]
+    models = catalog.load_catalog(ROOT).models
+    one = run(
+        0.5, model="bert_base", sequence_length=128, batch_per_device=1, **CPU
+    )  # fmt: skip
+    found = only(table(one, memory(8.0), peaks=(peak(0.1),), models=models))
+    count = models["bert_base"]["trainable_parameters"]
+    written = {
+        f"{count:,}": "parameters",
+        f"{found['bytes_moved'] / 1e9:.2f} GB": "bytes",
+        f"{found['intensity']:.1f} FLOP per byte": "intensity",
+        f"{found['ridge']:.1f} FLOP per byte": "ridge",
+        f"{found['bound_tflops']:.3f} TFLOP/s": "bound",
+        f"{found['tflops_per_device']:.4f} TFLOP/s": "attained",
+        f"{100 * found['reached']:.0f} %": "reached",
+    }
+    for text, what in written.items():
+        assert re.search(rf"(?<![\d.]){re.escape(text)}", example), (what, text)
+    assert f"limited by `{found['lower_roof']}`" in example
+
+
+def test_the_suite_measures_the_roofs_of_what_it_runs() -> None:
+    known = catalog.load_catalog(ROOT)
+    found = matrix.cases(load_settings({"suite": "roofline"}, known).suite, known)
+    steps = [one for one in found if one.is_step]
+    measured = {one.devices_per_node for one in found if one.mode == "memory"}
+    assert {one.devices_per_node for one in steps} == measured
+    assert {(one.model, one.mode) for one in steps} == {
+        (model, mode) for model in ("resnet50_v1.5", "bert_base") for mode in ("train", "inference")
+    }
+
+
+# ---- from records to files ----------------------------------------------------------------------
+
+
+def write_measured(runs: Path, step: dict[str, Any], kind: str, devices: int, **other: Any) -> None:
+    """The record of a micro-benchmark on the machine of the record ``step``."""
+    case = dict.fromkeys(step["case"])
+    case |= {"nodes": 1, "devices_per_node": devices, **other.pop("case", {})}
+    settings = {key: step["settings"][key] for key in ("accelerator", "cores_per_device")}
+    rank = {"host": "node-1", "status": "ok", "reason": ""}
+    made = {
+        **step, "kind": kind, "case": case, "parameters": other.pop("parameters", {}),
+        "settings": {**settings, "time_limit": 60, "seed": 1}, "samples": None,
+        "window_seconds": None, "ranks": [{**rank, "rank": n} for n in range(devices)],
+        "metrics": {
+            name: {"value": value, "unit": unit, "better": "higher", **where}
+            for name, (value, unit, where) in other["metrics"].items()
+        },
+    }  # fmt: skip
+    home = runs / f"{kind} {devices}"
+    home.mkdir()
+    (home / "r1.json").write_text(json.dumps(made))
+
+
+def test_records_make_tables_and_lint_finds_what_was_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = write_records(tmp_path / "runs", 1, frameworks=("pytorch",))
+    for name in ("truncated.json", "foreign.json"):
+        (runs / name).unlink()
+    files = sorted(runs.rglob("r1.json"))
+    for file in files:
+        made = json.loads(file.read_text())
+        for rank in made["ranks"] if len(made["ranks"]) > 1 else ():
+            rank["gradient_exchange"] = {"reason": "", "bytes": [4000, 8], "seconds": [0.25]}
+        file.write_text(json.dumps(made))
+    step = json.loads(files[0].read_text())
+    framework = {"framework": "pytorch"}
+    write_measured(runs, step, "memory", 1, metrics={"triad": (9.0, "GB/s", {})})
+    products = {"case": {**framework, "precision": "fp32"}}
+    shape = {"quantity": "rate", "at": {"batch": 1, "m": 512, "k": 768, "n": 3072}}
+    write_measured(
+        runs, step, "matmul", 1, **products,
+        metrics={"highest_rate": (5.0, "TFLOP/s", {}), "rate at x": (0.2, "TFLOP/s", shape)},
+    )  # fmt: skip
+    times = {
+        f"time at {size}": (100.0 + size, "us", {"quantity": "time", "at": {"bytes": size}})
+        for size in (8, 4096)
+    }
+    write_measured(
+        runs, step, "collective", 2, case=framework, parameters={"operation": "all_reduce"},
+        metrics={"average_bus_bandwidth": (1.0, "GB/s", {}), **times},
+    )  # fmt: skip
+    words = ["--results", str(tmp_path)]
+    assert cli.main(["report", "--records", str(runs), *words]) == 0
+    tables = {
+        name: pd.read_csv(tmp_path / "tables" / f"{name}.csv")
+        for name in ("roofline", "exchange", "products")
+    }
+    reached = tables["roofline"].query("precision == 'fp32' and devices_per_node == 1")
+    assert len(reached)
+    assert (reached["reached"] > 0).all()
+    exchanged = tables["exchange"].dropna(subset="expected_exchange_ms")
+    assert set(exchanged["expected_exchange_ms"].round(6)) == {4.2 - 0.1 + 0.108}, "of 4000 and 8"
+    assert set(exchanged["exchange_alone_ms"]) == {250.0}
+    assert " 512x3072x768 " in " ".join(tables["products"]["reason"]), "what to measure"
+    page = (tmp_path / "report.html").read_text()
+    assert "Roofline: fp32, 1n1g, 1 core" in page
+    for name, table in tables.items():
+        assert f'id="table-{name}"' in page
+        assert len(table)
+    assert cli.main(["lint", "--sources", str(runs), *words]) == 0
+    for name, column in (("roofline", "bound_tflops"), ("exchange", "exchange_alone_ms"),
+                         ("products", "covered")):  # fmt: skip
+        file = tmp_path / "tables" / f"{name}.csv"
+        whole = file.read_text()
+        changed = pd.read_csv(file, dtype=str, keep_default_na=False)
+        changed.loc[changed[column] != "", column] = "7.5"
+        changed.to_csv(file, index=False)
+        assert cli.main(["lint", "--sources", str(runs), *words]) == 1, name
+        file.write_text(whole)
+    capsys.readouterr()

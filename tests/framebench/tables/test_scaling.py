@@ -1,0 +1,366 @@
+"""Weak and strong scaling by hand-computed numbers: which rows there are, and which baseline."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from framebench import cli
+from framebench.records import record_sets
+from framebench.records.fields.communication import AllReduce, GradientExchange
+from framebench.records.run import Run
+from framebench.report import html_report
+from framebench.report.charts import scaling_curves
+from framebench.report.plots import Look, Plot
+from framebench.tables import frames, registry, view
+from framebench.tables.declared import scaling
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+
+from ...conftest import ROOT
+from ..made_up_records import write_records
+from ..made_up_runs import build, in_markdown, repeats, run
+from ..table_rows import row
+
+VALUES = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
+
+
+def on(devices: int, total: int, throughput: float | None = 100.0, **changes: Any) -> Run:
+    """A run of a total batch."""
+    return run(throughput, devices_per_node=devices, batch_per_device=total // devices, **changes)
+
+
+def strong(runs: list[Run]) -> pd.DataFrame:
+    return build(runs)["strong_scaling"]
+
+
+def rows_of(table: pd.DataFrame) -> list[tuple[int, int, int]]:
+    return list(zip(table["devices"], table["total_batch"], table["batch_per_device"], strict=True))
+
+
+# ---- strong scaling -----------------------------------------------------------------------------
+
+
+def test_strong_scaling_is_relative_to_the_same_total_batch() -> None:
+    runs = [on(1, 64, 100.0), on(2, 64, 160.0), on(4, 64, 200.0)]
+    found = strong(runs)
+    assert rows_of(found) == [(1, 64, 64), (2, 64, 32), (4, 64, 16)]
+    assert list(found["speedup"]) == [1.0, 1.6, 2.0]
+    assert list(found["efficiency"]) == [1.0, 0.8, 0.5]
+    # one device with the same batch per device: there is none
+    weak = build(runs)["weak_scaling"]
+    assert list(weak[weak["devices"] > 1]["reason"]) == ["no 1n1g run"] * 2
+
+
+def test_one_run_is_the_baseline_of_both_kinds() -> None:
+    runs = [
+        on(1, 64, 100.0),
+        on(2, 128, 180.0),  # weak: 64 on each
+        on(2, 64, 150.0),  # strong: 32 on each
+    ]
+    made = build(runs)
+    weak, both = made["weak_scaling"], made["strong_scaling"]
+    assert row(weak, devices=2, batch_per_device=64)["speedup"] == 1.8
+    assert row(weak, devices=2, batch_per_device=32)["reason"] == "no 1n1g run"
+    assert rows_of(both) == [(1, 64, 64), (2, 64, 32)]
+    assert row(both, devices=2)["speedup"] == 1.5
+
+
+def test_intervals_of_an_efficiency_are_those_of_the_speedup_by_devices() -> None:
+    one = repeats(*VALUES, batch_per_device=64)
+    two = repeats(*(1.9 * value for value in VALUES), devices_per_node=2, batch_per_device=32)
+    weak = repeats(*(1.8 * value for value in VALUES), devices_per_node=2, batch_per_device=64)
+    made = build([*one, *two, *weak])
+    for name, speedup in (("weak_scaling", 1.8), ("strong_scaling", 1.9)):
+        found = row(made[name], devices=2, speedup=speedup)
+        assert found["efficiency"] == speedup / 2
+        low, high = found["efficiency_ci_low"], found["efficiency_ci_high"]
+        assert (low, high) == (found["speedup_ci_low"] / 2, found["speedup_ci_high"] / 2)
+        assert low < found["efficiency"] < high
+    few = build([*one[:2], *two[:2]])["strong_scaling"]
+    assert few["efficiency_ci_low"].isna().tolist() == [False, True]
+
+
+def test_a_series_without_1n1g_says_which_is_missing() -> None:
+    runs = [on(2, 64), on(4, 64)]
+    found = strong(runs)
+    assert rows_of(found) == [(2, 64, 32), (4, 64, 16)]
+    assert set(found["reason"]) == {"no 1n1g run with total batch 64"}
+    assert found["speedup"].isna().all()
+    assert found["efficiency"].isna().all()
+    text = in_markdown("strong_scaling", found)
+    assert "]: no 1n1g run with total batch 64" in text
+
+
+def test_a_baseline_that_failed_is_named() -> None:
+    runs = [on(1, 512, None, status="oom", reason="too big"), on(8, 512)]
+    found = strong(runs)
+    assert row(found, devices=8)["reason"] == "1n1g is oom: too big"
+    assert row(found, devices=1)["reason"] == "oom: too big"
+
+
+def test_a_weak_series_alone_has_no_row() -> None:
+    assert not len(strong([run(devices_per_node=devices) for devices in (1, 2, 4, 8)]))
+
+
+def test_equal_total_batches_of_a_weak_grid_are_no_series() -> None:
+    """DLPerf's: 8 x 64 = 16 x 32, but every case has its baseline in weak scaling."""
+    grid = [
+        run(100.0 + nodes * devices, nodes=nodes, devices_per_node=devices, batch_per_device=batch)
+        for nodes, devices in ((1, 1), (1, 8), (2, 8), (4, 8))
+        for batch in (32, 48, 64, 96)
+    ]
+    assert not len(strong(grid))
+
+
+def test_equal_total_batches_with_1n1g_are_a_series_whoever_asked_for_them() -> None:
+    found = strong([run(batch_per_device=b, devices_per_node=d) for b in (32, 64) for d in (1, 2)])
+    assert rows_of(found) == [(1, 64, 64), (2, 64, 32)]
+
+
+def test_the_same_devices_on_more_nodes_are_no_series() -> None:
+    assert not len(strong([run(devices_per_node=8), run(nodes=2, devices_per_node=4)]))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"framework_version": "2.7.0"},
+        {"machine_label": "123456"},
+        {"precision": "amp"},
+        {"compiler": "xla"},
+        {"mode": "inference"},
+        {"source": "DLPerf"},
+        {"unit": "tokens/s"},
+    ],
+)
+def test_a_1n1g_of_another_case_is_no_baseline(other: dict[str, Any]) -> None:
+    assert not len(strong([on(1, 64, **other), on(2, 64)]))
+
+
+def test_the_order_of_runs_does_not_matter() -> None:
+    runs = [on(devices, total, 10.0 * devices) for total in (64, 128) for devices in (1, 2, 4)]
+    found = strong(runs)
+    assert rows_of(found) == [
+        (1, 64, 64), (2, 64, 32), (4, 64, 16), (1, 128, 128), (2, 128, 64), (4, 128, 32),
+    ]  # fmt: skip
+    pd.testing.assert_frame_equal(found, strong(runs[::-1]))
+
+
+def test_imported_runs_tell_nothing_of_communication() -> None:
+    folder = ROOT / "results" / "published" / "dlperf-v1.0"
+    scaled = build(record_sets.load(folder).runs)["weak_scaling"]
+    assert len(scaled)
+    assert scaled[[*scaling.COMMUNICATION]].isna().all(axis=None)
+
+
+# ---- words and plots ----------------------------------------------------------------------------
+
+
+def test_tables_say_which_kind_they_are() -> None:
+    runs = [on(1, 64, 100.0), on(2, 64, 150.0)]
+    made = build(runs)
+    text = in_markdown("strong_scaling", made["strong_scaling"])
+    assert "# Strong scaling: the same total batch\n" in text
+    assert "## resnet50_v1.5, train, fp32, total bsz=64 (images/s)" in text
+    assert "| 1 | 2 | 150.00 (1.50) |" in text
+    assert "| batch per device | total batch |" in text
+    weak = in_markdown("weak_scaling", made["weak_scaling"])
+    assert "# Weak scaling: the same batch per device\n" in weak
+    assert "total bsz" not in weak.lower()
+
+
+@pytest.mark.parametrize("name", scaling.KINDS)
+def test_a_plot_says_which_kind_it_is(name: str) -> None:
+    kind, other = scaling.KINDS[name], *(k for n, k in scaling.KINDS.items() if n != name)
+    one = repeats(*VALUES, batch_per_device=64)
+    weak = repeats(*(1.8 * value for value in VALUES), devices_per_node=2, batch_per_device=64)
+    two = repeats(*(1.6 * value for value in VALUES), devices_per_node=2, batch_per_device=32)
+    made = build([*one, *weak, *two])
+    (plot,) = scaling_curves.panels(made[name], Look(["pytorch"]), kind)
+    words = " ".join(re.findall(r">([^<>]+)<", plot.svg))
+    for text in (words, plot.caption, plot.description):
+        assert kind.name in text
+        assert kind.same in text
+        assert other.name not in text
+        assert other.same not in text
+    assert words.count(f"devices, {kind.same}") == 2
+    assert "Nothing is left out (settings with more than one device count: 1)." in plot.caption
+    (bare,) = scaling_curves.panels(
+        made[name].assign(speedup_ci_low=math.nan), Look(["pytorch"]), kind
+    )
+    drawn, without = (p.svg.count("stroke-linecap: square") for p in (plot, bare))
+    assert drawn - without == 2, "a bar for the interval in either half"
+
+
+def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
+    kind = scaling.KINDS["weak_scaling"]
+
+    def plot(*topologies: tuple[int, int]) -> Plot:
+        found = [
+            run(100.0 * nodes * devices - nodes, nodes=nodes, devices_per_node=devices)
+            for nodes, devices in topologies
+        ]
+        table = build(found)["weak_scaling"]
+        (drawn,) = scaling_curves.panels(table, Look(["pytorch"]), kind)
+        return drawn
+
+    one_each, two_of_two = plot((1, 1), (1, 2), (2, 2)), plot((1, 1), (2, 1), (1, 2), (2, 2))
+    hollow = "Hollow: as many devices on more nodes."
+    assert hollow not in one_each.caption
+    assert hollow in two_of_two.caption
+    lines, others = (
+        set(re.findall(r'<path d="(M[^"]* L[^"]*)"', one.svg)) for one in (one_each, two_of_two)
+    )
+    assert lines
+    assert lines <= others, "the line goes another way"
+
+
+def rendered(record_set: record_sets.RecordSet, folder: Path) -> str:
+    inputs = Inputs(group(record_set.runs, None))
+    return html_report.render(record_set, inputs, frames.build(inputs), folder, "A report")
+
+
+def test_the_report_has_both_kinds(tmp_path: Path) -> None:
+    source = write_records(tmp_path / "runs", 5, frameworks=("pytorch",), batches=(2, 4))
+    found = record_sets.load(source)
+    text = rendered(found, tmp_path)
+    sections = {
+        name: text.split(f'<section id="{name}">')[1].split("</section>")[0]
+        for name in ("weak-scaling", "strong-scaling")
+    }
+    charts = text.split('<section id="charts">')[1].split("</section>")[0]
+    for name, kind in (("weak-scaling", "weak_scaling"), ("strong-scaling", "strong_scaling")):
+        assert f">{scaling.KINDS[kind].title}</h3>" in sections[name]
+        assert "<figure" in charts.split(f">{scaling.KINDS[kind].name}</h3>")[1].split("<h3")[0]
+        assert scaling.COMMUNICATION_EXPLANATION in sections[name]
+        assert '<span class="why">one device</span>' in sections[name]
+        assert "interval %" in sections[name]
+    assert 'href="#strong-scaling"' in text
+    alone = [one for one in found.runs if one.case.batch_per_device == 4]
+    few = record_sets.RecordSet(tuple(alone), (), source, 0)
+    assert 'id="strong-scaling"' not in rendered(few, tmp_path)
+
+
+def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
+    made = build([on(1, 64), on(2, 64), on(2, 128), on(4, 128)])["strong_scaling"]
+    shown = view.of(registry.known()["strong_scaling"], made)
+    titles = [title for title, _ in shown.columns]
+    place = titles.index("interval %")
+    notes = {cells[titles.index("total batch")].text: cells[place].why for cells in shown.cells
+             if cells[titles.index("devices")].text != "1n1g"}  # fmt: skip
+    assert notes == {"64": "needs 4 repeats", "128": ""}
+
+
+def test_lint_recomputes_strong_scaling(tmp_path: Path) -> None:
+    runs = write_records(tmp_path / "runs", 4, frameworks=("pytorch",), batches=(2, 4))
+    for name in ("truncated.json", "foreign.json"):
+        (runs / name).unlink()
+    assert cli.main(["report", "--records", str(runs), "--results", str(tmp_path)]) == 0
+    path = tmp_path / "tables" / "strong_scaling.csv"
+    with path.open(newline="") as file:
+        listed = list(csv.DictReader(file))
+    changed = next(one for one in listed if one["communication_estimate"])
+    for column, check in (("efficiency", "ratio"), ("communication_estimate", "communication")):
+        before = changed[column]
+        changed[column] = "0.987654"
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(changed), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(listed)
+        changed[column] = before
+        assert cli.main(["lint", "--sources", str(runs), "--results", str(tmp_path)]) == 1
+        with (tmp_path / "tables" / "lint.csv").open(newline="") as file:
+            (finding,) = csv.DictReader(file)
+        assert (finding["table"], finding["check"]) == ("strong_scaling", check)
+        assert (finding["printed"], finding["recomputed"]) == ("0.987654", before)
+
+
+# ---- communication ------------------------------------------------------------------------------
+
+
+def test_bus_bandwidth_has_the_factor_of_nccl_tests() -> None:
+    runs = [on(4, 64, all_reduce=AllReduce(0.02, 8.0))]
+    found = row(build(runs)["weak_scaling"], devices=4)
+    assert found["all_reduce_bus_gbytes_per_second"] == 8.0 * 2 * 3 / 4
+
+
+def test_the_share_is_the_median_over_repeats_of_seconds_by_steps() -> None:
+    """A step is the window over its steps: of a framework that runs ahead the host sees others."""
+    steps = (0.001, 0.001, 0.298)
+    told = [AllReduce(0.02, 1.0), AllReduce(0.03, 3.0), AllReduce(0.09, 2.0)]
+    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, step_seconds=steps, all_reduce=one)
+                         for n, one in enumerate(told, 1))]  # fmt: skip
+    for name in scaling.KINDS:
+        made = build(runs)[name]
+        found = row(made, devices=2)
+        assert found["communication_estimate"] == pytest.approx(0.3)
+        assert found["all_reduce_gbytes_per_second"] == 2.0
+        assert found["all_reduce_bus_gbytes_per_second"] == 2.0, "2 (2 - 1) / 2 is 1"
+        assert made[made["devices"] == 1][[*scaling.COMMUNICATION]].isna().all(axis=None)
+        text = in_markdown(name, made)
+        assert "| 30.0 | 2.00 | 2.00 |" in text
+        assert "| communication, estimated % |" in text
+        assert "neither an upper nor a lower bound" in text
+        assert "most" not in text, "a run lost five times what the estimate said"
+        assert scaling.COMMUNICATION_EXPLANATION in text
+        assert "]: one device" in text
+
+
+def test_the_gradients_alone_have_the_interval_of_their_repeats() -> None:
+    """Of each repeat the median round counts, once."""
+    rounds = [(0.0, 0.02 + 0.001 * n, 9.0) for n in range(-3, 4)]
+    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, exchange=GradientExchange(one, 5))
+                         for n, one in enumerate(rounds, 1))]  # fmt: skip
+    for name in scaling.KINDS:
+        found = row(build(runs)[name], devices=2)
+        assert found["communication_alone"] == pytest.approx(0.2)
+        low, high = found["communication_alone_ci_low"], found["communication_alone_ci_high"]
+        assert 0.17 <= low < 0.2 < high <= 0.23
+        assert found["gradient_messages"] == 5
+    few = [on(1, 64, framework="jax"), replace(runs[1], case=on(2, 64, framework="jax").case)]
+    text = in_markdown("weak_scaling", build([*runs, *few])["weak_scaling"])
+    assert "]: needs 6 repeats" in text
+    assert scaling.ALONE in text
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "devices", "is_said"), [("cpu", 2, True), ("cpu", 1, False), ("cuda", 2, False)]
+)
+def test_devices_of_one_processor_are_not_the_frameworks_communication(
+    accelerator: str, devices: int, is_said: bool
+) -> None:
+    made = build([run(1.0, accelerator=accelerator, devices_per_node=devices)])
+    text = in_markdown("weak_scaling", made["weak_scaling"])
+    assert ("reads as if it were the framework's communication" in text) is is_said
+
+
+def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:
+    known = on(2, 64, all_reduce=AllReduce(0.02, 1.0))
+    runs = [
+        on(1, 64),
+        known,
+        on(4, 64, framework="jax"),
+        on(2, 64, mode="inference", all_reduce=AllReduce(0.02, 1.0)),
+        on(2, 64, None, framework="mxnet"),
+    ]
+    made = build(runs)["weak_scaling"]
+    assert made["communication_estimate"].notna().sum() == 1
+    text = in_markdown("weak_scaling", made)
+    for words in ("one device", "not timed", "inference"):
+        assert f"]: {words}\n" in text
+    shown = view.of(registry.known()["weak_scaling"], made)
+    titles = [title for title, _ in shown.columns]
+    place = titles.index("communication, estimated %")
+    notes = {cells[titles.index("framework")].text: cells[place].why for cells in shown.cells
+             if cells[titles.index("mode")].text == "train"
+             and cells[titles.index("devices")].text != "1n1g"}  # fmt: skip
+    assert notes == {"pytorch": "", "jax": "not timed", "mxnet": ""}
+    imported = in_markdown("weak_scaling", build([on(1, 64), on(2, 64)])["weak_scaling"])
+    assert "Communication" not in imported, "a column of which nothing is known"

@@ -1,0 +1,629 @@
+"""Tables from runs: medians, ratios, failures, and the files they are written to."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from framebench.config import precisions
+from framebench.files import whole_files
+from framebench.records.fields.phases import Phases
+from framebench.records.run import Doubt, Run
+from framebench.tables import frames, registry, view
+from framebench.tables.grouping import group
+
+from ..made_up_runs import build, in_markdown, repeats, run, write
+from ..table_rows import only, row
+
+# ---- summary ------------------------------------------------------------------------------------
+
+
+def test_columns_are_those_of_the_interface_even_without_runs() -> None:
+    empty, full = build([]), build([run()])
+    for name, table in registry.known().items():
+        if not table.always:
+            continue
+        assert tuple(empty[name].columns) == tuple(full[name].columns) == table.names
+        assert list(empty[name].dtypes) == list(full[name].dtypes), name
+    assert (
+        ",".join(registry.known()["summary"].names)
+        == "framework,framework_version,source,model,mode,precision,compiler,nodes,"
+        "devices_per_node,batch_per_device,accelerator,cores_per_device,side_by_side,sequence_length,"
+        "accumulation,parallelism,"
+        "warmup_steps,warmup_limit,timed_steps,arm,preload,huge_pages,model_source,node,input,"
+        "source_variant,"
+        "machine,environment,"
+        "product_dtypes,uncompiled,"
+        "status,reason,repeats,throughput_median,"
+        "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,marks,"
+        "throughput_spread,repeats_needed,tokens_per_second,"
+        "peak_device_memory_bytes,peak_host_memory_bytes,remarks"
+    )
+
+
+def test_the_median_stands_with_its_extremes_and_interval() -> None:
+    found = only(build(repeats(7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0))["summary"])
+    assert (found["repeats"], found["status"], found["reason"]) == (7, "ok", "")
+    assert [found[f"throughput_{what}"] for what in ("min", "median", "max")] == [1.0, 4.0, 7.0]
+    # between the first and the second rank: tests of the interval itself are elsewhere
+    assert 1.0 < found["throughput_ci_low"] < 2.0 < 6.0 < found["throughput_ci_high"] < 7.0
+    assert found["marks"] == "noisy"
+
+
+def test_what_is_odd_about_repeats_is_said() -> None:
+    steady = (100.0, 100.1, 99.9, 100.2, 99.8, 100.0)
+    quiet = only(build(repeats(*steady))["summary"])
+    assert (quiet["marks"], quiet["remarks"], quiet["repeats_needed"]) == ("", "", 6)
+    assert quiet["throughput_spread"] == pytest.approx(0.004)
+    apart = only(build(repeats(*steady, 90.0))["summary"])
+    assert apart["remarks"] == "repeat 7 stands apart: -10.0%"
+    assert apart["repeats_needed"] > 7
+    both = only(build(repeats(*steady, *(value - 4 for value in steady)))["summary"])
+    assert both["remarks"] == "two modes: 6 near 96 and 6 near 100"
+    assert both["marks"] == "noisy"
+    assert "two modes: 6 near 96" in in_markdown(
+        "summary", build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
+    )
+    doubted = [
+        replace(one, doubts=(Doubt("unsteady", "the steps took longer"),) * (one.repeat > 4))
+        for one in repeats(*steady)
+    ]
+    found = only(build(doubted)["summary"])
+    assert found["marks"] == "unsteady"
+    assert found["remarks"] == "unsteady: in repeat 5 the steps took longer (and in 1 more)"
+
+
+def test_five_repeats_have_no_95_percent_interval() -> None:
+    found = only(build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
+    assert math.isnan(found["throughput_ci_low"])
+    assert math.isnan(found["throughput_ci_high"])
+    assert found["marks"] == "few"
+
+
+def called_noisy(count: int, deviation: float) -> float:
+    """Of so many repeats with normal noise, in percent."""
+    draws = np.random.default_rng(count).normal(100, deviation, (100, count))
+    runs = [run for n, row in enumerate(draws, 1) for run in repeats(*row, batch_per_device=n)]
+    marks = [case.marks for case in group(runs, None).values()]
+    assert all(("few" in found) == (count < 6) for found in marks)
+    return float(np.mean(["noisy" in found for found in marks]))
+
+
+def test_noisy_is_not_a_matter_of_chance() -> None:
+    # of two repeats with 3 % of deviation the range was wider than 5 % in a quarter of cases
+    assert [called_noisy(count, 3.0) for count in range(2, 6)] == [0] * 4, "too few cannot tell"
+    assert [called_noisy(count, 10.0) > 0.9 for count in range(6, 11)] == [True] * 5
+    assert [called_noisy(count, 0.5) for count in range(6, 11)] == [0] * 5
+
+
+def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> None:
+    values = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
+    base, two = repeats(*values), repeats(*(1.9 * value for value in values), devices_per_node=2)
+    built = build(base + two)
+    assert set(built["summary"]["marks"]) == {""}
+    found = row(built["weak_scaling"], devices=2)
+    assert found["speedup_ci_low"] < found["speedup"] == 1.9 < found["speedup_ci_high"]
+    built = build(base[:5] + two)
+    assert row(built["weak_scaling"], devices=2)["marks"] == "few"
+
+
+def verdicts_of(factors: Sequence[float], table: str, **candidate: Any) -> list[str]:
+    """Of cases of seven repeats, a batch size each, whose ``candidate`` is faster by these."""
+    random = np.random.default_rng(0)
+    runs = []
+    for batch, factor in enumerate(factors, 1):
+        for sped, keys in ((1.0, {}), (factor, candidate)):
+            values = sped * random.normal(100, 1, 7)
+            runs += repeats(*values.tolist(), batch_per_device=batch, **keys)
+    found = build(runs)[table]
+    changed = np.logical_and.reduce([found[name] == value for name, value in candidate.items()])
+    return found[changed].sort_values("batch_per_device")["verdict"].tolist()
+
+
+def test_every_precision_has_a_speedup_over_its_own_baseline() -> None:
+    others = {name: one.baseline for name, one in precisions.known().items() if one.baseline}
+    assert {*others} == {"amp", "bf16", "fp16", "fp8", "fp8_e4m3", "tf32"}
+    runs = [run(10.0, precision=name) for name in {*others.values()}]
+    runs += [run(10.0 * n, precision=name) for n, name in enumerate(others, 2)]
+    found = build(runs)["precision_speedup"].set_index("precision")["speedup"]
+    assert found.to_dict() == {name: n for n, name in enumerate(others, 2)}
+
+
+def test_a_ratio_has_a_verdict() -> None:
+    compiled = {"compiler": "inductor"}
+    assert verdicts_of((1.1, 0.9, 1.0), "compiler_speedup", **compiled) == [
+        "faster", "slower", "no difference shown"
+    ]  # fmt: skip
+    assert verdicts_of((1.1,), "precision_speedup", precision="amp") == ["faster"]
+    few = build(repeats(100.0, 101.0, 102.0) + repeats(200.0, 201.0, 202.0, **compiled))
+    assert only(few["compiler_speedup"])["verdict"] == ""
+
+
+def test_a_verdict_of_scaling_is_against_as_many_single_devices() -> None:
+    two = {"devices_per_node": 2}
+    assert verdicts_of((1.8, 2.0), "weak_scaling", **two) == ["slower", "no difference shown"]
+    alone = build(repeats(*range(100, 107)))["weak_scaling"]
+    assert only(alone)["verdict"] == "", "nothing is compared with itself"
+
+
+def test_verdicts_are_adjusted_for_all_ratios_of_the_table() -> None:
+    """Of 40 equal ratios some intervals exclude 1 by chance."""
+    runs = []
+    random = np.random.default_rng(3)
+    for batch in range(1, 41):
+        runs += repeats(*random.normal(100, 1, 7).tolist(), batch_per_device=batch)
+        runs += repeats(
+            *random.normal(100, 1, 7).tolist(), batch_per_device=batch, compiler="inductor"
+        )
+    found = build(runs)["compiler_speedup"]
+    assert ((found["speedup_ci_low"] > 1) | (found["speedup_ci_high"] < 1)).any()
+    assert set(found["verdict"]) == {"no difference shown"}
+
+
+def test_a_failed_repeat_does_not_enter_the_median_as_zero() -> None:
+    # DLPerf: an unfinished log counts as 0.0. The median of 0, 0, 90 and 100 would be 45.
+    runs = repeats(None, 100.0, None, 90.0)
+    runs[0] = run(None, status="oom", reason="12 GB are too few")
+    found = only(build(runs)["summary"])
+    assert (found["status"], found["repeats"], found["throughput_median"]) == ("ok", 2, 95.0)
+    assert found["reason"] == (
+        "1 of 4 repeats out of memory: 12 GB are too few; 1 failed: broke; median of the other 2"
+    )
+
+
+def test_a_case_without_a_good_repeat_has_a_reason_and_no_number() -> None:
+    runs = [
+        run(None, repeat=1, status="timeout", reason="600 s are over"),
+        run(None, repeat=2, status="oom", reason="too big"),
+        run(None, repeat=3, status="oom", reason="too big"),
+    ]
+    found = only(build(runs)["summary"])
+    assert (found["status"], found["repeats"]) == ("oom", 3)
+    assert found["reason"] == "2 of 3 repeats out of memory: too big; 1 timed out: 600 s are over"
+    numbers = [found[name] for name in found if name.startswith("throughput")]
+    assert all(math.isnan(number) for number in numbers), "missing is missing, never zero"
+
+
+def test_where_failures_are_equally_frequent_the_most_telling_is_named() -> None:
+    runs = [run(None, status=status, reason=status) for status in ("failed", "timeout", "oom")]
+    assert only(build(runs)["summary"])["status"] == "oom"
+
+
+def test_cases_that_differ_in_one_key_share_no_row() -> None:
+    # DLPerf: results keyed by model alone, so those with and without XLA overwrite each other.
+    changes: list[dict[str, Any]] = [
+        {},
+        {"compiler": "xla"},
+        {"precision": "amp"},
+        {"framework_version": "2.9.0"},
+        {"source": "DLPerf"},
+        {"warmup_steps": 20, "timed_steps": 100},
+        {"mode": "inference"},
+        {"batch_per_device": 64},
+        {"unit": "tokens/s"},
+    ]
+    runs = [run(10.0 + n, **change) for n, change in enumerate(changes)]
+    summary = build(runs)["summary"]
+    assert sorted(summary["throughput_median"]) == [10.0 + n for n in range(len(changes))]
+    assert set(summary["repeats"]) == {1}
+
+
+# ---- ratios -------------------------------------------------------------------------------------
+
+
+def test_weak_scaling_divides_unrounded_medians_and_shows_throughput_beside() -> None:
+    runs = repeats(3.0, 3.0) + repeats(20.0, 21.0, nodes=2, devices_per_node=4)
+    scaling = build(runs)["weak_scaling"]
+    one = row(scaling, devices=1)
+    assert (one["speedup"], one["efficiency"], one["throughput_median"]) == (1.0, 1.0, 3.0)
+    eight = row(scaling, devices=8)
+    assert (eight["throughput_median"], eight["unit"]) == (20.5, "images/s")
+    assert eight["speedup"] == 20.5 / 3.0
+    assert eight["efficiency"] == 20.5 / 3.0 / 8
+
+
+def test_without_1n1g_there_is_no_speedup_and_not_1() -> None:
+    # DLPerf: a missing 1n1g makes the speed-up 1.0 in silence.
+    found = only(build([run(20.0, devices_per_node=8)])["weak_scaling"])
+    assert math.isnan(found["speedup"])
+    assert math.isnan(found["efficiency"])
+    assert (found["throughput_median"], found["reason"]) == (20.0, "no 1n1g run")
+
+
+def test_a_failed_1n1g_is_named_in_the_cells_that_miss_it() -> None:
+    runs = [run(None, status="oom", reason="too big"), run(20.0, devices_per_node=8)]
+    scaling = build(runs)["weak_scaling"]
+    assert row(scaling, devices=8)["reason"] == "1n1g is oom: too big"
+    assert row(scaling, devices=1)["reason"] == "oom: too big"
+    assert scaling["speedup"].isna().all()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"batch_per_device": 64},
+        {"framework_version": "2.7.0"},
+        {"machine_label": "123456"},
+        {"precision": "amp"},
+        {"source": "DLPerf"},
+        {"unit": "tokens/s"},
+    ],
+)
+def test_a_1n1g_of_another_case_is_no_baseline(other: dict[str, Any]) -> None:
+    runs = [run(1.0, **other), run(20.0, devices_per_node=8)]
+    assert math.isnan(row(build(runs)["weak_scaling"], devices=8)["speedup"])
+
+
+def test_amp_is_compared_with_fp32_of_the_same_batch_only() -> None:
+    runs = [
+        run(10.0),
+        run(25.0, precision="amp"),
+        run(40.0, precision="amp", batch_per_device=64),
+        run(30.0, precision="amp", batch_per_device=96),
+        run(None, batch_per_device=96, status="oom", reason="too big"),
+    ]
+    amp = build(runs)["precision_speedup"]
+    both = row(amp, batch_per_device=32)
+    assert (both["throughput_baseline"], both["throughput"], both["speedup"]) == (10.0, 25.0, 2.5)
+    alone = row(amp, batch_per_device=64)
+    assert math.isnan(alone["speedup"])
+    assert math.isnan(alone["throughput_baseline"])
+    assert (alone["throughput"], alone["reason"]) == (40.0, "no fp32 run at batch 64")
+    assert row(amp, batch_per_device=96)["reason"] == "fp32 is oom: too big"
+
+
+def test_a_compiler_is_compared_with_none_at_the_same_precision() -> None:
+    runs = [
+        run(10.0),
+        run(12.0, compiler="inductor"),
+        run(99.0, precision="amp"),
+        run(None, compiler="xla", status="unsupported", reason="not built in"),
+    ]
+    compiled = build(runs)["compiler_speedup"]
+    found = row(compiled, compiler="inductor")
+    assert (found["throughput_baseline"], found["throughput"]) == (10.0, 12.0)
+    assert found["speedup"] == 1.2
+    assert row(compiled, compiler="xla")["reason"] == "unsupported: not built in"
+    assert len(compiled) == 2
+
+
+def test_a_baseline_says_how_it_runs_and_what_nobody_does_is_none() -> None:
+    ours = {"record": Path("r1.json")}
+    frameworks = {"tensorflow": "xla", "pytorch": "inductor", "jax": "jit"}
+    runs = [
+        run(value, framework=name, compiler=compiler, **ours)
+        for name, native in frameworks.items()
+        for value, compiler in ((10.0, "none"), (12.0, native))
+    ]
+    compiled = build(runs)["compiler_speedup"]
+    found = {name: row(compiled, framework=name) for name in frameworks}
+    natures = {name: one["baseline_runs"] for name, one in found.items()}
+    assert natures == {"tensorflow": "graph", "pytorch": "eager", "jax": "op by op"}
+    assert (found["pytorch"]["speedup"], found["tensorflow"]["speedup"]) == (1.2, 1.2)
+    assert math.isnan(found["jax"]["speedup"])
+    assert found["jax"]["throughput_baseline"] == 10.0, "the figure itself is no secret"
+    assert found["jax"]["reason"] == "no ratio: it runs op by op without jit, as nobody does"
+
+
+def compiled_and_not(*speedups: float, **first_steps: float) -> list[Run]:
+    """Repeats of a batch of 32, whose steps take 3.2 s without a compiler."""
+    start = Phases(imports=1.0, build=5.0, first_step=4.0, warm_up=0.0, window=1.0, other=0.0)
+    slow = first_steps.get("compiled", 4.0)
+    plain = repeats(*[10.0] * len(speedups), phases=start)
+    values = [10.0 * speedup for speedup in speedups]
+    return [*plain, *repeats(*values, compiler="xla", phases=start._replace(first_step=slow))]
+
+
+def test_a_compiler_has_paid_when_its_steps_have_gained_what_it_took() -> None:
+    found = only(build(compiled_and_not(*[2.0] * 6, compiled=36.0))["compiler_speedup"])
+    assert found["steps_to_pay"] == 20, "32 s longer at the start, 1.6 s less in each step"
+    found = only(build(compiled_and_not(*[2.0] * 6, compiled=3.0))["compiler_speedup"])
+    assert found["steps_to_pay"] == 0, "its first step was faster, too"
+
+
+@pytest.mark.parametrize(
+    ("speedups", "why"),
+    [
+        ([2.0] * 2, "needs 4 repeats"),
+        ([0.5] * 6, "never: it is slower"),
+        ([0.9, 0.95, 1.0, 1.0, 1.05, 1.1], "no gain is shown"),
+    ],
+)
+def test_a_gain_that_is_not_shown_pays_for_nothing(speedups: list[float], why: str) -> None:
+    made = build(compiled_and_not(*speedups, compiled=36.0))["compiler_speedup"]
+    assert only(made)["steps_to_pay"] is pd.NA
+    assert why in in_markdown("compiler_speedup", made)
+
+
+def test_an_imported_baseline_is_what_its_source_says() -> None:
+    theirs = {"framework": "jax", "source": "another lab"}
+    found = only(
+        build([run(10.0, **theirs), run(12.0, **theirs, compiler="jit")])["compiler_speedup"]
+    )
+    assert (found["speedup"], found["baseline_runs"]) == (1.2, "")
+    unknown = [run(10.0, **theirs), run(12.0, **theirs, compiler="")]
+    assert build(unknown)["compiler_speedup"].empty, "of which nobody says whether it was compiled"
+
+
+def test_our_baseline_is_the_same_without_its_records() -> None:
+    """As where it was exported and imported again."""
+    runs = [run(10.0, framework="jax"), run(12.0, framework="jax", compiler="jit")]
+    found = only(build(runs)["compiler_speedup"])
+    assert math.isnan(found["speedup"])
+    assert found["reason"] == "no ratio: it runs op by op without jit, as nobody does"
+    assert found["baseline_runs"] == "op by op"
+
+
+def test_the_dtypes_behind_amp_stand_in_its_cell() -> None:
+    ours = {"record": Path("r1.json"), "precision": "amp"}
+    runs = [
+        run(10.0, **ours, product_dtypes=("bfloat16", "float32")),
+        run(20.0, **ours, framework="mxnet"),
+        run(30.0, record=Path("r1.json"), framework="jax", product_dtypes=("float32",)),
+    ]
+    made = build(runs)["summary"]
+    assert row(made, framework="pytorch")["product_dtypes"] == "bfloat16, float32"
+    text = in_markdown("summary", made)
+    cells = [[cell.strip() for cell in line.split("|")] for line in text.splitlines()]
+    shown = {line[1]: line for line in cells if len(line) > 5}
+    assert {"amp (bfloat16, float32)", "none (eager)"} <= {*shown["pytorch"]}
+    assert "amp (dtype not recorded)" in shown["mxnet"]
+    assert {"fp32", "none (op by op)"} <= {*shown["jax"]}, "fp32 is one dtype"
+
+
+def test_a_case_has_tokens_of_sequences_and_the_most_memory_of_a_repeat() -> None:
+    runs = [
+        run(2.0, model="bert_base", sequence_length=128, peak_host_memory=3 * 2**30),
+        run(4.0, model="bert_base", sequence_length=128, peak_host_memory=2**30, repeat=2),
+        run(7.0, peak_device_memory=2**29),
+        run(None, batch_per_device=64),
+    ]
+    made = build(runs)["summary"]
+    bert = row(made, model="bert_base")
+    assert bert["tokens_per_second"] == 3.0 * 128
+    assert bert["peak_host_memory_bytes"] == 3 * 2**30
+    resnet = row(made, model="resnet50_v1.5", batch_per_device=32)
+    assert math.isnan(resnet["tokens_per_second"])
+    assert resnet["peak_device_memory_bytes"] == 2**29
+    text = in_markdown("summary", made)
+    assert "its samples are no sequences" in text
+    assert "not known" in text, "of the run whose memory on the host nobody knows"
+
+
+# ---- step time of inference ---------------------------------------------------------------------
+
+
+def test_step_time_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
+    steps = [n / 1000 for n in range(1, 1001)]
+    runs = [
+        run(1.0, repeat=1, mode="inference", waited_seconds=tuple(steps)),
+        run(1.0, repeat=2, mode="inference", waited_seconds=tuple(2 * one for one in steps)),
+        run(1.0, repeat=3, mode="inference", waited_seconds=tuple(50 * one for one in steps)),
+        run(None, repeat=4, mode="inference", waited_seconds=(9.0,)),
+        run(1.0, mode="train", waited_seconds=(9.0,)),
+    ]
+    found = only(build(runs)["inference_step_time"])
+    assert (found["samples"], found["note"]) == (3000, "1000 steps in a repeat: p99.9 needs 6636")
+    names = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
+    assert [found[name] for name in names] == pytest.approx([1001, 1000, 1800, 1900, 1980])
+
+
+def test_one_step_in_a_thousand_needs_thousands_of_steps() -> None:
+    steps = (0.1,) * 6630 + (0.2,) * 6
+    found = only(build([run(1.0, mode="inference", waited_seconds=steps)])["inference_step_time"])
+    assert (found["p99_ms"], found["p99_9_ms"], found["note"]) == (100, 100, "")
+    fewer = only(
+        build([run(1.0, mode="inference", waited_seconds=steps[1:])])["inference_step_time"]
+    )
+    assert math.isnan(fewer["p99_9_ms"])
+    assert fewer["note"] == "6635 steps in a repeat: p99.9 needs 6636"
+
+
+def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
+    # SuperBench: with 10 steps p95 = p99 = the maximum, unmarked.
+    runs = [run(1.0, mode="inference", waited_seconds=(0.1,) * 63 + (0.2,))]
+    found = only(build(runs)["inference_step_time"])
+    assert (found["p50_ms"], found["p90_ms"]) == (100.0, 100.0)
+    assert math.isnan(found["p95_ms"])
+    assert math.isnan(found["p99_ms"])
+    assert found["note"] == "64 steps in a repeat: p95 needs 130, p99 needs 662, p99.9 needs 6636"
+
+
+def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:
+    runs = [run(1.0, repeat=n, mode="inference", waited_seconds=(0.1,) * 63) for n in range(1, 21)]
+    found = only(build(runs)["inference_step_time"])
+    assert (found["samples"], found["p50_ms"]) == (1260, 100.0)
+    assert math.isnan(found["p90_ms"]), "63 steps of each of 20 repeats are not 1260 of one"
+    assert found["note"].startswith("63 steps in a repeat: p90 needs 64,")
+    mixed = [replace(runs[0], waited_seconds=(0.1,) * 1000), runs[1]]
+    assert math.isnan(only(build(mixed)["inference_step_time"])["p90_ms"]), "one repeat has too few"
+
+
+def test_a_median_step_needs_eleven() -> None:
+    found = only(
+        build([run(1.0, mode="inference", waited_seconds=(0.1,) * 10)])["inference_step_time"]
+    )
+    assert found["mean_ms"] == pytest.approx(100)
+    assert math.isnan(found["p50_ms"])
+    assert found["note"].startswith("10 steps in a repeat: p50 needs 11, p90 needs 64,")
+
+
+def test_the_interval_of_a_percentile_is_that_of_repeats() -> None:
+    tails = (0.20, 0.21, 0.22, 0.23, 0.24, 0.25)
+    runs = [
+        run(1.0, repeat=n, mode="inference", waited_seconds=(0.1,) * 50 + (tail,) * 20)
+        for n, tail in enumerate(tails, 1)
+    ]
+    found = only(build(runs)["inference_step_time"])
+    assert found["p90_ms"] == pytest.approx(225)
+    assert 200 <= found["p90_ms_ci_low"] < 210 < 240 < found["p90_ms_ci_high"] <= 250
+    assert (found["p50_ms_ci_low"], found["p50_ms_ci_high"]) == (100, 100)
+    assert math.isnan(found["p95_ms_ci_low"]), "without the figure"
+    five = only(build(runs[:5])["inference_step_time"])
+    assert math.isnan(five["p90_ms_ci_low"]), "without the repeats"
+
+
+def test_failed_and_imported_inference_says_why_it_has_no_step_time() -> None:
+    runs = [
+        run(None, mode="inference"),
+        run(5.0, mode="inference", framework="mxnet"),
+    ]
+    times = build(runs)["inference_step_time"]
+    assert row(times, framework="pytorch")["note"] == "failed: broke"
+    assert row(times, framework="mxnet")["note"] == "no step times in these records"
+    assert times["mean_ms"].isna().all()
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def some_runs() -> list[Run]:
+    return [
+        *repeats(1 / 3, 2 / 3, 0.7, 0.1 + 0.2),
+        *repeats(5.0, 6.0, devices_per_node=2, machine_label="abcdef"),
+        run(None, reason='a "quoted" | piped\nreason, with <b>', framework="tensorflow"),
+        run(
+            1.0, mode="inference", waited_seconds=(0.5, 0.25), precision="amp", compiler="inductor"
+        ),
+    ]
+
+
+def test_the_order_of_runs_does_not_matter(tmp_path: Path) -> None:
+    written = []
+    for seed in range(4):
+        runs = some_runs()
+        random.Random(seed).shuffle(runs)
+        folder = tmp_path / str(seed)
+        write(build(runs), folder)
+        written.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert all(files == written[0] for files in written)
+    always = [table.name for table in registry.known().values() if table.always]
+    files = {f"{name}.{kind}" for name in always for kind in ("csv", "md")}
+    assert set(written[0]) == {*files, "overview.tex"}
+
+
+def test_csv_keeps_every_digit_and_leaves_missing_cells_empty(tmp_path: Path) -> None:
+    made = build(some_runs())
+    write(made, tmp_path)
+    for name, table in made.items():
+        text = (tmp_path / f"{name}.csv").read_bytes()
+        assert b"\r" not in text
+        assert b"nan" not in text.lower()
+        again = pd.read_csv(tmp_path / f"{name}.csv", keep_default_na=False, na_values={
+            column: [""] for column in table.columns if table[column].dtype in ("float64", "Int64")
+        }).astype(dict(table.dtypes))  # fmt: skip
+        pd.testing.assert_frame_equal(again, table, check_exact=True)
+
+
+def test_markdown_says_in_words_what_is_missing() -> None:
+    made = build(some_runs())
+    text = in_markdown("summary", made["summary"])
+    common = "source framebench, accelerator cpu, warm-up steps 1, timed steps 2"
+    assert f"All rows: {common}, every figure is marked few" in text
+    assert "| abcdef |" in text, "only what differs stands in the rows"
+    assert "- failed [" in text
+    assert r"a \"quoted\" \| piped reason, with &lt;b>".replace('\\"', '"') in text
+    assert "needs 6 repeats" in text
+    assert "nan" not in text.lower()
+
+
+def test_a_mark_of_all_figures_stands_above_them_and_one_of_some_beside_them() -> None:
+    few = [run(1.0, framework="jax"), run(2.0, framework="jax", devices_per_node=8)]
+    for runs, shared, beside in (
+        (few, "every figure is marked few", 0),
+        ([*few, *(run(3.0 + n, repeat=n) for n in range(1, 8))], "", 2),
+        (few[:1], "", 1),
+    ):
+        seen = view.of(registry.known()["summary"], build(runs)["summary"])
+        told = [f"{name} {value}" for name, value in seen.shared if "marked" in name]
+        assert told == [shared] * bool(shared)
+        (figures,) = (field for field in seen.fields if field.column.name == "throughput_median")
+        assert [cell.marks for cell in figures.cells].count("few") == beside
+
+
+def test_weak_scaling_reads_like_dlperfs_table() -> None:
+    runs = [
+        run(397.64),
+        run(3130.34, devices_per_node=8),
+        run(12411.97, nodes=4, devices_per_node=8),
+        run(322.0, framework="tensorflow", devices_per_node=8),
+    ]
+    text = in_markdown("weak_scaling", build(runs)["weak_scaling"])
+    assert "## resnet50_v1.5, train, fp32, bsz=32 (images/s)" in text
+    assert "| node num | device num | pytorch 2.8.0 | tensorflow 2.8.0 |" in text
+    assert "every figure is marked few" in text
+    assert "| 1 | 1 | 397.64 (1.00) | not run |" in text
+    assert "| 1 | 8 | 3130.34 (7.87) | 322.00 (- [1]) |" in text
+    assert "| 4 | 32 | 12411.97 (31.21) | not run |" in text
+    assert "[1]: no 1n1g run" in text
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        ("MemoryError", r"\[1]: MemoryError"),
+        ("![](http://example.org/a.png)", r"\[1]: !\[\](http://example.org/a.png)"),
+        ("see [this](x) `a|b` *now*", r"\[1]: see \[this\](x) \`a\|b\` \*now\*"),
+    ],
+)
+def test_a_reason_makes_no_markup(reason: str, shown: str) -> None:
+    failed = run(None, status="failed", reason=reason)
+    lines = in_markdown("summary", build([failed])["summary"]).splitlines()
+    assert shown in lines
+    heading = run(None, status="failed", model="![](x)")
+    assert "## !\\[\\](x), train" in in_markdown("summary", build([heading])["summary"])
+
+
+def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
+    reasons = ["=1+1", "@x", "+x", "-x", "\tx", "- done", "-", "-2.5", "+3e4", "a=b"]
+    frame = pd.DataFrame({"reason": reasons, "ratio": [-1.5] * len(reasons)})
+    (tmp_path / "any.csv").write_text(frames.csv_text(frame))
+    cells = pd.read_csv(tmp_path / "any.csv", dtype=str)
+    expected = [f"'{text}" for text in reasons[:6]] + reasons[6:]
+    assert list(cells["reason"]) == expected
+    assert set(cells["ratio"]) == {"-1.5"}, "numbers stay as they are"
+
+
+def test_files_have_the_access_that_the_umask_leaves(tmp_path: Path) -> None:
+    for mask, mode in ((0o077, 0o600), (0o022, 0o644)):
+        before = os.umask(mask)
+        try:
+            whole_files.write_whole(tmp_path / "page.html", "caf\udce9")
+        finally:
+            os.umask(before)
+        assert (tmp_path / "page.html").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "page.html").read_text() == "caf\\udce9"
+
+
+def test_every_table_renders_without_rows_too() -> None:
+    for name, table in build([]).items():
+        assert registry.known()[name].empty in in_markdown(name, table)
+
+
+def test_a_failed_write_leaves_the_old_table_and_no_scrap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(build([run(1.0)]), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full_disk(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write(build([run(2.0)]), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_target_that_cannot_be_written_is_an_os_error(tmp_path: Path) -> None:
+    (tmp_path / "tables").write_text("a file where the folder should be")
+    with pytest.raises(OSError, match="tables"):
+        write(build([run()]), tmp_path / "tables")

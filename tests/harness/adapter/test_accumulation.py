@@ -1,0 +1,84 @@
+"""Micro-steps through the real command line: what is computed, counted, sent and recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness.adapter import Accumulation, Operators, Unsupported, micro_batches, require
+
+from ...bench import Bench
+from ..numpy_adapter import Numpy
+from ..validity import assert_valid
+
+SPLIT = {"parameters": {"split_steps": 1}}
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_step_has_the_samples_of_all_its_micro_steps(toy: Bench, devices: int) -> None:
+    done = toy.run("", devices_per_node=devices, accumulation=3, **SPLIT)
+    record = done.record
+    assert done.status == 0, done.stderr
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    assert (record["case"]["accumulation"], record["case"]["batch_per_device"]) == (3, 4)
+    assert record["samples"] == 4 * 3 * devices * 5
+    throughput = record["metrics"]["throughput"]["value"]
+    assert throughput == pytest.approx(record["samples"] / record["window_seconds"])
+    for rank in record["ranks"]:
+        assert rank["micro_steps"] == 3
+        assert rank.get("step_exchanges") == (1 if devices > 1 else None)
+        assert "alternate" in rank["split"]["reason"], "parts of micro-steps were timed"
+
+
+def test_single_steps_have_nothing_of_it(toy: Bench) -> None:
+    record = toy.run("", devices_per_node=2, accumulation=1).record
+    assert record["case"]["accumulation"] == 1
+    for rank in record["ranks"]:
+        assert not {"micro_steps", "step_exchanges"} & set(rank)
+
+
+def test_other_kinds_have_none(toy: Bench) -> None:
+    record = toy.run("", kind="inference").record
+    assert record["case"]["accumulation"] is None
+    done = Bench(toy.folder, toy.python, toy.marker).run("", kind="inference", accumulation=1)
+    assert "--kind inference has no --accumulation" in done.stderr
+
+
+def test_a_search_for_the_largest_batch_has_it_of_training_alone(toy: Bench) -> None:
+    bounds = {"multiple_of": 1, "at_most": 2}
+    options = {"kind": "largest_batch", "batch_per_device": None, "accumulation": 2}
+    done = toy.run("", **options, parameters={"mode": "inference", **bounds})
+    assert done.status == 2
+    assert "inference has no --accumulation: its steps update nothing" in done.stderr
+    record = toy.run("", **options, parameters={"mode": "train", **bounds}).record
+    assert (record["status"], record["case"]["accumulation"]) == ("ok", 2), record["reason"]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "devices", "reason"),
+    [
+        ("one_micro_step", 1, "2 micro-steps, but a step has 161 products"),
+        ("exchange_each", 2, "messages of gradients, not the 1 of one exchange"),
+    ],
+)
+def test_what_is_not_so_is_no_measurement(
+    toy: Bench, mistake: str, devices: int, reason: str
+) -> None:
+    record = toy.run(mistake, devices_per_node=devices, accumulation=2).record
+    assert record["status"] == "failed"
+    assert reason in record["reason"]
+    assert record["metrics"]["throughput"]["value"] is None
+
+
+def test_a_framework_without_it_is_unsupported() -> None:
+    with pytest.raises(Unsupported, match=r"^numpy accumulates no gradients$"):
+        require(Numpy(), Operators, Accumulation)
+
+
+def test_micro_batches_have_all_samples_once() -> None:
+    batch = {"x": np.arange(12).reshape(6, 2), "labels": np.arange(6)}
+    parts = micro_batches(batch, 3)
+    assert [list(part["labels"]) for part in parts] == [[0, 1], [2, 3], [4, 5]]
+    assert np.array_equal(np.concatenate([part["x"] for part in parts]), batch["x"])
+    with pytest.raises(ValueError, match="4 micro-steps"):
+        micro_batches(batch, 4)

@@ -1,0 +1,188 @@
+"""What the base classes of adapters do for all of them, with a framework that is numpy alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import (
+    CONVOLUTION_OIHW,
+    DENSE_CHWO,
+    Collectives,
+    Matmul,
+    Numerics,
+    Operators,
+    StepBreakdown,
+    Unsupported,
+    Variable,
+    require,
+    require_visible,
+)
+from harness.parts import nested
+
+from ..numpy_adapter import SHAPES, Numpy
+
+
+def shared() -> dict[str, Any]:
+    """Distinct values, in the layout that all frameworks share."""
+    shapes = {"conv": (2, 1, 3, 4), "dense": (4, 5), "bias": (5,), "mean": (5,)}
+    return {
+        name: np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+        for name, shape in shapes.items()
+    }
+
+
+def test_weights_come_back_as_they_were_loaded() -> None:
+    adapter, weights = Numpy(), shared()
+    adapter.load_weights(weights)
+    assert {name: array.shape for name, array in adapter.arrays.items()} == SHAPES
+    assert adapter.arrays["conv"][3, 1, 0, 0] == weights["conv"][0, 0, 1, 3]
+    for given in (adapter.weights(), adapter.gradients()):
+        assert set(given) == {"conv", "dense", "bias"}, "running statistics are not trained"
+        assert all(np.array_equal(array, weights[name]) for name, array in given.items())
+        assert all(array.dtype == np.float32 for array in given.values())
+    trained = [weights[name] for name in ("conv", "dense", "bias")]
+    assert adapter.weights_checksum() == sum(array.sum() for array in trained)
+    assert adapter.trainable_parameters() == sum(array.size for array in trained)
+
+
+CHANNELS, HEIGHT, WIDTH, FEATURES = 2, 3, 4, 5
+
+
+class Flattening(Numpy):
+    """Its model are two dense layers behind images that were flattened channels first."""
+
+    def state(self) -> dict[str, Variable]:
+        image = (CHANNELS, HEIGHT, WIDTH)
+        values = CHANNELS * HEIGHT * WIDTH
+        rows = np.zeros((values, FEATURES)), DENSE_CHWO, True, (*image, FEATURES)
+        columns = np.zeros((FEATURES, values)), CONVOLUTION_OIHW, True, (FEATURES, *image)
+        return {"rows": Variable(*rows), "columns": Variable(*columns)}
+
+
+def test_a_dense_layer_behind_images_has_their_channels_last_in_the_shared_layout() -> None:
+    adapter = Flattening()
+    image = np.random.RandomState(0).randn(HEIGHT, WIDTH, CHANNELS)
+    weights = np.random.RandomState(1).randn(image.size, FEATURES).astype(np.float32)
+    adapter.load_weights({"rows": weights, "columns": weights})
+    own = image.transpose(2, 0, 1).ravel()
+    np.testing.assert_allclose(own @ adapter.arrays["rows"], image.ravel() @ weights)
+    np.testing.assert_allclose(adapter.arrays["columns"] @ own, image.ravel() @ weights)
+    assert all(np.array_equal(array, weights) for array in adapter.gradients().values())
+    with pytest.raises(ValueError, match=r"5 outputs .*\(5, 24\)"):
+        adapter.load_weights({"rows": weights, "columns": weights.T})
+
+
+class Recurrent(Numpy):
+    """Its model is a matrix whose gates stand as output, input, forget and cell."""
+
+    def state(self) -> dict[str, Variable]:
+        return {"matrix": Variable(np.zeros((3, 8)), gates=(1, 2, 3, 0))}
+
+
+def test_gates_have_one_order_in_the_shared_layout() -> None:
+    adapter = Recurrent()
+    weights = np.arange(24, dtype=np.float32).reshape(3, 8)
+    adapter.load_weights({"matrix": weights})
+    assert adapter.arrays["matrix"][0].tolist() == [6, 7, 0, 1, 2, 3, 4, 5]
+    assert np.array_equal(adapter.gradients()["matrix"], weights)
+
+
+def test_weights_are_copies() -> None:
+    adapter, weights = Numpy(), shared()
+    adapter.load_weights(weights)
+    weights["bias"][:] = -1
+    before = adapter.weights()
+    adapter.arrays["bias"][:] = -2
+    assert before["bias"].tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"extra": np.zeros(1)}, KeyError, "the model has no .'extra'."),
+        ({"dense": np.zeros((5, 4))}, ValueError, r"dense is \(5, 4\), not \(4, 5\)"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(
+    change: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        Numpy().load_weights({**shared(), **change})
+
+
+def test_weights_that_are_missing_are_refused() -> None:
+    weights = shared()
+    del weights["mean"]
+    with pytest.raises(KeyError, match="mean"):
+        Numpy().load_weights(weights)
+
+
+def test_products_are_counted_by_dtype_and_those_of_the_forward_pass_by_size() -> None:
+    assert Numpy().product_dtypes() == {"float32": 2, "bfloat16": 1}
+    assert Numpy().forward_multiply_adds() == 7
+
+
+def test_a_number_is_summed_by_the_all_reduce_of_arrays_if_there_are_several_ranks() -> None:
+    assert Numpy(ranks=2).all_reduce(0.5) == 5.0
+    assert Numpy(ranks=1).all_reduce(0.5) == 0.5
+
+
+def test_a_handle_is_read_as_the_mean_of_all_its_numbers() -> None:
+    handle = [np.ones((2, 2), np.float32), np.full(1, 11, np.float32)]
+    assert Numpy().read(handle) == 3.0
+
+
+def test_devices_are_named_alike() -> None:
+    assert Numpy().device() == "cpu"
+    assert Numpy(accelerator="cuda").device() == "cuda:3"
+
+
+class FullError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "memory"),
+    [
+        (MemoryError(), True),
+        (RuntimeError("CUDA Out Of Memory"), True),
+        (RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling .."), True),
+        (OSError("there is no room here"), True),
+        (FullError("sorry"), True),
+        (ValueError("shapes (2, 3) and (2, 3) not aligned"), False),
+    ],
+)
+def test_memory_that_ran_out_is_told_from_other_errors(error: Exception, memory: bool) -> None:
+    assert Numpy().out_of_memory(error) is memory
+
+
+def test_what_an_adapter_lacks_is_the_reason() -> None:
+    require(Numpy(), Operators, Numerics, Collectives)
+    with pytest.raises(Unsupported, match="numpy offers no product of two matrices"):
+        require(Numpy(), Operators, Matmul)
+    with pytest.raises(Unsupported, match="numpy does not take its training step apart"):
+        require(Numpy(), StepBreakdown)
+
+
+def test_a_device_that_a_framework_does_not_see_is_unsupported() -> None:
+    place = Numpy(accelerator="cuda").place
+    require_visible("Numpy", 4, place)
+    with pytest.raises(Unsupported, match="Numpy sees 3 CUDA devices, too few for local rank 3"):
+        require_visible("Numpy", 3, place)
+
+
+def test_programs_of_the_parts_have_run_once_and_the_step_not() -> None:
+    calls: list[str] = []
+    parts = nested(
+        {name: lambda name=name: calls.append(name) for name in ("forward", "backward")},
+        lambda: calls.append("step"),
+    )
+    assert calls == ["forward", "backward"]
+    assert parts[0].ends == "logits"
+    assert [(part.name, list(part.contains)) for part in parts] == [
+        ("forward", []),
+        ("backward", ["forward"]),
+        ("optimizer", ["forward", "backward"]),
+    ]

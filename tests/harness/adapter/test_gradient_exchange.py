@@ -1,0 +1,68 @@
+"""The exchange of the gradients alone: in which messages, for how long, and at what price."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from harness.adapter import Exchange
+from harness.measuring import gradient_exchange
+
+from ...bench import Bench
+from ..numpy_adapter import Numpy
+from ..validity import assert_valid
+
+TWO = {"devices_per_node": 2}
+
+
+def test_it_is_timed_behind_the_window_in_the_sizes_of_the_gradients(toy: Bench) -> None:
+    # one round may be late on a busy machine
+    record = toy.run("exchange=0.05,sleep=0.2", **TWO).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    for rank in record["ranks"]:
+        found = rank["gradient_exchange"]
+        assert (found["reason"], found["bytes"]) == ("", [16]), "of two weights in float64"
+        assert min(found["seconds"]) == pytest.approx(0.05, abs=0.04)
+        assert len(found["seconds"]) == len(record["ranks"][0]["gradient_exchange"]["seconds"])
+
+
+def test_a_framework_that_does_not_tell_its_messages_says_so_at_no_cost(toy: Bench) -> None:
+    record = toy.run("secretive", **TWO).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    reason = "the toy keeps its messages to itself"
+    for rank in record["ranks"]:
+        assert rank["gradient_exchange"] == {"reason": reason, "bytes": [], "seconds": []}
+
+
+class Wire(Numpy):
+    """Notes what is sent; every other rank sends the same."""
+
+    def __init__(self) -> None:
+        super().__init__(ranks=2)
+        self.arrays: list[int] = []
+        self.sent: list[int] = []
+
+    def gradient_messages(self) -> list[int]:
+        return [400, 10, 400]
+
+    def exchange(self, array: Any) -> Exchange:
+        assert not array.any(), "sums of sums grow"
+        self.arrays.append(array.nbytes)
+        return Exchange(lambda: self.sent.append(array.nbytes), lambda: array)
+
+    def all_reduce(self, value: float) -> float:
+        return 2 * value
+
+
+@pytest.mark.parametrize(("seconds", "rounds"), [(1e6, gradient_exchange.ROUNDS), (0.0, 1)])
+def test_rounds_send_every_message_and_end_with_their_share_of_the_run(
+    seconds: float, rounds: int
+) -> None:
+    wire = Wire()
+    found = gradient_exchange.measure(wire, seconds)
+    assert found["bytes"] == [400, 10, 400]
+    assert len(found["seconds"]) == rounds
+    assert wire.sent == [400, 12, 400] * (1 + rounds), "a first round compiles and connects"
+    assert sorted(wire.arrays) == [12, 400], "an array for each size, in whole numbers of floats"

@@ -1,0 +1,184 @@
+"""Convolutions and attention of models: which shapes, how counted, and that what is wrong shows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import Mismatch
+from harness.measuring.micro import attentions, convolutions, samples
+from harness.operations import Attention, Convolution
+from harness.request.declaration import read_model
+
+from ...bench import ROOT, Bench, Finished
+from ...frameworks.toy import layers
+from ..bare import LATER, QUICK
+from ..validity import assert_valid
+
+MODELS = ROOT / "scripts/models"
+
+
+def facts_of(name: str) -> dict[str, Any]:
+    return read_model(str(MODELS / f"{name}.json"))
+
+
+def convolved(toy: Bench, behaviour: str = "", **options: Any) -> Finished:
+    given = {"kind": "convolution", "model": ROOT / "tests/models/toy_layers.json",
+             "compiler": None, "parameters": QUICK, **options}  # fmt: skip
+    return toy.run(behaviour, **given)
+
+
+def attended(toy: Bench, behaviour: str = "") -> Finished:
+    model = ROOT / "tests/models/toy_decoder.json"
+    return convolved(toy, behaviour, kind="attention", model=model, sequence_length=16)
+
+
+def test_each_distinct_convolution_of_a_model_is_timed_once(toy: Bench) -> None:
+    """On a device that takes a hundredth of a second for each pass forward, and three backward."""
+    record = convolved(toy, "operation=0.01", parameters={**QUICK, "block_seconds": 0.05}).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    metrics = record["metrics"]
+    points = [one["at"] for one in metrics.values() if one.get("quantity") == "forward_rate"]
+    assert [(one["images"], one["kernel"], one["stride"], one["padding"]) for one in points] == [
+        ("4x8x6x4", "3x3x8", 2, "1x1"),
+        ("4x4x3x8", "1x3x8", 1, "0x1"),
+    ]
+    assert [(one["groups"], one["times"]) for one in points] == [(1, 1), (4, 2)]
+    assert 30 <= metrics["model_forward_time"]["value"] < 30 / LATER, "one, and one twice"
+    assert 90 <= metrics["model_backward_time"]["value"] < 90 / LATER
+    work = 2 * 4 * 4 * 3 * 8 * (3 * 3 * 4 + 2 * 1 * 3 * 2)
+    assert LATER < metrics["model_rate"]["value"] / (3 * work / 0.12 * 1e-12) <= 1.001
+    named = {name: one for name, one in metrics.items() if name.startswith("backward_rate")}
+    first = next(iter(named.values()))["value"]
+    assert LATER < first / (2 * 2 * 4 * 4 * 3 * 8 * 36 / 0.03 * 1e-12) <= 1.001
+
+
+def test_attention_of_a_model_is_timed(toy: Bench) -> None:
+    record = attended(toy).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    (at,) = [
+        one["at"] for one in record["metrics"].values() if one.get("quantity") == "forward_time"
+    ]
+    assert at == {"batch": 4, "heads": 6, "key_value_heads": 2, "sequence": 16, "size": 4,
+                  "causal": "yes", "times": 3}  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
+def test_a_wrong_result_or_gradient_of_attention_is_found(toy: Bench, number: int) -> None:
+    record = attended(toy, f"empty,spoil_result={number}").record
+    assert record["status"] == "failed", "it was taken for a good one"
+    name = ["the result", "the query's", "the key's", "the value's"][number]
+    assert name in record["reason"]
+    assert "off those in float64" in record["reason"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_wrong_result_or_gradient_of_a_convolution_is_found(toy: Bench, number: int) -> None:
+    record = convolved(toy, f"empty,spoil_result={number}").record
+    assert record["status"] == "failed", "it was taken for a good one"
+    name = ["the result", "the images' gradient", "the kernel's gradient"][number]
+    assert f"{name} of a convolution of 4x8x6x4" in record["reason"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("convolution", "no convolutions of toy are described"),
+        ("attention", "toy has no attention"),
+    ],
+)
+def test_a_model_without_either_is_unsupported(toy: Bench, kind: str, reason: str) -> None:
+    record = convolved(toy, kind=kind, model=ROOT / "tests/models/toy.json").record
+    assert (record["status"], record["reason"]) == ("unsupported", reason)
+
+
+SHAPES = [
+    Convolution(2, 7, 6, 3, 4, (3, 3), 1, (1, 1), 1),
+    Convolution(2, 9, 8, 4, 6, (5, 3), 2, (2, 1), 2),
+    Convolution(1, 8, 8, 4, 8, (1, 1), 2, (0, 0), 1),
+    Convolution(2, 6, 5, 6, 6, (3, 3), 1, (1, 1), 6),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_elements_in_float64_are_those_of_whole_arrays(shape: Convolution) -> None:
+    random = np.random.RandomState(1)
+    arrays = convolutions.operands(shape, random)
+    found = layers.convolution(shape, *arrays)
+    assert convolutions.check(shape, arrays, found, "float32", random) < 1e-6
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("key_value_heads", [2, 6])
+def test_a_head_in_float64_is_that_of_whole_arrays(causal: bool, key_value_heads: int) -> None:
+    random = np.random.RandomState(2)
+    shape = Attention(2, 6, key_value_heads, 20, 8, causal)
+    arrays = attentions.operands(shape, random)
+    found = layers.attention(shape, *arrays)
+    assert attentions.check(shape, arrays, found, "float32", random) < 1e-5
+    other = layers.attention(shape._replace(causal=not causal), *arrays)
+    with pytest.raises(Mismatch, match="off those in float64"):
+        attentions.check(shape, arrays, other, "float32", random)
+
+
+def test_rows_of_queries_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = Attention(1, 2, 1, 20, 4, True)
+    arrays = attentions.operands(shape, np.random.RandomState(3))
+    whole = attentions.exact(shape, arrays, 0, 0)
+    monkeypatch.setattr(attentions, "_ROWS", 7)
+    for one, other in zip(attentions.exact(shape, arrays, 0, 0), whole, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(4), np.full(4, np.nan), np.array([1.0, 1, 1, 1.1])])
+def test_what_is_no_rounding_is_found(wrong: Any) -> None:
+    assert samples.check(np.ones(4), np.ones(4), "float32", "it") == 0
+    with pytest.raises(Mismatch, match="4 elements of it are"):
+        samples.check(wrong, np.ones(4), "float32", "it")
+
+
+def test_resnet_50_has_the_convolutions_that_its_multiply_adds_count() -> None:
+    facts = facts_of("resnet50_v1.5")
+    found = convolutions.of_model(facts, 2)
+    assert found == convolutions.of_model(facts_of("resnet50"), 2)
+    assert sum(found.values()) == 53
+    counted = sum(times * convolutions.operations(one) for one, times in found.items())
+    linear = 2048 * 1000
+    assert counted == 2 * 2 * (facts["forward_multiply_adds"]["per_sample"] - linear)
+
+
+def test_every_network_s_convolutions_are_counted_as_its_facts_count_them() -> None:
+    """All that a training step has, auxiliary heads too, which facts do not count."""
+    for path in sorted(MODELS.glob("*.json")):
+        if path.stem == "superbench_lstm":
+            continue
+        facts = facts_of(path.stem)
+        found = convolutions.of_model(facts, 1)
+        is_network = "images" in json.dumps(facts["inputs"])
+        assert bool(found) == is_network, path.stem
+        if is_network:
+            counted = sum(times * convolutions.operations(one) for one, times in found.items())
+            whole = 2 * facts["forward_multiply_adds"]["per_sample"]
+            assert 0.5 * whole < counted < 1.4 * whole, path.stem
+
+
+def test_attention_is_that_of_the_models() -> None:
+    assert attentions.of_model(facts_of("bert_base"), 8, 128) == {
+        Attention(8, 12, 12, 128, 64, causal=False): 12
+    }
+    assert attentions.of_model(facts_of("llama_1b"), 1, 512) == {
+        Attention(1, 32, 8, 512, 64, causal=True): 16
+    }
+    assert list(attentions.of_model(facts_of("electra_base"), 1, 128)) == [
+        Attention(1, 12, 12, 128, 64, causal=False),
+        Attention(1, 4, 4, 128, 64, causal=False),
+    ]
+    pairs = facts_of("gpt2_small")["forward_multiply_adds"]["per_token_pair"]
+    (shape,) = attentions.of_model(facts_of("gpt2_small"), 1, 64)
+    whole = shape._replace(causal=False)
+    assert 12 * attentions.operations(whole) == 2 * pairs * 64 * 64, "two for a multiply-add"
+    assert attentions.operations(shape) / attentions.operations(whole) == 65 / 128

@@ -1,0 +1,125 @@
+"""What a model's facts say of its optimizer, and what follows before anything runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
+from harness.request.command_line import parse
+from harness.request.declaration import (
+    DeclarationError,
+    Task,
+    of_length,
+    read_model,
+    task_of,
+    unsupported,
+)
+from reference.optimizers import LAMB, trust_ratio
+
+from ...conftest import ROOT
+
+ELECTRA = ROOT / "scripts/models/electra_base.json"
+NAMES = ["layers.0.output.weight", "layers.0.output.bias", "layers.0.output_norm.weight"]
+
+
+def written(folder: Path, model: Path = ELECTRA, **changes: Any) -> str:
+    """A model's facts with other hyper-parameters; None takes one away."""
+    facts = read_model(str(model))
+    hyper = {**facts["hyperparameters"], **changes}
+    facts["hyperparameters"] = {key: value for key, value in hyper.items() if value is not None}
+    path = folder / "model.json"
+    path.write_text(json.dumps(facts))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"layer_decay": 0.8}, "layer_decay is of the optimizer adamw, not of lamb"),
+        ({"no_trust_ratio": None}, "the optimizer lamb needs the hyper-parameter no_trust_ratio"),
+        ({"beta1": None}, "the optimizer lamb needs the hyper-parameter beta1"),
+        ({"no_weight_decay": "bias"}, "no_weight_decay: found 'bias'; allowed: a list of parts"),
+        ({"no_weight_decay": [""]}, "allowed: a list of parts of parameters' names"),
+        ({"optimizer": "sgd"}, "the optimizer sgd needs the hyper-parameter momentum"),
+    ],
+)
+def test_facts_that_make_no_optimizer_are_refused(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(DeclarationError, match=words):
+        read_model(written(tmp_path, **changes))
+    assert read_model(written(tmp_path))["hyperparameters"]["optimizer"] == "lamb"
+
+
+def test_parts_of_names_say_what_is_left_out() -> None:
+    hyper = {NO_DECAY: ["norm", "bias"], NO_TRUST_RATIO: []}
+    assert left_out(hyper, NO_DECAY, NAMES) == {*NAMES[1:]}
+    assert left_out(hyper, NO_TRUST_RATIO, NAMES) == set()
+    with pytest.raises(ValueError, match="no_weight_decay: no parameter of the model has 'nrom'"):
+        left_out({NO_DECAY: ["nrom"]}, NO_DECAY, NAMES)
+
+
+def test_the_phases_of_electra_have_their_rates() -> None:
+    """And all that is no fact of a length stays."""
+    facts = read_model(str(ELECTRA))
+    rates = {
+        length: of_length(facts, length)["hyperparameters"]["learning_rate"]
+        for length in (64, 128, 512)
+    }
+    assert rates == {64: 0.006, 128: 0.006, 512: 0.004}
+    phase = of_length(facts, 512)["hyperparameters"]
+    assert {key for key in phase if phase[key] != facts["hyperparameters"][key]} == {
+        "learning_rate"
+    }
+    with pytest.raises(DeclarationError, match="512: electra_base has no hyper-parameter rate"):
+        of_length({**facts, "of_sequence_length": {"512": {"rate": 1.0}}}, 128)
+
+
+def test_the_ratio_of_norms_is_one_where_either_is_zero() -> None:
+    zero, three = np.zeros((2, 2)), np.full((3, 3), 1.0)
+    assert trust_ratio(zero, three) == trust_ratio(three, zero) == 1.0
+    assert trust_ratio(2 * three, three) == pytest.approx(2.0)
+
+
+def test_the_reference_is_lamb_by_hand() -> None:
+    """A first step: both moments corrected are the gradient and its square. With an epsilon of 1 a
+    gradient of 1 changes by 1/2, and a decay of 1/2 adds 1 to a weight of 2."""
+    hyper = {
+        **{"learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "epsilon": 1.0, "weight_decay": 0.5},
+        **{NO_DECAY: ["bias"], NO_TRUST_RATIO: ["bias"]},
+    }
+    weights = {"weight": np.full(4, 2.0), "bias": np.full(4, 2.0)}
+    LAMB(hyper).step(weights, {name: np.ones(4) for name in weights})
+    assert weights["bias"] == pytest.approx(np.full(4, 2.0 - 0.1 * 0.5))
+    assert weights["weight"] == pytest.approx(np.full(4, 2.0 - 0.1 * 2.0))
+
+
+def asked(framework: str, model: str, length: int, kind: str = "train") -> Task:
+    words = ["--kind", kind, "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
+    words += ["--model", model, "--accelerator", "cpu", "--batch-per-device", "4"]
+    return task_of(parse([*words, "--sequence-length", str(length)]))
+
+
+def test_a_run_has_the_rate_of_its_phase() -> None:
+    hyper = asked("pytorch", str(ELECTRA), 512).subject.facts["hyperparameters"]
+    assert (hyper["optimizer"], hyper["learning_rate"]) == ("lamb", 0.004)
+
+
+def test_a_framework_without_the_optimizer_is_unsupported(tmp_path: Path) -> None:
+    """Before anything starts; inference has none."""
+    bert = ROOT / "scripts/models/bert_base.json"
+    named = {NO_DECAY: ["bias"], NO_TRUST_RATIO: ["bias"]}
+    model = written(tmp_path, bert, optimizer="lamb", **named)
+    for framework in ("mxnet", "oneflow", "tensorflow1"):
+        reason = f"{framework} has no optimizer 'lamb' here (it has: sgd, adamw)"
+        assert unsupported(asked(framework, model, 16), cores=8) == reason
+        assert unsupported(asked(framework, model, 16, "inference"), cores=8) is None
+    for framework in ("pytorch", "jax", "tensorflow", "paddle"):
+        assert unsupported(asked(framework, model, 16), cores=8) is None
+    unknown = written(tmp_path, bert, optimizer="lion")
+    reason = "pytorch has no optimizer 'lion' here (it has: sgd, adamw, lamb)"
+    assert unsupported(asked("pytorch", unknown, 16), cores=8) == reason

@@ -1,0 +1,187 @@
+"""How devices share a step: what can be asked, what is refused before anything starts, and what of
+a run shows that it was not so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from framebench.config.parallelism import NAMES, PATTERN, sizes, smallest
+from harness.adapter import Case, Mismatch, Operators, Unsupported, require
+from harness.kind import Subject
+from harness.measuring.proof import sharding
+from harness.parallelism import form_of, layout_of
+from harness.request.command_line import parse
+from harness.request.declaration import DeclarationError, task_of, unsupported
+from harness.sharded import Sharded
+
+from ...conftest import ROOT
+from ..numpy_adapter import Numpy
+
+PRODUCTS = (
+    *("fsdp2xtensor2", "data2xtensor4", "pipeline2xdata2", "data2xinterleaved4"),
+    *("tensor2xpipeline2xdata2", "pipeline2xfsdp2xtensor2"),
+)
+CASE = Case("pytorch", "gpt2_small", "train", 1, 2, 4, "fp32", "none", 16)
+
+
+@pytest.mark.parametrize("devices", [2, 4, 8])
+@pytest.mark.parametrize("text", [*NAMES, *PRODUCTS])
+def test_harness_and_driver_read_it_alike(text: str, devices: int) -> None:
+    driver = sizes(text, devices)
+    if driver.devices != devices:
+        reason = f"{text} is of {driver.devices} devices, not of {devices}"
+        with pytest.raises(ValueError, match=reason):
+            layout_of(text, devices)
+        return
+    layout = layout_of(text, devices)
+    assert layout.replicas == driver.replicas
+    replicas = [layout.replica(rank) for rank in range(devices)]
+    assert sorted(set(replicas)) == [*range(layout.replicas)]
+    assert replicas[: layout.tensor] == [0] * layout.tensor, "ranks of a group follow each other"
+    assert {replicas.count(one) for one in replicas} == {devices // layout.replicas}
+
+
+def test_stages_of_a_replica_are_as_many_ranks_apart_as_there_are_replicas() -> None:
+    layout = layout_of("data2xpipeline3", 6)
+    assert [layout.replica(rank) for rank in range(6)] == [0, 1, 0, 1, 0, 1]
+    assert layout == layout_of("pipeline3xdata2", 6)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "zero", "fsdp0", "fsdpxtensor", "2fsdp", "fsdp2x", "fsdp2xfsdp2", "Tensor"]
+)
+def test_what_is_none_is_refused(text: str) -> None:
+    with pytest.raises(
+        ValueError, match="must be data, fsdp, tensor, pipeline, interleaved, or a product"
+    ):
+        form_of(text)
+    # that a name stands there twice no pattern tells: a suite has a check of its own for it
+    assert bool(re.match(PATTERN, text)) == (text == "fsdp2xfsdp2")
+
+
+def test_a_product_is_proved_by_the_smallest() -> None:
+    assert smallest("fsdp8xtensor4") == "fsdp2xtensor2"
+    assert smallest("tensor") == "tensor"
+
+
+#: What JAX has, and why not this.
+JAX_HAS_NO_STAGES = (
+    "jax has no parallelism pipeline here "
+    "(it has: data, fsdp, tensor, fsdpxtensor, dataxfsdp, dataxtensor, dataxfsdpxtensor): "
+    "neither JAX nor Optax brings stages of a model and a schedule for them"
+)
+
+
+def asked(framework: str, model: str, *options: str) -> Any:
+    words = ["--kind", "train", "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
+    words += ["--model", f"{ROOT}/scripts/models/{model}.json", "--accelerator", "cpu"]
+    return task_of(parse([*words, "--batch-per-device", "4", *options]))
+
+
+@pytest.mark.parametrize(
+    ("framework", "model", "devices", "way", "reason"),
+    [
+        ("pytorch", "gpt2_small", 2, "tensor", None),
+        ("pytorch", "gpt2_small", 1, "tensor", "tensor is of several devices"),
+        ("pytorch", "resnet50_v1.5", 2, "fsdp", "resnet50_v1.5 is no transformer"),
+        ("pytorch", "superbench_lstm", 2, "fsdp", "superbench_lstm is no transformer"),
+        ("mxnet", "gpt2_small", 2, "fsdp", "mxnet has no parallelism fsdp here (it has: data)"),
+        ("pytorch", "gpt2_small", 2, "pipeline", None),
+        ("pytorch", "gpt2_small", 2, "interleaved", None),
+        ("jax", "gpt2_small", 2, "fsdp", None),
+        ("jax", "gpt2_small", 8, "data2xfsdp2xtensor2", None),
+        ("jax", "gpt2_small", 2, "pipeline", JAX_HAS_NO_STAGES),
+        ("pytorch", "gpt2_small", 8, "pipeline2xdata2xtensor2", None),
+        (
+            "pytorch",
+            "gpt2_small",
+            16,
+            "pipeline2xdata2xfsdp2xtensor2",
+            "pytorch has no parallelism",
+        ),
+    ],
+)
+def test_what_cannot_be_is_unsupported_before_anything_starts(
+    framework: str, model: str, devices: int, way: str, reason: str | None
+) -> None:
+    length = [] if model.startswith("resnet") else ["--sequence-length", "16"]
+    if model == "superbench_lstm":
+        length = ["--sequence-length", "512"]
+    options = ["--devices-per-node", str(devices), "--parallelism", way, *length]
+    found = unsupported(asked(framework, model, *options), cores=8)
+    assert (found or "").startswith(reason or "")
+    assert (found is None) == (reason is None)
+
+
+def test_another_number_of_devices_and_inference_are_refused() -> None:
+    options = ("--sequence-length", "16", "--devices-per-node", "2")
+    with pytest.raises(DeclarationError, match="fsdp2xtensor2 is of 4 devices, not of 2"):
+        asked("pytorch", "gpt2_small", *options, "--parallelism", "fsdp2xtensor2")
+    with pytest.raises(SystemExit):
+        asked("pytorch", "gpt2_small", *options, "--parallelism", "zero")
+
+
+def test_a_framework_without_it_is_unsupported() -> None:
+    with pytest.raises(Unsupported, match=r"^numpy shares no step among devices but by data$"):
+        require(Numpy(), Operators, Sharded)
+
+
+def test_a_group_has_the_samples_of_one() -> None:
+    assert replace(CASE, parallelism="data").samples_per_step == 8
+    assert replace(CASE, parallelism="fsdp").samples_per_step == 8
+    assert replace(CASE, parallelism="tensor").samples_per_step == 4
+    for way in ("pipeline", "interleaved"):  # micro-batches are no further samples of a device
+        assert replace(CASE, parallelism=way, accumulation=6).samples_per_step == 4 * 6
+    stages = replace(CASE, parallelism="data2xpipeline2", devices_per_node=4, accumulation=3)
+    assert stages.samples_per_step == 4 * 2 * 3
+    product = replace(CASE, parallelism="fsdp2xtensor2", devices_per_node=4, accumulation=3)
+    assert product.samples_per_step == 4 * 2 * 3
+
+
+FSDP = {"all_gather": 5, "reduce_scatter": 3, "all_reduce": 1}
+
+
+@pytest.mark.parametrize(
+    ("way", "held", "exchanges", "reason"),
+    [
+        ("fsdp", [50, 50], FSDP, None),
+        ("fsdp", [60, 40], FSDP, None),
+        ("fsdp", [100, 100], FSDP, "fsdp, but rank 0 holds all 100 parameters"),
+        ("fsdp", [50, 40], FSDP, "all ranks together hold 90 of 100 parameters"),
+        ("fsdp", [50, 50], {"all_reduce": 9}, "rank 0 has no gathers of parameters"),
+        ("fsdp", [50, 50], {"all_gather": 9}, "rank 0 has no sums of gradients"),
+        ("tensor", [80, 80], {"reduce_scatter": 4}, None),
+        ("tensor", [100, 80], {"all_reduce": 4}, "tensor, but rank 0 holds all 100 parameters"),
+        ("tensor", [80, 80], {}, "rank 0 has no sums of a layer's parts"),
+        ("pipeline", [50, 50], {"send": 2}, None),
+        ("pipeline", [60, 50], {"send": 2}, None),  # a tied embedding at both ends
+        ("interleaved", [50, 50], {"all_reduce": 2}, "rank 0 has no messages between stages"),
+        ("interleaved", [50, 100], {"send": 2}, "interleaved, but rank 1 holds all 100 parameters"),
+        ("pipeline", [50, 50], {"all_reduce": 2}, "rank 0 has no messages between stages"),
+    ],
+)
+def test_what_was_not_shared_is_no_measurement(
+    way: str, held: list[int], exchanges: dict[str, int], reason: str | None
+) -> None:
+    ranks = [
+        {"rank": n, "held_parameters": count, "trainable_parameters": 100, "exchanges": exchanges}
+        for n, count in enumerate(held)
+    ]
+    subject = Subject(replace(CASE, parallelism=way), {}, {}, 1, None, 1)
+    if reason is None:
+        sharding.check(subject, ranks)
+        return
+    with pytest.raises(Mismatch, match=reason):
+        sharding.check(subject, ranks)
+
+
+def test_four_ranks_of_which_one_holds_too_much() -> None:
+    four = replace(CASE, parallelism="fsdp", devices_per_node=4)
+    sharding.check_held(four, 1, 45, 100)
+    with pytest.raises(
+        Mismatch, match="holds 60 of 100 parameters, more than twice its share of 4"
+    ):
+        sharding.check_held(four, 1, 60, 100)

@@ -1,0 +1,314 @@
+"""The harness's parts on their own, where the command line cannot reach a case."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import Mismatch
+from harness.machine import cores
+from harness.measuring import checks, synthetic, waited, window
+from harness.messages import report
+from harness.processes import launch, outcome
+from harness.record import record, schema
+
+from ...frameworks.models import MODELS, facts_of
+from ..recorder import Recorder
+
+FACTS = {name: facts_of(name) for name in [*MODELS, "inception_v3"]}
+
+
+BEFORE = ["all_reduce", "synchronize", "reset"]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "expected"),
+    [
+        (0, ["step", "synchronize", "step", "synchronize", "step", "synchronize"]),
+        (1, ["step", "step", "wait 1", "step", "wait 2", "wait 3"]),
+        (2, ["step", "step", "step", "wait 1", "wait 2", "wait 3"]),
+        (4, ["step", "step", "step", "wait 1", "wait 2", "wait 3"]),
+    ],
+)
+def test_so_many_steps_run_ahead_and_nothing_else_happens(ahead: int, expected: list[str]) -> None:
+    adapter = Recorder(world_size=2)
+    measured = window.measure(adapter, 3, ahead)
+    assert adapter.calls == [*BEFORE, *expected, "synchronize", "read"]
+    assert len(measured.step_seconds) == 3
+    assert sum(measured.step_seconds) <= measured.seconds
+    assert gc.isenabled(), "garbage collection must come back"
+
+
+@pytest.mark.parametrize(
+    ("steps", "step_seconds", "elapsed", "expected"),
+    [
+        (20, 0.1, 100.0, 20),  # no more than the first window
+        (1000, 0.1, 85.0, 150),  # 15 of 100 s
+        (5, 10.0, 60.0, 1),
+        (5, 100.0, 60.0, 1),  # one at least
+        (5, 0.0, 0.0, 5),  # below the resolution of the clock
+    ],
+)
+def test_steps_that_are_waited_for_take_a_part_of_the_run(
+    steps: int, step_seconds: float, elapsed: float, expected: int
+) -> None:
+    assert waited.affordable(steps, step_seconds, elapsed) == expected
+
+
+def test_all_ranks_wait_for_as_many_steps() -> None:
+    """By the mean of what each could afford: it is the same in all."""
+    adapter = Recorder(world_size=2)
+    adapter.all_reduce = lambda value: value + 7.0  # type: ignore[method-assign]
+    measured = window.Window(0.0, 10.0, [1.0] * 10, 0.0)
+    assert waited.waited_steps(adapter, measured, 20.0) == 5  # of 3 and 7
+
+
+class Asynchronous(Recorder):
+    """Steps of 0.04 s are done by a thread, one after the other, as by a device."""
+
+    def __init__(self, honest: bool, reading: float = 0.0, waits: bool = True) -> None:
+        super().__init__()
+        self.pool = ThreadPoolExecutor(1)
+        self.honest, self.reading, self.waits = honest, reading, waits
+
+    def step(self) -> Future[None]:
+        return self.pool.submit(time.sleep, 0.04)
+
+    def wait(self, mark: Future[None]) -> None:
+        if self.waits:
+            mark.result()
+
+    def synchronize(self) -> None:
+        if self.honest:
+            self.pool.submit(int).result()
+
+    def read(self, handle: Future[None]) -> float:
+        handle.result()
+        time.sleep(self.reading)
+        return 1.0
+
+
+def test_work_still_under_way_at_the_end_of_a_short_window_is_found() -> None:
+    for ahead in (0, 1):
+        with pytest.raises(Mismatch, match=r"synchronize\(\) returned before the work was compl"):
+            window.measure(Asynchronous(honest=False, waits=False), 5, ahead)
+    with pytest.raises(Mismatch, match="synchronize"):
+        window.measure(Asynchronous(honest=False), 5, 0, read_seconds=0.04)
+
+
+def test_steps_that_were_not_waited_for_are_found() -> None:
+    with pytest.raises(Mismatch, match=r"wait\(\) returned before the work was complete"):
+        window.measure(Asynchronous(honest=True, waits=False), 5, 1)
+
+
+def test_step_times_are_those_between_completions() -> None:
+    alone = window.measure(Asynchronous(honest=True), 5, 0).step_seconds
+    assert min(alone) >= 0.04, "a step was not waited for"
+    assert sum(window.measure(Asynchronous(honest=True), 5, 1).step_seconds) >= 0.2
+
+
+def test_a_value_that_takes_long_to_read_is_no_work_under_way() -> None:
+    assert window.measure(Asynchronous(honest=True), 5, 1).seconds >= 0.2
+    # all outputs are copied and added up: longer than the whole window
+    assert window.measure(Asynchronous(honest=True, reading=2.0), 2, 1).seconds < 2.0
+
+
+@pytest.mark.parametrize(
+    ("late", "seconds", "read_seconds", "fails"),
+    [
+        (0.043, 0.2, 0.0, False),  # the latest that was seen of frameworks that wait
+        (0.19, 0.01, 0.0, True),
+        (0.19, 0.01, 0.15, False),  # the first value took as long: a copy that is kept
+        (0.6, 10.0, 0.1, False),
+        (0.7, 10.0, 0.1, True),
+    ],
+)
+def test_lateness_counts_beyond_a_part_of_the_window_and_noise(
+    late: float, seconds: float, read_seconds: float, fails: bool
+) -> None:
+    with pytest.raises(Mismatch) if fails else contextlib.nullcontext():
+        window.check_complete(Recorder(), None, late, seconds, read_seconds)
+
+
+@pytest.mark.parametrize("model", sorted(FACTS))
+def test_batches_follow_the_facts(model: str) -> None:
+    inputs = FACTS[model]["inputs"]
+    length = 128 if FACTS[model]["sequence_lengths"] else None
+    batch = synthetic.make_batch(inputs, 4, length, seed=0, rank=0)
+    assert list(batch) == [declared["name"] for declared in inputs]
+    for declared in inputs:
+        array = batch[declared["name"]]
+        floating = declared["distribution"] == "normal"
+        assert array.dtype == (np.float32 if floating else np.int64), declared["name"]
+        assert array.shape[0] == 4, declared["name"]
+        if "below" in declared:
+            below = length if declared["below"] == "sequence" else declared["below"]
+            assert 0 <= array.min() <= array.max() < below, declared["name"]
+    again = synthetic.make_batch(inputs, 4, length, seed=0, rank=0)
+    other = synthetic.make_batch(inputs, 4, length, seed=0, rank=1)
+    assert all((batch[name] == again[name]).all() for name in batch), "not repeatable"
+    assert any((batch[name] != other[name]).any() for name in batch), "all ranks get one batch"
+
+
+@pytest.mark.parametrize(("length", "count"), [(1, 1), (5, 1), (128, 20), (512, 80)])
+def test_masked_positions_are_sorted_and_distinct(length: int, count: int) -> None:
+    declared = {"name": "p", "shape": ["batch", "predictions"], "distribution": "positions"}
+    rows = synthetic.make_batch([declared], 50, length, seed=1, rank=0)["p"]
+    assert rows.shape == (50, count)
+    assert (np.diff(rows, axis=1) > 0).all()
+    assert rows.min() >= 0
+    assert rows.max() < length
+
+
+def test_integers_use_the_whole_vocabulary() -> None:
+    declared = {"name": "t", "shape": ["batch"], "distribution": "integers", "below": 30522}
+    drawn = synthetic.make_batch([declared], 10000, None, seed=0, rank=0)["t"]
+    assert drawn.max() > 30000, "tokens are drawn from a part of the vocabulary only"
+
+
+@pytest.mark.parametrize(
+    ("precision", "products", "accepted"),
+    [
+        ("fp32", {"float32": 5}, True),
+        ("fp32", {"float32": 5, "bfloat16": 1}, False),
+        ("fp32", {}, False),
+        ("amp", {"float32": 1, "float16": 9}, True),
+        ("amp", {"float32": 24, "bfloat16": 76}, True),
+        ("amp", {"float32": 3, "bfloat16": 8}, False),
+        ("amp", {"float32": 161}, False),
+    ],
+)
+def test_precision_is_what_was_observed(
+    precision: str, products: dict[str, int], accepted: bool
+) -> None:
+    if accepted:
+        assert checks.check_products(precision, products) == products
+    else:
+        with pytest.raises(Mismatch):
+            checks.check_products(precision, products)
+
+
+VALIDATED = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["a"],
+    "properties": {
+        "a": {"type": ["integer", "null"], "minimum": 1},
+        "b": {"type": "array", "items": {"enum": ["x", "y"]}},
+        "c": {"const": 3},
+        "d": {"type": "string", "minLength": 1},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "valid"),
+    [
+        ({"a": 1}, True),
+        ({"a": None, "b": ["x"], "c": 3, "d": "z"}, True),
+        ({}, False),
+        ({"a": True}, False),
+        ({"a": 0}, False),
+        ({"a": 1.0}, False),
+        ({"a": 1, "b": ["z"]}, False),
+        ({"a": 1, "c": 4}, False),
+        ({"a": 1, "d": ""}, False),
+        ({"a": 1, "e": 1}, False),
+        ([], False),
+    ],
+)
+def test_our_validator_judges_as_the_standard_says(value: Any, valid: bool) -> None:
+    assert (not schema.errors(value, VALIDATED)) is valid
+
+
+def test_our_validator_ignores_no_keyword() -> None:
+    with pytest.raises(ValueError, match="pattern"):
+        schema.errors("x", {"pattern": "y"})
+    schema.errors({}, schema.record_schema())
+
+
+def ended(code: str, **state: Any) -> launch.RankProcess:
+    process = subprocess.Popen([sys.executable, "-c", code])
+    process.wait()
+    return launch.RankProcess(rank=1, process=process, log="/nowhere", ended=1.0, **state)
+
+
+def test_the_kernels_out_of_memory_kill_is_oom(tmp_path: Path) -> None:
+    killed = ended("import os; os.kill(os.getpid(), 9)")
+    judged = outcome.rank_outcome(killed, str(tmp_path), "host", True, 60.0)
+    assert judged.fields["status"] == "oom"
+    assert "killed by the kernel: out of host memory" in judged.fields["reason"]
+    judged = outcome.rank_outcome(killed, str(tmp_path), "host", False, 60.0)
+    assert judged.fields["status"] == "failed"
+    assert f"signal {int(signal.SIGKILL)} (SIGKILL)" in judged.fields["reason"]
+
+
+def test_a_kill_of_our_own_is_not_taken_for_the_kernels(tmp_path: Path) -> None:
+    killed = ended("import os; os.kill(os.getpid(), 9)", stopped="other rank")
+    judged = outcome.rank_outcome(killed, str(tmp_path), "host", True, 60.0)
+    assert judged.fields["status"] == "failed"
+
+
+def final_report(folder: Path, number: int, status: str, reason: str) -> launch.RankProcess:
+    made = report.Report(str(folder), number, "host")
+    made.fail(status, reason, RuntimeError(reason))
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return launch.RankProcess(number, process, "/nowhere", ended=float(number))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "telling"),
+    [
+        (("failed", "ConnectionResetError: connection closed by peer"), ("oom", "full"), 1),
+        (("failed", "RuntimeError: Connection reset"), ("failed", "ValueError: cause"), 1),
+        (("failed", "ValueError: cause"), ("failed", "ValueError: later"), 0),
+        (("failed", "ValueError: cause"), ("unsupported", "no wheels"), 1),
+    ],
+)
+def test_the_cause_is_told_not_its_consequence(
+    tmp_path: Path, first: tuple[str, str], second: tuple[str, str], telling: int
+) -> None:
+    ranks = [final_report(tmp_path, 0, *first), final_report(tmp_path, 1, *second)]
+    outcomes = [outcome.rank_outcome(rank, str(tmp_path), "host", False, 60.0) for rank in ranks]
+    status, reason = outcome.most_telling(outcomes)
+    expected = (first, second)[telling]
+    assert (status, reason) == (expected[0], f"rank {telling}: {expected[1]}")
+
+
+def test_linux_lists_of_cores_are_read() -> None:
+    assert cores.parse_list("0-2,5\n") == [0, 1, 2, 5]
+
+
+def test_free_addresses_are_distinct() -> None:
+    assert len(set(launch.free_addresses(16))) == 16
+
+
+def test_no_nan_reaches_the_record() -> None:
+    value = {"a": [float("nan"), {"b": float("inf")}], 3: 1.5}
+    assert report.encodable(value) == {"a": [None, {"b": None}], "3": 1.5}
+
+
+def test_bytes_that_are_no_utf8_reach_the_record_as_their_escape() -> None:
+    folder = os.fsdecode(b"/opt/caf\xe9/lib")
+    value = {"LD_LIBRARY_PATH": folder, "NCCL_\udce9": ["\ud800", "caf\u00e9"]}
+    expected = {"LD_LIBRARY_PATH": r"/opt/caf\xe9/lib", r"NCCL_\xe9": [r"\ud800", "caf\u00e9"]}
+    assert report.encodable(value) == expected
+
+
+def test_what_a_terminal_would_obey_is_shown_as_its_escape() -> None:
+    told = record.summary(
+        {"status": "failed", "reason": "a\x1b[2J\rb", "wall_seconds": 1.0},
+        "r1.json",
+    )
+    assert told == r"failed: a\x1b[2J\rb; 1.0 s in all; r1.json"

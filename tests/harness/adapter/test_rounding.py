@@ -1,0 +1,118 @@
+"""TF32 and its like change no dtype: that they are off, or on, is seen in results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import Mismatch, Place, Product, Rounding, Unsupported, require_tf32
+from harness.measuring import checks
+from harness.measuring.proof import rounding
+
+from ..recorder import Recorder
+
+Round = Callable[[Any], Any]
+
+
+def keeping(bits: int) -> Round:
+    """Rounds float32 to so many significant bits, as tensor cores do with what they are given."""
+
+    def rounded(array: Any) -> Any:
+        mantissa, exponent = np.frexp(array)
+        return np.ldexp(np.round(mantissa * 2.0**bits) / 2.0**bits, exponent).astype(np.float32)
+
+    return rounded
+
+
+def half(array: Any) -> Any:
+    with np.errstate(over="ignore"):
+        return array.astype(np.float16).astype(np.float32)
+
+
+class Multiplying(Recorder, Rounding):
+    """A framework whose matrix products and convolutions of float32 round their operands first."""
+
+    def products(self, forward_only: bool) -> list[Product]:
+        return [Product("float32")]
+
+    def __init__(self, matrix: Round, convolution: Round, precision: str = "fp32") -> None:
+        super().__init__()
+        self.ways = {2: matrix, 4: convolution}
+        self.case = replace(self.case, precision=precision)
+        self.place = Place(0, 0, ["h:1"], "cuda", 1, 0)
+
+    def multiplied(self, left: Any, right: Any) -> Any:
+        rounded = self.ways[left.ndim]
+        with np.errstate(invalid="ignore"):
+            return rounded(left) @ rounded(right.reshape(right.shape[-2:]))
+
+
+def named(adapter: Multiplying) -> dict[str, int]:
+    return rounding.named({"float32": 2, "bfloat16": 1}, rounding.observe(adapter))
+
+
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        (keeping(24), "float32"),
+        (keeping(22), "float32"),
+        (keeping(11), "tf32"),
+        (keeping(16), "float32 with 16 significant bits"),
+        (half, "float32 with 1 significant bits"),
+    ],
+)
+def test_products_of_float32_are_named_by_what_is_multiplied(way: Round, name: str) -> None:
+    assert named(Multiplying(way, way)) == {name: 2, "bfloat16": 1}
+
+
+def test_what_libraries_multiply_in_bfloat16_counts_as_that() -> None:
+    assert named(Multiplying(keeping(8), keeping(8))) == {"bfloat16": 3}
+
+
+@pytest.mark.parametrize(
+    ("precision", "matrix", "convolution", "reason"),
+    [
+        ("fp32", 24, 24, ""),
+        ("fp32", 11, 11, "fp32, but 2 of 2 products ran in tf32"),
+        ("fp32", 24, 11, "fp32, but 2 of 2 products ran in float32 or tf32"),
+        ("tf32", 11, 11, ""),
+        ("tf32", 24, 24, "tf32, but 2 of 2 products ran in float32"),
+        ("tf32", 11, 24, "tf32, but 2 of 2 products ran in tf32 or float32"),
+    ],
+)
+def test_a_switch_without_effect_is_a_mismatch(
+    precision: str, matrix: int, convolution: int, reason: str
+) -> None:
+    adapter = Multiplying(keeping(matrix), keeping(convolution), precision)
+    found = rounding.named({"float32": 2}, rounding.observe(adapter))
+    if not reason:
+        assert checks.check_products(precision, found) == found
+        return
+    with pytest.raises(Mismatch, match=f"^{reason}$"):
+        checks.check_products(precision, found)
+
+
+def test_only_what_a_precision_says_of_float32_is_looked_at() -> None:
+    assert rounding.observe(Multiplying(half, half, "amp")) == {}
+    assert rounding.observe(Recorder()) == {}
+    assert rounding.named({"float32": 2}, {}) == {"float32": 2}
+
+
+@pytest.mark.parametrize(
+    ("capability", "device", "reason"),
+    [
+        ((8, 0), "A100", ""),
+        ([9, 0], "H200", ""),
+        ((7, 5), "T4", "later; the device is T4, compute capability 7.5"),
+        (None, "a CPU", "TF32 is in NVIDIA's GPUs of compute capability 8.0 and later; "),
+    ],
+)
+def test_a_device_without_tf32_is_named(capability: Any, device: str, reason: str) -> None:
+    if not reason:
+        require_tf32(capability, device)
+        return
+    with pytest.raises(Unsupported, match=reason):
+        require_tf32(capability, device)

@@ -1,0 +1,18 @@
+"""A GPU that tells what it draws, and the variables by which it is found."""
+
+from __future__ import annotations
+
+GPU = {
+    "uuid": "GPU-a",
+    "utilization": 97,
+    "sm": 1410,
+    "memory": 1593,
+    "milliwatts": 250_500,
+    "temperature": 71,
+    "reasons": 0x4,
+    "corrected": 3,
+    "errors": 0,
+    "millijoules": 5_250,
+    "processes": [],
+}
+VARIABLES = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

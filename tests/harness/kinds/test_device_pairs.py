@@ -1,0 +1,145 @@
+"""Copies between two devices: each pair alone, what lies between them, and that what is wrong is
+found. Devices and NVML are doubles: there is no GPU where tests run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.adapter import Case, Mismatch, Place, Unsupported
+from harness.kind import Context, Subject, combined
+from harness.kinds import device_pairs
+from harness.messages.report import Report
+from harness.operations import Operation
+from harness.telemetry import nvml
+from harness.telemetry.links import Links
+
+from ...bench import Bench
+from ..bare import BARE
+from ..fake_sensors import GPU, VARIABLES
+from ..machine.fake_machine import FakeNvml
+from .test_transfer import SECONDS, Copying
+
+SIZE, SLOWER = 4000, 4
+SLOW = (0, 2)
+#: Two GPUs with two links to each other, one of them with a third that is down.
+FIRST = {**GPU, "address": b"00000000:1B:00.0", "level": 40, "refuses": 0,
+         "links": ["00000000:3b:00.0", "", "00000000:3B:00.0"]}  # fmt: skip
+SECOND = {**GPU, "uuid": "GPU-b", "address": "00000000:3B:00.0", "level": 20, "refuses": 3,
+          "links": ["00000000:1B:00.0", "00000000:1B:00.0"]}  # fmt: skip
+
+
+class Three(Copying):
+    """Of its pairs one takes four times as long, in both directions."""
+
+    def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
+        slow = {sender, receiver} == {*SLOW}
+        return self.copy(array, SECONDS * (SLOWER if slow else 1))
+
+
+def subject_of(devices: int, nodes: int = 1) -> Subject:
+    case = Case("toy", "", "inference", nodes, devices, 1, "", "none", None)
+    return Subject(case, {}, {"bytes": SIZE, "blocks": 2, "block_seconds": 0.01}, 1, None, 1)
+
+
+def left_by(folder: Path, rank: int, subject: Subject, adapter: Any) -> dict[str, Any]:
+    """What one of the ranks leaves."""
+    devices = subject.case.devices_per_node
+    place = Place(rank, rank, ["127.0.0.1:1"] * devices, "cuda", 1, 0)
+    report = Report(str(folder), rank, "here")
+    device_pairs.DevicePairs().measure(Context(subject, place, adapter, [], report))
+    return report.fields
+
+
+def test_each_pair_is_copied_alone_and_the_slowest_is_told(tmp_path: Path) -> None:
+    subject = subject_of(3)
+    start = time.perf_counter()
+    ranks = [left_by(tmp_path, rank, subject, Three()) for rank in range(3)]
+    assert time.perf_counter() - start < 30
+    assert [len(rank["blocks"]) for rank in ranks] == [6, 0, 0], "the others have to wait"
+    metrics = device_pairs.DevicePairs().metrics(subject)
+    values = {
+        tuple(one.at.values()): combined(one, ranks)
+        for one in metrics.values()
+        if one.quantity == "bandwidth"
+    }
+    assert len(values) == 6
+    for pair, value in values.items():
+        exact = 1e-9 * SIZE / SECONDS / (SLOWER if {*pair} == {"gpu-0", "gpu-2"} else 1)
+        assert value is not None
+        assert 0.6 * exact < value <= exact, pair
+    slowest = combined(metrics["slowest_bandwidth"], ranks)
+    assert slowest == min(value for value in values.values() if value is not None)
+    assert combined(metrics["nvlinks at from gpu-0, to gpu-1"], ranks) is None
+    assert "nvidia-ml-py" in ranks[0]["absent"]["gpu-0 to gpu-1 nvlinks"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ("lost", "from gpu-0 to gpu-1: 1 of 1000 numbers arrived as others"),
+        ("late", r"synchronize\(\) returned before the work was complete"),
+    ],
+)
+def test_what_did_not_arrive_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, reason: str
+) -> None:
+    monkeypatch.setattr("harness.measuring.blocks._MOST_IN_A_BLOCK", 1000)
+    with pytest.raises(Mismatch, match=reason):
+        left_by(tmp_path, 0, subject_of(2), Three(**{wrong: True}))
+
+
+def test_what_lies_between_two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = FakeNvml(FIRST, SECOND)
+    monkeypatch.setattr(nvml, "find", lambda variables, n: nvml.Gpus(library, VARIABLES, n))
+    subject = subject_of(2)
+    left = left_by(tmp_path, 0, subject, Three())
+    there, back = left["links"]
+    assert there == {
+        "from": "gpu-0", "to": "gpu-1", "path": "NODE", "peer_access": True, "nvlinks": 2
+    }  # fmt: skip
+    assert back["peer_access"] is False
+    metrics = device_pairs.DevicePairs().metrics(subject)
+    assert combined(metrics["nvlinks at from gpu-0, to gpu-1"], [left]) == 2
+    assert left["absent"] == {}
+
+
+def links_of(*devices: dict[str, Any]) -> Links:
+    return Links(nvml.Gpus(FakeNvml(*devices), VARIABLES, len(devices)))
+
+
+def test_links_through_switches_are_as_many_as_both_have() -> None:
+    first = {**FIRST, "links": ["switch"] * 18}
+    second = {**SECOND, "links": ["switch"] * 17 + [""]}
+    assert links_of(first, second).between(0, 1)["nvlinks"] == 17
+    assert links_of(second, first).between(0, 1)["nvlinks"] == 17
+    elsewhere = {**SECOND, "address": "00000000:99:00.0", "links": [""]}
+    assert links_of(FIRST, elsewhere).between(0, 1)["nvlinks"] == 0, "its links lead to a third"
+
+
+def test_what_nvml_does_not_tell_is_absent_with_the_reason() -> None:
+    lacking = [{key: one[key] for key in one if key != "links"} for one in (FIRST, SECOND)]
+    told = links_of(*lacking)
+    assert told.between(0, 1) == {"path": "NODE", "peer_access": True, "nvlinks": None}
+    assert told.absent == {"gpu-0 to gpu-1 nvlinks": "Not Supported"}
+    without = Links(None, "no NVML here")
+    assert without.to_host(0) == {"pcie_generation": None, "pcie_lanes": None}
+    assert set(without.absent.values()) == {"no NVML here"}
+
+
+@pytest.mark.parametrize(
+    ("devices", "nodes", "reason"),
+    [(1, 1, "one device has no other to copy to"), (2, 2, "of a pair are of one node")],
+)
+def test_where_there_is_no_pair(tmp_path: Path, devices: int, nodes: int, reason: str) -> None:
+    with pytest.raises(Unsupported, match=reason):
+        left_by(tmp_path, 0, subject_of(devices, nodes), Three())
+
+
+def test_devices_that_are_cores_have_none(toy: Bench) -> None:
+    options: dict[str, Any] = {**BARE, "precision": None, "kind": "device_pairs"}
+    record = toy.run("", **options, devices_per_node=2).record
+    assert record["status"] == "unsupported"
+    assert "devices that are cores share the host's memory" in record["reason"]

@@ -1,0 +1,118 @@
+"""Independent processes as the control of a scaling series: what of a loss is hardware that devices
+share, and what is their exchange."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from framebench.records import record_sets
+from framebench.tables import frames
+from framebench.tables.declared.scaling import WEAK
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+from harness.adapter import Mismatch
+from harness.kinds.independent import Independent
+from harness.messages.barrier import Barrier
+
+from ...bench import Bench
+from ..nodes.test_nodes import run as run_on_two_nodes
+from ..validity import assert_valid
+
+CONTROL: dict[str, Any] = {"kind": "independent", "devices_per_node": 2}
+
+
+def test_its_ranks_train_by_themselves_on_devices_of_their_own(toy: Bench) -> None:
+    record = toy.run("sleep=0.01", **CONTROL, cores_per_device=1).record
+    assert_valid(record)
+    assert (record["status"], record["kind"]) == ("ok", "independent"), record["reason"]
+    first, second = record["ranks"]
+    assert (first["rank"], second["rank"]) == (0, 1)
+    assert (first["device"], second["device"]) == ("toy:0", "toy:1")
+    assert not {*first["cores"]} & {*second["cores"]}
+    assert first["weights_checksum"] != second["weights_checksum"], "they trained together"
+    assert not {"processes", "preflight"} & {*first, *second}, "they know of each other"
+    slowest = max(rank["window_seconds"] for rank in record["ranks"])
+    assert record["samples"] == 4 * 2 * 5
+    assert record["metrics"]["throughput"]["value"] == record["samples"] / slowest
+
+
+def test_its_windows_begin_together(toy: Bench) -> None:
+    record = toy.run("late_device=1", **CONTROL).record
+    starts = [rank["window_start"] for rank in record["ranks"]]
+    assert abs(starts[0] - starts[1]) < 0.25, "one was timed while the other was building"
+
+
+def test_devices_of_several_nodes_train_by_themselves(toy: Bench) -> None:
+    record = run_on_two_nodes(toy, kind="independent").record
+    assert (record["status"], record["reason"]) == ("ok", "")
+    assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
+    assert len({rank["weights_checksum"] for rank in record["ranks"]}) == 4
+    assert record["samples"] == 4 * 4 * 5
+
+
+def test_a_rank_that_fails_ends_those_that_wait_for_it(toy: Bench) -> None:
+    record = toy.run("nan_at=1", **CONTROL).record
+    assert record["status"] == "failed"
+    assert record["metrics"]["throughput"]["value"] is None
+
+
+def test_ranks_with_equal_weights_have_exchanged_something() -> None:
+    ranks = [{"weights_checksum": 1.5}, {"weights_checksum": 2.5}, {"weights_checksum": 1.5}]
+    Independent().check(Mock(), ranks[:2])
+    with pytest.raises(Mismatch, match="the same weights"):
+        Independent().check(Mock(), ranks)
+
+
+def test_nobody_passes_a_barrier_before_all_have_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (Barrier(str(tmp_path), rank, 2) for rank in range(2))
+    waited: list[float] = []
+
+    def meanwhile(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            second()
+
+    monkeypatch.setattr("time.sleep", meanwhile)
+    first()
+    assert len(waited) == 3
+    monkeypatch.setattr("time.sleep", lambda seconds: first())
+    second()  # the second time: nobody counts who passed before
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "shared", "communication"),
+    [("shared=0.1", 0.5, 0.0), ("sleep=0.05,exchange=0.45", 0.0, 0.9)],
+)
+def test_a_loss_is_attributed_to_what_causes_it(
+    toy: Bench, behaviour: str, shared: float, communication: float
+) -> None:
+    """Hardware that one of two ranks can have at a time halves what they do; an exchange
+    of nine times what else a step takes leaves a tenth."""
+    folder = toy.folder / "runs"
+    for name, asked in (
+        ("one", {"parameters": {"split_steps": 3}}),
+        ("two", {"devices_per_node": 2, "parameters": {"split_steps": 3}}),
+        ("control", CONTROL),
+    ):
+        record = toy.run(behaviour, **asked).record
+        assert record["status"] == "ok", record["reason"]
+        (folder / name).mkdir(parents=True)
+        toy.output.rename(folder / name / "r1.json")
+    runs = record_sets.load(folder).runs
+    cases = group(runs, None)
+    steps, others = (
+        {key: one for key, one in cases.items() if key.case.is_step is is_step}
+        for is_step in (True, False)
+    )
+    table = frames.frame(WEAK, WEAK.rows(Inputs(steps, others=others)))
+    (row,) = table[table["devices"] == 2].to_dict("records")
+    assert row["shared_hardware_loss"] == pytest.approx(shared, abs=0.1)
+    assert row["communication_loss"] == pytest.approx(communication, abs=0.1)
+    assert row["rest_loss"] == pytest.approx(0.0, abs=0.15)
+    lost = row["shared_hardware_loss"] + row["communication_loss"] + row["rest_loss"]
+    assert lost == pytest.approx(1 - row["efficiency"])

@@ -1,0 +1,152 @@
+"""Kinds of measurement: found by folder, with parameters, metrics and proofs of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.records import record_sets
+from harness import kinds
+from harness.kind import Metric, combined
+
+from ...bench import ROOT, Bench
+from ..validity import assert_valid
+
+#: A kind that needs no framework, and none of the axes that frameworks have.
+COPY: dict[str, Any] = {
+    "kind": "memory_copy",
+    "kinds": ROOT / "tests/kinds",
+    "parameters": {"size": 2**20},
+    "framework": None,
+    "model": None,
+    "batch_per_device": None,
+    "precision": None,
+    "compiler": None,
+}
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_kind_from_another_folder_needs_no_framework(toy: Bench, devices: int) -> None:
+    done = toy.run("", **COPY, devices_per_node=devices, cores_per_device=1)
+    record = done.record
+    assert done.status == 0, done.stderr
+    assert_valid(record)
+    assert (record["status"], record["kind"]) == ("ok", "memory_copy"), record["reason"]
+    topology = {"nodes": 1, "devices_per_node": devices}
+    others = ("framework", "model", "batch_per_device", "precision", "compiler", "sequence_length",
+              "accumulation", "parallelism", "input")  # fmt: skip
+    assert record["case"] == {**dict.fromkeys(others), **topology}
+    assert record["parameters"] == {"size": 2**20, "copies": 10}, "the usual number is recorded"
+    assert not {"warmup_steps", "timed_steps"} & set(record["settings"]), "it has no steps"
+    rates = [
+        1e-9 * 2**20 * len(rank["copy_seconds"]) / rank["window_seconds"]
+        for rank in record["ranks"]
+    ]
+    slowest = max(max(rank["copy_seconds"]) for rank in record["ranks"])
+    assert record["metrics"] == {
+        "bandwidth": {"value": sum(rates), "unit": "GB/s", "better": "higher"},
+        "longest_copy": {"value": 1e3 * slowest, "unit": "ms", "better": "lower"},
+    }
+    assert [len(rank["copy_seconds"]) for rank in record["ranks"]] == [10] * devices
+    assert record["window_seconds"] == max(rank["window_seconds"] for rank in record["ranks"])
+    assert record["samples"] is None
+    assert record["framework_version"] == ""
+    assert "ok: bandwidth " in done.stdout
+    assert {tuple(rank["phases"]) for rank in record["ranks"]} == {("fill_seconds",)}
+
+
+def test_its_record_is_a_run_like_any_other(toy: Bench) -> None:
+    toy.run("", **COPY)
+    other = Bench(toy.folder, toy.python, toy.marker)
+    toy.output.rename(toy.output.with_name("copy.json"))
+    assert other.run("").record["status"] == "ok"
+    found = record_sets.load(toy.output.parent)
+    assert not found.problems
+    copy, step = found.runs
+    assert (copy.case.mode, step.case.mode) == ("memory_copy", "train")
+    assert [metric.name for metric in copy.metrics] == ["bandwidth", "longest_copy"]
+    assert copy.case.parameters == (("copies", 10), ("size", 2**20))
+    assert (copy.case.framework, copy.case.batch_per_device) == ("", 0)
+
+
+BROKEN = """
+from harness.adapter import Mismatch
+from harness.kind import Kind, Metric
+
+class Broken(Kind):
+    needs = None
+
+    def metrics(self, subject):
+        return {"speed": Metric("m/s", "higher", "first", lambda rank: rank["speed"])}
+
+    def measure(self, context):
+        context.fields["known"] = 7
+        {measure}
+
+    def check(self, subject, ranks):
+        {check}
+"""
+
+
+@pytest.mark.parametrize(
+    ("measure", "check", "reason"),
+    [
+        ("raise OSError('no disk')", "pass", "OSError: no disk"),
+        ("pass", "raise Mismatch('the ranks differ')", "Mismatch: the ranks differ"),
+        ("pass", "pass", "Mismatch: the ranks left no speed: KeyError: 'speed'"),
+        ("context.fields['speed'] = None", "pass", "Mismatch: the ranks left no speed"),
+    ],
+)
+def test_what_goes_wrong_in_a_kind_is_said(
+    toy: Bench, tmp_path: Path, measure: str, check: str, reason: str
+) -> None:
+    (tmp_path / "broken.py").write_text(
+        BROKEN.replace("{measure}", measure).replace("{check}", check)
+    )
+    options = {**COPY, "kind": "broken", "kinds": tmp_path, "parameters": {}}
+    record = toy.run("", **options).record
+    assert_valid(record)
+    assert (record["status"], record["reason"]) == ("failed", reason)
+    assert record["metrics"]["speed"] == {"value": None, "unit": "m/s", "better": "higher"}
+    assert record["ranks"][0]["known"] == 7, "what was known before the error is lost"
+
+
+def test_a_capability_that_a_framework_lacks_is_unsupported(toy: Bench, tmp_path: Path) -> None:
+    """The toy is an Adapter, and not of the class that this kind asks for."""
+    (tmp_path / "demanding.py").write_text(
+        "from harness.adapter import Adapter\n"
+        "from harness.kind import Kind\n\n"
+        "class Generation(Adapter): ...\n\n"
+        "class Demanding(Kind):\n"
+        "    needs = Generation\n"
+        "    def measure(self, context): raise AssertionError('it was asked all the same')\n"
+    )
+    record = toy.run("", kind="demanding", kinds=tmp_path).record
+    assert record["status"] == "unsupported", record["reason"]
+    assert record["reason"] == "toy brings no Generation"
+
+
+def test_how_the_ranks_of_a_run_make_its_metric() -> None:
+    ranks = [{"x": 3.0}, {"x": 1.0}, {"x": 5.0}]
+    made = {
+        how: combined(Metric("", "higher", how, lambda rank: rank["x"]), ranks)
+        for how in ("sum", "max", "min", "mean", "first")
+    }
+    assert made == {"sum": 9.0, "max": 5.0, "min": 1.0, "mean": 3.0, "first": 3.0}
+    lacking = Metric("", "higher", "sum", lambda rank: rank.get("y"))
+    assert combined(lacking, [*ranks, {"y": 1.0}]) is None, "a rank without it is left out"
+    of_one = Metric("", "higher", "first", lambda rank: rank["y"])
+    assert combined(of_one, [{"y": 2.0}, *ranks]) == 2.0, "others are asked for what the first has"
+
+
+def test_all_kinds_of_the_project_are_there() -> None:
+    assert kinds.names() == [
+        *("attention", "collective", "converge", "convolution", "device_pairs", "elementwise"),
+        *("generate", "independent", "inference", "input", "largest_batch", "launch", "matmul"),
+        *("memory", "memory_latency", "network", "overlap", "parity", "peak", "sharded_matmul"),
+        *("storage", "sustained", "train", "transfer"),
+    ]
+    assert "memory_copy" in kinds.names(str(ROOT / "tests/kinds"))
+    for name in kinds.names():
+        assert kinds.load(name).name == name

@@ -1,0 +1,94 @@
+"""STREAM on real memory: counted as STREAM counts, and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import Mismatch, Unsupported
+from harness.kinds import memory
+from harness.measuring.micro import stream
+
+from ...bench import Bench
+from ..validity import assert_valid
+
+#: It needs neither framework nor model.
+BARE = dict.fromkeys(("framework", "model", "batch_per_device", "precision", "compiler"))
+#: Bytes that a kernel moves for each element: STREAM's own table.
+MOVED = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_each_kernel_moves_what_stream_says(toy: Bench, devices: int) -> None:
+    elements = 100000
+    record = toy.run(
+        "",
+        **BARE,
+        kind="memory",
+        devices_per_node=devices,
+        parameters={"array_bytes": 8 * elements, "rounds": 4},
+    ).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    for kernel, moved in MOVED.items():
+        rates = []
+        for rank in record["ranks"]:
+            (block,) = (one for one in rank["blocks"] if one["at"] == {"kernel": kernel})
+            assert len(block["seconds"]) == 3, "the first round is not counted"
+            rates.append(1e-9 * moved * elements / float(np.median(block["seconds"])))
+        assert record["metrics"][kernel]["value"] == pytest.approx(sum(rates)), "of all devices"
+
+
+def test_a_device_of_several_cores_uses_them_all(toy: Bench) -> None:
+    parameters = {"array_bytes": 800000, "rounds": 2}
+    record = toy.run("", **BARE, kind="memory", cores_per_device=2, parameters=parameters).record
+    assert record["status"] == "ok", record["reason"]
+    assert record["ranks"][0]["threads"] == 2
+
+
+def test_without_a_compiler_it_is_unsupported_with_what_to_install(toy: Bench) -> None:
+    done = toy.run("", **BARE, kind="memory", variables={"CC": "no-such-cc"})
+    assert done.record["status"] == "unsupported"
+    assert "apt-get install gcc libc6-dev" in done.record["reason"]
+
+
+def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "cc"
+    broken.write_text("#!/bin/sh\necho 'no such option' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CC", str(broken))
+    with pytest.raises(Unsupported, match="does not compile STREAM: no such option"):
+        stream.compiled()
+
+
+def streamed(elements: int = 5000, threads: int = 2) -> tuple[Any, Any]:
+    """One after three rounds, and what a was before."""
+    held = stream.Stream(stream.compiled(), elements, threads, seed=1)
+    before = held.a.copy()
+    for _ in range(3):
+        for kernel in stream.MOVED:
+            held.run(kernel)
+    return held, before
+
+
+def test_any_number_of_rounds_leaves_the_arrays_in_place() -> None:
+    held, before = streamed()
+    memory.check(held, before)
+    np.testing.assert_allclose(held.c, held.a + held.b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_one_wrong_element_is_found(name: str) -> None:
+    held, before = streamed()
+    getattr(held, name)[17] *= 1 + 1e-9
+    with pytest.raises(Mismatch, match=f"1 of 5000 elements of {name} are wrong"):
+        memory.check(held, before)
+
+
+def test_arrays_are_four_times_the_last_cache_shared_by_all_devices() -> None:
+    assert memory.default_bytes(32 << 20, 1) == 128 << 20
+    assert memory.default_bytes(32 << 20, 2) == 64 << 20
+    with pytest.raises(Mismatch, match="say array_bytes"):
+        memory.default_bytes(0, 1)

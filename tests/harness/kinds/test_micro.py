@@ -1,0 +1,272 @@
+"""Micro-benchmarks on the toy framework: what is counted, and that what is wrong is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import Case, Mismatch, Unsupported
+from harness.communication import OPERATIONS
+from harness.kinds.collective import check_room
+from harness.measuring.micro import collectives
+from harness.measuring.micro.products import check_product
+from harness.measuring.micro.shapes import Shape, shapes, shapes_of
+
+from ...bench import Bench, Finished
+from ..bare import BARE, LATE, LATER, QUICK, values
+from ..validity import assert_valid
+
+QUICK_ARRAYS = {"elements": 1000, **QUICK}
+MATMUL = {**BARE, "kind": "matmul"}
+COLLECTIVE = {**BARE, "kind": "collective", "precision": None, "devices_per_node": 2}
+
+
+def matmul(toy: Bench, behaviour: str = "", **parameters: object) -> Finished:
+    given = {"shapes": "64x32x16 4x8x16x8", **QUICK, **parameters}
+    return toy.run(behaviour, **MATMUL, parameters=given)
+
+
+def collective(toy: Bench, behaviour: str = "", **parameters: object) -> Finished:
+    given = {"operation": "all_reduce", "largest_bytes": 64, **QUICK, **parameters}
+    return toy.run(behaviour, **COLLECTIVE, parameters=given)
+
+
+def is_rate(found: float, exact: float) -> bool:
+    """Never above what the device gives, and not far below."""
+    return LATER * exact < found <= 1.001 * exact
+
+
+def test_the_rate_of_a_product_is_two_operations_for_each_term(toy: Bench) -> None:
+    """Of a device that takes a hundredth of a second for each."""
+    record = matmul(toy, "operation=0.01", block_seconds=0.1).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    rates = values(record, "rate")
+    assert is_rate(rates[1, 64, 32, 16], 2 * 64 * 32 * 16 / 0.01 * 1e-12)
+    assert is_rate(rates[4, 8, 16, 8], 4 * 2 * 8 * 16 * 8 / 0.01 * 1e-12)
+    assert record["metrics"]["highest_rate"]["value"] == max(rates.values())
+    assert record["case"]["model"] is None
+    assert record["ranks"][0]["blocks"][0]["at"] == {"batch": 1, "m": 64, "k": 32, "n": 16}
+
+
+def test_devices_multiply_together_and_the_slowest_counts(toy: Bench) -> None:
+    given = {"shapes": "64x32x16", **QUICK}
+    record = toy.run("operation=0.005", **MATMUL, devices_per_node=2, parameters=given).record
+    assert record["status"] == "ok", record["reason"]
+    each = [
+        2 * 64 * 32 * 16 * 1e-12 * block["operations"] / np.median(block["seconds"])
+        for block in (rank["blocks"][0] for rank in record["ranks"])
+    ]
+    assert values(record, "rate")[1, 64, 32, 16] == pytest.approx(min(each))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("unsynchronised,operation=0.0001", LATE),
+        ("one_more", "entries of a product of the shape (1, 1) are"),
+        ("empty", "entries of a product of the shape (1, 1) are 1 off"),
+        ("overflow", "entries of a product of the shape (1, 1) are inf off"),
+    ],
+)
+def test_a_wrong_product_is_found(toy: Bench, behaviour: str, reason: str) -> None:
+    record = matmul(toy, behaviour, shapes="1x8x1").record
+    assert record["status"] == "failed", "it was taken for a good one"
+    assert reason in record["reason"]
+
+
+@pytest.mark.parametrize("transposed", ["neither", "first", "second", "both"])
+def test_operands_that_lie_transposed_give_the_same_product(toy: Bench, transposed: str) -> None:
+    record = matmul(toy, shapes="8x8x8 2x8x8x8", transposed=transposed).record
+    assert record["status"] == "ok", record["reason"]
+
+
+def test_a_framework_that_ignores_a_transposed_operand_is_found(toy: Bench) -> None:
+    record = matmul(toy, "untransposed", shapes="8x8x8", transposed="second").record
+    assert "entries of a product of the shape (8, 8) are" in record["reason"]
+
+
+def test_a_product_of_another_shape_is_none() -> None:
+    random = np.random.RandomState(0)
+    first, second = random.standard_normal((3, 4)), random.standard_normal((4, 5))
+    assert check_product(first @ second, first, second, "float32", random) < 1e-6
+    with pytest.raises(Mismatch, match=r"\(3, 5\) has the shape \(3, 4\)"):
+        check_product(first, first, second, "float32", random)
+
+
+def test_shapes_are_written_in_one_way() -> None:
+    assert shapes_of("2x3x4 5x2x3x4") == [Shape(1, 2, 3, 4), Shape(5, 2, 3, 4)]
+    assert shapes(" 02x3x4   1x2x3x4 ") == "2x3x4"
+    for wrong in ("", "2x3", "2x3x0", "2x3x4x5x6", "axbxc"):
+        with pytest.raises(ValueError, match="must be shapes like 1024x512x256"):
+            shapes(wrong)
+
+
+def test_a_wrong_shape_is_said_before_anything_starts(toy: Bench) -> None:
+    done = matmul(toy, shapes="64x32")
+    assert (done.status, done.record) == (2, None)
+    assert "--parameter shapes=64x32: must be shapes like" in done.stderr
+
+
+@pytest.mark.parametrize("elements", [0, 1])
+def test_a_launch_takes_what_a_call_takes(toy: Bench, elements: int) -> None:
+    parameters = {"elements": elements, **QUICK, "block_seconds": 0.1}
+    record = toy.run("operation=0.002", **BARE, kind="launch", parameters=parameters).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    assert 2000 / 1.001 < record["metrics"]["time"]["value"] < 2000 / LATER
+    rate = record["metrics"]["operations_per_second"]["value"]
+    assert rate == pytest.approx(1e6 / record["metrics"]["time"]["value"])
+
+
+def test_element_by_element_every_array_is_moved_once(toy: Bench) -> None:
+    parameters = {"elements": 1000, **QUICK, "block_seconds": 0.1}
+    options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": parameters}
+    record = toy.run("operation=0.01", **options).record
+    assert record["status"] == "ok", record["reason"]
+    assert is_rate(record["metrics"]["add"]["value"], 3 * 4000 / 0.01 * 1e-9)
+    assert is_rate(record["metrics"]["exp"]["value"], 2 * 4000 / 0.01 * 1e-9)
+    assert is_rate(record["metrics"]["scale"]["value"], 2 * 4000 / 0.01 * 1e-9)
+    assert is_rate(record["metrics"]["triad"]["value"], 3 * 4000 / 0.01 * 1e-9)
+
+
+def test_one_wrong_element_is_found(toy: Bench) -> None:
+    options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": {"elements": 1000}}
+    record = toy.run("one_more", **options).record
+    assert record["reason"] == "Mismatch: 1 of 1000 results of add in float32 are wrong"
+
+
+@pytest.mark.parametrize("operation", ["scale", "triad"])
+def test_another_operation_than_stream_s_is_found(toy: Bench, operation: str) -> None:
+    """An exponential for the product with a scalar, a sum for the triad."""
+    options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": QUICK_ARRAYS}
+    record = toy.run(f"wrong_{operation}", **options).record
+    assert record["status"] == "failed", "it was taken for a good one"
+    assert f"of 1000 results of {operation} in float32 are wrong" in record["reason"]
+
+
+#: Of nccl-tests' doc/PERFORMANCE.md, for two ranks.
+FACTORS = {
+    "all_reduce": 1.0,
+    "all_gather": 0.5,
+    "reduce_scatter": 0.5,
+    "all_to_all": 0.5,
+    "broadcast": 1.0,
+    "reduce": 1.0,
+    "send_receive": 1.0,
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_each_collective_is_right_and_counted_as_nccl_tests_counts(
+    toy: Bench, operation: str
+) -> None:
+    record = collective(toy, operation=operation, largest_bytes=32).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    slowest = values(record, "time")
+    assert list(slowest) == [(8,), (16,), (32,)]
+    bandwidth = values(record, "bus_bandwidth")
+    for (size,), microseconds in slowest.items():
+        algorithm = values(record, "algorithm_bandwidth")[(size,)]
+        assert algorithm == pytest.approx(size / (1000 * microseconds))
+        assert bandwidth[(size,)] == pytest.approx(FACTORS[operation] * algorithm)
+    averages = [
+        sum(
+            1e-9 * FACTORS[operation] * size * block["operations"] / np.median(block["seconds"])
+            for (size,), block in zip(slowest, rank["blocks"], strict=True)
+        )
+        / 3
+        for rank in record["ranks"]
+    ]
+    average = record["metrics"]["average_bus_bandwidth"]["value"]
+    assert average == pytest.approx(min(averages))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "operation", "reason"),
+    [
+        (
+            "one_more,spoil_rank=1",
+            "all_reduce",
+            "rank 1: Mismatch: before it was timed: all_reduce",
+        ),
+        ("empty,spoil_rank=0", "all_gather", "rank 0: Mismatch: before it was timed: all_gather"),
+        ("overflow,spoil_rank=1", "broadcast", "inf, not"),
+    ],
+)
+def test_one_rank_s_wrong_result_is_found(
+    toy: Bench, behaviour: str, operation: str, reason: str
+) -> None:
+    record = collective(toy, behaviour, operation=operation).record
+    assert record["status"] == "failed", "it was taken for a good one"
+    assert reason in record["reason"]
+
+
+def test_a_collective_that_is_not_waited_for_is_found(toy: Bench) -> None:
+    record = collective(toy, "unsynchronised,operation=0.03", largest_bytes=8).record
+    assert LATE in record["reason"]
+
+
+def test_what_a_framework_does_not_implement_is_unsupported_in_its_words(toy: Bench) -> None:
+    record = collective(toy, "no_collective", operation="all_to_all").record
+    assert record["status"] == "unsupported"
+    words = "toy has no all_to_all on a CPU: float32: the toy box has no such thing"
+    assert record["reason"].endswith(words)
+
+
+def test_one_device_has_no_collective(toy: Bench) -> None:
+    options = {**COLLECTIVE, "devices_per_node": 1}
+    record = toy.run("", **options, parameters={"operation": "all_reduce"}).record
+    assert record["status"] == "unsupported"
+    assert record["reason"] == "one device has nobody to exchange anything with"
+
+
+@pytest.mark.parametrize(
+    ("operation", "ranks", "factor"),
+    [
+        ("all_reduce", 2, 1.0),
+        ("all_reduce", 8, 1.75),
+        ("reduce_scatter", 8, 0.875),
+        ("all_gather", 4, 0.75),
+        ("all_to_all", 4, 0.75),
+        ("broadcast", 8, 1.0),
+        ("reduce", 8, 1.0),
+        ("send_receive", 8, 1.0),
+    ],
+)
+def test_factors_are_those_of_nccl_tests(operation: str, ranks: int, factor: float) -> None:
+    assert collectives.factor(operation, ranks) == factor
+
+
+def test_sizes_are_whole_elements_of_every_part() -> None:
+    assert collectives.sizes("all_reduce", "float32", 3, 64) == [8, 16, 32, 64]
+    assert collectives.sizes("all_gather", "float32", 3, 64) == [12, 24, 60]
+    assert collectives.sizes("all_to_all", "float16", 8, 64) == [16, 32, 64]
+    assert collectives.elements("all_gather", "float32", 3, 24) == 2
+    assert collectives.elements("all_to_all", "float32", 3, 24) == 6
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 512])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_sums_of_sums_stay_below_what_the_dtype_holds(ranks: int, dtype: str) -> None:
+    """By adding up, in that dtype, as often as a block may."""
+    runs = collectives.most_in_a_row("all_reduce", dtype, ranks)
+    assert runs is not None
+    value = float(collectives.highest_value(dtype, ranks))
+    assert value * float(ranks) ** runs <= float(np.finfo(dtype).max)
+    assert collectives.most_in_a_row("all_gather", dtype, ranks) is None
+
+
+def test_a_collective_without_room_says_how_much_it_takes() -> None:
+    """Two ranks hold both arrays and six copies of 1 GiB each."""
+    case = Case("toy", "", "inference", 1, 2, 1, "", "none", None)
+    check_room(case, "all_reduce", "float32", 2**30, 16 * 2**30)
+    check_room(case, "all_reduce", "float32", 2**30, None)
+    reason = "all_reduce of 1073741824 bytes, .* takes 16 GiB on a node; 15 GiB are available"
+    with pytest.raises(Unsupported, match=reason):
+        check_room(case, "all_reduce", "float32", 2**30, 15 * 2**30)
+    check_room(case, "all_gather", "float32", 2**30, 14 * 2**30)  # its arrays are parts of it
+    with pytest.raises(Unsupported, match="takes 32 GiB"):
+        check_room(case, "all_reduce", "bfloat16", 2**30, 16 * 2**30)  # which numpy has not

@@ -1,0 +1,123 @@
+"""The network by a real iperf3 over the loopback, and by programs that answer as a broken one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import Mismatch, Unsupported
+from harness.kinds import network
+from harness.measuring.micro import wire_tests
+
+from ...bench import Bench
+from ...debian import install_debian_packages
+from ..validity import assert_valid
+from .test_memory_bandwidth import BARE
+
+SHORT = {"seconds": 1, "connections": 3, "round_trips": 20}
+
+
+def tried(toy: Bench, path: str = "", **parameters: object) -> Any:
+    """The record of a run on two devices; ``path``: where programs are looked for."""
+    options: dict[str, Any] = {**BARE, "kind": "network", "devices_per_node": 2}
+    given = {**SHORT, "loopback": "yes", **parameters}
+    variables = {"PATH": path} if path else {}
+    return toy.run("", **options, parameters=given, variables=variables).record
+
+
+@pytest.fixture(scope="module")
+def iperf3() -> str:
+    found = shutil.which("iperf3")
+    if not found:
+        why = install_debian_packages("iperf3")
+        assert not why, why
+        found = shutil.which("iperf3")
+    assert found
+    return found
+
+
+def test_the_figures_are_iperf3_s_own_and_medians(toy: Bench, iperf3: str) -> None:
+    record = tried(toy)
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    first, second = (rank["network"] for rank in record["ranks"])
+    assert first == second, "both ranks know the same"
+    assert len(first["connect_seconds"]) == 3
+    assert len(first["round_trip_seconds"]) == 20
+    metrics = {name: one["value"] for name, one in record["metrics"].items()}
+    for name, direction in (("bandwidth", "forward"), ("reverse_bandwidth", "reverse")):
+        assert metrics[name] == pytest.approx(1e-9 * first[direction]["bytes_per_second"])
+        seconds = first[direction]["interval_bytes_per_second"]
+        assert np.mean(seconds) == pytest.approx(1e9 * metrics[name], rel=0.3)
+    assert metrics["connect_time"] == 1e6 * np.median(first["connect_seconds"])
+    assert metrics["round_trip_time"] == 1e6 * np.median(first["round_trip_seconds"])
+
+
+def program(folder: Path, client: str) -> str:
+    """A folder with an iperf3 that listens as the real one does; ``client``: what it does there."""
+    place = folder / "bin"
+    place.mkdir()
+    script = f"""#!/bin/sh
+case "$*" in
+  *--server*) echo 'Server listening on 5201'; exec sleep 0.2;;
+esac
+{client}
+"""
+    (place / "iperf3").write_text(script)
+    (place / "iperf3").chmod(0o755)
+    return f"{place}:{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize(
+    ("client", "reason"),
+    [
+        ('echo \'{"error": "unable to connect"}\'; exit 1', "iperf3 failed: unable to connect"),
+        ("echo 'it is broken'", "iperf3's answer is no result"),
+    ],
+)
+def test_an_iperf3_that_fails_is_quoted(
+    toy: Bench, tmp_path: Path, client: str, reason: str
+) -> None:
+    record = tried(toy, program(tmp_path, client))
+    assert record["status"] == "failed"
+    assert reason in record["reason"]
+
+
+def test_what_carried_nothing_is_no_result() -> None:
+    said: dict[str, Any] = {
+        "start": {"version": "iperf 3.12"},
+        "intervals": [{"sum": {"bits_per_second": 80.0}}],
+        "end": {"sum_sent": {"retransmits": 2}, "sum_received": {"bits_per_second": 160.0}},
+    }
+    assert wire_tests.figures(json.dumps(said)) == {
+        "version": "iperf 3.12",
+        "bytes_per_second": 20.0,
+        "interval_bytes_per_second": [10.0],
+        "retransmits": 2,
+    }
+    said["end"]["sum_received"]["bits_per_second"] = 0.0
+    with pytest.raises(Mismatch, match="iperf3 has carried nothing at all"):
+        wire_tests.figures(json.dumps(said))
+
+
+def test_one_node_has_no_network_unless_its_loopback_is_asked_for() -> None:
+    network.check_ranks(2, 1, "no")
+    network.check_ranks(1, 2, "yes")
+    with pytest.raises(Unsupported, match="one node has no network between its devices"):
+        network.check_ranks(1, 2, "no")
+    for nodes, devices in ((1, 1), (2, 2), (3, 1)):
+        with pytest.raises(Unsupported, match="say nodes: 2, devices_per_node: 1"):
+            network.check_ranks(nodes, devices, "yes")
+
+
+def test_without_iperf3_it_is_unsupported_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Unsupported, match="apt-get install iperf3"):
+        wire_tests.check_program()

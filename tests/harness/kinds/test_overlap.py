@@ -1,0 +1,164 @@
+"""Products beside an all-reduce: what the share says, and that what was not waited for is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import Mismatch
+from harness.communication import Collective
+from harness.kinds import overlap
+from harness.measuring.micro import collectives, products
+from harness.measuring.micro.shapes import shape
+from harness.operations import Operation
+from harness.overlapping import Overlapping
+
+from ...bench import Bench, Finished
+from ..bare import BARE, LATE
+from ..validity import assert_valid
+
+#: The toy takes so many seconds for each product, and for an all-reduce.
+SLOW = "operation=0.03"
+#: In percent, what a busy machine may make of a share.
+SLACK = 35.0
+
+
+def overlapped(toy: Bench, behaviour: str = SLOW, **parameters: object) -> Finished:
+    given = {"shape": "8x8x8", "products": 3, "message_bytes": 64, "blocks": 3,
+             "block_seconds": 0.02, **parameters}  # fmt: skip
+    options: dict[str, Any] = {**BARE, "kind": "overlap", "devices_per_node": 2}
+    return toy.run(behaviour, **options, parameters=given)
+
+
+def figures(record: Any) -> dict[str, float]:
+    assert record["status"] == "ok", record["reason"]
+    return {name: one["value"] for name, one in record["metrics"].items()}
+
+
+def test_what_runs_beside_products_is_hidden(toy: Bench) -> None:
+    record = overlapped(toy).record
+    assert_valid(record)
+    found = figures(record)
+    assert 90 <= found["compute_time"] < 120
+    assert 30 <= found["communication_time"] < 50
+    assert found["both_time"] >= 90
+    assert 100 - SLACK < found["hidden_share"] < 100 + SLACK
+    for rank in record["ranks"]:
+        assert [one["at"]["part"] for one in rank["blocks"]] == [*overlap.PARTS]
+        assert all(len(one["seconds"]) == 3 for one in rank["blocks"]), "raw blocks are kept"
+        assert {one["products"] for one in rank["blocks"]} == {3}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "share"), [("one_at_a_time", 0.0), ("one_at_a_time,hindered=0.03", -100.0)]
+)
+def test_one_behind_the_other_hides_nothing_and_contention_is_no_failure(
+    toy: Bench, behaviour: str, share: float
+) -> None:
+    found = figures(overlapped(toy, f"{SLOW},{behaviour}").record)
+    assert share - SLACK < found["hidden_share"] < share + SLACK
+
+
+def test_as_many_products_as_take_as_long_as_the_all_reduce(toy: Bench) -> None:
+    record = overlapped(toy, products=0).record
+    figures(record)
+    assert {one["products"] for rank in record["ranks"] for one in rank["blocks"]} == {1}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        # as SuperBench's computation-communication-overlap, which reads the clock before it waits
+        ("unsynchronised,operation=0.002", LATE),
+        (f"forgetful,{SLOW}", "compute alone"),
+        (f"one_more,spoil_rank=1,{SLOW}", "before it was timed: all_reduce beside 8x8x8 is"),
+    ],
+)
+def test_what_was_not_done_when_the_clock_was_read_is_found(
+    toy: Bench, behaviour: str, reason: str
+) -> None:
+    record = overlapped(toy, behaviour).record
+    assert record["status"] == "failed", "it was taken for a good one"
+    assert reason in record["reason"]
+
+
+def test_one_device_has_nothing_beside_its_products(toy: Bench) -> None:
+    options: dict[str, Any] = {**BARE, "kind": "overlap"}
+    record = toy.run("", **options).record
+    assert record["status"] == "unsupported"
+    assert record["reason"] == "one device has nobody to exchange anything with"
+
+
+def rank_of(compute: float, communication: float, both: float) -> dict[str, Any]:
+    """Seconds of two runs in a block, in three of them."""
+    parts = zip(overlap.PARTS, (compute, communication, both), strict=True)
+    return {
+        "blocks": [
+            {"at": {"part": part}, "operations": 2, "seconds": [2 * one, 2 * one, 9.0]}
+            for part, one in parts
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "share"),
+    [((2, 1, 2), 1.0), ((2, 1, 3), 0.0), ((2, 1, 2.5), 0.5), ((1, 4, 4.5), 0.5), ((2, 1, 4), -1.0)],
+)
+def test_the_share_is_of_the_shorter(seconds: tuple[float, float, float], share: float) -> None:
+    assert overlap.hidden_share(rank_of(*seconds)) == pytest.approx(share)
+
+
+def test_both_together_take_no_less_than_each_alone() -> None:
+    blocks = {"compute": [1.0, 1.1], "communication": [0.5, 0.5], "both": [0.95, 0.91]}
+    overlap.check_longer(blocks, 1)
+    with pytest.raises(Mismatch, match=r"took 0\.85 s at most, and compute alone 1 s at least"):
+        overlap.check_longer({**blocks, "both": [0.8, 0.85]}, 1)
+    with pytest.raises(Mismatch, match="and communication alone 2 s at least"):
+        overlap.check_longer({**blocks, "communication": [2.0, 3.0]}, 1)
+    # 4,000 messages, each of which finds the other rank awake beside products
+    overlap.check_longer({**blocks, "both": [0.8, 0.85]}, 4000)
+
+
+@pytest.mark.parametrize("wrong", ["8x8", "2x8x8x8"])
+def test_a_wrong_shape_is_said_before_anything_starts(toy: Bench, wrong: str) -> None:
+    done = overlapped(toy, shape=wrong)
+    assert (done.status, done.record) == (2, None)
+    assert f"--parameter shape={wrong}: must be" in done.stderr
+
+
+def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
+    """SuperBench's is added to itself 204,800 times."""
+    record = overlapped(toy, "operation=0.00001", block_seconds=1, products=1).record
+    figures(record)
+    most = collectives.most_in_a_row("all_reduce", "float32", 2)
+    counts = {one["operations"] for rank in record["ranks"] for one in rank["blocks"]}
+    assert counts == {most}, "a block of a second has more than fit into float32"
+
+
+def test_operands_are_random_and_no_two_rows_alike() -> None:
+    """Those of SuperBench's sharding-matmul are ones, which take less power."""
+    for array in products.operands(shape("16x32x8"), np.random.RandomState(0)):
+        assert len(np.unique(array)) == array.size
+
+
+class Enqueued(Overlapping):
+    """Notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def operation(self, *given: Any) -> Operation:
+        return Operation(lambda: self.asked.append("product"), lambda: None, "float32")
+
+    def collective(self, *given: Any) -> Collective:
+        run = lambda: self.asked.append("all-reduce")  # noqa: E731
+        return Collective(lambda: None, run, lambda: None)
+
+
+def test_an_all_reduce_is_on_its_way_before_the_products_and_nothing_waits() -> None:
+    """SuperBench's sharding-matmul waits between the two."""
+    Enqueued.__abstractmethods__ = frozenset()
+    adapter = Enqueued()
+    adapter.overlapped(None, None, 2, None).both()
+    assert adapter.asked == ["all-reduce", "product", "product"]

@@ -1,0 +1,95 @@
+"""Products that ranks share: what counts, and that a rank's wrong part is found on all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import Mismatch, Unsupported
+from harness.kinds import sharded_matmul
+from harness.measuring.micro.products import operands
+from harness.measuring.micro.shapes import Shape, plain_shapes, shapes_of
+
+from ...bench import Bench, Finished
+from ..bare import BARE, LATE, values
+from ..validity import assert_valid
+
+
+def shared(toy: Bench, behaviour: str, **parameters: object) -> Finished:
+    given = {"shapes": "8x32x16", "blocks": 2, "block_seconds": 0.02, **parameters}
+    options: dict[str, Any] = {**BARE, "kind": "sharded_matmul", "devices_per_node": 2}
+    return toy.run(behaviour, **options, parameters=given)
+
+
+@pytest.mark.parametrize("sharded", ["inner", "columns"])
+def test_the_rate_is_of_the_whole_product_and_the_slowest_rank_counts(
+    toy: Bench, sharded: str
+) -> None:
+    record = shared(toy, "operation=0.01", sharded=sharded).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    at = 8, 32, 16
+    seconds = {
+        part: max(
+            np.median(block["seconds"]) / block["operations"]
+            for rank in record["ranks"]
+            for block in rank["blocks"]
+            if block["at"]["part"] == part
+        )
+        for part in sharded_matmul.PARTS
+    }
+    for part, longest in seconds.items():
+        assert values(record, f"{part}_time")[at] == pytest.approx(1e3 * longest)
+    assert seconds["product"] >= 0.01
+    assert seconds["both"] >= 0.02, "the exchange begins behind the product"
+    operations = 2 * 8 * 32 * 16
+    assert values(record, "rate")[at] == pytest.approx(1e-12 * operations / seconds["both"])
+    rate = values(record, "product_rate")[at]
+    assert rate == pytest.approx(1e-12 * operations / seconds["product"])
+    assert record["metrics"]["highest_rate"]["value"] == values(record, "rate")[at]
+
+
+@pytest.mark.parametrize(
+    ("sharded", "behaviour", "reason"),
+    [
+        ("inner", "wrong_shard=1", "before it was timed, behind its all_reduce: 64 entries"),
+        ("columns", "wrong_shard=1", "before it was timed, behind its all_gather: 64 entries"),
+        ("columns", "unsynchronised,operation=0.0001", LATE),
+    ],
+)
+def test_what_is_wrong_or_late_is_found(
+    toy: Bench, sharded: str, behaviour: str, reason: str
+) -> None:
+    record = shared(toy, behaviour, sharded=sharded).record
+    assert record["status"] == "failed", "it was taken for a good one"
+    assert reason in record["reason"]
+
+
+def test_one_wrong_part_of_many_is_found() -> None:
+    """Of 64 ranks: a sample of the whole alone would have none of its columns in one of three."""
+    random = np.random.RandomState(0)
+    shape, ranks = Shape(1, 4, 16, 128), 64
+    left, right = operands(shape, random)
+    whole = left @ right
+    given = (left, right, "columns", ranks, "float32", random)
+    sharded_matmul.check_whole(whole, *given)
+    for rank in range(0, ranks, 9):
+        wrong = whole.copy()
+        own = sharded_matmul.share_of(shape, "columns", rank, ranks)
+        wrong[:, own] = whole[:, own][:, ::-1]
+        with pytest.raises(Mismatch, match="entries of a product"):
+            sharded_matmul.check_whole(wrong, *given)
+    partial = sum(left[:, k : k + 4] @ right[k : k + 4] for k in (0, 4, 12))
+    with pytest.raises(Mismatch, match="entries of a product"):
+        sharded_matmul.check_whole(partial, left, right, "inner", 4, "float32", random)
+
+
+def test_parts_are_equal_and_shapes_have_no_batch() -> None:
+    shape = Shape(1, 8, 6, 9)
+    assert sharded_matmul.share_of(shape, "inner", 1, 3) == slice(2, 4)
+    with pytest.raises(Unsupported, match="2 ranks cannot have equal parts of n of 8x6x9: 9"):
+        sharded_matmul.share_of(shape, "columns", 0, 2)
+    assert shapes_of(plain_shapes("8x6x9 1x2x2x2")) == [shape, Shape(1, 2, 2, 2)]
+    with pytest.raises(ValueError, match="without a batch"):
+        plain_shapes("4x8x6x9")

@@ -1,0 +1,171 @@
+"""Storage by a real fio, where there is one, and by programs that answer as a broken one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.adapter import Mismatch, Unsupported
+from harness.kinds import storage
+
+from ...bench import Bench
+from ...debian import install_debian_packages
+from ..validity import assert_valid
+
+BARE = dict.fromkeys(("framework", "model", "batch_per_device", "precision", "compiler"))
+SHORT = {"seconds": 0.2, "file_bytes": 1 << 20, "random_bytes": 8192, "small_files": 7,
+         "small_file_bytes": 12288}  # fmt: skip
+
+
+def stored(toy: Bench, place: Path | str = "", path: str | None = None, **more: Any) -> Any:
+    """The record of a run; ``path``: where programs are looked for."""
+    variables = {} if path is None else {"PATH": path}
+    parameters = {**SHORT, "folder": place}
+    done = toy.run("", **BARE, kind="storage", parameters=parameters, variables=variables, **more)
+    return done.record
+
+
+@pytest.fixture(scope="module")
+def fio() -> str:
+    found = shutil.which("fio")
+    if not found:
+        why = install_debian_packages("fio")
+        assert not why, why
+        found = shutil.which("fio")
+    assert found
+    return found
+
+
+def spying(fio: str, folder: Path) -> str:
+    """A folder with a fio that keeps what the real one answers."""
+    place = folder / "bin"
+    place.mkdir()
+    script = f'#!/bin/sh\n{fio} "$@" | tee -a {folder}/answers\n'
+    (place / "fio").write_text(script)
+    (place / "fio").chmod(0o755)
+    return f"{place}:{os.environ['PATH']}"
+
+
+def test_the_figures_are_fio_s_own(toy: Bench, tmp_path: Path, fio: str) -> None:
+    place = tmp_path / "disk"
+    place.mkdir()
+    record = stored(toy, place, spying(fio, tmp_path))
+    assert_valid(record)
+    if "past the page cache" in record["reason"]:
+        pytest.skip(record["reason"])
+    assert record["status"] == "ok", record["reason"]
+    decoder, text, answers = json.JSONDecoder(), (tmp_path / "answers").read_text(), []
+    while text.strip():
+        answer, end = decoder.raw_decode(text[text.index("{") :])
+        answers.append(answer)
+        text = text[text.index("{") + end :]
+    assert [answer["jobs"][0]["jobname"] for answer in answers] == [*storage.JOBS]
+    metrics = {name: one["value"] for name, one in record["metrics"].items()}
+    compared = 0
+    for answer in answers:
+        (job,) = answer["jobs"]
+        for name, direction in storage.named(job["jobname"]).items():
+            side = job[direction]
+            assert metrics[f"{name}_bandwidth"] == pytest.approx(1e-9 * side["bw_bytes"])
+            assert metrics[f"{name}_iops"] == pytest.approx(side["iops"])
+            latency = side["clat_ns"]["percentile"]
+            assert metrics[f"{name}_latency_p50"] == pytest.approx(1e-3 * latency["50.000000"])
+            assert metrics[f"{name}_latency_p99"] == pytest.approx(1e-3 * latency["99.000000"])
+            compared += 4
+    assert compared == len(metrics), "a metric is no figure of fio's"
+    assert not list(place.iterdir()), "the file it measured is still there"
+    of_job = {answer["jobs"][0]["jobname"]: answer["jobs"][0] for answer in answers}
+    options = {name: job["job options"] for name, job in of_job.items()}
+    blocks = [options[name]["bs"] for name in ("sequential_read", "random_read", "small_files")]
+    assert blocks == ["131072", "8192", "12288"], "requests have another size than was asked"
+    assert options["random_read"]["runtime"] == "200ms", "it ran for another time than was asked"
+    assert options["small_files"]["nrfiles"] == "7"
+    mixed = of_job["random_mixed"]
+    reads, writes = (mixed[side]["total_ios"] for side in ("read", "write"))
+    assert 0.7 < reads / (reads + writes) < 0.9, "four of five requests read"
+
+
+def test_small_files_are_read_one_by_one_and_whole(tmp_path: Path, fio: str) -> None:
+    """By what fio tells of its own requests: from the start of each file, all of it."""
+    log = tmp_path / "log"
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "fio"
+    script.write_text(f'#!/bin/sh\nexec {fio} "$@" --write_iolog={log}\n')
+    script.chmod(0o755)
+    parameters = {**SHORT, "depth": 1, "sequential_bytes": 4096}
+    place = tmp_path / "disk"
+    place.mkdir()
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        storage._Files(str(place), parameters) as files,
+    ):
+        patched.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+        try:
+            storage.run(files, storage.SMALL_FILES, parameters)
+        except Unsupported as error:
+            pytest.skip(str(error))
+    done = [line.split() for line in log.read_text().splitlines()]
+    reads = [(words[-3], *words[-2:]) for words in done if words[-3:-2] == ["read"]]
+    assert {words[1:] for words in reads} == {("0", "12288")}, "not from start to end"
+    read = {Path(words[-4]).name for words in done if words[-3:-2] == ["read"]}
+    assert read == {f"small_files.0.{number}" for number in range(7)}, "some were not read"
+
+
+def test_without_fio_it_is_unsupported_with_what_to_install(toy: Bench, tmp_path: Path) -> None:
+    record = stored(toy, tmp_path, path="/nowhere")
+    assert record["status"] == "unsupported"
+    assert record["reason"] == "there is no fio here: install it (Debian: apt-get install fio)"
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("", "no folder is named: say storage=DIR, or --parameter folder=DIR"),
+        ("/nowhere", "folder: /nowhere is no folder"),
+        ("/dev/null", "folder: /dev/null is no folder"),
+        ("/proc", "folder: no file can be written there"),
+    ],
+)
+def test_what_is_no_folder_to_write_to_is_said(toy: Bench, place: str, reason: str) -> None:
+    record = stored(toy, place)
+    assert record["status"] == "unsupported"
+    assert reason in record["reason"]
+
+
+SIDE = {"bw_bytes": 4, "iops": 2.0, "total_ios": 7, "runtime": 1, "clat_ns": {"percentile": {}}}
+
+
+def answer(**changes: Any) -> str:
+    job = {"error": 0, "read": {**SIDE, **changes}}
+    return "fio: a warning\n" + json.dumps({"fio version": "fio-3", "jobs": [job]})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "fio's answer is no result of one job"),
+        ('{"jobs": []}', "fio's answer is no result of one job"),
+        (answer(total_ios=0), "fio has done no read at all"),
+    ],
+)
+def test_an_empty_result_is_found(text: str, reason: str) -> None:
+    with pytest.raises(Mismatch, match=reason):
+        storage.figures(text, "read")
+
+
+def test_requests_are_whole_blocks() -> None:
+    assert storage.request("8192") == 8192
+    for wrong in ("512", "4097", "x"):
+        with pytest.raises(
+            ValueError, match=r"must be (4096 or more|a (multiple|whole number) of)"
+        ):
+            storage.request(wrong)
+
+
+def test_a_percentile_that_fio_does_not_give_is_missing() -> None:
+    found = storage.figures(answer(), "read")
+    assert (found["bw_bytes"], found["p99"]) == (4, None)

@@ -1,0 +1,96 @@
+"""What a device tells of itself under a product that goes on: recorded values, and this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.records import record_sets
+from harness.kinds import sustained
+from harness.telemetry.meters import (
+    CLOCK,
+    CORRECTED,
+    ENERGY,
+    QUANTITIES,
+    UNCORRECTED,
+    CpuMeter,
+    GpuMeter,
+)
+
+from ...bench import Bench
+from ..bare import BARE
+from ..fake_sensors import GPU, VARIABLES
+from ..machine.fake_machine import FakeNvml, machine, write
+from ..validity import assert_valid
+
+CPUINFO = "processor\t: {}\nmodel name\t: x\ncpu MHz\t\t: {}\n\n"
+
+
+def test_a_cpu_tells_its_clock_its_energy_and_the_errors_of_memory(tmp_path: Path) -> None:
+    counters = {"mc0/ce_count": "4\n", "mc1/ce_count": "1\n", "mc0/ue_count": "0\n"}
+    write(tmp_path / "sys/devices/system/edac/mc", {**counters, "mc1/ue_count": "2\n"})
+    meter = CpuMeter([1], *machine(tmp_path))
+    assert not meter.absent
+    assert meter.read() == {CLOCK: 3000, ENERGY: 6, CORRECTED: 5, UNCORRECTED: 2}
+    meter.close()
+
+
+def test_what_a_cpu_does_not_tell_is_absent_with_the_reason(tmp_path: Path) -> None:
+    proc, _ = machine(tmp_path / "other")
+    meter = CpuMeter([0], proc, str(tmp_path / "nowhere"))
+    assert meter.read() == dict.fromkeys(QUANTITIES)
+    assert list(meter.absent) == [*QUANTITIES]
+    assert all(meter.absent.values()), "the reason is missing"
+    text = "".join(CPUINFO.format(core, 1000.5 * (core + 1)) for core in range(3))
+    write(Path(proc), {"cpuinfo": text})
+    meter = CpuMeter([1, 2], proc, str(tmp_path / "nowhere"))
+    assert meter.read()[CLOCK] == 2501.25, "without cpufreq the kernel's list tells, of our cores"
+    assert CLOCK not in meter.absent
+
+
+def test_a_gpu_tells_the_same_by_nvml() -> None:
+    given = {**GPU, "corrected": 3, "errors": 1}
+    meter = GpuMeter(FakeNvml({**given, "sm": 7}, given), VARIABLES, 1)
+    assert meter.read() == {CLOCK: 1410, ENERGY: 5.25, CORRECTED: 3, UNCORRECTED: 1}
+    lacking = {key: value for key, value in GPU.items() if key not in ("errors", "corrected")}
+    meter = GpuMeter(FakeNvml(lacking), VARIABLES, 0)
+    assert set(meter.absent) == {CORRECTED, UNCORRECTED}
+    assert meter.read()[CORRECTED] is None
+
+
+def reading(seconds: float, mhz: Any, joules: Any, corrected: Any) -> dict[str, Any]:
+    return {
+        "seconds": seconds, CLOCK: mhz, ENERGY: joules, CORRECTED: corrected, UNCORRECTED: None
+    }  # fmt: skip
+
+
+def test_power_is_energy_over_time_and_the_clock_is_that_under_products() -> None:
+    readings = [reading(0.0, 4000, 50, 7), reading(1.0, 3000, 150, 7), reading(4.0, 2000, 450, 9)]
+    rank = {"readings": readings}
+    assert sustained.clock(rank) == 2500, "the clock before the products does not count"
+    assert sustained.power(rank) == 100
+    subject: Any = type("Subject", (), {"parameters": {"size": 10}})
+    metrics = sustained.Sustained().metrics(subject)
+    assert metrics["corrected_errors"].of_rank(rank) == 2
+    assert metrics["uncorrected_errors"].of_rank(rank) is None, "not told is no zero"
+    blocks = {"blocks": [{"operations": 5, "seconds": [1.0, 3.0]}]}
+    assert metrics["rate"].of_rank(blocks) == pytest.approx(1e-12 * 2000 * 10 / 4)
+
+
+def test_what_this_machine_tells(toy: Bench) -> None:
+    given = {"seconds": 0.1, "size": 16, "block_seconds": 0.03}
+    record = toy.run("operation=0.01", **BARE, kind="sustained", parameters=given).record
+    assert_valid(record)
+    (rank,) = record["ranks"]
+    if set(rank["absent"]) == set(QUANTITIES):
+        assert record["status"] == "unsupported"
+        assert record["reason"].startswith("this machine tells nothing of its device: clock_mhz: ")
+        return
+    assert record["status"] == "ok", record["reason"]
+    assert record["metrics"]["rate"]["value"] <= 1e-12 * 2 * 16**3 / 0.01
+    named = {"clock": CLOCK, "power": ENERGY, CORRECTED: CORRECTED, UNCORRECTED: UNCORRECTED}
+    for metric, quantity in named.items():
+        assert (metric in record["metrics"]) == (quantity not in rank["absent"]), metric
+    found = record_sets.load(toy.output.parent)
+    assert not found.problems, "what a device does not tell makes its record unreadable"

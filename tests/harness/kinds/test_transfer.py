@@ -1,0 +1,155 @@
+"""Copies to a device and back: on a CPU there are none; elsewhere what arrives is checked."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.adapter import Case, Mismatch, Place, Unsupported
+from harness.kind import Context, Subject
+from harness.kinds import transfer
+from harness.machine import cores
+from harness.messages.report import Report
+from harness.operations import Operation
+from harness.telemetry import nvml
+
+from ...bench import Bench, Finished
+from ..bare import BARE
+from ..fake_sensors import GPU, VARIABLES
+from ..machine.fake_machine import FakeNvml
+
+PARAMETERS = {
+    "pinned": "no", "host_node": "near", "largest_bytes": 2**17, "blocks": 2, "block_seconds": 0.01
+}  # fmt: skip
+SECONDS = 5e-4
+
+
+class Copying:
+    """A device whose copies take half a millisecond. ``late``: nothing waits for them; ``lost``:
+    the last number does not arrive. ``ran_on``: the cores that were this process's at a copy."""
+
+    def __init__(self, late: bool = False, lost: bool = False) -> None:
+        self.place = Place(0, 0, ["127.0.0.1:1"], "cuda", 1, 0)
+        self.late, self.lost, self.done_at = late, lost, 0.0
+        self.ran_on: set[int] = set()
+
+    def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
+        self.ran_on = os.sched_getaffinity(0)
+        return self.copy(array, SECONDS)
+
+    def copy(self, array: Any, seconds: float) -> Operation:
+        arrived = np.where(np.arange(array.size) < array.size - self.lost, array, np.float32(0))
+
+        def run() -> None:
+            self.done_at = max(self.done_at, time.perf_counter()) + seconds
+
+        return Operation(run, lambda: (self._wait(), arrived)[1], "float32")
+
+    def _wait(self) -> None:
+        time.sleep(max(0.0, self.done_at - time.perf_counter()))
+
+    def synchronize(self) -> None:
+        if not self.late:
+            self._wait()
+
+    def reset_peak_device_memory(self) -> None:
+        """It has none."""
+
+
+def copied(
+    folder: Path, adapter: Any = None, **parameters: object
+) -> tuple[transfer.Transfer, Subject, dict[str, Any]]:
+    case = Case("toy", "", "inference", 1, 1, 1, "", "none", None)
+    subject = Subject(case, {}, {**PARAMETERS, **parameters}, 1, None, 1)
+    adapter = adapter or Copying()
+    report = Report(str(folder), 0, "here")
+    kind = transfer.Transfer()
+    pinned_to = sorted(os.sched_getaffinity(0))
+    kind.measure(Context(subject, adapter.place, adapter, pinned_to, report))
+    return kind, subject, report.fields
+
+
+def test_bandwidth_is_what_arrives_over_the_time_that_it_takes(tmp_path: Path) -> None:
+    kind, subject, fields = copied(tmp_path)
+    metrics = kind.metrics(subject)
+    assert list(metrics)[:3] == [*transfer.DIRECTIONS]
+    for size in (2**16, 2**17):
+        value = metrics[f"device_to_host_bandwidth at bytes {size}"].of_rank(fields)
+        assert value is not None
+        assert 0.6 * size / SECONDS * 1e-9 < value <= size / SECONDS * 1e-9
+    assert metrics["host_to_device"].of_rank(fields) == pytest.approx(
+        metrics[f"host_to_device_bandwidth at bytes {2**17}"].of_rank(fields)
+    )
+
+
+def test_the_link_to_the_host_is_what_nvml_tells_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = FakeNvml({**GPU, "generation": 5, "lanes": 8})
+    monkeypatch.setattr(nvml, "find", lambda variables, n: nvml.Gpus(library, VARIABLES, n))
+    kind, subject, fields = copied(tmp_path)
+    metrics = kind.metrics(subject)
+    told = {name: metrics[name].of_rank(fields) for name in ("pcie_generation", "pcie_lanes")}
+    assert told == {"pcie_generation": 5, "pcie_lanes": 8}
+    assert fields["absent"] == {}
+    del library.devices[0]["lanes"]
+    _, _, fields = copied(tmp_path)
+    assert metrics["pcie_lanes"].of_rank(fields) is None, "not told is no zero"
+    assert fields["absent"] == {"gpu-0 pcie_lanes": "Not Supported"}
+
+
+def test_the_memory_of_another_numa_node_is_touched_by_its_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.sched_getaffinity(0)
+    other = {max(before)}
+    nodes = {0: [min(before)], 1: [*other], 2: [4095]}
+    monkeypatch.setattr(cores, "by_numa_node", lambda root="": nodes)
+    adapter = Copying()
+    _, _, fields = copied(tmp_path, adapter, host_node="1")
+    assert adapter.ran_on == other, "the array was made elsewhere"
+    assert 1 in fields["numa_nodes"]
+    assert os.sched_getaffinity(0) == before, "the rank did not go back to its cores"
+    with pytest.raises(Unsupported, match="there is no NUMA node 7 here, but 0, 1, 2"):
+        copied(tmp_path, host_node="7")
+    with pytest.raises(Unsupported, match="the cores of NUMA node 2 are not for this run"):
+        copied(tmp_path, host_node="2")
+
+
+def test_the_node_of_the_memory_is_a_number_or_near() -> None:
+    assert [transfer.host_node(text) for text in ("near", "0", "01")] == ["near", "0", "1"]
+    for wrong in ("far", "-1", "1.0", ""):
+        with pytest.raises(ValueError, match="must be near, or the number of a NUMA node"):
+            transfer.host_node(wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ("lost", "host_to_device of 65536 bytes: 1 of 16384 numbers arrived as others"),
+        ("late", r"synchronize\(\) returned before the work was complete"),
+    ],
+)
+def test_what_did_not_arrive_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, reason: str
+) -> None:
+    monkeypatch.setattr("harness.measuring.blocks._MOST_IN_A_BLOCK", 1000)
+    with pytest.raises(Mismatch, match=reason):
+        copied(tmp_path, Copying(**{wrong: True}))
+
+
+def test_a_device_that_is_the_host_has_none(toy: Bench) -> None:
+    options: dict[str, Any] = {**BARE, "precision": None, "kind": "transfer"}
+    done: Finished = toy.run("", **options)
+    assert done.record["status"] == "unsupported"
+    assert done.record["reason"] == "the device is the host"
+
+
+def test_sizes_grow_fourfold_up_to_the_largest() -> None:
+    assert transfer.sizes_to(2**16) == [2**16]
+    assert transfer.sizes_to(2**20) == [2**16, 2**18, 2**20]
+    assert transfer.sizes_to(300001) == [2**16, 2**18, 300000]

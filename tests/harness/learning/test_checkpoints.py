@@ -1,0 +1,104 @@
+"""Checkpoints of several ranks and of several users in one folder."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.adapter import Mismatch
+from harness.learning.checkpoints import Checkpoint
+
+from ...bench import ROOT
+
+IDENTITY = {"case": "digits"}
+
+
+class Trained:
+    """What a checkpoint sees of an adapter; ``others``: epochs that the other ranks have."""
+
+    def __init__(self, others: float = 0.0) -> None:
+        self.others, self.taken = others, ""
+
+    def all_reduce(self, value: float) -> float:
+        return value + self.others
+
+    def save_training(self, path: str) -> None:
+        Path(path).write_text(path)
+
+    def load_training(self, path: str) -> None:
+        self.taken = path
+
+
+def curve(epochs: int) -> list[dict[str, Any]]:
+    return [{"epoch": number + 1} for number in range(epochs)]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name.partition("-")[2] for path in folder.iterdir())
+
+
+def test_ranks_go_on_from_the_epoch_that_all_have(tmp_path: Path) -> None:
+    """Two were killed between their files: the first has two epochs, the second one."""
+    first = Checkpoint(str(tmp_path), IDENTITY, 0, 2)
+    for epochs in (1, 2):
+        kept = first._state(epochs)
+        Path(kept).write_text("state")
+    Path(first._curve).write_text(json.dumps(curve(2)))
+    adapter: Any = Trained(others=1.0)
+    assert first.load(adapter) == curve(1)
+    assert adapter.taken == first._state(1)
+    told = json.loads(Path(first._curve).read_text())
+    assert told == curve(1), "killed again before its second epoch, it would look for its state"
+    # planted: the other rank has both
+    Path(first._curve).write_text(json.dumps(curve(2)))
+    other: Any = Trained(others=2.0)
+    assert first.load(other) == curve(2)
+    nothing: Any = Trained(others=0.0)
+    first.remove()
+    assert first.load(nothing) == []
+
+
+def test_an_epoch_is_kept_until_all_ranks_have_the_next(tmp_path: Path) -> None:
+    one = Checkpoint(str(tmp_path), IDENTITY, 0, 2)
+    seen: list[list[str]] = []
+
+    class Watched(Trained):
+        def all_reduce(self, value: float) -> float:
+            seen.append([name for name in names(tmp_path) if "lock" not in name])
+            return value
+
+    adapter: Any = Watched()
+    for epochs in (1, 2):
+        one.save(adapter, curve(epochs))
+    assert [name for name in seen[1] if "json" not in name] == ["rank0-1", "rank0-2"]
+    assert [name for name in names(tmp_path) if name[-1].isdigit()] == ["rank0-2"]
+    one.remove()
+    assert not [*tmp_path.iterdir()]
+
+
+HOLDER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from harness.learning.checkpoints import Checkpoint
+held = Checkpoint(sys.argv[2], {"case": "digits"})
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_user_of_the_same_training_is_refused(tmp_path: Path) -> None:
+    """And one of another training in the same folder is not; nor is anybody behind a kill -9."""
+    words = [sys.executable, "-c", HOLDER, str(ROOT / "scripts"), str(tmp_path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(Mismatch, match=r"another run trains the same .*name another folder"):
+            Checkpoint(str(tmp_path), IDENTITY)
+        Checkpoint(str(tmp_path), {"case": "letters"}).remove()
+        holder.kill()
+        holder.wait()
+    Checkpoint(str(tmp_path), IDENTITY).remove()

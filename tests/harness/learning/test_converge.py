@@ -1,0 +1,254 @@
+"""Training until something is learned: rates, order, when it ends, what its record says."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tasks
+from framebench.records import record_sets
+from harness import kinds
+from harness.adapter import Case, Mismatch
+from harness.kind import Subject, TargetMissed, combined
+from harness.kinds import converge
+from harness.learning import batches, curve
+from harness.learning.rates import FIRST, SCHEDULES, rate_at, schedule_of
+from harness.learning.training import Recipe, is_done
+from harness.request import described
+
+from ...bench import ROOT, Bench
+from ...conftest import build_environment
+from ...processes import wait_for
+from ..validity import assert_valid
+
+SCORE = "accuracy"
+
+
+def epoch(number: int, score: float, loss: float | None = 0.5, seconds: float = 2.0) -> Any:
+    held_out = {SCORE: score, "loss": 0.3}
+    return {
+        "epoch": number,
+        "samples": 100,
+        "train_seconds": seconds,
+        "evaluation_seconds": 0.5,
+        "loss": loss,
+        "learning_rate": 0.1,
+        "held_out": held_out,
+    }
+
+
+KNOWN = "constant, cosine, linear, one_cycle, polynomial:POWER:END (above 0, and from 0 to 1)"
+CURVE = [epoch(1, 0.7, seconds=6.0), epoch(2, 0.95), epoch(3, 0.99), epoch(4, 0.98)]
+
+
+@pytest.mark.parametrize("schedule", [*SCHEDULES, "polynomial:0.5:0", "polynomial:2:0.1"])
+@pytest.mark.parametrize("warmup", [0.0, 0.3])
+def test_a_rate_rises_to_its_peak_and_falls_from_it(schedule: str, warmup: float) -> None:
+    rates = [rate_at(schedule, 0.4, warmup, step, 100) for step in range(100)]
+    top = round(100 * warmup)
+    assert max(rates) == pytest.approx(0.4)
+    assert rates[top] == pytest.approx(0.4), "behind the warm-up it is at its peak"
+    assert rates[: top + 1] == sorted(rates[: top + 1])
+    assert rates[top:] == sorted(rates[top:], reverse=True)
+    assert min(rates) >= 0
+    assert (rates[-1] == 0.4) == (schedule == "constant")
+
+
+def test_the_schedules_are_those_that_they_are_named_after() -> None:
+    """One cycle: PyTorch's values of 10 steps, of which 3 rise."""
+    assert rate_at("one_cycle", 1.0, 0.3, 0, 10) == pytest.approx(
+        1 + (FIRST - 1) * (1 + math.cos(math.pi / 3)) / 2
+    )
+    assert rate_at("cosine", 1.0, 0.5, 0, 8) == pytest.approx(1 / 4)
+    assert rate_at("cosine", 1.0, 0.5, 6, 8) == pytest.approx(0.5)
+    assert rate_at("polynomial:0.5:0", 1.0, 0.2, 0, 10) == pytest.approx(1 / 2)
+    assert rate_at("polynomial:0.5:0", 1.0, 0.2, 8, 10) == pytest.approx(0.5)
+    assert rate_at("polynomial:2:0.2", 1.0, 0.0, 5, 10) == pytest.approx(0.2 + 0.8 / 4)
+
+
+def test_a_polynomial_schedule_says_its_power_and_its_end() -> None:
+    assert (
+        schedule_of("polynomial:0.50:0") == schedule_of("polynomial:.5:0.0") == "polynomial:0.5:0"
+    )
+    for text in ("polynomial", "polynomial:1", "polynomial:0:0", "polynomial:1:2", "linear:1:0"):
+        with pytest.raises(ValueError, match="one_cycle, polynomial:POWER:END"):
+            schedule_of(text)
+    assert [schedule_of(name) for name in SCHEDULES] == [*SCHEDULES]
+
+
+def test_every_sample_is_fed_once_an_epoch_and_ranks_share_them() -> None:
+    arrays = {"x": np.arange(103), "y": np.arange(103) * 2}
+    fed = [list(batches.of_epoch(arrays, 10, rank, 2, seed=5)) for rank in range(2)]
+    assert [len(one) for one in fed] == [5, 5]
+    seen = np.concatenate([batch["x"] for one in fed for batch in one])
+    assert len({*seen.tolist()}) == len(seen) == 100
+    assert all((batch["y"] == 2 * batch["x"]).all() for one in fed for batch in one)
+    again = next(batches.of_epoch(arrays, 10, 0, 2, seed=5))
+    assert (again["x"] == fed[0][0]["x"]).all()
+    other = next(batches.of_epoch(arrays, 10, 0, 2, seed=6))
+    assert (other["x"] != fed[0][0]["x"]).any()
+
+
+def test_held_out_samples_count_once() -> None:
+    found = list(batches.in_turn({"x": np.arange(25)}, 10))
+    assert [count for _, count in found] == [10, 10, 5]
+    assert [x for batch, count in found for x in batch["x"][:count].tolist()] == [*range(25)]
+    assert all(len(batch["x"]) == 10 for batch, _ in found)
+
+
+def test_the_digits_are_what_their_notice_says() -> None:
+    data = tasks.load("digits").data()
+    assert (tasks.size(data.train), tasks.size(data.held_out)) == (1437, 360)
+    assert abs(float(data.train["images"].mean())) < 1e-5
+    assert float(data.train["images"].std()) == pytest.approx(1, abs=1e-5)
+    parts = (data.train, data.held_out)
+    both = [tuple(row.ravel().tolist()) for one in parts for row in one["images"]]
+    assert len(both) == 1797
+    assert min(np.bincount(data.held_out["labels"], minlength=10)) > 20
+    logits = 5.0 * np.eye(10)[data.held_out["labels"]]
+    scored = tasks.load("digits").score([logits], data.held_out)
+    assert scored["accuracy"].mean() == 1
+    assert scored["loss"][0] == pytest.approx(math.log(1 + 9 * math.exp(-5)))
+    with pytest.raises(ValueError, match="there are: digits"):
+        tasks.load("letters")
+
+
+def test_metrics_follow_from_the_curve() -> None:
+    found = curve.metrics([SCORE], 0.95, "images/s")
+    values = {name: combined(one, [{"curve": CURVE}]) for name, one in found.items()}
+    assert next(iter(values)) == "time_to_target", "the principal one"
+    assert values == pytest.approx(
+        {
+            "time_to_target": 8.0,
+            "samples_to_target": 200,
+            SCORE: 0.98,
+            "loss": 0.3,
+            "time_to_train": 14.0,
+            "throughput": 50.0,
+        }
+    )
+    assert [*curve.metrics([SCORE], None, "images/s")][:2] == ["throughput", SCORE]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "target", "reason"),
+    [
+        (CURVE, 0.95, ""),
+        (CURVE, None, ""),
+        (CURVE, 0.995, "accuracy 0.995 was not reached in 4 epochs: the best accuracy is 0.9900, "
+         "after epoch 3"),
+        ([CURVE[0], epoch(2, 0.1, loss=None)], None, "training diverged: the loss of epoch 2"),
+        ([], 0.9, "no epoch has a score"),
+    ],
+)  # fmt: skip
+def test_why_a_target_was_missed_is_told(
+    epochs: list[Any], target: float | None, reason: str
+) -> None:
+    found = curve.missed(epochs, SCORE, target)
+    assert reason in found
+    assert bool(found) == bool(reason)
+
+
+def test_it_ends_where_the_target_is_reached_or_nothing_is_left() -> None:
+    recipe = Recipe(9, SCORE, 0.95, "constant", 0.1, 0.0)
+    assert is_done(epoch(1, 0.95), recipe, rank=0)
+    assert not is_done(epoch(1, 0.94), recipe, rank=0)
+    assert not is_done(epoch(1, 0.95), recipe, rank=1), "the first rank's statistics decide"
+    assert is_done(epoch(1, 0.1, loss=math.nan), recipe, rank=1)
+    assert not is_done(epoch(1, 1.0), recipe._replace(target=None), rank=0)
+
+
+def test_a_missed_target_is_no_mismatch() -> None:
+    kind = kinds.load("converge")
+    case = Case("pytorch", "digits_resnet", "train", 1, 1, 32, "fp32", "none", None)
+    subject = Subject(case, {"task": "digits"}, {"target": 0.995}, 1, None, 1)
+    ranks = [{"rank": 0, "curve": CURVE, "weights_checksum": 1.0}]
+    with pytest.raises(TargetMissed, match=r"best accuracy is 0\.9900"):
+        kind.check(subject, ranks)
+
+
+def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
+    """Planted: the second model keeps the weights that it began with."""
+    converge.check_evaluation({"loss": 2.3}, {"loss": 0.4})
+    with pytest.raises(Mismatch, match="not what was trained"):
+        converge.check_evaluation({"loss": 2.3}, {"loss": 2.3})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "allowed"),
+    [
+        ("target", "2", "must be none, or a number above 0 up to 1"),
+        ("epochs", "0", "must be 1 or more"),
+        ("schedule", "step", f"must be one of: {KNOWN}"),
+        ("learning_rate", "-1", "must be a number above 0"),
+        ("warmup", "1", "must be a number from 0 to below 1"),
+        ("label_smoothing", "1", "must be a number from 0 to below 1"),
+        ("mixup", "-0.1", "must be a number from 0"),
+        ("weight_decay", "none", "must be a number from 0 to below 1"),
+        ("learning_rate_batch", "x", "must be a whole number of 0 or more"),
+    ],
+)
+def test_a_wrong_parameter_is_refused(name: str, text: str, allowed: str) -> None:
+    (fault,) = described.describe({"converge": {name: [text]}})["converge"]["faults"]
+    assert (fault["key"], fault["allowed"]) == (name, allowed)
+
+
+#: A target that a small network does not reach in so few epochs.
+RUN: dict[str, Any] = {
+    "framework": ROOT / "scripts/frameworks/pytorch",
+    "model": ROOT / "scripts/models/digits_resnet.json",
+    "kind": "converge",
+    "batch_per_device": 32,
+    "seed": 7,
+    "repeat": 3,
+}
+PARAMETERS = {"target": 1, "epochs": 4, "learning_rate": 0.01}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """A run in a real framework, through the command line, that nobody disturbed."""
+    bench = Bench(tmp_path_factory.mktemp("whole"), build_environment("pytorch"))
+    done = bench.run(**RUN, parameters=PARAMETERS)
+    assert done.status == 0, done.stderr
+    return bench
+
+
+def test_a_run_that_misses_its_target_leaves_its_curve(whole: Bench) -> None:
+    """A repeat has a seed of its own."""
+    record = whole.read_record()
+    assert_valid(record)
+    assert record["status"] == "not_converged", record["reason"]
+    assert record["reason"].startswith("accuracy 1 was not reached in 4 epochs: the best accuracy")
+    assert record["settings"]["seed"] == 9
+    assert all(metric["value"] is None for metric in record["metrics"].values())
+    (rank,) = record["ranks"]
+    assert [one["epoch"] for one in rank["curve"]] == [1, 2, 3, 4]
+    assert rank["task"]["train"] == 1437
+    found = record_sets.load(whole.output.parent)
+    assert not found.problems
+    (run,) = found.runs
+    assert run.curve is not None
+    assert run.curve.scores == tuple(one["held_out"][SCORE] for one in rank["curve"])
+    assert (run.curve.seed, run.curve.target, run.status) == (9, 1.0, "not_converged")
+
+
+def test_a_training_that_was_killed_goes_on_bit_by_bit(whole: Bench, tmp_path: Path) -> None:
+    bench, folder = Bench(tmp_path, whole.python), tmp_path / "checkpoints"
+    given = {**PARAMETERS, "checkpoints": folder}
+    launcher = bench.start(**RUN, parameters=given)
+    wait_for(lambda: [*folder.glob("*.json")], "no checkpoint was left")
+    launcher.kill()
+    wait_for(lambda: not bench.processes(), "a rank outlived its launcher")
+    launcher.communicate()
+    assert bench.read_record() is None
+    done = bench.run(**RUN, parameters=given)
+    (rank,), (other,) = done.record["ranks"], whole.read_record()["ranks"]
+    assert 1 <= rank["resumed_after"] < 4
+    assert rank["weights_checksum"] == other["weights_checksum"]
+    for name in ("loss", "held_out", "learning_rate"):
+        assert [one[name] for one in rank["curve"]] == [one[name] for one in other["curve"]]
+    assert [*folder.iterdir()] == [], "it has ended"

@@ -1,0 +1,597 @@
+"""Questions about a text: the best span, SQuAD's scores, its files, and weights to start from."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tasks
+from harness.adapter import Mismatch
+from harness.learning import batches, starting
+from harness.request.declaration import read_model
+from reference import bert, compute
+from tasks import BadData, Given, span, squad
+from tasks.reading import questions, spans, squad_scores, windows, wordpiece
+
+from ...bench import Bench
+from ...conftest import ROOT, build_environment
+from ..validity import assert_valid
+
+# ---- scores -------------------------------------------------------------------------------------
+
+#: Prediction, answers, exact match and F1, each worked out by hand from evaluate-v1.1.py.
+SCORED: list[tuple[str, list[str], float, float]] = [
+    ("the Cat!", ["cat"], 1, 1),
+    ("a  cat,  an owl", ["cat owl"], 1, 1),
+    ("theatre", ["the atre"], 0, 0),  # an article is a whole word
+    ("black cat", ["cat"], 0, 2 / 3),  # precision 1/2, recall 1
+    ("cat cat", ["cat"], 0, 2 / 3),  # one of the two is right
+    ("cat", ["dog", "a cat sat"], 0, 2 / 3),  # precision 1, recall 1/2, of the better answer
+    ("dog", ["cat"], 0, 0),
+    ("24-hour", ["24hour"], 1, 1),  # punctuation goes and leaves no blank
+    ("\u201ccat\u201d", ["cat"], 0, 0),  # that of ASCII alone
+    ("", ["cat"], 0, 0),
+]
+
+
+@pytest.mark.parametrize(("prediction", "answers", "exact", "common"), SCORED)
+def test_scores_are_those_of_the_official_definition(
+    prediction: str, answers: list[str], exact: float, common: float
+) -> None:
+    assert squad_scores.of_question(prediction, answers) == pytest.approx((exact, common))
+
+
+def test_a_question_without_an_answer_wants_none() -> None:
+    """As evaluate-v2.0.py: answers without words do not count, and nothing is right for nothing."""
+    assert squad_scores.of_question("", [], impossible=True) == (1, 1)
+    assert squad_scores.of_question("cat", [], impossible=True) == (0, 0)
+    assert squad_scores.of_question("", ["cat"], impossible=True) == (0, 0)
+    assert squad_scores.of_question("", ["the"], impossible=True) == (1, 1)
+    assert squad_scores.of_question("the", ["!"]) == (1, 0), "of 1.1: no word is in common"
+
+
+def test_the_best_span_is_the_best_of_all() -> None:
+    random = np.random.RandomState(3)
+    scores, allowed = random.standard_normal((20, 9, 2)), random.random_sample((20, 9)) < 0.7
+    found = spans.best(scores, allowed, 4)
+    for row, may in enumerate(allowed):
+        sums = {
+            (i, j): scores[row, i, 0] + scores[row, j, 1]
+            for i, j in itertools.product(range(9), repeat=2)
+            if may[i] and may[j] and i <= j < i + 4
+        }
+        assert (found.first[row], found.last[row]) == max(sums, key=lambda pair: sums[pair])
+        assert found.value[row] == pytest.approx(max(sums.values()))
+    assert spans.best(scores[:1], np.zeros((1, 9), bool), 4).value[0] == -math.inf
+
+
+def test_the_loss_is_the_mean_of_both_cross_entropies() -> None:
+    scores = np.zeros((1, 4, 2))
+    scores[0, 2, 0] = math.log(5)  # 5 of 8 for the right beginning, 1 of 4 for the right end
+    assert spans.loss(scores, np.array([[2, 3]]))[0] == pytest.approx(
+        (math.log(8 / 5) + math.log(4)) / 2
+    )
+
+
+# ---- the generated task -------------------------------------------------------------------------
+
+
+def right(data: dict[str, Any], size: float = 9.0) -> Any:
+    """Outputs that know the answer."""
+    found = np.zeros((*data["token_ids"].shape, 2))
+    for side in range(2):
+        np.put_along_axis(found[:, :, side], data["spans"][:, side : side + 1], size, axis=1)
+    return found
+
+
+def test_generated_questions_have_one_answer_each() -> None:
+    data = span.data()
+    assert (tasks.size(data.train), tasks.size(data.held_out)) == (4096, 512)
+    assert tasks.checksum(data) == tasks.checksum(span.data())
+    rows = {row.tobytes() for part in (data.train, data.held_out) for row in part["token_ids"]}
+    assert len(rows) == 4608, "none is there twice"
+    for tokens, (first, last) in zip(
+        *(data.held_out[n] for n in ("token_ids", "spans")), strict=True
+    ):
+        kinds = (tokens - span.FIRST_WORD) // span.WORDS
+        asked = tokens[1] - span.FIRST_KIND
+        found = [at for at in range(3, span.TOKENS) if tokens[at] >= span.FIRST_WORD]
+        assert [at for at in found if kinds[at] == asked] == [*range(first, last + 1)]
+    lengths = np.bincount(np.diff(data.held_out["spans"])[:, 0])
+    assert len(lengths) == 3
+    assert lengths.min() > 100
+
+
+def test_generated_questions_are_scored_by_words() -> None:
+    data = span.data().held_out
+    scored = span.score([right(data)], data)
+    assert scored["exact_match"].mean() == scored["f1"].mean() == 1
+    assert scored["loss"][0] == pytest.approx(math.log(1 + 23 * math.exp(-9)))
+    # planted: the last word of each answer is missed
+    short = {**data, "spans": np.stack([data["spans"][:, 0]] * 2, axis=1)}
+    scored = span.score([right(short)], data)
+    several = data["spans"][:, 1] > data["spans"][:, 0]
+    assert (scored["exact_match"] == ~several).all()
+    assert ((scored["f1"] > 0) & (scored["f1"] < 1))[several].all()
+    with pytest.raises(BadData, match="have 24 tokens, not 32"):
+        span.data(Given(sequence_length=32))
+
+
+def test_data_that_a_model_does_not_take_are_refused() -> None:
+    facts = read_model(str(ROOT / "scripts/models/span_encoder.json"))
+    data = span.data().train
+    batches.check_inputs(data, facts["inputs"], 24)
+    for name, value, words in (
+        ("token_ids", 96, "token_ids of the task are 0 to 96, those of the model 0 to 95"),
+        ("spans", 24, "0 to 23"),
+        ("segment_ids", -1, "segment_ids"),
+    ):
+        changed = {**data, name: data[name].copy()}
+        changed[name][0, 0] = value
+        with pytest.raises(Mismatch, match=words):
+            batches.check_inputs(changed, facts["inputs"], 24)
+    with pytest.raises(Mismatch, match="the model takes"):
+        batches.check_inputs({"token_ids": data["token_ids"]}, facts["inputs"], 24)
+
+
+# ---- WordPiece ----------------------------------------------------------------------------------
+
+VOCABULARY = [
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "river", "##s", "in", "is", "of", "cafe", ","),
+    *(".", "long", "##est", "?", "a", "thames", "rhine", "which", "1", "##2", "\u4e2d", "un"),
+    *("##afford", "##able", "-", "and", "wales", "flows", "london"),
+]
+
+
+def pieces(text: str, *more: str) -> list[tuple[str, str]]:
+    """Each piece with what it is of."""
+    known = [*VOCABULARY, *more]
+    found = wordpiece.WordPiece({token: n for n, token in enumerate(known)}).pieces(text)
+    return [(known[one.number], text[one.begin : one.end]) for one in found]
+
+
+def test_words_are_cut_into_the_longest_pieces() -> None:
+    """The second is the authors' own example."""
+    assert pieces("The rivers") == [("the", "The"), ("river", "river"), ("##s", "s")]
+    assert [name for name, _ in pieces("unaffordable")] == ["un", "##afford", "##able"]
+    assert pieces("riverx, 12") == [("[UNK]", "riverx"), (",", ","), ("1", "1"), ("##2", "2")]
+
+
+def test_pieces_lead_back_to_the_characters_of_the_text() -> None:
+    """Accents, capitals, Chinese, marks, blanks of all kinds, characters that are dropped."""
+    assert pieces("  Caf\u00e9\u00a0is\t\u4e2d\u4e2d") == [
+        *(("cafe", "Caf\u00e9"), ("is", "is"), ("\u4e2d", "\u4e2d"), ("\u4e2d", "\u4e2d")),
+    ]
+    assert pieces("cafe\u0301.Long-the") == [
+        *(("cafe", "cafe"), (".", "."), ("long", "Long"), ("-", "-"), ("the", "the")),
+    ]
+    assert pieces("ri\u200bver\ufffd") == [("river", "ri\u200bver")]
+    assert pieces("the" * 70) == [("[UNK]", "the" * 70)], "longer than a word may be"
+    assert pieces("") == []
+
+
+def test_a_vocabulary_with_capitals_keeps_them() -> None:
+    assert pieces("Rhine", "Rhine") == [("Rhine", "Rhine")]
+    assert pieces("Caf\u00e9", "Rhine") == [("[UNK]", "Caf\u00e9")]
+
+
+# ---- the files of SQuAD -------------------------------------------------------------------------
+
+CONTEXTS = (
+    "The Thames is a river of London. The rivers of Wales flow in Wales.",
+    "The Rhine is long, and the Rhine flows in a long river.",
+)
+
+
+def entry(question: str, context: str, *answers: str, **more: Any) -> dict[str, Any]:
+    found = [{"text": text, "answer_start": context.index(text)} for text in answers]
+    return {"id": question, "question": question, "answers": found, **more}
+
+
+def content(version: str) -> dict[str, Any]:
+    """A title, two paragraphs and, in 2.0, an impossible question."""
+    first, second = CONTEXTS
+    qas = [
+        [entry("Which river is in London?", first, "Thames", "The Thames")],
+        [entry("Which is long?", second, "Rhine")],
+    ]
+    if version == "2.0":
+        qas[1].append(entry("Which is in Wales?", second, is_impossible=True))
+    paragraphs = [{"context": c, "qas": q} for c, q in zip(CONTEXTS, qas, strict=True)]
+    return {"version": version, "data": [{"title": "Rivers", "paragraphs": paragraphs}]}
+
+
+def folder(place: Path, version: str = "1.1") -> Path:
+    for split in ("train", "dev"):
+        text = json.dumps(content(version))
+        place.joinpath(f"{split}-v{version}.json").write_text(text)
+    place.joinpath("vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+    return place
+
+
+def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
+    """Whatever the windows, the span of one that has the answer is the answer's text, and one that
+    does not points to the first token."""
+    found = questions.read(str(folder(tmp_path) / "train-v1.1.json"), skips=False).found
+    tokens = wordpiece.read(str(tmp_path / "vocab.txt"))
+    long = [one._replace(context=one.context + " the" * 300) for one in found]
+    arrays, parts = windows.cut(long, tokens, 80)
+    seen = [0, 0]
+    for row, part in enumerate(parts):
+        first, last = arrays["spans"][row]
+        if first:
+            one = long[part.question]
+            assert part.text(one.context, first, last) == one.answers[0][0]
+            seen[part.question] += 1
+        ids = arrays["token_ids"][row][arrays["attention_mask"][row] == 1]
+        assert [VOCABULARY[n] for n in (ids[0], ids[-1])] == ["[CLS]", "[SEP]"]
+        context = ids[arrays["segment_ids"][row][: len(ids)] == 1]
+        assert len(context) == len(part.characters) + 1
+    assert min(seen) >= 1
+    assert sum(seen) < len(parts), "some windows do not have it"
+    assert {array.dtype for array in arrays.values()} == {np.dtype(np.int64)}
+
+
+def test_windows_overlap_as_the_authors_cut_them() -> None:
+    assert windows._parts(300, 200) == [(0, 200), (128, 300)]
+    assert windows._parts(200, 200) == [(0, 200)]
+    assert windows._parts(0, 200) == [(0, 0)]
+    assert windows._parts(25, 10) == [(0, 10), (10, 20), (20, 25)]
+
+
+@pytest.mark.parametrize("version", squad.VERSIONS)
+def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
+    data = squad.data(Given(96, str(folder(tmp_path, version))))
+    facts = read_model(str(ROOT / "scripts/models/bert_base_squad.json"))
+    batches.check_inputs(data.train, facts["inputs"], 96)
+    held_out = data.held_out
+    assert data.notes["questions"] == {
+        "train": 2 + (version == "2.0"),
+        "held_out": tasks.size(held_out),
+    }
+    total = data.total(squad.score([right(held_out)], held_out))
+    assert (total["f1"], total["exact_match"]) == (1, 1)
+    # planted: of the first question a word too many, of the impossible one an answer
+    outputs = right(held_out)
+    outputs[0] = 0
+    first = held_out["spans"][0, 0]
+    outputs[0, first, 0] = outputs[0, first + 1, 1] = 9  # "Thames is"
+    if version == "2.0":
+        outputs[2, 0] = -9
+        outputs[2, held_out["segment_ids"][2].argmax() + 1] = 1  # "Rhine"; "The" counts as none
+    total = data.total(squad.score([outputs], held_out))
+    count = len(outputs)
+    assert total["exact_match"] == pytest.approx(1 / count)
+    assert total["f1"] == pytest.approx((1 + 2 / 3) / count)
+
+
+def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
+    """And of none, in 2.0, the least of all windows, as in the official run_squad.py."""
+    path = folder(tmp_path, "2.0") / "dev-v2.0.json"
+    found = questions.read(str(path), skips=False).found[:1]
+    parts = [windows.Window(0, 3, [(4, 10)]), windows.Window(0, 3, [(0, 3)])]
+    scored = {"first": [3, 3], "last": [3, 3], "value": [2.0, 5.0], "none": [9.0, 4.0]}
+    text = squad._Total(True, found, parts).predictions(scored)
+    assert text == ["The"], "the second window has the better span, and less for none"
+    scored["none"] = [9.0, 6.0]
+    assert squad._Total(True, found, parts).predictions(scored) == [""]
+    assert squad._Total(False, found, parts).predictions(scored) == ["The"]
+
+
+def broken(change: Any) -> bytes:
+    made = content("1.1")
+    change(made)
+    return json.dumps(made).encode()
+
+
+def _of(made: dict[str, Any]) -> Any:
+    return made["data"][0]["paragraphs"][1]["qas"][0]
+
+
+#: What stands in the file of 1.1 to train with, and what is said of it.
+BAD_FILES: dict[str, tuple[bytes | None, str]] = {
+    "missing": (None, "train-v1.1.json: No such file"),
+    "truncated": (broken(lambda made: None)[:150], r"is no JSON: .*line 1 column"),
+    "not UTF-8": (broken(lambda made: None)[:99] + b"\n\xff", "line 2, byte 100 is not UTF-8"),
+    "a list": (b"[]", "train-v1.1.json: the file lacks data"),
+    "empty": (b'{"data": []}', "has no question"),
+    "no context": (
+        broken(lambda made: made["data"][0]["paragraphs"][1].pop("context")),
+        r"data\[0\].paragraphs\[1\] lacks context",
+    ),
+    "a wrong type": (
+        broken(lambda made: _of(made)["answers"][0].update(answer_start="4")),
+        r"qas\[0\].answers\[0\].answer_start is not a whole number",
+    ),
+    "no answers": (broken(lambda made: _of(made).update(answers=[])), "is_impossible is not true"),
+    "a misplaced answer": (
+        broken(lambda made: _of(made)["answers"][0].update(answer_start=5)),
+        r"paragraphs\[1\].qas\[0\].answers\[0\]: 'Rhine' is not at answer_start 5, where 'hine ' "
+        "is; bad_answers: skip",
+    ),
+    "an answer behind the end": (
+        broken(lambda made: _of(made)["answers"][0].update(answer_start=-1)),
+        "not at answer_start -1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, name: str) -> None:
+    written, words = BAD_FILES[name]
+    path = folder(tmp_path) / "train-v1.1.json"
+    path.unlink()
+    if written is not None:
+        path.write_bytes(written)
+    with pytest.raises(BadData, match=words):
+        squad.data(Given(96, str(tmp_path)))
+
+
+def test_misplaced_answers_are_skipped_and_counted(tmp_path: Path) -> None:
+    path = folder(tmp_path) / "train-v1.1.json"
+    path.write_bytes(BAD_FILES["a misplaced answer"][0] or b"")
+    data = squad.data(Given(96, str(tmp_path), skips=True))
+    assert data.notes["skipped"] == 1
+    assert "data[0].paragraphs[1].qas[0].answers[0]" in data.notes["skipped_first"][0]
+    assert tasks.size(data.train) == 1
+
+
+def test_one_version_lies_in_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=r"no SQuAD; needs train-v1\.1\.json and dev-v1\.1\.json or"):
+        squad.data(Given(96, str(tmp_path)))
+    folder(folder(tmp_path), "2.0")
+    with pytest.raises(BadData, match=r"has files of 1\.1 and of 2\.0"):
+        squad.data(Given(96, str(tmp_path)))
+    with pytest.raises(BadData, match="No such file"):
+        squad.data(Given(96, str(tmp_path / "nowhere")))
+    tmp_path.joinpath("train-v2.0.json").unlink()
+    tmp_path.joinpath("dev-v2.0.json").unlink()
+    tmp_path.joinpath("vocab.txt").write_text("the\nriver\n")
+    with pytest.raises(BadData, match=r"vocab.txt: has no \[UNK\]"):
+        squad.data(Given(96, str(tmp_path)))
+    with pytest.raises(BadData, match="sequence_length 60: questions and contexts need 68"):
+        squad.data(Given(60, str(folder(tmp_path))))
+
+
+# ---- weights to start from ----------------------------------------------------------------------
+
+
+def safetensors(arrays: dict[str, Any], dtype: str = "F32") -> bytes:
+    """A file as its format says it: 8 bytes of length, a header in JSON, the arrays."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    body = b""
+    for name, array in arrays.items():
+        raw = np.ascontiguousarray(array, np.float32)
+        if dtype == "BF16":
+            raw = (raw.view(np.uint32) >> 16).astype(np.uint16)
+        elif dtype != "F32":
+            raw = raw.astype({"F16": np.float16, "F64": np.float64}[dtype])
+        offsets = [len(body), len(body) + raw.nbytes]
+        header[name] = {"dtype": dtype, "shape": [*array.shape], "data_offsets": offsets}
+        body += raw.tobytes()
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + body
+
+
+SHAPES = {
+    "embeddings.token.weight": (5, 4),
+    "embeddings.norm.weight": (4,),
+    "embeddings.norm.bias": (4,),
+    "layers.0.attention.query.weight": (4, 4),
+    "layers.0.intermediate.weight": (4, 6),
+    "layers.0.output_norm.bias": (4,),
+    "span.weight": (4, 2),
+    "span.bias": (2,),
+}
+THEIRS = {
+    "embeddings.word_embeddings.weight": (5, 4),
+    "embeddings.LayerNorm.gamma": (4,),
+    "embeddings.LayerNorm.beta": (4,),
+    "encoder.layer.0.attention.self.query.weight": (4, 4),
+    "encoder.layer.0.intermediate.dense.weight": (6, 4),
+    "encoder.layer.0.output.LayerNorm.bias": (4,),
+}
+
+
+@pytest.mark.parametrize("prefix", ["bert.", "electra.", ""])
+@pytest.mark.parametrize("dtype", ["F32", "F16", "BF16", "F64"])
+def test_weights_of_hugging_face_get_our_names_and_layout(
+    tmp_path: Path, prefix: str, dtype: str
+) -> None:
+    path, random = tmp_path / "model.safetensors", np.random.RandomState(1)
+    # eighths are exact in each dtype
+    arrays = {prefix + n: random.randint(-9, 9, shape) / 8 for n, shape in THEIRS.items()}
+    arrays["cls.predictions.bias"] = np.zeros(5)
+    path.write_bytes(safetensors(arrays, dtype))
+    start = starting.read(str(path), SHAPES)
+    assert start.notes["drawn"] == ["span.weight", "span.bias"]
+    assert start.notes["left"] == ["cls.predictions.bias"]
+    assert start.notes["taken"] == 6
+    wide = arrays[f"{prefix}encoder.layer.0.intermediate.dense.weight"]
+    assert (start.weights["layers.0.intermediate.weight"] == wide.T).all()
+    tokens = arrays[f"{prefix}embeddings.word_embeddings.weight"]
+    assert (start.weights["embeddings.token.weight"] == tokens).all()
+    assert {array.dtype for array in start.weights.values()} == {np.dtype(np.float32)}
+
+
+def test_all_names_of_a_bert_are_known() -> None:
+    """Those of Hugging Face's BertForQuestionAnswering and BertForPreTraining, of one layer."""
+    layer = "bert.encoder.layer.0."
+    theirs = [
+        *(
+            f"bert.embeddings.{name}_embeddings.weight"
+            for name in ("word", "position", "token_type")
+        ),
+        *("bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.bias"),
+        *(
+            f"{layer}{part}.{kind}"
+            for part in (
+                *("attention.self.query", "attention.self.key", "attention.self.value"),
+                *("attention.output.dense", "attention.output.LayerNorm", "intermediate.dense"),
+                *("output.dense", "output.LayerNorm"),
+            )
+            for kind in ("weight", "bias")
+        ),
+        *(f"qa_outputs.{kind}" for kind in ("weight", "bias")),
+    ]
+    facts = read_model(str(ROOT / "scripts/models/bert_base_squad.json"))
+    facts["hyperparameters"]["layers"] = 1
+    assert {starting.our_name(name) for name in theirs} == {*bert.parameters(facts)}
+    assert starting.our_name("cls.predictions.bias") == "decoder_bias"
+    assert starting.our_name("bert.embeddings.position_ids") is None
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda raw: raw[:5], "is no file of safetensors"),
+        (lambda raw: b"{}" + raw, "bytes of header are announced"),
+        (lambda raw: raw[:8] + b"x" + raw[9:], "is no file of safetensors"),
+        (lambda raw: raw[:-3], "cannot be read"),
+    ],
+)
+def test_a_damaged_file_of_weights_is_refused(tmp_path: Path, damage: Any, words: str) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(damage(safetensors({name: np.zeros(s) for name, s in THEIRS.items()})))
+    with pytest.raises(BadData, match=words):
+        starting.read(str(path), SHAPES)
+
+
+def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    made = {name: np.zeros(shape) for name, shape in THEIRS.items()}
+    path.write_bytes(safetensors({**made, "embeddings.word_embeddings.weight": np.zeros((6, 4))}))
+    with pytest.raises(BadData, match=r"is \(6, 4\), embeddings.token.weight is \(5, 4\)"):
+        starting.read(str(path), SHAPES)
+    del made["embeddings.LayerNorm.beta"]
+    path.write_bytes(safetensors(made))
+    with pytest.raises(BadData, match=r"lacks embeddings\.norm\.bias and 0 others of the encoder"):
+        starting.read(str(path), SHAPES)
+    with pytest.raises(BadData, match="No such file"):
+        starting.read(str(tmp_path / "nowhere"), SHAPES)
+
+
+# ---- the whole of it ----------------------------------------------------------------------------
+
+
+def small_model(place: Path) -> tuple[Path, dict[str, Any]]:
+    """The facts of ELECTRA for SQuAD made small, with a rate at which it learns, and its shapes."""
+    facts = compute.reduced(read_model(str(ROOT / "scripts/models/electra_base_squad.json")))
+    del facts["reduced_from"]
+    facts["hyperparameters"]["learning_rate"] = 0.01
+    path = place / "small_squad.json"
+    path.write_text(json.dumps(facts))
+    shapes = {name: one.shape for name, one in bert.parameters(facts).items()}
+    return path, shapes
+
+
+def their_name(ours: str) -> str:
+    """Hugging Face's of a part of the encoder."""
+    for theirs in (
+        *(f"bert.embeddings.{n}_embeddings" for n in ("word", "position", "token_type")),
+        "bert.embeddings.LayerNorm",
+        *(
+            f"bert.encoder.layer.{number}.{part}"
+            for number in range(2)
+            for part in (
+                *("attention.self.query", "attention.self.key", "attention.self.value"),
+                *("attention.output.dense", "attention.output.LayerNorm", "intermediate.dense"),
+                *("output.dense", "output.LayerNorm"),
+            )
+        ),
+    ):
+        for kind in ("weight", "bias"):
+            if starting.our_name(f"{theirs}.{kind}") == ours:
+                return f"{theirs}.{kind}"
+    raise KeyError(ours)
+
+
+@pytest.fixture(scope="module")
+def pytorch() -> str:
+    return build_environment("pytorch")
+
+
+def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
+    tmp_path: Path, pytorch: str
+) -> None:
+    bench = Bench(tmp_path, pytorch)
+    data = tmp_path / "data"
+    data.mkdir()
+    folder(data, "2.0")
+    path, shapes = small_model(tmp_path)
+    random = np.random.RandomState(0)
+    weights = {
+        their_name(name): random.standard_normal(shape[::-1] if len(shape) == 2 else shape) / 9
+        for name, shape in shapes.items()
+        if not name.startswith("span.")
+    }
+    weights = {n: a.T if "embeddings." in n and a.ndim == 2 else a for n, a in weights.items()}
+    start = tmp_path / "model.safetensors"
+    start.write_bytes(safetensors(weights))
+    done = bench.run(
+        framework=ROOT / "scripts/frameworks/pytorch",
+        model=path,
+        kind="converge",
+        batch_per_device=3,
+        sequence_length=80,
+        parameters={"data": data, "start": start, "epochs": 80, "schedule": "linear"},
+    )
+    assert done.status == 0, done.record["reason"]
+    assert_valid(done.record)
+    (rank,) = done.record["ranks"]
+    assert rank["task"]["notes"]["questions"] == {"train": 3, "held_out": 3}
+    assert rank["task"]["notes"]["version"] == "2.0"
+    assert rank["started_from"]["drawn"] == ["span.weight", "span.bias"]
+    assert rank["started_from"]["taken"] == len(weights)
+    assert {*rank["untrained"]} == {"f1", "exact_match", "loss"}
+    losses = [epoch["loss"] for epoch in rank["curve"]]
+    assert losses[-1] < losses[0] / 2, "it learns its three questions"
+    metrics = done.record["metrics"]
+    assert metrics["f1"]["value"] == rank["curve"][-1]["held_out"]["f1"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "words"),
+    [
+        ({}, "unsupported", "squad is read from files, and no folder is named: say data=DIR"),
+        ({"data": "."}, "failed", "has files of no SQuAD"),
+    ],
+)
+def test_a_run_without_its_files_says_so(
+    tmp_path: Path, pytorch: str, parameters: dict[str, Any], status: str, words: str
+) -> None:
+    done = Bench(tmp_path, pytorch).run(
+        framework=ROOT / "scripts/frameworks/pytorch",
+        model=small_model(tmp_path)[0],
+        kind="converge",
+        batch_per_device=3,
+        sequence_length=80,
+        cwd=tmp_path,
+        parameters=parameters,
+    )
+    assert (done.record["status"], words in done.record["reason"]) == (status, True)
+
+
+def test_generated_questions_are_learned(tmp_path: Path, pytorch: str) -> None:
+    """As the suite has it, to a lower target, which is sooner."""
+    done = Bench(tmp_path, pytorch).run(
+        framework=ROOT / "scripts/frameworks/pytorch",
+        model=ROOT / "scripts/models/span_encoder.json",
+        kind="converge",
+        batch_per_device=32,
+        sequence_length=24,
+        parameters={"epochs": 5, "target": 0.4},
+    )
+    assert done.status == 0, done.record["reason"]
+    assert_valid(done.record)
+    (rank,) = done.record["ranks"]
+    assert rank["task"]["train"] == 4096
+    last = rank["curve"][-1]["held_out"]
+    assert 0.4 <= last["exact_match"] < last["f1"]
+    assert rank["untrained"]["exact_match"] < 0.1
+    assert "time_to_target" in done.record["metrics"]

@@ -1,0 +1,147 @@
+"""What the ranks allocate memory with: asked for, proved by each of them, or no measurement."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.adapter import Mismatch
+from harness.machine import allocator
+from harness.nodes import node
+from harness.request import command_line
+
+from ...bench import Bench
+from ..validity import assert_valid
+
+WORDS = ["--framework", "f", "--model", "m", "--kind", "train", "--accelerator", "cpu"]
+WORDS += ["--batch-per-device", "1", "--output", "o", "--log", "l"]
+
+
+@pytest.fixture
+def library() -> Path:
+    """One that comes with glibc and that nobody loads."""
+    found = re.search(r"(/\S+)/libc\.so\.6$", Path("/proc/self/maps").read_text(), re.MULTILINE)
+    assert found
+    return Path(found[1], "libBrokenLocale.so.1")
+
+
+def test_the_ranks_have_it_and_say_which(toy: Bench, library: Path, tmp_path: Path) -> None:
+    link = tmp_path / "allocator.so"
+    link.symlink_to(library)
+    record = toy.run("", preload=link, devices_per_node=2).record
+    assert_valid(record)
+    assert (record["status"], record["settings"]["preload"]) == ("ok", str(link)), record["reason"]
+    for rank in record["ranks"]:
+        assert rank["preloaded"] == os.path.realpath(library), "the kernel knows no links"
+
+
+def test_a_library_that_was_not_loaded_is_no_measurement(toy: Bench, tmp_path: Path) -> None:
+    """The linker says so in the log, and goes on without."""
+    text = tmp_path / "allocator.so"
+    text.write_text("no library")
+    record = toy.run("", preload=text).record
+    assert record["status"] == "failed"
+    assert record["reason"].endswith(f"preload: {text} was not loaded into the process")
+    assert record["metrics"]["throughput"]["value"] is None
+
+
+def test_one_that_is_missing_is_refused_before_a_rank_starts(toy: Bench, tmp_path: Path) -> None:
+    gone = tmp_path / "gone.so"
+    record = toy.run("", preload=gone).record
+    assert (record["status"], record["ranks"]) == ("failed", [])
+    assert record["reason"] == f"preload: there is no library {gone}"
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("jemalloc", "libjemalloc2"), ("tcmalloc", "libtcmalloc-minimal4")]
+)
+def test_a_name_that_is_not_installed_names_the_package(
+    name: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: None)
+    assert f"in the package {package}" in (allocator.missing(name) or "")
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: f"lib{name}.so.4")
+    assert allocator.missing(name) is None
+    assert allocator.missing(None) is None
+
+
+def test_a_name_is_found_in_the_process_with_any_version_behind_it(tmp_path: Path) -> None:
+    maps = tmp_path / "maps"
+    maps.write_text(
+        "7f00-7f01 r-xp 00000000 08:01 5  /lib/libc.so.6\n"
+        "7f02-7f03 rw-p 00000000 00:00 0\n"
+        "7f04-7f05 r-xp 00000000 08:01 6  /usr/lib/libtcmalloc_minimal.so.4.5.9\n"
+    )
+    found = allocator.check_preloaded("libtcmalloc_minimal.so.4", str(maps))
+    assert found == "/usr/lib/libtcmalloc_minimal.so.4.5.9"
+    for other in ("libjemalloc.so.2", "/lib/libtcmalloc_minimal.so.4.5.9"):
+        with pytest.raises(Mismatch, match="was not loaded"):
+            allocator.check_preloaded(other, str(maps))
+
+
+def test_the_ranks_alone_have_it(library: Path) -> None:
+    request = command_line.parse([*WORDS, "--preload", str(library)])
+    assert node.common_environment(request)["LD_PRELOAD"] == os.path.realpath(library)
+    assert str(library) not in os.environ.get("LD_PRELOAD", "")
+
+
+def test_huge_pages_join_what_is_set_of_glibc() -> None:
+    own = ["--variable", "GLIBC_TUNABLES=glibc.malloc.top_pad=65536"]
+    request = command_line.parse([*WORDS, *own, "--huge-pages"])
+    found = node.common_environment(request)["GLIBC_TUNABLES"]
+    assert found == "glibc.malloc.top_pad=65536:glibc.malloc.hugetlb=1"
+    assert "GLIBC_TUNABLES" not in allocator.variables(None, False, {})
+
+
+def test_huge_pages_are_those_that_the_kernel_has_given(toy: Bench) -> None:
+    record = toy.run("fill=8", "--huge-pages").record
+    assert_valid(record)
+    assert record["settings"]["huge_pages"]
+    reason = allocator.no_huge_pages()
+    if reason:
+        assert (record["status"], record["reason"]) == ("unsupported", reason)
+        return
+    assert record["status"] == "ok", record["reason"]
+    assert record["ranks"][0]["huge_page_bytes"] >= 2**21
+
+
+@pytest.mark.parametrize(
+    ("granted", "is_refused"),
+    [("always [madvise] never", False), ("[always] madvise never", False), ("x [never]", True)],
+)
+def test_a_kernel_that_never_grants_huge_pages_is_known(
+    granted: str, is_refused: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "enabled"
+    assert allocator.no_huge_pages(str(file)), "a kernel without"
+    file.write_text(granted)
+    assert bool(allocator.no_huge_pages(str(file))) is is_refused
+
+
+def test_huge_pages_without_effect_are_no_measurement(tmp_path: Path) -> None:
+    rollup = tmp_path / "rollup"
+    assert allocator.huge_page_bytes(str(rollup)) is None
+    rollup.write_text("Rss:  9 kB\nAnonHugePages:  4096 kB\n")
+    held = allocator.huge_page_bytes(str(rollup))
+    assert held == 2**22
+    allocator.check_huge_pages(held)
+    for none in (0, None):
+        with pytest.raises(Mismatch, match="huge pages were asked for"):
+            allocator.check_huge_pages(none)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--preload", "mimalloc"], "must be jemalloc, tcmalloc or an absolute path"),
+        (["--preload", "jemalloc", "--huge-pages"], "which --preload replaces"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_said(words: list[str], message: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        command_line.parse([*WORDS, *words])
+    assert message in capsys.readouterr().err

@@ -1,0 +1,340 @@
+"""What was asked is what runs: interpreters, prefixes, pins; and what is recorded of them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness.machine.processor import processor
+from harness.measuring import libraries
+from harness.provenance import code, packages
+
+from ...bench import ROOT, Bench
+
+PYTEST = importlib.metadata.version("pytest")
+
+
+def interpreter(version: str) -> str | None:
+    """A working interpreter of that version: uv's, pyenv's or the one on the path."""
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.prefix) / "bin"))
+    candidates = []
+    if uv:
+        found = subprocess.run([uv, "python", "find", version], capture_output=True, text=True)
+        candidates += found.stdout.split()
+    pyenv = Path.home() / ".pyenv/versions"
+    candidates += [str(path) for path in sorted(pyenv.glob(f"{version}.*/bin/python"))]
+    candidates += [name for name in [shutil.which(f"python{version}")] if name]
+    ask = "import sys; print('%d.%d' % sys.version_info[:2])"
+    for candidate in candidates:
+        answer = subprocess.run([candidate, "-c", ask], capture_output=True, text=True)
+        if answer.stdout.strip() == version:
+            return candidate
+    return None
+
+
+@pytest.mark.parametrize("version", ["3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13"])
+def test_the_harness_runs_on(toy: Bench, version: str) -> None:
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"no Python {version} here: `uv python install {version}` brings one")
+    toy.python = python
+    done = toy.run("grandchild")  # several ranks need numpy
+    assert done.status == 0, done.stderr
+    assert done.record["status"] == "ok", done.record["reason"]
+    assert done.record["environment"]["python"].startswith(version)
+
+
+def test_the_environment_asked_for_is_accepted(toy: Bench) -> None:
+    done = toy.run("", "--prefix", sys.prefix, "--pin", f"PyTest=={PYTEST}", way="venv")
+    assert done.record["status"] == "ok", done.record["reason"]
+    assert done.record["environment"]["way"] == "venv"
+    assert done.record["environment"]["packages"]["pytest"] == PYTEST
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--prefix", "/nowhere"], ["/nowhere", sys.prefix]),
+        (["--pin", "pytest==0.1"], ["pytest==0.1", PYTEST]),
+        (["--pin", f"pytest=={PYTEST}", "--pin", "absent==1"], ["absent==1", "not installed"]),
+    ],
+)
+def test_another_environment_is_not_ok(toy: Bench, arguments: list[str], words: list[str]) -> None:
+    record = toy.run("", *arguments).record
+    assert record["status"] == "failed"
+    assert record["ranks"] == [], "ranks were started in the wrong environment"
+    for word in words:
+        assert word in record["reason"], "the reason must name what was asked and what is there"
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "same"),
+    [
+        ("2.13.0", "2.13.0+cpu", True),
+        ("2.13.0+cpu", "2.13.0+cpu", True),
+        ("2.13.0+cu128", "2.13.0+cpu", False),
+        ("2.13.0", "2.13.1", False),
+    ],
+)
+def test_local_versions_count_only_if_asked_for(asked: str, found: str, same: bool) -> None:
+    assert packages.same_version(asked, found) is same
+
+
+def test_the_users_modules_stay_out_of_an_environment_made_for_us(
+    toy: Bench, tmp_path: Path
+) -> None:
+    (tmp_path / "leak").mkdir()
+    (tmp_path / "leak" / "random.py").write_text("raise SystemExit('leaked')\n")
+    fake = tmp_path / "leak" / "leaked-1.dist-info"
+    fake.mkdir()
+    (fake / "METADATA").write_text("Name: leaked\nVersion: 1\n")
+    leak = {"PYTHONPATH": str(tmp_path / "leak")}
+    record = toy.run("", way="venv", variables=leak).record
+    assert record["status"] == "ok", record["reason"]
+    assert "leaked" not in record["environment"]["packages"]
+    assert "PYTHONPATH" not in record["environment"]["variables"]
+
+
+def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
+    toy: Bench, tmp_path: Path
+) -> None:
+    fake = tmp_path / "module" / "brought-1.dist-info"
+    fake.mkdir(parents=True)
+    (fake / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1\n\nlong\n")
+    path = str(tmp_path / "module")
+    record = toy.run("", way="interpreter", variables={"PYTHONPATH": path}).record
+    assert record["status"] == "ok", record["reason"]
+    assert record["environment"]["packages"]["brought"] == "1"
+    assert record["environment"]["variables"]["PYTHONPATH"] == path
+
+
+def test_a_secret_is_no_variable_of_a_run(toy: Bench) -> None:
+    done = toy.run("", "--variable", "HF_TOKEN=hidden")
+    assert done.status == 2
+    assert "--variable HF_TOKEN: it may be a secret" in done.stderr
+    assert not toy.output.exists()
+
+
+def test_what_is_recorded_of_the_machine(toy: Bench) -> None:
+    variables = {"NCCL_DEBUG": "WARN", "TF_TOKEN_host": "secret", "TF_VAR_x": "secret"}
+    done = toy.run("", variables=variables)
+    where = done.record["environment"]
+    assert where["variables"]["NCCL_DEBUG"] == "WARN", "a variable that matters is missing"
+    assert "secret" not in toy.output.read_text(), "a secret is in the record"
+    assert where["hardware"]["cpu"], "the processor is not named"
+    assert where["hardware"]["memory_bytes"] > 2**20
+    assert where["hardware"]["cores"] >= 1
+    numbers = where["hardware"]["processor"]
+    assert numbers["logical_cores"] >= where["hardware"]["cores"]
+    assert set(where["system"]) >= {"host", "os", "kernel", "machine", "governor"}
+
+
+X86 = """processor\t: {core}
+vendor_id\t: AuthenticAMD
+cpu family\t: 25
+model\t\t: 17
+model name\t: AMD EPYC 9B14
+stepping\t: 1
+microcode\t: 0xa0011d1
+physical id\t: {socket}
+core id\t\t: {physical}
+flags\t\t: fpu smep avx avx2 fma avx512f avx512_bf16 amx_tile rdrand
+"""
+ARM = """processor\t: {core}
+CPU implementer\t: 0x41
+CPU architecture: 8
+CPU part\t: 0xd40
+CPU revision\t: 1
+Features\t: fp asimd sve bf16 atomics
+"""
+
+
+def test_processors_of_one_name_are_told_apart_by_their_numbers(tmp_path: Path) -> None:
+    cache = tmp_path / "cpu0" / "cache" / "index3"
+    cache.mkdir(parents=True)
+    for name, content in (("level", "3"), ("type", "Unified"), ("size", "32768K")):
+        (cache / name).write_text(f"{content}\n")
+    # Two sockets of two cores of two threads; each socket numbers its cores from 0.
+    cores = [(n, n % 2, n // 2 % 2) for n in range(8)]
+    text = "\n".join(X86.format(core=a, socket=b, physical=c) for a, b, c in cores)
+    (tmp_path / "cpuinfo").write_text(text)
+    assert processor(str(tmp_path / "cpuinfo"), str(tmp_path / "cpu0")) == {
+        "vendor": "AuthenticAMD",
+        "family": "25",
+        "model": "17",
+        "stepping": "1",
+        "microcode": "0xa0011d1",
+        "sockets": 2,
+        "physical_cores": 4,
+        "logical_cores": 8,
+        "caches": {"L3 Unified": "32768K"},
+        "instruction_sets": ["amx_tile", "avx", "avx2", "avx512_bf16", "avx512f", "fma"],
+    }
+    (tmp_path / "cpuinfo").write_text("\n".join(ARM.format(core=core) for core in range(4)))
+    assert processor(str(tmp_path / "cpuinfo"), "/nowhere") == {
+        "vendor": "0x41",
+        "family": "8",
+        "model": "0xd40",
+        "stepping": "1",
+        "logical_cores": 4,
+        "caches": {},
+        "instruction_sets": ["asimd", "bf16", "sve"],
+    }
+    assert processor("/nowhere") == {}
+
+
+def test_libraries_of_linear_algebra_tell_the_code_that_they_run(tmp_path: Path) -> None:
+    import numpy
+
+    found = libraries.in_use()
+    package = Path(numpy.__file__).parent.name
+    ours = {name: path for name, path in found.items() if f"{package}.libs/" in name}
+    (core,) = [path for name, path in ours.items() if "openblas" in name]
+    assert (core or "").isalnum(), f"numpy's OpenBLAS has chosen its code for {core!r}"
+    start = "7f0000000000-7f0000001000 r-xp 00000000 08:01 42"
+    maps = tmp_path / "maps"
+    maps.write_text(
+        f"{start}   /a b/site-packages/x/libmkl_core.so.2\n{start}   /usr/lib/libm.so.6\n"
+        f"{start}   /a b/site-packages/x/libmkl_core.so.2\n{start}\n{start}   [heap]\n"
+    )
+    assert libraries.in_use(str(maps)) == {"x/libmkl_core.so.2": None}
+    assert libraries.in_use("/nowhere") == {}
+
+
+def test_the_code_is_identified_by_its_content() -> None:
+    first, second = code.code(), code.code()
+    assert first == second
+    assert len(first["sha256"]) == 64
+
+
+def git(folder: Path, *words: str) -> str:
+    """With an identity of its own, and no repository but the one in ``folder``."""
+    given = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    ran = subprocess.run(
+        ["git", "-C", str(folder), *given, *words],
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ran.stdout.strip()
+
+
+def copied(folder: Path) -> Path:
+    """What of the project says which commit it is of."""
+    ours = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "scripts/harness", folder / "scripts/harness", ignore=ours)
+    for name in (".gitattributes", ".git_archival.txt"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def commit_of(project: Path, **variables: str) -> tuple[str | None, bool | None]:
+    """The commit, and whether it was modified, as a record has them."""
+    ask = "import json; from harness.provenance import code; print(json.dumps(code.code()))"
+    ran = subprocess.run(
+        [sys.executable, "-B", "-c", ask],
+        cwd=project / "scripts",
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    code = json.loads(ran.stdout)
+    return code["commit"], code["modified"]
+
+
+def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) -> None:
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    git(outer, "init", "--quiet")
+    (outer / "theirs").write_text("theirs")
+    git(outer, "add", ".")
+    git(outer, "commit", "--quiet", "--message", "theirs")
+    inner = copied(outer / "framebench")
+    assert commit_of(inner) == (None, None), "another repository's commit is recorded"
+
+    git(inner, "init", "--quiet")
+    git(inner, "add", ".")
+    git(inner, "commit", "--quiet", "--message", "ours")
+    ours = git(inner, "rev-parse", "HEAD")
+    assert commit_of(inner) == (ours, False)
+    assert commit_of(inner, GIT_DIR=str(outer / ".git")) == (ours, False), "another is set"
+    (inner / "scripts/harness/new.py").write_text("")
+    assert commit_of(inner) == (ours, True)
+
+    archive = tmp_path / "archive.tar"
+    git(inner, "archive", f"--output={archive}", "HEAD")
+    for folder in (outer / "unpacked", outer):
+        folder.mkdir(exist_ok=True)
+        shutil.unpack_archive(archive, folder)
+        found = commit_of(folder)
+        assert found == (ours, None), f"an archive does not know its commit in {folder.name}"
+    without_git = {"PATH": str(tmp_path)}
+    assert commit_of(outer, **without_git) == (ours, None)
+    assert commit_of(inner, **without_git) == (None, None)
+
+
+def test_packages_are_found_as_the_interpreter_finds_them() -> None:
+    found = packages.installed(sys.path)
+    assert found["pytest"] == PYTEST
+    assert list(found) == sorted(found)
+    assert (ROOT / "scripts/harness").is_dir()
+
+
+MODULES = {"LOADEDMODULES": "gcc/12.2:toy/1.0-cuda"}
+
+
+def test_what_was_brought_is_recorded(toy: Bench) -> None:
+    image = ["--image", "/images/toy.sif", "--image-digest", "0123456789ab"]
+    inside = {"APPTAINER_CONTAINER": "/data/images/toy.sif"}
+    where = toy.run("", *image, way="container", variables=inside).record["environment"]
+    assert (where["way"], where["image"]) == ("container", "/images/toy.sif")
+    assert where["image_digest"] == "0123456789ab"
+    assert "modules" not in where
+    toy.output.unlink()
+    done = toy.run("", "--module", "toy", "--module", "gcc/12.2", way="modules", variables=MODULES)
+    where = done.record["environment"]
+    assert done.record["status"] == "ok", done.record["reason"]
+    assert (where["way"], where["modules"]) == ("modules", ["gcc/12.2", "toy/1.0-cuda"])
+    assert "image" not in where
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "words"),
+    [
+        (["--image", "/i/toy.sif"], {}, ["image /i/toy.sif", "not in a container"]),
+        (
+            ["--image", "/i/toy.sif"],
+            {"SINGULARITY_CONTAINER": "/i/other.sif"},
+            ["image /i/toy.sif", "/i/other.sif"],
+        ),
+        (["--image", "docker://toy:1"], {}, ["image docker://toy:1", "not in a container"]),
+        (["--module", "toy/1.0"], MODULES, ["module toy/1.0", "gcc/12.2, toy/1.0-cuda"]),
+        (["--module", "toy"], {"LOADEDMODULES": ""}, ["module toy", "none"]),
+    ],
+)
+def test_what_was_brought_without_effect_is_not_ok(
+    toy: Bench, arguments: list[str], variables: dict[str, str], words: list[str]
+) -> None:
+    record = toy.run("", *arguments, variables=variables).record
+    assert record["status"] == "failed"
+    assert record["ranks"] == [], "ranks were started in the wrong software"
+    for word in words:
+        assert word in record["reason"], "the reason must name what was asked and what is there"
+
+
+def test_a_variable_that_makes_something_else_of_the_precision_is_no_run_of_it(toy: Bench) -> None:
+    record = toy.run("", variables={"NVIDIA_TF32_OVERRIDE": "1"}).record
+    assert (record["status"], record["ranks"]) == ("failed", [])
+    told = "NVIDIA_TF32_OVERRIDE=1 changes what fp32 computes; allowed: unset or 0"
+    assert record["reason"] == told
+    toy.output.unlink()
+    assert toy.run("", variables={"NVIDIA_TF32_OVERRIDE": "0"}).record["status"] == "ok"

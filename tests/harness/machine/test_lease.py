@@ -1,0 +1,505 @@
+"""Runs that share a machine: no device is ever two runs' at once, and none is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.adapter import Mismatch
+from harness.devices import devices, lease
+from harness.devices.devices import Device
+from harness.devices.lease import leased
+from harness.machine import cores
+from harness.processes import memory
+
+from ...bench import ROOT, Bench
+from ...processes import wait_for
+
+ALL = cores.allowed()
+PHYSICAL = {min([core, *cores.siblings(core)]) for core in ALL}
+TWO = [Device("0", [0], ["core-0"]), Device("1", [1], ["core-1"])]
+
+
+def names(of: lease.Lease) -> list[str]:
+    return [device.name for device in of.devices]
+
+
+# ---- which devices there are ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_numa_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of made-up cores this machine's kernel knows nothing."""
+    monkeypatch.setattr(cores, "by_numa_node", dict)
+
+
+@pytest.mark.usefixtures("no_numa_nodes")
+def test_a_core_is_taken_with_the_other_threads_of_its_physical_core() -> None:
+    """Four physical cores with two threads each, numbered as Linux does."""
+
+    def siblings(core: int) -> list[int]:
+        return [core % 4, core % 4 + 4]
+
+    for wanted in (1, 2):
+        found = devices.available("cpu", 2, range(8), {}, wanted, siblings)
+        assert [device.cores for device in found] == [[0, 1], [2, 3]]
+        assert [device.locks for device in found] == [["core-0", "core-1"], ["core-2", "core-3"]]
+    many = devices.available("cpu", 2, range(8), {}, 3, siblings)
+    assert [device.cores for device in many] == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    assert [device.locks for device in many] == [[f"core-{number}"] for number in range(4)]
+    alone = devices.available("cpu", 3, range(8), {}, 2, lambda core: [core])
+    assert [device.cores for device in alone] == [[0, 1, 2], [3, 4, 5]], "six is no device of 3"
+
+
+def gpu(uuid: str, name: str = "Example GPU") -> dict[str, Any]:
+    address = f"00000000:0{uuid[-1].upper()}:00.0"
+    return {
+        "name": name,
+        "memory_bytes": 2**36,
+        "driver": "550.1",
+        "uuid": uuid,
+        "pci_address": address,
+    }
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [gpu(f"GPU-{letter}{letter}") for letter in "abc"]
+    monkeypatch.setattr(devices.hardware, "gpus", lambda: known)
+
+
+ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize(
+    ("visible", "found"),
+    [
+        (None, {"0": "gpu-GPU-aa", "1": "gpu-GPU-bb", "2": "gpu-GPU-cc"}),
+        ("2,0", {"2": "gpu-GPU-cc", "0": "gpu-GPU-aa"}),
+        (" GPU-b , MIG-7", {"GPU-b": "gpu-GPU-bb", "MIG-7": "gpu-MIG-7"}),
+        ("", {}),
+    ],
+)
+def test_a_gpu_has_one_lock_however_it_is_called(
+    visible: str | None, found: dict[str, str]
+) -> None:
+    given = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    made = devices.available("cuda", None, ALL, {**ORDER, **given})
+    assert [(device.name, device.locks) for device in made] == [
+        (name, [lock]) for name, lock in found.items()
+    ]
+    assert not any(device.cores for device in made), "nobody asked for pinned ranks"
+
+
+@pytest.mark.usefixtures("gpus")
+def test_numbers_in_an_order_of_cudas_own_are_refused() -> None:
+    own = {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
+    with pytest.raises(Mismatch, match="which GPU a number means"):
+        devices.available("cuda", None, ALL, own)
+    by_uuid = {**own, "CUDA_VISIBLE_DEVICES": "GPU-bb"}
+    assert [d.locks for d in devices.available("cuda", None, ALL, by_uuid)] == [["gpu-GPU-bb"]]
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.usefixtures("no_numa_nodes")
+def test_a_gpu_has_the_same_cores_whoever_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those near to it, dealt out among all GPUs of the machine."""
+
+    def near(addresses: list[str], usable: list[int]) -> list[list[int]]:
+        assert len(addresses) == 3, "the neighbours' GPUs were forgotten"
+        return [[0, 1], [2, 3], [4, 5]]
+
+    monkeypatch.setattr(devices.cores_of, "near_gpus", near)
+    visible = {**ORDER, "CUDA_VISIBLE_DEVICES": "2,GPU-aa"}
+    found = devices.available("cuda", None, range(8), visible)
+    assert [device.cores for device in found] == [[4, 5], [0, 1]]
+    unknown = {**ORDER, "CUDA_VISIBLE_DEVICES": "2,MIG-7"}
+    found = devices.available("cuda", None, range(8), unknown)
+    assert [device.cores for device in found] == [[], []], "all ranks are pinned, or none"
+    given = devices.available("cuda", 3, range(8), ORDER)
+    assert [device.cores for device in given] == [[0, 1, 2], [3, 4, 5]], "none for the third"
+
+
+@pytest.mark.usefixtures("gpus")
+def test_only_the_leased_gpus_are_of_the_run() -> None:
+    own = devices.available("cuda", None, ALL, {**ORDER, "CUDA_VISIBLE_DEVICES": "1"})
+    assert devices.among(devices.hardware.gpus(), own) == [gpu("GPU-bb")]
+
+
+# ---- the locks -----------------------------------------------------------------------------------
+
+
+def test_the_first_devices_that_are_free_are_taken(tmp_path: Path) -> None:
+    folder = str(tmp_path / "locks")
+    six = [Device(str(number), [number], [f"core-{number}"]) for number in range(6)]
+    with ExitStack() as stack:
+        first = stack.enter_context(leased(folder, 2, six, 1))
+        with leased(folder, 1, six, 1) as second:
+            assert (names(first), names(second)) == (["0", "1"], ["2"])
+            assert (first.of, first.cores, first.refused) == (6, [0, 1], None)
+            third = stack.enter_context(leased(folder, 2, six, 1))
+            assert names(third) == ["3", "4"]
+        assert names(stack.enter_context(leased(folder, 1, six, 1))) == ["2"], "it was given back"
+    with leased(folder, 6, six, 1) as everything:
+        assert len(everything.devices) == 6
+
+
+def test_threads_of_one_physical_core_are_never_two_runs(tmp_path: Path) -> None:
+    both = [Device("0", [0], ["core-0"]), Device("1", [1], ["core-0"])]
+    with leased(str(tmp_path), 2, both, 1) as held:
+        assert names(held) == ["0", "1"], "a run may have both"
+    with leased(str(tmp_path), 1, both, 1), leased(str(tmp_path), 1, both, 0.1) as other:
+        assert other.refused is not None
+
+
+def test_who_waits_in_vain_is_told_so(tmp_path: Path) -> None:
+    with leased(str(tmp_path), 1, TWO, 1), leased(str(tmp_path), 2, TWO, 0.3) as waited:
+        assert waited.refused is not None
+        status, reason = waited.refused
+        assert status == "timeout"
+        assert "0.3 s was reached while waiting for 2 of 2 device(s)" in reason
+        assert "others have all but 1" in reason
+        assert 0.3 <= waited.waited < 60
+        with leased(str(tmp_path), 1, TWO, 1) as other:
+            assert names(other) == ["1"], "what it could not use was kept"
+
+
+def test_more_than_there_are_is_no_reason_to_wait(tmp_path: Path) -> None:
+    with leased(str(tmp_path), 3, TWO, 600) as refused:
+        assert refused.refused == ("unsupported", "3 device(s) are needed; there are 2")
+        assert refused.fields() == {"devices": [], "of": 2, "waited_seconds": 0.0}
+
+
+def is_taken(locks: str, name: str) -> bool:
+    file = lease._lock(locks, name)
+    if file is not None:
+        os.close(file)
+    return file is None
+
+
+def test_who_needs_many_is_not_overtaken_by_who_needs_few(tmp_path: Path) -> None:
+    order = []
+
+    def take(name: str, wanted: int) -> None:
+        with leased(str(tmp_path), wanted, TWO, 600):
+            order.append(name)
+            time.sleep(0.1)
+
+    many = threading.Thread(target=take, args=("many", 2))
+    few = threading.Thread(target=take, args=("few", 1))
+    with leased(str(tmp_path), 1, TWO, 1):
+        many.start()
+        wait_for(lambda: is_taken(str(tmp_path), "turn"), "the first to wait")
+        few.start()
+        time.sleep(0.5)
+        assert order == [], "a device was free, but not for those who come later"
+    many.join()
+    few.join()
+    assert order == ["many", "few"]
+
+
+ATTACK = """
+import os, shutil, sys
+locks = sys.argv[1]
+shutil.rmtree(locks, ignore_errors=True)
+os.mkdir(locks, 0o755)
+os.mkfifo(os.path.join(locks, "turn"))
+"""
+
+
+def test_nobody_can_break_a_lock_by_what_he_does_to_files(tmp_path: Path) -> None:
+    """A tidier that removes what is held, a FIFO that nobody opens, a folder closed to others."""
+    locks = tmp_path / "locks"
+    with leased(str(locks), 1, TWO, 1) as first:
+        subprocess.run([sys.executable, "-c", ATTACK, str(locks)], check=True)
+        with leased(str(locks), 2, TWO, 0.2) as second:
+            assert second.refused is not None, "two runs have one device"
+        with leased(str(locks), 1, TWO, 1) as third:
+            assert (names(first), names(third)) == (["0"], ["1"])
+
+
+def test_locks_of_any_name_are_told_apart(tmp_path: Path) -> None:
+    """Also where a path is longer than the name of a socket may be, or is no text."""
+    long = "/".join([str(tmp_path), "x" * 100, "y" * 100])
+    one, other = long, long + "z\udcff"
+    with leased(one, 2, TWO, 1), leased(other, 2, TWO, 1) as free, leased(one, 1, TWO, 0) as taken:
+        assert (free.refused is None, taken.refused is None) == (True, False)
+
+
+def test_who_waits_in_vain_learns_who_has_the_devices(tmp_path: Path) -> None:
+    with leased(str(tmp_path), 2, TWO, 1), leased(str(tmp_path), 1, TWO, 0) as waited:
+        assert waited.refused is not None
+        named = waited.refused[1].rpartition("ss -xap tells who has ")[2].rstrip("*)")
+        assert f"@{named}core-0\n" in Path("/proc/net/unix").read_text()
+
+
+STRESS = """
+import os, random, sys, time
+scripts, locks, held = sys.argv[1:]
+sys.path.insert(0, scripts)
+from harness.devices.devices import Device
+from harness.devices.lease import leased
+# Each shares its cores with others.
+devices = [Device(str(n), [n], [f"core-{n % 4}", f"core-{(n + 1) % 4}"]) for n in range(6)]
+end = time.monotonic() + 4
+count = 0
+while time.monotonic() < end:
+    with leased(locks, random.randint(1, 6), devices, 60) as lease:
+        assert lease.refused is None, lease.refused
+        own = {name for device in lease.devices for name in (device.name, *device.locks)}
+        for name in own:
+            os.close(os.open(f"{held}/{name}", os.O_CREAT | os.O_EXCL))
+        time.sleep(random.uniform(0, 0.005))
+        for name in own:
+            os.unlink(f"{held}/{name}")
+    count += 1
+print(count)
+"""
+
+
+def test_no_device_is_ever_held_twice(tmp_path: Path) -> None:
+    """Eight processes that take devices and give them back, as many and as long as chance has it:
+    who finds the mark of another on its device fails."""
+    (tmp_path / "held").mkdir()
+    command = [sys.executable, "-c", STRESS, str(ROOT / "scripts"), str(tmp_path / "locks")]
+    running = [
+        subprocess.Popen([*command, str(tmp_path / "held")], stdout=subprocess.PIPE, text=True)
+        for _ in range(8)
+    ]
+    counts = []
+    for process in running:
+        stdout, _ = process.communicate(timeout=600)
+        assert process.returncode == 0, "a device was held twice"
+        counts.append(int(stdout))
+    assert sum(counts) > 50, counts
+    assert min(counts) > 0, f"one never got any: {counts}"
+
+
+def test_a_device_is_free_when_the_last_process_that_inherited_it_is_gone(tmp_path: Path) -> None:
+    with leased(str(tmp_path), 1, TWO, 1) as held:
+        child = subprocess.Popen(["sleep", "600"], pass_fds=held.files)
+    with leased(str(tmp_path), 2, TWO, 0.2) as early:
+        assert early.refused is not None, "its process is still there"
+    child.kill()
+    child.wait()
+    with leased(str(tmp_path), 2, TWO, 0.2) as late:
+        assert late.refused is None
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Bench]:
+    """A second run's place."""
+    bench = Bench(tmp_path / "other")
+    bench.folder.mkdir()
+    try:
+        yield bench
+        bench.assert_nothing_left()
+    finally:
+        for process in bench.processes():
+            os.kill(process, signal.SIGKILL)
+
+
+def span(record: dict[str, Any]) -> tuple[float, float]:
+    start = datetime.fromisoformat(record["started"]).timestamp()
+    return start, start + record["wall_seconds"]
+
+
+@pytest.mark.skipif(len(PHYSICAL) < 2, reason="needs two physical cores")
+def test_two_runs_go_side_by_side_on_cores_of_their_own(
+    toy: Bench, other: Bench, tmp_path: Path
+) -> None:
+    locks = tmp_path / "locks"
+    first = toy.start("sleep=0.2", timed_steps=25, lease=locks)
+    toy.wait_for_phase("timed window", 1)
+    assert os.sched_getaffinity(first.pid) == {ALL[0]}, "it works where its neighbours are timed"
+    second = other.run("sleep=0.01", lease=locks).record
+    found = toy.finish(first).record
+    assert [record["status"] for record in (found, second)] == ["ok", "ok"]
+    assert [record["lease"]["devices"] for record in (found, second)] == [["0"], ["1"]]
+    windows = [record["ranks"][0] for record in (found, second)]
+    assert windows[1]["window_start"] < windows[0]["window_start"] + windows[0]["window_seconds"]
+    assert [rank["cores"] for rank in windows] == [[ALL[0]], [ALL[1]]]
+    assert [record["watch"]["cores"] for record in (found, second)] == [[ALL[0]], [ALL[1]]]
+    assert found["settings"]["side_by_side"] is True
+    assert found["lease"]["of"] == len(ALL)
+    assert found["environment"]["hardware"]["cores"] == len(ALL), "of the machine, not of the run"
+    whole = memory.allowed(memory.parse_limit("90%"), spare=False).limit
+    assert found["memory"]["limit_bytes"] == pytest.approx(whole / len(ALL), rel=1e-6)
+
+
+def test_a_run_waits_for_all_its_devices(toy: Bench, other: Bench, tmp_path: Path) -> None:
+    locks = tmp_path / "locks"
+    first = toy.start("sleep=1", timed_steps=20, lease=locks)
+    toy.wait_for_phase("timed window", 1)
+    every = other.run("", devices_per_node=len(ALL), lease=locks).record
+    found = toy.finish(first).record
+    assert every["status"] == "ok", every["reason"]
+    assert every["lease"]["waited_seconds"] > 0.5
+    assert span(every)[0] > span(found)[1], "it did not wait, or the wait is in its own time"
+    assert sorted(core for rank in every["ranks"] for core in rank["cores"]) == sorted(ALL)
+
+
+def test_a_run_that_cannot_get_its_devices_says_so(
+    toy: Bench, other: Bench, tmp_path: Path
+) -> None:
+    locks = tmp_path / "locks"
+    first = toy.start("hang", lease=locks)
+    toy.wait_for_phase("warm-up", 1)
+    done = other.run("", devices_per_node=len(ALL), lease=locks, time_limit=1)
+    assert done.status == 0, done.stderr
+    assert done.record["status"] == "timeout"
+    assert f"while waiting for {len(ALL)} of {len(ALL)} device(s)" in done.record["reason"]
+    assert done.record["ranks"] == []
+    first.terminate()
+    toy.finish(first)
+
+
+def test_more_devices_than_there_are(toy: Bench, tmp_path: Path) -> None:
+    record = toy.run("", devices_per_node=len(ALL) + 1, lease=tmp_path / "locks").record
+    assert record["status"] == "unsupported"
+    assert f"need {len(ALL) + 1} cores; this process may use {len(ALL)}" in record["reason"]
+
+
+def holders(locks: Path, lock: str, of: Bench) -> set[int]:
+    """Processes of a run that have the lock's socket open."""
+    name = "@" + lease.address(str(locks), lock)[1:]
+    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
+    (inode,) = [row[6] for row in rows if row[-1] == name]
+    return {
+        process
+        for process in of.processes()
+        for file in Path(f"/proc/{process}/fd").iterdir()
+        if os.readlink(file) == f"socket:[{inode}]"
+    }
+
+
+def test_killing_the_launcher_frees_its_devices_when_all_its_processes_are_gone(
+    toy: Bench, tmp_path: Path
+) -> None:
+    locks = tmp_path / "locks"
+    wanted = len(ALL)
+    everything = devices.available("cpu", 1, ALL, {})
+    launcher = toy.start("hang,grandchild", devices_per_node=wanted, lease=locks)
+    toy.wait_for_phase("warm-up", wanted)
+    wait_for(lambda: len(toy.processes("RANK=0")) == 2, "rank 0 and its grandchild to be there")
+    ranks = {min(toy.processes(f"RANK={rank}")) for rank in range(wanted)}
+    (guard,) = set(toy.processes()) - {launcher.pid, *of_ranks(toy, wanted)}
+    try:
+        for lock in {lock for device in everything for lock in device.locks}:
+            assert holders(locks, lock, toy) >= {launcher.pid, guard, *ranks}
+        os.kill(guard, signal.SIGSTOP)
+        launcher.kill()
+        toy.finish(launcher)
+        wait_for(lambda: len(toy.processes("RANK=0")) == 1, "the ranks to have followed it")
+        with leased(str(locks), wanted, everything, 1) as early:
+            assert early.refused is not None, "a grandchild may still work on the device"
+    finally:
+        launcher.kill()
+        os.kill(guard, signal.SIGCONT)
+    with leased(str(locks), wanted, everything, 60) as late:
+        assert late.refused is None
+        assert not of_ranks(toy, wanted), "it was free before they were gone"
+
+
+def of_ranks(toy: Bench, count: int) -> set[int]:
+    return {process for rank in range(count) for process in toy.processes(f"RANK={rank}")}
+
+
+def test_ended_while_it_waits_it_leaves_nothing(toy: Bench, tmp_path: Path) -> None:
+    everything = devices.available("cpu", 1, ALL, {})
+    with leased(str(tmp_path / "locks"), len(ALL), everything, 1):
+        launcher = toy.start("", lease=tmp_path / "locks")
+        wait_for(lambda: is_taken(str(tmp_path / "locks"), "turn"), "it to wait")
+        launcher.terminate()
+        done = toy.finish(launcher)
+    assert (done.status, done.record) == (143, None), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+NVIDIA_SMI = """#!/bin/sh
+echo 'Example A, 81920, 550.1, GPU-aa, 00000000:0A:00.0'
+echo 'Example B, 40960, 550.1, GPU-bb, 00000000:0B:00.0'
+echo 'Example A, 81920, 550.1, GPU-cc, 00000000:0C:00.0'
+"""
+
+
+@pytest.fixture
+def three_gpus(tmp_path: Path) -> dict[str, str]:
+    """Variables with which ``nvidia-smi`` tells of three."""
+    script = tmp_path / "bin" / "nvidia-smi"
+    script.parent.mkdir()
+    script.write_text(NVIDIA_SMI)
+    script.chmod(0o755)
+    return {"PATH": f"{script.parent}:{os.environ['PATH']}"}
+
+
+def test_ranks_see_the_leased_gpus_alone(
+    toy: Bench, tmp_path: Path, three_gpus: dict[str, str]
+) -> None:
+    locks = tmp_path / "locks"
+    first = [Device("0", [], ["gpu-GPU-aa"])]
+    with leased(str(locks), 1, first, 1):
+        record = toy.run("", accelerator="cuda", lease=locks, variables=three_gpus).record
+    assert record["status"] == "ok", record["reason"]
+    assert record["lease"]["devices"] == ["1"]
+    assert record["ranks"][0]["settings"]["cuda_visible_devices"] == "1"
+    assert record["ranks"][0]["settings"]["threads"] == max(1, len(ALL) // 3)
+    gpus = record["environment"]["hardware"]["gpus"]
+    assert [gpu["name"] for gpu in gpus] == ["Example B"], "its own kind, not its neighbour's"
+
+
+def test_leased_gpus_keep_the_names_they_were_given(
+    toy: Bench, tmp_path: Path, three_gpus: dict[str, str]
+) -> None:
+    variables = {**three_gpus, "CUDA_VISIBLE_DEVICES": "2,GPU-bb"}
+    locks = tmp_path / "locks"
+    record = toy.run(
+        "", accelerator="cuda", devices_per_node=2, lease=locks, variables=variables
+    ).record
+    assert [rank["settings"]["cuda_visible_devices"] for rank in record["ranks"]] == [
+        "2,GPU-bb"
+    ] * 2
+
+
+def test_more_gpus_than_there_are(toy: Bench, tmp_path: Path, three_gpus: dict[str, str]) -> None:
+    record = toy.run(
+        "", accelerator="cuda", devices_per_node=4, lease=tmp_path / "locks", variables=three_gpus
+    ).record
+    assert (record["status"], record["reason"]) == (
+        "unsupported", "4 device(s) are needed; there are 3"
+    )  # fmt: skip
+
+
+def test_gpus_that_cannot_be_told_apart_are_not_leased(
+    toy: Bench, tmp_path: Path, three_gpus: dict[str, str]
+) -> None:
+    variables = {**three_gpus, "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
+    record = toy.run("", accelerator="cuda", lease=tmp_path / "locks", variables=variables).record
+    assert record["status"] == "failed"
+    assert "CUDA_DEVICE_ORDER is not PCI_BUS_ID" in record["reason"]
+
+
+def test_a_lease_is_of_one_node(toy: Bench, tmp_path: Path) -> None:
+    done = toy.run("", nodes=2, start_nodes="true", lease=tmp_path / "locks")
+    assert (done.status, done.record) == (2, None)
+    assert "--lease is for runs on one node" in done.stderr
+
+
+def test_without_a_lease_there_is_none(toy: Bench) -> None:
+    record = toy.run("").record
+    assert "lease" not in record
+    assert record["settings"]["side_by_side"] is False

@@ -1,0 +1,464 @@
+"""What other benchmarks get wrong while they measure: each test has data that show the defect, the
+peer's figure from them in one line, and ours. Those of records and tables are in
+tests/framebench/records/test_peers.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from framebench.records import record_sets
+from framebench.records.fields.disturbance import disturbed
+from framebench.records.run import Run
+from framebench.tables import grouping
+from harness import kinds, launcher, rank
+from harness.adapter import Mismatch, Operators, Place, Product
+from harness.kind import Context, Subject
+from harness.measuring import checks, synthetic
+from harness.measuring.loading import load_adapter
+from harness.messages import report
+from harness.record import record
+from harness.record.schema import record_schema
+from harness.request import command_line, declaration
+from harness.telemetry import nvml
+
+from ...bench import ROOT, Bench
+from ...framebench.made_up_runs import build
+from ...framebench.saved_records import messages, save
+from ...framebench.saved_records import record as valid_record
+from ...framebench.table_rows import only
+from ...frameworks.models import BERT, RESNET, facts_of, trained_parameters
+from ..fake_sensors import GPU, VARIABLES
+from ..recorder import Recorder
+from .fake_machine import FakeNvml
+from .test_watcher import sample, summary
+
+
+class Clocked(Operators, Recorder):
+    """Its steps take the seconds they are told, on a clock that nothing else moves. The wall clock
+    is put back by an hour after 60 steps."""
+
+    def __init__(self, seconds: Sequence[float], batch: int) -> None:
+        super().__init__()
+        self.case = replace(self.case, batch_per_device=batch)
+        self.facts = {"inputs": [], "trainable_parameters": 0}
+        self.seconds = iter(seconds)
+        self.now = 1000.0
+        self.wall = [self.now]
+
+    def step(self) -> Any:
+        self.now += next(self.seconds)
+        self.wall.append(self.now - 3600 * (len(self.wall) > 60))
+
+    def blocking(self) -> bool:
+        return True  # its time passes in the step
+
+    def version(self) -> str:
+        return "1"
+
+    def products(self, forward_only: bool) -> list[Product]:
+        return [Product("float32")]
+
+
+@dataclass
+class Lab:
+    """Where runs of a :class:`Clocked` are measured, recorded, read and tabled."""
+
+    folder: Path
+
+    def run(
+        self,
+        seconds: Sequence[float],
+        warmup: int,
+        timed: int,
+        batch: int = 1,
+        limit: int | None = None,
+    ) -> Run:
+        """The run as the tables get it. Of ``seconds``, what is not needed is not run."""
+        adapter = Clocked(seconds, batch)
+        words = ["--framework", "f", "--model", "m", "--kind", "train", "--accelerator", "cpu"]
+        words += ["--batch-per-device", str(batch), "--output", "o", "--log", "l"]
+        words += ["--warmup-steps", str(warmup), "--timed-steps", str(timed)]
+        request = command_line.parse(words + (["--warmup-limit", str(limit)] if limit else []))
+        facts = {"unit": "images/s", "hyperparameters": {}, **adapter.facts}
+        subject = Subject(adapter.case, facts, {"split_steps": 0}, warmup, limit, timed)
+        left = report.Report(str(self.folder), 0, "host")
+        kind = kinds.load("train")
+        context = Context(subject, adapter.place, adapter, [], left)
+        with (
+            patch.object(time, "perf_counter", lambda: adapter.now),
+            patch.object(time, "time", lambda: adapter.wall[-1]),
+        ):
+            rank.start_framework(context)
+            kind.measure(context)
+        left.succeed()
+        task = declaration.Task(request, kind, None, subject)
+        ranks = [report.read(str(self.folder), 0)[2]]
+        made = record.assemble(
+            task,
+            record.Measured("ok", "", ranks, metrics=launcher.metrics_of(kind, subject, ranks)),
+            valid_record()["environment"],
+            ["python"],
+            record.Started.now(),
+            "1",
+        )
+        content = record.encode(record.checked(made, record_schema()))
+        save(self.folder / "runs", "r1.json", content)
+        found = record_sets.load(self.folder / "runs")
+        assert not found.problems, messages(found)
+        return found.runs[0]
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+def tabled(*benches: Bench) -> list[dict[str, Any]]:
+    """The rows of the summary with the records of these benches, in their order."""
+    found = [record_sets.load(bench.output.parent).runs for bench in benches]
+    return [only(build(runs)["summary"]) for runs in found]
+
+
+def benches(toy: Bench, count: int) -> list[Bench]:
+    """Several, whose processes are those of ``toy``."""
+    made = [Bench(toy.folder / str(number), toy.python, toy.marker) for number in range(count)]
+    for bench in made:
+        bench.folder.mkdir()
+    return made
+
+
+# ---- DLPerf -------------------------------------------------------------------------------------
+
+
+def test_a_window_of_a_hundred_steps_has_a_hundred_intervals(lab: Lab) -> None:
+    """DLPerf reads timestamps after the first and the last of 100 steps and counts 100 steps for 99
+    intervals: +1.01 %."""
+    stamps = np.cumsum(np.full(120, 0.25))[20:]
+    peers = 32 * 100 / (stamps[-1] - stamps[0])
+    ours = lab.run([0.25] * 120, warmup=20, timed=100, batch=32).throughput
+    assert ours == pytest.approx(32 / 0.25)
+    assert peers / ours - 1 == pytest.approx(0.0101, abs=5e-5)
+
+
+def test_all_frameworks_have_the_same_window(lab: Lab) -> None:
+    """DLPerf takes the mean of per-step rates for some frameworks, timestamps for others: steps
+    of 0.9 s and 1.1 s in turn read +1 % in the first."""
+    steps = [0.9, 1.1] * 50
+    peers = sum(1 / step for step in steps) / len(steps)
+    assert peers == pytest.approx(1.0101, abs=5e-5)
+    assert lab.run([1.0] * 20 + steps, 20, 100).throughput == pytest.approx(1.0)
+
+
+def test_running_out_of_memory_is_recorded_by_the_program(toy: Bench) -> None:
+    """DLPerf: no log line, no result; a person writes a dash, a footnote or nothing."""
+    toy.run("oom")
+    log = toy.log.read_text()
+    peers = [line for line in log.splitlines() if "images/sec" in line]
+    assert peers == []
+    (found,) = tabled(toy)
+    assert (found["status"], found["reason"]) == ("oom", "MemoryError: the toy box is full")
+
+
+# ---- SuperBench ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("steps", "batch", "peers", "truth"),
+    [
+        ([0.3952] * 9 + [6.53], 8, 18.34, 7.93),
+        (([0.0007487] * 3 + [0.1919]) * 25, 1, 1003, 20.6),
+    ],
+    ids=["one stalled step", "a small model on a busy machine"],
+)
+def test_a_stalled_step_is_not_averaged_away(
+    lab: Lab, steps: list[float], batch: int, peers: float, truth: float
+) -> None:
+    """SuperBench's throughput is the mean of per-step rates: one stalled step gave 18.34 for a true
+    7.93 samples/s, a small model on a busy machine 1003 for a true 20.6."""
+    assert sum(batch / step for step in steps) / len(steps) == pytest.approx(peers, rel=1e-3)
+    found = lab.run([0.4] * 2 + steps, 2, len(steps), batch).throughput
+    assert found == pytest.approx(truth, rel=2e-3)
+
+
+def test_a_wall_clock_that_is_put_back_changes_nothing(lab: Lab) -> None:
+    """SuperBench times steps with the wall clock, which is set while it runs."""
+    adapter = Clocked([0.5] * 120, 1)
+    for _ in range(120):
+        adapter.step()
+    peers = 100 / (adapter.wall[120] - adapter.wall[20])
+    assert peers < 0
+    found = lab.run([0.5] * 120, 20, 100)
+    assert found.throughput == pytest.approx(2.0)
+    assert found.step_seconds == pytest.approx([0.5] * 100)
+
+
+def test_running_out_of_memory_is_told_from_an_exception(toy: Bench) -> None:
+    """SuperBench: return code 4 for either."""
+    some = benches(toy, 2)
+    for bench, behaviour in zip(some, ("oom", "raise_rank=0"), strict=True):
+        bench.run(behaviour)
+    ends = [json.loads(bench.output.read_text())["ranks"][0]["traceback"] for bench in some]
+    peers = [4 if "Error" in end else 0 for end in ends]
+    assert peers == [4, 4]
+    assert [found["status"] for found in tabled(*some)] == ["oom", "failed"]
+
+
+def test_a_failure_does_not_make_later_runs_fail(toy: Bench) -> None:
+    """SuperBench: all models in one process, which the first failure breaks for the rest."""
+    some, ends = benches(toy, 3), ("", "crash_rank=0", "")
+    peers = ["failed" if any(ends[: place + 1]) else "ok" for place in range(3)]
+    assert peers == ["ok", "failed", "failed"]
+    for bench, behaviour in zip(some, ends, strict=True):
+        bench.run(behaviour)
+    assert [found["status"] for found in tabled(*some)] == ["ok", "failed", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("precision", "reason"),
+    [
+        ("int8", "precision 'int8' cannot be measured yet"),
+        ("fp16", "toy has no precision fp16 (it has: fp32, amp)"),
+    ],
+)
+def test_an_unsupported_precision_stays_in_the_table(
+    toy: Bench, precision: str, reason: str
+) -> None:
+    """SuperBench drops it and exits 0, as after a success."""
+    done = toy.run("", precision=precision)
+    peers = [name for name in [precision] if name in ("fp32", "amp")]
+    assert (done.status, peers) == (0, [])
+    (found,) = tabled(toy)
+    assert (found["status"], found["precision"]) == ("unsupported", precision)
+    assert reason in found["reason"]
+    assert np.isnan(found["throughput_median"])
+
+
+def test_tokens_are_drawn_from_the_whole_vocabulary() -> None:
+    """SuperBench draws them from 0..127, so that of an embedding 128 rows stay in the caches."""
+    peers = np.random.RandomState(0).randint(0, 128, (32, 128))
+    assert len(np.unique(peers)) == 128
+    facts = facts_of(BERT)
+    tokens = synthetic.make_batch(facts["inputs"], 32, 128, seed=0, rank=0)["token_ids"]
+    assert tokens.shape == peers.shape
+    assert tokens.max() > 0.99 * facts["hyperparameters"]["vocabulary"]
+    assert len(np.unique(tokens)) > 3000, "of 30522, by 4096 draws"
+
+
+def test_the_number_of_classes_reaches_the_model() -> None:
+    """SuperBench's ``num_classes`` does not: whatever is asked for, the model has 1000."""
+    facts = facts_of(RESNET)
+    peers = facts["trainable_parameters"]
+    facts["hyperparameters"]["classes"] = 10
+    asked = trained_parameters(facts)
+    assert (peers, asked) == (25557032, 25557032 - 990 * (2048 + 1))
+    with pytest.raises(Mismatch, match="25557032 trainable parameters, not 23528522"):
+        checks.check_parameters(peers, asked)
+
+
+def test_fp32_on_pytorch_runs_without_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SuperBench leaves TF32 on for its fp32 results. Here without a GPU: what is set."""
+    chosen = []
+    flags = SimpleNamespace(
+        cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=True)),
+        cudnn=SimpleNamespace(allow_tf32=True),
+    )
+    torch = SimpleNamespace(
+        backends=flags,
+        float32="float32",
+        bfloat16="bfloat16",
+        float16="float16",
+        device=None,
+        dtype=None,
+        nn=None,
+        set_float32_matmul_precision=chosen.append,
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    path = ROOT / "scripts/frameworks/pytorch/devices.py"
+    spec = importlib.util.spec_from_file_location("pytorch_devices", path)
+    assert spec is not None
+    assert spec.loader is not None
+    devices = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(devices)
+    assert devices.set_precision("fp32", SimpleNamespace(type="cuda")) == "float32"
+    assert chosen == ["highest"]
+    assert flags.cuda.matmul.allow_tf32 is flags.cudnn.allow_tf32 is False
+
+
+@pytest.mark.parametrize("framework", ["paddle", "mxnet", "oneflow"])
+def test_a_variable_of_the_user_does_not_turn_tf32_on(framework: str) -> None:
+    """As SuperBench's fp32 results, where a framework has no flag but a variable."""
+    variables = ("NVIDIA_TF32_OVERRIDE", "ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION")
+    case, place = replace(Recorder().case, framework=framework), Place(0, 0, ["h:1"], "cuda", 1, 0)
+    # Nothing but what comes before the import, after which it is too late.
+    with patch.dict(sys.modules, {framework: None}), patch.dict(os.environ):
+        os.environ.update(dict.fromkeys(variables, "1"))
+        adapter = load_adapter(str(ROOT / "scripts/frameworks" / framework))(case, {}, place)
+        with pytest.raises(ImportError, match=framework):
+            adapter.start()
+        assert "0" in [os.environ[name] for name in variables]
+
+
+def test_results_carry_versions_device_and_parameters(toy: Bench) -> None:
+    """SuperBench's results carry none: a node's name, metrics and return codes."""
+    made = toy.run("").record
+    peers = {
+        "node": "a",
+        "model/fp32_throughput": made["metrics"]["throughput"]["value"],
+        "model/return_code": 0,
+    }
+    assert not {"framework_version", "environment", "settings", "ranks"} & set(peers)
+    (first,) = made["ranks"]
+    assert (made["framework_version"], first["device"]) == ("1.0", "toy:0")
+    assert first["trainable_parameters"] == 2
+    assert made["settings"]["timed_steps"] == 5
+    assert made["environment"]["packages"]["pytest"] == pytest.__version__
+    assert made["environment"]["hardware"]["cpu"]
+    for part in ("framework_version", "settings", "case", "command", "environment", "ranks"):
+        lacking = {key: value for key, value in made.items() if key != part}
+        save(toy.folder / "lacking", f"{part}.json", lacking)
+    assert not record_sets.load(toy.folder / "lacking").runs, "a figure without them is taken"
+
+
+def test_to_start_a_run_does_not_take_many_times_the_run(toy: Bench) -> None:
+    """SuperBench's launcher spent 27 s on 0.6 s of timed steps. The toy has nothing to import: what
+    is left is ours, on however busy a machine."""
+    made = toy.run("sleep=0.1", timed_steps=6).record
+    peers = 27 / 0.6
+    assert made["window_seconds"] == pytest.approx(0.6, rel=0.5)
+    assert made["wall_seconds"] / made["window_seconds"] < peers / 2
+
+
+def test_the_first_iteration_is_not_timed(lab: Lab) -> None:
+    """SuperBench's Megatron-GPT keeps it: 76.0 s a step against a median of 75.25 s."""
+    steps = [82.75] + [75.25] * 9
+    assert sum(steps) / len(steps) == 76.0
+    found = lab.run(steps, 1, 9, batch=2048)
+    assert 2048 / (found.throughput or 0) == pytest.approx(75.25)
+
+
+# ---- optimum-benchmark --------------------------------------------------------------------------
+
+
+def test_samples_are_divided_by_the_time_of_all_steps(lab: Lab) -> None:
+    """optimum-benchmark: the samples of all steps over the mean time of one, 50 times too much for
+    50 steps."""
+    steps = [0.1] * 50
+    peers = 8 * len(steps) / (sum(steps) / len(steps))
+    ours = lab.run([0.1] * 20 + steps, 20, 50, batch=8).throughput
+    assert ours == pytest.approx(80)
+    assert peers / ours == pytest.approx(50)
+
+
+# ---- milabench ----------------------------------------------------------------------------------
+
+
+def test_a_run_with_a_nan_loss_is_no_success(toy: Bench) -> None:
+    """milabench: what exits with 0 has succeeded."""
+    done = toy.run("nan_at=4")
+    peers = "success" if done.status == 0 else "failure"
+    assert peers == "success"
+    (found,) = tabled(toy)
+    assert (found["status"], found["reason"]) == (
+        "failed",
+        "ArithmeticError: loss is nan at step 7",
+    )
+    assert np.isnan(found["throughput_median"])
+
+
+# ---- NVIDIA benchmark.py ------------------------------------------------------------------------
+
+
+def test_no_iteration_of_the_warm_up_is_in_the_window(lab: Lab) -> None:
+    """NVIDIA: the warm-up epoch is not fully removed. Here an epoch has 20 iterations, and the last
+    slow one of the first stays."""
+    steps = [0.3] * 20 + [0.1] * 40
+    peers = 192 * 41 / sum(steps[19:])
+    assert peers == pytest.approx(1831, abs=1)
+    found = lab.run(steps, 20, 40, batch=192)
+    assert found.throughput == pytest.approx(1920)
+    assert record_sets.load_record(found.record)["ranks"][0][
+        "warmup_step_seconds"
+    ] == pytest.approx([0.3] * 20)
+
+
+def test_a_warm_up_longer_than_the_measurement_leaves_a_throughput(lab: Lab) -> None:
+    """NVIDIA: throughput 0 when there are as many warm-up iterations as iterations."""
+    steps = [0.1] * 20
+    timed = steps[20:]
+    peers = 192 * len(timed) / sum(timed) if timed else 0.0
+    assert peers == 0.0
+    assert lab.run([0.1] * 40, 20, 20, batch=192).throughput == pytest.approx(1920)
+
+
+# ---- NVIDIA ELECTRA -----------------------------------------------------------------------------
+
+
+def test_a_rate_is_that_of_the_window_and_not_a_mean_of_rates(lab: Lab) -> None:
+    """NVIDIA: the mean over micro-steps of the rate of each, the first ones, in which graphs are
+    built, among them."""
+    steps = [20.0, *[0.05, 0.15] * 5]
+    peers = 88 * sum(1 / step for step in steps) / len(steps)
+    assert peers == pytest.approx(1067, abs=1)
+    assert lab.run(steps, 1, 10, batch=88).throughput == pytest.approx(880)
+
+
+def test_every_update_has_all_its_micro_steps(toy: Bench) -> None:
+    """NVIDIA: weights are updated behind micro-step 1, too, so that the optimizer has its moments.
+    That frameworks average over all of them is tested in tests/frameworks/test_accumulation.py."""
+    micro_steps = range(4 * 10)
+    updates = [number for number in micro_steps if number % 4 == 0 or number == 1]
+    peers = np.diff([-1, *updates])
+    assert peers.tolist()[:4] == [1, 1, 3, 4]
+    made = toy.run("", accumulation=4, timed_steps=10).record
+    assert made["samples"] == made["case"]["batch_per_device"] * len(micro_steps)
+    assert [one["micro_steps"] for one in made["ranks"]] == [4]
+    short = toy.folder / "short.json"
+    toy.run("one_micro_step", accumulation=4, output=short)
+    assert "4 micro-steps, but a step has" in json.loads(short.read_text())["reason"]
+
+
+# ---- TorchBench ---------------------------------------------------------------------------------
+
+
+def test_all_throttle_reasons_are_told() -> None:
+    """TorchBench parses the first one only: of a GPU at its power cap, which is normal, that it is
+    too hot as well stays hidden."""
+    bits = 0x4 | 0x40 | 0x80
+    peers = nvml.THROTTLE_REASONS[bits & -bits]
+    assert peers == "sw_power_cap"
+    seen = nvml.Gpus(FakeNvml({**GPU, "reasons": bits}), VARIABLES, 1).read(set())
+    watch = summary([sample(float(second), **seen) for second in range(4)], 0.5, 2.5, gpus=1)
+    assert set(watch["gpus"][0]["throttle_reasons"]) == {
+        "sw_power_cap", "hw_thermal_slowdown", "hw_power_brake_slowdown"
+    }  # fmt: skip
+    assert "hw_thermal_slowdown in 100%" in disturbed({"watch": watch})
+
+
+# ---- every peer ---------------------------------------------------------------------------------
+
+
+def test_a_warm_up_that_was_too_short_is_marked_and_can_be_longer(lab: Lab) -> None:
+    """Every peer warms up for a fixed number of steps, and none looks whether the step time has
+    settled: here it falls from 0.2 s to 0.1 s over 60 steps, of which 20 are dropped."""
+    steps = [0.1 * (1 + max(0.0, 1 - step / 60)) for step in range(400)]
+    peers = 100 / sum(steps[20:120])
+    assert peers == pytest.approx(8.80, abs=0.01)
+    found = only(build([lab.run(steps, 20, 100)])["summary"])
+    assert "unsteady" in found["marks"].split()
+    assert "steps took -" in found["remarks"], "how they changed is not said"
+    settled = lab.run(steps, 20, 100, limit=200)
+    assert settled.throughput == pytest.approx(10.0, rel=0.01)
+    assert not settled.doubts
+    assert not grouping.doubts_of(settled)

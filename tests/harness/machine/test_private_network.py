@@ -1,0 +1,124 @@
+"""Ranks of one node have a network of their own: what they listen at is reached within it alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from harness.machine import interfaces
+from harness.processes import private_network as module
+from harness.processes.private_network import Network, private_network
+
+from ...bench import Bench
+
+# Listens at the address, and answers one caller, which is itself where it is told to call.
+SERVER = """
+import socket, sys
+server = socket.create_server((sys.argv[1], 0))
+print(server.getsockname()[1], flush=True)
+if sys.argv[2] == "call":
+    socket.create_connection(server.getsockname()).close()
+server.accept()
+print("called", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Network]:
+    own = interfaces.addresses()
+    with private_network(sorted({own[name] for name in own if name != "lo"})) as made:
+        if made.enter is None:
+            pytest.skip(made.refused)
+        yield made
+
+
+def addresses() -> list[str]:
+    return [*interfaces.addresses().values()]
+
+
+def served(address: str, call: str, enter: Callable[[], None] | None) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", SERVER, address, call],
+        preexec_fn=enter,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def reached(address: str, enter: Callable[[], None] | None) -> bool:
+    """Whether this process gets through to one that listens at ``address``."""
+    with served(address, "wait", enter) as server:
+        assert server.stdout is not None
+        try:
+            socket.create_connection((address, int(server.stdout.readline())), timeout=5).close()
+        except OSError:
+            return False
+        finally:
+            server.kill()
+    return True
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_nobody_outside_reaches_what_listens_in_it(network: Network, everywhere: bool) -> None:
+    listening = "0.0.0.0" if everywhere else "127.0.0.1"
+    assert reached(listening, None), "nobody would reach it anyway"
+    assert not reached(listening, network.enter)
+
+
+def test_those_in_it_reach_each_other_at_every_address_of_the_machine(network: Network) -> None:
+    assert "127.0.0.1" in addresses()
+    for address in addresses():
+        with served(address, "call", network.enter) as server:
+            printed, _ = server.communicate(timeout=60)
+        assert printed.split()[1:] == ["called"], address
+
+
+def test_who_enters_is_who_he_was(network: Network) -> None:
+    code = "import os; print(os.geteuid(), os.getegid())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], preexec_fn=network.enter, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [str(os.geteuid()), str(os.getegid())]
+
+
+def test_a_kernel_that_gives_none_is_no_reason_not_to_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "maker.py"
+    program.write_text("print('the kernel gives this user none')")
+    monkeypatch.setattr(module, "_HERE", str(program))
+    with private_network([]) as made:
+        assert made.enter is None
+        assert made.fields() == {"private": False, "reason": "the kernel gives this user none"}
+
+
+def network_of(process: int | str) -> str:
+    return os.readlink(f"/proc/{process}/ns/net")
+
+
+def test_ranks_of_several_devices_of_one_node_have_one(toy: Bench, network: Network) -> None:
+    launcher = toy.start("hang", devices_per_node=2)
+    toy.wait_for_phase("warm-up", 2)
+    ranks = [*toy.processes("RANK=0"), *toy.processes("RANK=1")]
+    assert len(ranks) == 2
+    found = {network_of(rank) for rank in ranks}
+    assert len(found) == 1, "they cannot reach each other"
+    assert found != {network_of("self")}
+    assert network_of(launcher.pid) == network_of("self"), "the launcher has work outside"
+    launcher.send_signal(signal.SIGTERM)
+    toy.finish(launcher)
+    toy.assert_nothing_left()
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_the_record_says_whether_they_had_it(toy: Bench, network: Network, devices: int) -> None:
+    record = toy.run("", devices_per_node=devices).record
+    assert (record["status"], record["reason"]) == ("ok", "")
+    expected = {"private": True, "reason": ""} if devices == 2 else None
+    assert record.get("network") == expected

@@ -1,0 +1,194 @@
+"""What the watcher reads: files of the kernel, CPU time of the run, NVIDIA's library."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from harness.processes.own_time import OwnTime
+from harness.telemetry import nvml
+from harness.telemetry.sensors import Sensors
+
+from ..fake_sensors import GPU, VARIABLES
+from .fake_machine import FakeNvml, machine, process, stat, write
+
+
+def test_every_source_is_read(tmp_path: Path) -> None:
+    sensors = Sensors([1], *machine(tmp_path))
+    sample = sensors.read()
+    assert sample["busy_seconds"] == 20, "the load is not that of the run's cores"
+    assert sample["machine_busy_seconds"] == 30, "interrupts count as somebody's work"
+    assert (sample["stolen_seconds"], sample["machine_stolen_seconds"]) == (3, 4)
+    assert sample["waiting_seconds"] == 2.5
+    assert sample["mhz_min"] == sample["mhz_max"] == 3000
+    assert sample["temperature_celsius"] == 61.5, "the disk's temperature is not the processor's"
+    assert sample["memory_available_bytes"] == 400 * 1024
+    assert sensors.memory_bytes() == 1000 * 1024
+    assert sample["swapped_pages"] == 42
+    energies = {name: value for name, value in sample.items() if name.endswith("joules")}
+    assert energies == {"package-0_joules": 5, "dram-0_joules": 1}, "cores are in their package"
+    assert list(sensors.absent) == ["throttling"], "core 1 has no throttle counts"
+    sensors.close()
+
+
+def test_several_cores_make_a_range_and_a_sum(tmp_path: Path) -> None:
+    sample = Sensors([0, 1], *machine(tmp_path)).read()
+    assert [sample[f"mhz_{name}"] for name in ("min", "median", "max")] == [1000, 2000, 3000]
+    assert sample["busy_seconds"] == sample["machine_busy_seconds"] == 30
+    assert sample["throttle_events"] == 7
+
+
+def test_a_counter_that_starts_again_goes_on(tmp_path: Path) -> None:
+    sensors = Sensors([0], *machine(tmp_path))
+    found = []
+    for counted in (8_000_000, 1_000_000, 2_000_000, 500_000):  # of 9 J
+        energy = {"sys/class/powercap/intel-rapl:0/energy_uj": f"{counted}\n"}
+        write(tmp_path, energy)
+        found.append(sensors.read()["package-0_joules"])
+    assert found == [8, 10, 11, 18.5]
+
+
+def test_what_is_not_there_is_absent_and_not_zero(tmp_path: Path) -> None:
+    write(tmp_path, {"proc/stat": stat({0: (1.0, 0.0)})})
+    sensors = Sensors([0], str(tmp_path / "proc"), str(tmp_path / "sys"))
+    sample = sensors.read()
+    told = {name for name, value in sample.items() if value is not None}
+    assert told == {
+        "busy_seconds", "stolen_seconds", "machine_busy_seconds", "machine_stolen_seconds"
+    }  # fmt: skip
+    assert set(sensors.absent) == {
+        "memory", "swap", "pressure", "frequency", "throttling", "temperature", "processor energy"
+    }  # fmt: skip
+    assert sensors.memory_bytes() is None
+    assert all(sensors.absent.values()), "the reason is missing"
+
+
+def test_energy_that_may_not_be_read_says_why(tmp_path: Path) -> None:
+    proc, sys = machine(tmp_path)
+    for counter in Path(sys, "class/powercap").glob("*/energy_uj"):
+        counter.unlink()
+        counter.mkdir()  # root may read any file
+    sensors = Sensors([0], proc, sys)
+    assert "package-0_joules" not in sensors.read()
+    assert "energy_uj: Is a directory" in sensors.absent["processor energy"]
+
+
+def test_a_sensor_that_stops_answering_is_none(tmp_path: Path) -> None:
+    sensors = Sensors([0], *machine(tmp_path))
+    write(tmp_path, {"sys/class/hwmon/hwmon1/temp1_input": "none\n"})
+    assert sensors.read()["temperature_celsius"] is None
+
+
+def test_the_runs_own_time_counts_every_process_once(tmp_path: Path) -> None:
+    proc = str(tmp_path)
+    process(proc, 10, 1, own=1.0, children=5.0)  # the launcher: what ran before is not the run's
+    process(proc, 30, 1, own=70.0)
+    own = OwnTime("R", 10, proc)
+    assert own.read() == {"ranks": 0, "launcher": 1}
+    process(proc, 20, 10, own=2.0, run="R")
+    process(proc, 21, 20, own=3.0, run="R")
+    process(proc, 22, 1, own=9.0, run="another")
+    assert own.read()["ranks"] == 5
+    assert own.processes == {20, 21}
+    shutil.rmtree(tmp_path / "21")  # ended, and waited for by its parent
+    process(proc, 20, 10, own=2.5, children=3.25, run="R")
+    assert own.read()["ranks"] == 5.75
+    shutil.rmtree(tmp_path / "20")  # so did the rank, which the launcher waited for
+    process(proc, 10, 1, own=1.5, children=5.0 + 6.0)
+    assert own.read() == {"ranks": 6, "launcher": 1.5}
+
+
+def test_a_process_that_nobody_waits_for_is_not_forgotten(tmp_path: Path) -> None:
+    process(str(tmp_path), 10, 1, own=1.0)
+    process(str(tmp_path), 21, 1, own=3.0, run="R")  # its parent is gone
+    own = OwnTime("R", 10, str(tmp_path))
+    assert own.read()["ranks"] == 3
+    shutil.rmtree(tmp_path / "21")
+    assert own.read()["ranks"] == 3
+
+
+def test_a_rank_that_has_not_yet_executed_its_program_is_found_later(tmp_path: Path) -> None:
+    process(str(tmp_path), 10, 1, own=1.0)
+    process(str(tmp_path), 20, 10, own=0.0)  # still with the launcher's environment
+    own = OwnTime("R", 10, str(tmp_path))
+    own.read()
+    process(str(tmp_path), 20, 10, own=2.0, run="R")
+    assert own.read()["ranks"] == 2
+
+
+def test_a_gpu_tells_everything() -> None:
+    gpus = nvml.Gpus(FakeNvml(GPU), VARIABLES, 1)
+    assert gpus.facts == [{"name": "Example GPU", "uuid": "GPU-a"}]
+    assert gpus.read(set()) == {
+        "gpu-0_utilization_percent": 97,
+        "gpu-0_sm_mhz": 1410,
+        "gpu-0_memory_mhz": 1593,
+        "gpu-0_watts": 250.5,
+        "gpu-0_temperature_celsius": 71,
+        "gpu-0_throttle_reasons": 4,
+        "gpu-0_corrected_errors": 3,
+        "gpu-0_uncorrected_errors": 0,
+        "gpu-0_joules": 5.25,
+        "gpu-0_other_processes": [],
+    }
+    assert not gpus.absent
+
+
+def test_what_a_gpu_does_not_give_is_absent_and_not_asked_again() -> None:
+    library = FakeNvml({key: GPU[key] for key in GPU if key not in ("errors", "millijoules")})
+    gpus = nvml.Gpus(library, VARIABLES, 1)
+    first, second = gpus.read(set()), gpus.read(set())
+    for sample in (first, second):
+        assert sample["gpu-0_uncorrected_errors"] is sample["gpu-0_joules"] is None
+    assert set(gpus.absent) == {"gpu-0 uncorrected_errors", "gpu-0 joules"}
+    assert library.asked.count("errors") == 1
+    assert library.asked.count("reasons") == 2
+
+
+def test_every_throttle_reason_is_named() -> None:
+    """Not the first one only, and none that is new is lost."""
+    assert nvml.reasons(0) == []
+    assert nvml.reasons(0x4 | 0x40 | 0x80) == [
+        "sw_power_cap", "hw_thermal_slowdown", "hw_power_brake_slowdown"
+    ]  # fmt: skip
+    assert nvml.reasons(0x8 | 1 << 20) == ["hw_slowdown", "bit_20"]
+
+
+def test_others_on_the_device_are_seen() -> None:
+    device = {**GPU, "processes": [7]}
+    gpus = nvml.Gpus(FakeNvml(device), VARIABLES, 1)
+    name = "gpu-0_other_processes"
+    assert gpus.read(set())[name] == [7], "who was there before the ranks is somebody else"
+    device["processes"] = [7, 20, 9]
+    assert gpus.read({20, 21})[name] == [7, 9]
+    device["processes"] = [7, 4711]  # ours by the host's number: nobody can tell
+    assert gpus.read({20, 21})[name] == [7]
+
+
+@pytest.mark.parametrize(
+    ("visible", "devices", "found"),
+    [
+        (None, 2, ["0", "1"]),
+        ("2,0", 1, ["2"]),
+        ("1, GPU-a", 2, ["1", "GPU-a"]),
+    ],
+)
+def test_the_devices_of_the_run_are_watched(
+    visible: str | None, devices: int, found: list[str]
+) -> None:
+    given = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    assert nvml.chosen({**VARIABLES, **given}, 4, devices) == found
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"},
+        {**VARIABLES, "CUDA_VISIBLE_DEVICES": "MIG-1"},
+        {**VARIABLES, "CUDA_VISIBLE_DEVICES": "4"},
+    ],
+)
+def test_devices_that_cannot_be_told_are_not_watched(variables: dict[str, str]) -> None:
+    with pytest.raises(nvml.Unwatchable):
+        nvml.chosen(variables, 4, 1)

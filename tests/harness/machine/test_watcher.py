@@ -1,0 +1,239 @@
+"""The watcher beside a run: its samples, their summary, and what a real run records of others."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from framebench.records.fields.disturbance import disturbed
+from harness.machine import cores
+from harness.record import schema
+from harness.telemetry import watch_summary, watcher
+
+from ...bench import Bench
+from ...hog import hog
+
+RUN = "0" * 32
+
+
+def sources(gpus: int = 0) -> watcher.Sources:
+    made = watcher.Sources(RUN, [0, 1], {}, gpus)
+    made.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
+    made.memory_bytes = 2**30
+    return made
+
+
+def sample(seconds: float, **values: Any) -> dict[str, Any]:
+    return {"seconds": seconds, "watching_seconds": 0.001 * seconds, **values}
+
+
+def summary(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
+    found = watch_summary.summarize(samples, 0.5, sources(gpus), (start, end))
+    assert not schema.errors(found, schema.record_schema()["properties"]["watch"])
+    return found
+
+
+def test_the_clock_of_the_window_is_the_same_in_all_processes() -> None:
+    """Ranks time their windows with perf_counter; the samples must be on that clock."""
+    for name in ("perf_counter", "monotonic"):
+        assert "CLOCK_MONOTONIC" in time.get_clock_info(name).implementation
+
+
+def test_the_window_spans_all_ranks() -> None:
+    ranks: list[dict[str, Any]] = [
+        {"window_start": 5.0, "window_seconds": 2.0},
+        {"window_start": 4.0, "window_seconds": 1.0},
+        {"status": "failed"},
+    ]
+    assert watch_summary.window_of(ranks) == (4.0, 7.0)
+    assert watch_summary.window_of(ranks[2:]) is None
+
+
+def load(seconds: float, busy: float, own: float, **more: Any) -> dict[str, Any]:
+    return sample(
+        seconds,
+        busy_seconds=busy,
+        own_seconds=own,
+        machine_busy_seconds=2 * busy,
+        machine_own_seconds=own,
+        stolen_seconds=0.1 * seconds,
+        **more,
+    )
+
+
+def test_foreign_load_is_what_the_run_did_not_do_itself() -> None:
+    # Others: nothing in the first second, 0.5 cores in the second, 0.25 in the third.
+    samples = [
+        load(10, 100.0, 50.0),
+        load(11, 101.0, 51.0),
+        load(12, 102.5, 52.0),
+        load(13, 103.75, 53.0),
+        load(14, 120.0, 53.0),  # after the window
+    ]
+    found = summary(samples, 11.0, 13.0)
+    assert found["foreign_load"] == pytest.approx({"mean": 0.375, "max": 0.5})
+    assert found["machine_foreign_load"]["mean"] == pytest.approx((5.5 - 2) / 2)
+    assert found["steal"] == pytest.approx(0.1)
+    assert found["samples"] == 3
+    assert found["watching"] == pytest.approx(0.001)
+    assert summary(samples, 11.5, 12.5)["foreign_load"]["mean"] == pytest.approx(0.375)
+
+
+def test_a_window_between_two_samples_is_known_by_its_counters() -> None:
+    both = [
+        load(1.0, 10.0, 5.0, mhz_min=1, mhz_median=1, mhz_max=1, **{"package-0_joules": 100.0}),
+        load(1.5, 10.4, 5.3, mhz_min=1, mhz_median=1, mhz_max=1, **{"package-0_joules": 150.0}),
+    ]
+    found = summary([load(0.5, 9.0, 4.0), *both, load(2.0, 99.0, 5.3)], 1.2, 1.25)
+    assert found["foreign_load"]["mean"] == pytest.approx(0.2)
+    assert found["samples"] == 0
+    assert found["frequency_mhz"] is None, "no sample was taken in the window"
+    assert summary(both, 1.2, 1.25)["energy_joules"] == pytest.approx({"package-0": 5.0})
+
+
+def test_energy_is_that_of_the_window() -> None:
+    samples = [
+        sample(float(second), **{"package-0_joules": 10.0 * second, "gpu-0_joules": joules})
+        for second, joules in enumerate([0.0, 100.0, 300.0, 600.0])
+    ]
+    found = summary(samples, 0.5, 2.5, gpus=1)["energy_joules"]
+    assert found == pytest.approx({"package-0": 20.0, "gpu-0": 450.0 - 50.0})
+
+
+def test_a_window_that_the_samples_do_not_span_has_no_sums() -> None:
+    samples = [load(1.0, 10.0, 5.0), load(2.0, 11.0, 5.0)]
+    found = summary(samples, 0.5, 1.5)
+    assert found["foreign_load"] is found["steal"] is None, "what was not seen is not made up"
+    assert summary([], 0.5, 1.5)["energy_joules"] == {}
+
+
+def test_the_host_is_summed_up() -> None:
+    def host(seconds: float, mhz: float, degrees: float, free: float, events: int) -> Any:
+        return load(
+            seconds,
+            0.0,
+            0.0,
+            mhz_min=mhz,
+            mhz_median=mhz + 1,
+            mhz_max=mhz + 2,
+            temperature_celsius=degrees,
+            memory_available_bytes=free,
+            throttle_events=events,
+            swapped_pages=10 * seconds,
+        )
+
+    samples = [host(0, 900, 99, 5.0, 3), host(1, 2000, 60, 900.0, 3), host(2, 1500, 70, 700.0, 4)]
+    found = summary([*samples, host(3, 800, 99, 5.0, 6)], 0.5, 2.5)
+    assert found["frequency_mhz"] == {"min": 1500, "median": 1751, "max": 2002}
+    assert found["temperature_celsius_max"] == 70
+    assert found["memory_available_bytes_min"] == 700
+    assert found["throttle_events"] == 3
+    assert found["swapped_bytes"] == pytest.approx(20 * 4096)
+
+
+def test_gpus_are_summed_up_one_by_one() -> None:
+    def gpu(seconds: float, reasons: int, others: list[int], errors: int, mhz: int) -> Any:
+        first = {
+            "utilization_percent": 90 + seconds,
+            "sm_mhz": mhz,
+            "throttle_reasons": reasons,
+            "other_processes": others,
+            "uncorrected_errors": errors,
+        }
+        return sample(seconds, **{f"gpu-0_{name}": value for name, value in first.items()})
+
+    samples = [gpu(0, 1, [], 2, 9), gpu(1, 4, [], 2, 1400), gpu(2, 4 | 64, [5], 3, 1300)]
+    found = summary([*samples, gpu(3, 1, [6], 3, 9)], 0.5, 2.5, gpus=2)["gpus"]
+    assert found[0]["throttle_reasons"] == {"sw_power_cap": 1.0, "hw_thermal_slowdown": 0.5}
+    assert found[0]["sm_mhz"] == {"min": 1300, "median": 1350, "max": 1400}
+    assert found[0]["utilization_percent_mean"] == 91.5
+    assert found[0]["uncorrected_errors"] == 1, "old errors are not the run's"
+    assert found[0]["other_processes"] == [5, 6]
+    assert found[1]["throttle_reasons"] is found[1]["other_processes"] is None
+    assert found[1]["uuid"] == "GPU-1"
+
+
+def test_every_figure_leads_back_to_raw_samples() -> None:
+    samples = [load(float(second), second / 3, 0.0) for second in range(6)]
+    raw = summary(samples, 1.5, 3.5)["raw"]
+    assert raw["seconds"] == [-0.5, 0.5, 1.5, 2.5], "the window and the samples around it"
+    assert raw["busy_seconds"] == [0.3333, 0.6667, 1, 1.3333]
+    assert "mhz_min" not in raw, "an empty column"
+
+
+def test_a_long_run_keeps_a_bounded_number_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watcher, "INTERVAL_SECONDS", 0.0001)
+    monkeypatch.setattr(watcher, "MOST_SAMPLES", 10)
+    with watcher.Watcher(RUN, cores.allowed(), {}, 0) as watching:
+        while watching.interval < 0.0008:
+            time.sleep(0.01)
+    moments = [taken["seconds"] for taken in watching.samples]
+    assert len(moments) <= 12
+    assert moments == sorted(moments)
+    assert "watcher" not in watching.sources.absent
+
+
+def test_a_sensor_that_hangs_does_not_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    forever = threading.Event()
+    monkeypatch.setattr(watcher.Sources, "take", lambda self: forever.wait() and {})
+    monkeypatch.setattr(watcher, "_PATIENCE_SECONDS", 0.05)
+    with watcher.Watcher(RUN, cores.allowed(), {}, 0) as watching:
+        pass
+    forever.set()
+    assert "answered" in watching.sources.absent["watcher"]
+
+
+def test_a_watcher_that_fails_does_not_spoil_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: watcher.Sources) -> None:
+        raise RuntimeError("no sensors today")
+
+    monkeypatch.setattr(watcher.Sources, "open", fail)
+    with watcher.Watcher(RUN, cores.allowed(), {}, 0) as watching:
+        pass
+    ranks = [{"window_start": time.perf_counter() - 1, "window_seconds": 1.0}]
+    found = watch_summary.of(watching, ranks)
+    assert found is not None
+    assert not schema.errors(found, schema.record_schema()["properties"]["watch"])
+    assert found["absent"] == {"watcher": "RuntimeError: no sensors today"}
+    assert found["foreign_load"] is None
+    assert disturbed(found) == ""
+
+
+def test_the_watcher_leaves_the_runs_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[set[int]] = []
+    monkeypatch.setattr(watcher.os, "sched_getaffinity", lambda process: {4, 5, 6, 7})
+    monkeypatch.setattr(watcher.os, "sched_setaffinity", lambda process, to: moved.append(to))
+    monkeypatch.setattr(watcher, "siblings", lambda core: [core // 2 * 2, core // 2 * 2 + 1])
+    for used in ([4], [4, 6]):
+        watcher.Sources(RUN, used, {}, 0).open()
+    assert moved == [{6, 7}], "not where a sibling of the run's cores is, and nowhere if all are"
+
+
+def test_a_run_without_others_records_itself_as_its_own(toy: Bench) -> None:
+    """Not that there are no others: on the machine of a test there may be."""
+    record = toy.run("burn=0.05", timed_steps=20).record
+    watch, (rank,) = record["watch"], record["ranks"]
+    raw = watch["raw"]
+    assert raw["seconds"][0] <= 0, "the watcher began after the window"
+    assert raw["seconds"][-1] >= rank["window_seconds"], "it ended before the window"
+    assert watch["cores"] == rank["cores"]
+    own = raw["own_seconds"][-1] - raw["own_seconds"][0]
+    assert own >= 20 * 0.05 - 0.1, "the run's own work counts as somebody else's"
+    assert own <= raw["machine_own_seconds"][-1] - raw["machine_own_seconds"][0] + 0.02
+    assert raw["memory_available_bytes"], "the machine's memory was not watched"
+    assert watch["watching"] > 0
+
+
+def test_a_hog_on_the_runs_core_is_seen(toy: Bench) -> None:
+    with hog(cores.allowed()[0]):
+        watch = toy.run("sleep=0.1", timed_steps=15).record["watch"]
+    assert watch["cores"] == [cores.allowed()[0]]
+    assert watch["foreign_load"]["mean"] > 0.5, watch
+    assert "of the run's cores (1) busy" in disturbed({"watch": watch})
+
+
+def test_a_run_that_was_not_timed_has_nothing_to_tell(toy: Bench) -> None:
+    record = toy.run("raise_rank=0").record
+    assert "watch" not in record

@@ -1,0 +1,253 @@
+"""A run over several nodes: one launcher, an agent on each node, and one record. The nodes are
+this machine; tests/slurm has real ones."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.adapter import Case, Mismatch
+from harness.nodes import nodes
+from harness.request.declaration import Task
+
+from ...bench import Bench, Finished
+from ...processes import wait_for
+
+START = f"{sys.executable} {Path(__file__).parent / 'start_nodes.py'} {{nodes}}"
+TWO: dict[str, Any] = {"nodes": 2, "devices_per_node": 2, "start_nodes": START}
+
+
+def run(toy: Bench, behaviour: str = "", start: str = "", **options: Any) -> Finished:
+    launcher = begin(toy, behaviour, start, **options)
+    return toy.finish(launcher)
+
+
+def begin(
+    toy: Bench, behaviour: str = "", start: str = "", **options: Any
+) -> subprocess.Popen[str]:
+    os.environ["FRAMEBENCH_START"] = start
+    try:
+        return toy.start(behaviour, **{**TWO, **options})
+    finally:
+        del os.environ["FRAMEBENCH_START"]
+
+
+def agents(toy: Bench, node: str) -> list[int]:
+    """The harness's process on a node, beside its ranks and its guard."""
+    found = []
+    for process in toy.processes(f"SLURMD_NODENAME={node}"):
+        command = Path(f"/proc/{process}/cmdline").read_bytes()
+        found += [process] if b"start_node.py" in command else []
+    return found
+
+
+def test_all_ranks_of_all_nodes_train_together(toy: Bench) -> None:
+    record = run(toy).record
+    assert (record["status"], record["reason"]) == ("ok", "")
+    assert [(rank["rank"], rank["host"]) for rank in record["ranks"]] == [
+        (0, "n0"),
+        (1, "n0"),
+        (2, "n1"),
+        (3, "n1"),
+    ]
+    assert {rank["processes"] for rank in record["ranks"]} == {4}
+    assert [rank["device"] for rank in record["ranks"]] == ["toy:0", "toy:1"] * 2
+    assert len({rank["weights_checksum"] for rank in record["ranks"]}) == 1
+    assert record["samples"] == 4 * 4 * 5
+    for rank in record["ranks"]:
+        assert [one["bytes"] for one in rank["preflight"]] == [2**12, 2**24]
+        assert all(second > 0 for one in rank["preflight"] for second in one["seconds"])
+        assert rank["numa_nodes"] == [0]
+
+
+def test_each_node_stands_in_the_record(toy: Bench) -> None:
+    record = run(toy, "sleep=0.3").record
+    assert [node["node"] for node in record["nodes"]] == ["n0", "n1"]
+    for node in record["nodes"]:
+        assert node["interface"]["address"].count(".") == 3
+        assert node["interface"]["name"]
+        assert node["hardware"]["cores"] == len(os.sched_getaffinity(0))
+        assert node["memory"]["peak_bytes"] > 2**22
+        assert node["watch"]["samples"] > 0
+    assert "watch" not in record, "that of one node would pass for that of all"
+    assert "--start-nodes" in record["command"]
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_a_failed_rank_ends_the_ranks_of_all_nodes(toy: Bench, rank: int) -> None:
+    record = run(toy, f"raise_rank={rank}").record
+    assert record["status"] == "failed"
+    host = f"n{rank // 2}"
+    assert record["reason"] == f"rank {rank} on node {host}: RuntimeError: the toy is broken"
+    assert len(record["ranks"]) == 4
+
+
+def test_a_killed_rank_is_named_with_its_node(toy: Bench) -> None:
+    reason = run(toy, "kill_rank=2").record["reason"]
+    assert "rank 2 on node n1 was killed by signal 9 (SIGKILL)" in reason
+
+
+def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) -> None:
+    record = run(toy, "wrong_sum").record
+    assert record["status"] == "failed"
+    assert "pre-flight: an all-reduce of 4096 bytes over 4 ranks is wrong" in record["reason"]
+    assert "node n" in record["reason"]
+    assert all("step_seconds" not in rank for rank in record["ranks"])
+
+
+def test_a_node_that_does_not_answer_is_missed(toy: Bench) -> None:
+    record = run(toy, start="without=1", time_limit=20).record
+    assert record["status"] == "failed"
+    assert "1 of 2 nodes answered (n0)" in record["reason"]
+
+
+def test_a_start_that_fails_says_why(toy: Bench) -> None:
+    reason = run(toy, start="fail=1").record["reason"]
+    assert "ended with status 3" in reason
+    assert "no such partition" in reason
+
+
+def test_a_lost_node_ends_the_run(toy: Bench) -> None:
+    launcher = begin(toy, "hang")
+    toy.wait_for_phase("warm-up", 4)
+    (agent,) = agents(toy, "n1")
+    os.kill(agent, signal.SIGKILL)
+    record = toy.finish(launcher).record
+    assert record["status"] == "failed"
+    assert "node n1 was lost" in record["reason"]
+    assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal.Signals) -> None:
+    launcher = begin(toy, "hang,grandchild")
+    toy.wait_for_phase("warm-up", 4)
+    launcher.send_signal(number)
+    assert toy.finish(launcher).record is None
+    toy.assert_nothing_left()
+
+
+def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
+    record = run(toy, "hang", time_limit=40).record
+    assert record["status"] == "timeout", record["reason"]
+    assert "the time limit of 40 s was reached during: warm-up" in record["reason"]
+
+
+@pytest.mark.parametrize("which", ["some", "many"])
+def test_strangers_who_call_are_no_nodes_and_hold_nobody_up(toy: Bench, which: str) -> None:
+    record = run(toy, start=f"strangers={which}").record
+    assert (record["status"], record["reason"]) == ("ok", "")
+    assert [node["node"] for node in record["nodes"]] == ["n0", "n1"]
+    assert record["wall_seconds"] < 60
+
+
+def listening_ports(process: int) -> list[int]:
+    """Those at which a process listens for TCP over IPv4."""
+    folder = Path(f"/proc/{process}/fd")
+    own = set()
+    for file in folder.iterdir():
+        with contextlib.suppress(OSError):  # closed meanwhile
+            own.add(os.readlink(file))
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listen = "0A"
+    return [
+        int(row[1].partition(":")[2], 16)
+        for row in rows
+        if row[3] == listen and f"socket:[{row[9]}]" in own
+    ]
+
+
+def test_nobody_finds_a_door_or_the_word_by_which_nodes_are_known(toy: Bench) -> None:
+    launcher = begin(toy, "hang")
+    wait_for(lambda: listening_ports(launcher.pid), "the launcher to listen for its nodes")
+    toy.wait_for_phase("warm-up", 4)
+    assert not listening_ports(launcher.pid), "all nodes are there, and it still listens"
+    (agent,) = agents(toy, "n1")
+    assert "FRAMEBENCH_LAUNCHER_TOKEN" in Path(f"/proc/{agent}/environ").read_text()
+    ranks = list(toy.processes("RANK=3"))
+    assert ranks
+    for rank in ranks:
+        assert "FRAMEBENCH_LAUNCHER" not in Path(f"/proc/{rank}/environ").read_text()
+    launcher.send_signal(signal.SIGTERM)
+    toy.finish(launcher)
+
+
+def test_several_nodes_need_a_way_to_start_them(toy: Bench) -> None:
+    done = toy.run(nodes=2)
+    assert done.status == 2
+    assert "--nodes 2 needs --start-nodes" in done.stderr
+    assert done.record is None
+
+
+def introduced(name: str, **other: Any) -> nodes.Node:
+    told = {
+        "node": name,
+        "wrong": None,
+        "cores": 2,
+        "devices": [],
+        "python": "3.11.7",
+        "packages": {"toy": "1.0", "numpy": "2.0"},
+        "hardware": {"cpu": "EPYC", "gpus": []},
+        **other,
+    }
+    return nodes.Node(link=None, introduction=told)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"wrong": "another environment"}, "node n1: another environment"),
+        ({"cores": 1}, "node n1: 2 device(s) of 1 core(s) need 2 cores; there are 1"),
+        ({"python": "3.12.1"}, "node n1 has Python 3.12.1, node n0 has 3.11.7"),
+        (
+            {"packages": {"toy": "1.1", "numpy": "2.0"}},
+            "node n1 has packages toy 1.1, node n0 has toy 1.0",
+        ),
+        (
+            {"hardware": {"cpu": "Xeon", "gpus": []}},
+            "node n1 has the processor Xeon, node n0 has EPYC",
+        ),
+        (
+            {"hardware": {"cpu": "EPYC", "gpus": [{"name": "H100"}]}},
+            "node n1 has the GPUs H100, node n0 has none",
+        ),
+    ],
+)
+def test_nodes_that_differ_do_not_run_together(
+    toy: Bench, other: dict[str, Any], reason: str
+) -> None:
+    nodes.check(task(toy), [introduced("n0"), introduced("n1")])
+    with pytest.raises(Mismatch) as raised:
+        nodes.check(task(toy), [introduced("n0"), introduced("n1", **other)])
+    assert str(raised.value) == reason
+
+
+def test_a_node_with_too_few_gpus_is_named(toy: Bench) -> None:
+    cuda = task(toy, accelerator="cuda")
+    both = introduced("n0", devices=["0", "1"]), introduced("n1", devices=["0"])
+    with pytest.raises(Mismatch, match=r"node n1: 2 GPU\(s\) are needed; there are 1"):
+        nodes.check(cuda, both)
+
+
+def task(toy: Bench, **options: Any) -> Task:
+    from harness.request.command_line import parse
+    from harness.request.declaration import task_of
+
+    command = toy.command(**{**TWO, **options})
+    found = task_of(parse(command[2:]))
+    assert isinstance(found.case, Case)
+    return found
+
+
+def test_waiting_for_the_agents_ends_with_the_launcher(toy: Bench) -> None:
+    launcher = begin(toy, start="without=1")
+    wait_for(lambda: agents(toy, "n0"), "an agent")
+    launcher.send_signal(signal.SIGTERM)
+    assert toy.finish(launcher).status == 143
+    toy.assert_nothing_left()

@@ -1,0 +1,222 @@
+"""No process stays behind and no half record is left, whoever kills whom."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from harness.processes import guard, launch
+from harness.processes.cleanup import temporary_folder
+
+from ...bench import Bench
+from ...processes import wait_for
+
+
+def start_hanging(
+    toy: Bench, *, ranks: int = 2, prefix: tuple[str, ...] = ()
+) -> subprocess.Popen[str]:
+    launcher = toy.start("hang,grandchild", devices_per_node=ranks, prefix=prefix)
+    toy.wait_for_phase("warm-up", ranks)
+    wait_for(lambda: len(toy.processes("RANK=0")) == 2, "rank 0 and its grandchild to be there")
+    return launcher
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_everything_without_a_record(
+    toy: Bench, number: signal.Signals, status: int
+) -> None:
+    launcher = start_hanging(toy)
+    launcher.send_signal(number)
+    done = toy.finish(launcher)
+    assert done.status == status, done.stderr
+    assert done.record is None, "an interrupted run must not leave a record"
+    assert "Traceback" not in done.stderr, "an interruption is no error of ours"
+    assert not toy.processes("RANK=0"), "processes were left when the launcher returned"
+    toy.assert_nothing_left()
+
+
+def test_killing_the_launcher_takes_everything_along(toy: Bench) -> None:
+    launcher = start_hanging(toy)
+    launcher.kill()
+    assert toy.finish(launcher).record is None
+    toy.assert_nothing_left()
+
+
+def test_killing_the_launchers_parent_takes_everything_along(toy: Bench) -> None:
+    wrapper = (
+        "import os, subprocess, sys\n"
+        "os.environ['FRAMEBENCH_DIE_WITH_PARENT'] = str(os.getpid())\n"
+        "sys.exit(subprocess.call(sys.argv[1:]))"
+    )
+    parent = start_hanging(toy, prefix=(sys.executable, "-c", wrapper))
+    parent.kill()
+    parent.wait()
+    toy.assert_nothing_left()
+    parent.communicate()
+    assert toy.read_record() is None
+
+
+def test_a_launcher_whose_parent_is_gone_measures_nothing(toy: Bench) -> None:
+    """Killed before the launcher could ask the kernel for a signal."""
+    done = toy.run("", variables={"FRAMEBENCH_DIE_WITH_PARENT": "1"})
+    assert done.status == 128 + signal.SIGTERM
+    assert done.record is None
+
+
+def test_killing_a_rank_ends_the_run_with_a_record_that_says_so(toy: Bench) -> None:
+    launcher = start_hanging(toy)
+    rank = min(toy.processes("RANK=1"))
+    os.kill(rank, signal.SIGKILL)
+    done = toy.finish(launcher)
+    assert done.record["status"] == "failed"
+    assert "rank 1 was killed by signal 9 (SIGKILL) during: warm-up" in done.record["reason"]
+    assert "another failed" in done.record["ranks"][0]["reason"]
+    toy.assert_nothing_left()
+
+
+def test_killing_the_guard_does_not_spoil_the_run(toy: Bench) -> None:
+    launcher = toy.start("sleep=0.2", timed_steps=10)
+    toy.wait_for_phase("timed window", 1)
+    guard = set(toy.processes()) - set(toy.processes("RANK=0")) - {launcher.pid}
+    for process in guard:
+        os.kill(process, signal.SIGKILL)
+    assert guard, "there was no guard"
+    assert toy.finish(launcher).record["status"] == "ok"
+
+
+def test_the_guard_starts_before_there_is_anything_to_remove(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(Exception):
+        """Here, in place of a signal."""
+
+    def start(run: str, folder: str, reserved: str, files: Sequence[int]) -> None:
+        assert not os.path.exists(folder), "a launcher that is killed now leaves it behind"
+        raise Killed
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(launch, "start_guard", start)
+    with pytest.raises(Killed), temporary_folder("run"):
+        pass
+    assert not os.listdir(tmp_path)
+
+
+def test_the_time_limit_ends_everything(toy: Bench) -> None:
+    done = toy.run("hang,grandchild", devices_per_node=2, time_limit=20)
+    assert done.record["status"] == "timeout", done.record["reason"]
+    assert not toy.processes("RANK=0"), "processes were left when the launcher returned"
+    toy.assert_nothing_left()
+
+
+def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
+    done = toy.run("grandchild")
+    assert done.record["status"] == "ok", done.record["reason"]
+    assert not toy.processes("RANK=0"), "the grandchild outlived the run"
+    toy.assert_nothing_left()
+
+
+@pytest.fixture
+def small_memory(toy: Bench) -> Iterator[Path]:
+    """A control group of 128 MiB."""
+    root = Path("/sys/fs/cgroup")
+    version_1 = (root / "memory").is_dir()
+    group = (root / "memory" if version_1 else root) / f"framebench-{toy.marker}"
+    limit = "memory.limit_in_bytes" if version_1 else "memory.max"
+    try:
+        group.mkdir()
+        (group / limit).write_text(str(2**27))
+        (group / "memory.swappiness" if version_1 else group / "memory.swap.max").write_text("0")
+    except OSError as error:
+        pytest.skip(f"needs a control group of its own, as root: {error}")
+    yield group
+    wait_for(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
+    group.rmdir()
+
+
+def test_the_kernels_kill_for_want_of_memory_is_oom(toy: Bench, small_memory: Path) -> None:
+    def enter() -> None:
+        (small_memory / "cgroup.procs").write_text(str(os.getpid()))
+
+    record = toy.run("eat", before=enter).record
+    assert record["status"] == "oom", record["reason"]
+    assert "killed by the kernel: out of host memory" in record["reason"]
+    limit = record["environment"]["system"]["cgroup_memory_limit_bytes"]
+    assert limit == 2**27, "the limit that was hit is not recorded"
+
+
+def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
+    """What compilers keep there is loaded as code: nobody else's, and nothing of another run."""
+    launcher = start_hanging(toy)
+    folders = set()
+    for rank in toy.processes("WORLD_SIZE=2"):
+        variables = Path(f"/proc/{rank}/environ").read_text().split("\0")
+        folders |= {Path(v.partition("=")[2]) for v in variables if v.startswith("TMPDIR=")}
+    own = {folder for folder in folders if folder != toy.temporary}
+    modes = {path.stat().st_mode & 0o777 for folder in own for path in (folder, folder.parent)}
+    for folder in folders:
+        (folder / "torchinductor_somebody").mkdir()
+    launcher.terminate()
+    toy.finish(launcher)
+    assert len(folders) == len(own) == 1, f"not that of the run: {folders}"
+    assert modes == {0o700}
+    toy.assert_nothing_left()
+
+
+SHARES = """
+import os, sys, time
+from multiprocessing import resource_tracker, shared_memory
+shared_memory.SharedMemory(create=True, size=64, name=sys.argv[1])
+for name in ("paddle_%d_0_1" % os.getpid(), "mx_%x_1" % os.getpid()):
+    open("/dev/shm/" + name, "w").close()
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_file_that_another_one_removes_meanwhile_keeps_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "SHARED", str(tmp_path))
+    names = ["paddle_7_0_gone", "paddle_7_1_there"]
+    (tmp_path / names[1]).touch()
+    monkeypatch.setattr(os, "listdir", lambda folder: names)
+    guard.remove_shared([7])
+    assert not (tmp_path / names[1]).exists()
+
+
+@pytest.mark.parametrize("by_group", [False, True])
+def test_shared_memory_of_those_that_are_killed_goes_and_no_other(by_group: bool) -> None:
+    run = uuid.uuid4().hex
+    named, stranger = f"test_{run}", Path(guard.SHARED, f"paddle_{os.getpid()}_0_{run}")
+    stranger.touch()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SHARES, named],
+            env={**os.environ, guard.RUN_VARIABLE: run},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        number = int(process.stdout.readline())
+        names = [named, f"paddle_{number}_0_1", f"mx_{number:x}_1"]
+        assert all(Path(guard.SHARED, name).exists() for name in names)
+        group = {number}
+        left = guard.end(lambda: guard.processes_in(group), 10) if by_group else guard.sweep(run)
+        assert left == guard.processes_of(run) == []
+        there = [name for name in names if Path(guard.SHARED, name).exists()]
+        assert not there, "left by a process that was killed"
+        assert stranger.exists(), "of a process that goes on"
+        process.communicate()
+    finally:
+        stranger.unlink()

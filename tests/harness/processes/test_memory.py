@@ -1,0 +1,213 @@
+"""The memory limit: what is counted, how often, and that no run takes more."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from harness.processes import memory
+from harness.processes.guard import RUN_VARIABLE
+
+from ...bench import Bench
+
+MIB = 2**20
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("text", "total", "size"),
+    [("16GiB", GIB, 16 * GIB), ("1.5MiB", GIB, 3 * MIB // 2), ("25%", 8 * GIB, 2 * GIB)],
+)
+def test_limits_are_sizes_or_shares(text: str, total: int, size: int) -> None:
+    assert memory.parse_limit(text).bytes_of(total) == size
+
+
+@pytest.mark.parametrize("text", ["", "16", "16GB", "0%", "0GiB", "101%", "-5%", "auto", "1e3MiB"])
+def test_other_limits_are_refused(text: str, toy: Bench) -> None:
+    with pytest.raises(ValueError, match="must be like 16GiB"):
+        memory.parse_limit(text)
+    done = toy.run("", f"--memory-limit={text}")
+    assert (done.status, done.record) == (2, None)
+    assert "--memory-limit: must be like 16GiB" in done.stderr
+
+
+def test_what_is_allowed_leaves_the_machine_its_reserve() -> None:
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    everything = memory.allowed(memory.parse_limit("100%"), spare=False)
+    assert 0 < everything.limit <= machine - everything.reserve
+    beyond = memory.allowed(memory.parse_limit("100TiB"), spare=False)
+    assert beyond == everything, "more than there is"
+    small = memory.allowed(memory.parse_limit("64MiB"), spare=False)
+    assert small.limit == 64 * MIB
+    assert memory.allowed(memory.parse_limit("64MiB"), spare=True).limit < 64 * MIB
+
+
+def test_who_has_a_part_of_the_machine_has_that_part_of_its_memory() -> None:
+    share, size = memory.parse_limit("40%"), memory.parse_limit("64MiB")
+    whole = memory.allowed(share, spare=False)
+    quarter = memory.allowed(share, spare=False, part=0.25)
+    assert quarter.limit == pytest.approx(whole.limit / 4, rel=1e-6)
+    assert quarter.reserve == whole.reserve, "what must stay free is everybody's"
+    assert memory.allowed(size, spare=False, part=0.25).limit == 64 * MIB, "a size is a size"
+
+
+def test_a_share_is_of_what_the_scheduler_has_given() -> None:
+    given = memory.parse_limit("1GiB")
+    share = memory.allowed(memory.parse_limit("50%"), spare=False, given=given)
+    assert share.limit == GIB // 2
+    size = memory.allowed(memory.parse_limit("100TiB"), spare=False, given=given)
+    assert size.limit == GIB - size.reserve, "more than was given"
+    everything = memory.parse_limit("100%")
+    beyond = memory.allowed(everything, spare=False, given=memory.parse_limit("100TiB"))
+    assert beyond == memory.allowed(everything, spare=False), "more than there is"
+
+
+class Processes:
+    """A made-up /proc with one process of the run, R, that was not there before it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for number in ("20", "21"):
+            (folder / number).mkdir()
+            (folder / number / "environ").write_text("HOME=/\0")
+        (folder / "21" / "status").write_text(f"RssAnon: {GIB} kB\n")
+        self.hold(0, 0)
+        self.leave(64 * GIB)
+
+    def hold(self, together: int, alone: int) -> None:
+        status = f"VmRSS:\t999999999 kB\nRssAnon:\t{together // 1024} kB\nRssShmem:\t0 kB\n"
+        (self.folder / "20" / "status").write_text(status)
+        rollup = f"Pss: 999999999 kB\nPss_Anon: {alone // 1024} kB\nPss_Shmem: 0 kB\n"
+        (self.folder / "20" / "smaps_rollup").write_text(rollup)
+
+    def leave(self, available: int) -> None:
+        (self.folder / "meminfo").write_text(f"MemAvailable: {available // 1024} kB\n")
+
+    def memory(self, cores: int = 1, often: bool = False) -> memory.Memory:
+        may = memory.Allowed(limit=16 * GIB, reserve=GIB)
+        os.rename(self.folder / "20", self.folder / "later")
+        made = memory.Memory("R", 10, may, cores, often, str(self.folder))
+        os.rename(self.folder / "later", self.folder / "20")
+        (self.folder / "20" / "environ").write_text(f"{RUN_VARIABLE}=R\0")
+        return made
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Processes:
+    return Processes(tmp_path)
+
+
+def test_only_the_runs_own_processes_count(processes: Processes) -> None:
+    processes.hold(3 * GIB, 3 * GIB)
+    held = processes.memory()
+    assert held.look() is None
+    assert held.fields() == {
+        "limit_bytes": 16 * GIB,
+        "reserve_bytes": GIB,
+        "peak_bytes": 3 * GIB,
+    }
+
+
+def test_a_rank_counts_before_its_environment_says_whose_it_is(processes: Processes) -> None:
+    processes.hold(3 * GIB, 3 * GIB)
+    held = processes.memory()
+    (processes.folder / "20" / "environ").write_text("")
+    held.look()
+    assert held.peak == 0
+    held.look([20])
+    assert held.peak == 3 * GIB
+
+
+def test_too_much_is_said_in_gib(processes: Processes) -> None:
+    processes.hold(17 * GIB, 17 * GIB)
+    assert processes.memory().look() == "out of memory: 17.0 GiB of the limit of 16.0 GiB"
+
+
+def test_what_processes_share_counts_once(processes: Processes) -> None:
+    processes.hold(17 * GIB, 9 * GIB)
+    held = processes.memory()
+    assert held.look() is None
+    assert held.peak == 9 * GIB
+    (processes.folder / "20" / "smaps_rollup").unlink()  # not every kernel tells
+    assert "17.0 GiB" in str(held.look())
+
+
+def test_what_others_take_ends_the_run_before_the_machine(processes: Processes) -> None:
+    processes.hold(3 * GIB, 3 * GIB)
+    processes.leave(GIB // 2)
+    why = str(processes.memory().look())
+    assert "0.500 GiB left on the machine, of which 1.00 GiB must be" in why
+    assert "holds 3.00 GiB" in why
+
+
+def test_without_the_kernels_word_only_the_limit_counts(processes: Processes) -> None:
+    (processes.folder / "meminfo").unlink()
+    processes.hold(15 * GIB, 15 * GIB)
+    assert processes.memory().look() is None
+
+
+@pytest.mark.parametrize(("often", "wait"), [(False, 0.5), (True, 0.02)])
+def test_slow_looks_are_rare_unless_they_are_to_see_the_peak(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch, often: bool, wait: float
+) -> None:
+    processes.hold(3 * GIB, 3 * GIB)
+    held = processes.memory(often=often)
+    clock = iter([100.0, 101.0])  # this look takes a second
+    monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    held.look()
+    assert held.next_look == pytest.approx(101 + wait)
+
+
+def test_the_less_is_left_the_sooner_it_looks_again(processes: Processes) -> None:
+    waits = []
+    for size in (0, 15 * GIB, 16 * GIB - MIB):
+        processes.hold(size, size)
+        held = processes.memory()
+        before = time.monotonic()
+        held.look()
+        waits.append(held.next_look - before)
+    assert waits[0] >= 0.5 > waits[1] > waits[2] >= 0.02
+
+
+def test_a_run_over_its_limit_is_out_of_memory(toy: Bench) -> None:
+    done = toy.run("fill=32,sleep=0.2", memory_limit="64MiB", batch_per_device=8)
+    record = done.record
+    assert record["status"] == "oom", record["reason"]
+    assert "of the limit of 0.0625 GiB" in record["reason"]
+    assert "during: build" in record["reason"]
+    assert record["memory"]["limit_bytes"] == 64 * MIB
+    assert 64 * MIB < record["memory"]["peak_bytes"] < 256 * MIB, "it was left to take all"
+
+
+def test_the_ranks_share_the_limit(toy: Bench) -> None:
+    options = {"memory_limit": "96MiB", "batch_per_device": 2, "timed_steps": 20}
+    assert toy.run("fill=20,sleep=0.02", **options).record["status"] == "ok"
+    toy.output.unlink()
+    both = toy.run("fill=20,sleep=0.02", devices_per_node=2, **options).record
+    assert both["status"] == "oom", both["reason"]
+
+
+def test_processes_that_a_rank_started_count_too(toy: Bench) -> None:
+    done = toy.run("hungry_grandchild=200,sleep=1", memory_limit="100MiB")
+    assert done.record["status"] == "oom", done.record["reason"]
+
+
+def test_a_good_run_says_what_it_held(toy: Bench) -> None:
+    record = toy.run("fill=16,sleep=0.2", batch_per_device=4).record
+    assert record["status"] == "ok", record["reason"]
+    assert 64 * MIB < record["memory"]["peak_bytes"] < 128 * MIB
+    total = record["environment"]["hardware"]["memory_bytes"]
+    assert 0.5 * total < record["memory"]["limit_bytes"] < total, "no limit without being asked"
+
+
+def test_the_kernel_would_kill_ranks_first(toy: Bench) -> None:
+    launcher = toy.start("hang")
+    toy.wait_for_phase("warm-up", 1)
+    (rank,) = toy.processes("RANK=0")
+    scores = [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (rank, launcher.pid)]
+    assert scores[0] == 1000 > scores[1]
+    launcher.terminate()
+    toy.finish(launcher)

@@ -1,0 +1,169 @@
+"""The output: never overwritten, never half, and refused before measuring where it cannot be."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from pathlib import Path
+
+import pytest
+from harness.disk.reservation import Reservation, ReservationError
+
+from ...bench import Bench
+
+
+def test_an_existing_record_is_not_measured_again(toy: Bench) -> None:
+    toy.output.parent.mkdir()
+    toy.output.write_text("precious")
+    done = toy.start("")
+    assert done.wait() == 2
+    assert f"already measured: {toy.output}" in done.communicate()[1]
+    assert toy.output.read_text() == "precious", "an existing record was overwritten"
+    assert not toy.log.exists(), "something was measured all the same"
+
+
+def test_an_output_that_appears_meanwhile_is_kept(toy: Bench) -> None:
+    launcher = toy.start("sleep=0.2", timed_steps=10)
+    toy.wait_for_phase("timed window", 1)
+    toy.output.write_text("{}")
+    done = toy.finish(launcher)
+    assert done.status == 3
+    assert "already measured" in done.stderr
+    assert toy.output.read_text() == "{}", "a record of someone else was overwritten"
+
+
+def test_a_full_disk_is_told_before_measuring(toy: Bench) -> None:
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+
+    done = toy.run("", before=little_room)
+    assert done.status == 3, "a run must not start where its record has no room"
+    assert "cannot write" in done.stderr
+    assert "ulimit" in done.stderr, "the message does not say what to do"
+    assert not toy.log.exists(), "something was measured all the same"
+
+
+def test_a_folder_that_is_a_file_is_told_before_measuring(toy: Bench) -> None:
+    toy.output.parent.write_text("")
+    done = toy.run("")
+    assert done.status == 3
+    assert "choose another --output" in done.stderr
+    assert not toy.log.exists(), "something was measured all the same"
+
+
+def test_a_read_only_folder_is_told_before_measuring(toy: Bench) -> None:
+    toy.output.parent.mkdir()
+    toy.output.parent.chmod(0o500)
+    # Root may write anywhere: not without its capabilities.
+    prefix = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+    done = toy.finish(toy.start("", prefix=prefix))
+    assert done.status == 3
+    assert "no permission" in done.stderr
+
+
+def test_a_log_that_cannot_be_is_told_before_measuring(toy: Bench) -> None:
+    toy.log.parent.write_text("")
+    done = toy.run("")
+    assert done.status == 3
+    assert str(toy.log) in done.stderr
+    assert done.record is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"kind": "play"},
+            "no kind 'play'; there are: attention, collective, converge, convolution, "
+            "device_pairs, elementwise, generate, independent, inference, input, largest_batch, "
+            "launch, matmul, memory, memory_latency, network, overlap, parity, peak, "
+            "sharded_matmul, storage, sustained, train, transfer",
+        ),
+        ({"kinds": "/nowhere"}, "cannot look for kinds in /nowhere: No such file"),
+        ({"kind": "peak"}, "--kind peak has no --batch-per-device"),
+        ({"batch_per_device": None}, "--kind train needs --batch-per-device"),
+        ({"parameters": {"split": 3}}, "has no parameter 'split'; it has: split_steps"),
+        ({"parameters": {"split_steps": -1}}, "--parameter split_steps=-1: must be 0 or more"),
+        ({"kind": "parity"}, "--kind parity needs --parameter mode=..: which computation"),
+        (
+            {"kind": "parity", "parameters": {"mode": "play"}},
+            "--parameter mode=play: must be one of: train, inference",
+        ),
+        ({"timed_steps": 0}, "must be 1 or more"),
+        ({"time_limit": "nan"}, "must be more than 0 s"),
+        ({"pin": "torch"}, "must read NAME==VERSION"),
+        ({"framework": "nowhere"}, "framework.json"),
+        ({"model": "nowhere.json"}, "nowhere.json"),
+        ({"sequence_length": 128}, "toy has no --sequence-length"),
+    ],
+)
+def test_a_wrong_command_line_is_explained(
+    toy: Bench, options: dict[str, object], message: str
+) -> None:
+    done = toy.run("", **options)
+    assert done.status == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not toy.output.parent.exists(), "a wrong command line leaves nothing"
+
+
+def test_the_temporary_name_is_never_taken_for_a_record(toy: Bench) -> None:
+    launcher = toy.start("hang")
+    toy.wait_for_phase("warm-up", 1)
+    names = [path.name for path in toy.output.parent.iterdir()]
+    launcher.terminate()
+    toy.finish(launcher)
+    assert len(names) == 1, names
+    assert not Path(names[0]).match("*.json"), "collectors of *.json would find it"
+
+
+def assert_the_first_stays(first: Reservation, second: Reservation) -> None:
+    """Of two for the same output, and nothing of the other."""
+    first.write(b"first")
+    with pytest.raises(ReservationError, match="already measured"):
+        second.write(b"second")
+    for one in (first, second):
+        one.discard()
+    output = Path(first.output)
+    assert output.read_bytes() == b"first"
+    assert os.listdir(output.parent) == [output.name]
+
+
+def test_two_that_write_at_the_same_instant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has looked, and seen no output, before the other wrote."""
+    first, second = (Reservation(str(tmp_path / "r1.json"), run, 4096) for run in ("a", "b"))
+    monkeypatch.setattr(os.path, "lexists", lambda path: False)
+    assert_the_first_stays(first, second)
+
+
+def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: str, target: str) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    first, second = (Reservation(str(tmp_path / "r1.json"), run, 4096) for run in ("a", "b"))
+    assert_the_first_stays(first, second)
+
+
+def on_small_disk(size: str) -> tuple[str, ...]:
+    """What starts a command whose temporary folder is a file system of that size."""
+    script = f'mount -t tmpfs -o size={size} tmpfs "$TMPDIR" && exec "$@"'
+    return ("unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh")
+
+
+def test_a_full_temporary_folder_is_told_before_measuring(toy: Bench) -> None:
+    done = toy.finish(toy.start("", prefix=on_small_disk("1M")))
+    assert done.status == 3, done.stderr
+    assert f"the temporary folder {toy.temporary} has no room" in done.stderr
+    assert "set TMPDIR" in done.stderr
+    assert done.record is None, "it would be as if the framework had failed"
+    assert not list(toy.output.parent.glob(".*.part"))
+
+
+def test_a_temporary_folder_that_fills_up_is_named(toy: Bench) -> None:
+    record = toy.finish(toy.start("fill=64", prefix=on_small_disk("20M"))).record
+    assert record["status"] == "failed"
+    assert record["reason"].startswith(f"the temporary folder {toy.temporary} is full: free some")

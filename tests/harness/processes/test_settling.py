@@ -1,0 +1,104 @@
+"""How long a run warms up: until its step time has settled, in all ranks, within a limit."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from harness.measuring.settling import FEWEST, TOLERANCE, is_settled, settled_after
+
+from ...bench import Bench
+
+DRAWS = 300
+
+
+def settled(shape: Callable[[np.ndarray], np.ndarray], noise: float) -> list[float]:
+    """After how many of 400 steps each of DRAWS warm-ups had settled; infinite if never."""
+    random = np.random.default_rng(0)
+    draws = (shape(np.arange(400.0)) * random.normal(1, noise, 400) for _ in range(DRAWS))
+    return [settled_after(seconds.tolist()) or np.inf for seconds in draws]
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.02, 0.1])
+def test_steps_that_do_not_change_settle_at_once(noise: float) -> None:
+    found = settled(np.ones_like, noise)
+    assert np.median(found) <= FEWEST + 1
+    assert np.quantile(found, 0.95) <= 3 * FEWEST
+
+
+@pytest.mark.parametrize(
+    ("late", "noise"), [(5, 0.001), (5, 0.02), (20, 0.001), (20, 0.02), (50, 0.001)]
+)
+def test_slow_steps_at_the_start_are_waited_for(late: int, noise: float) -> None:
+    """A frequency, a cache, an autotuner: the first ``late`` steps wander down to half."""
+    found = settled(lambda step: 1 + np.maximum(0, 1 - step / late), noise)
+    assert np.quantile(found, 0.05) >= late, "stopped before it had settled"
+    assert np.quantile(found, 0.95) <= 3 * late + FEWEST, "went on long after it had settled"
+
+
+def test_a_single_compilation_is_over_with_its_step() -> None:
+    found = settled(lambda step: 1 + 100.0 * ((step == 0) | (step == 6)), 0.01)
+    assert np.quantile(found, 0.95) <= 2 * FEWEST
+
+
+@pytest.mark.parametrize("growth", [1.01, 0.99])
+def test_what_keeps_changing_never_settles(growth: float) -> None:
+    """One per cent from step to step."""
+    found = settled(lambda step: growth**step, 0.001)
+    assert min(found) == np.inf
+
+
+def test_a_difference_below_the_tolerance_is_none() -> None:
+    assert is_settled([1.0] * 5 + [1 + TOLERANCE / 2] * 5)
+    assert not is_settled([1.0] * 5 + [1 + TOLERANCE * 2] * 5)
+    assert not is_settled([1.0] * (FEWEST - 1))
+
+
+def test_a_run_warms_up_until_its_steps_have_settled(toy: Bench) -> None:
+    done = toy.run("sleep=0.01,slow_until=7", warmup_steps=3, warmup_limit=200)
+    (rank,) = done.record["ranks"]
+    assert done.record["settings"]["warmup_limit"] == 200
+    assert 7 + 5 <= rank["settled_after"] < 200
+    assert rank["settled_after"] == len(rank["warmup_step_seconds"])
+    assert statistics.median(rank["step_seconds"]) < 0.05, "slow steps are in the window"
+
+
+def test_ranks_warm_up_together(toy: Bench) -> None:
+    """The second settles later than the first: both go on until then."""
+    done = toy.run(
+        "sleep=0.01,slow_until=7",  # rank 1: four steps more
+        kind="inference",
+        devices_per_node=2,
+        warmup_steps=3,
+        warmup_limit=200,
+    )
+    first, second = done.record["ranks"]
+    assert first["settled_after"] == second["settled_after"] >= 11 + 5
+
+
+def test_a_run_that_never_settles_stops_at_the_limit(toy: Bench) -> None:
+    # A fifth more at each step: no noise of a busy machine hides that.
+    done = toy.run("sleep=0.004,growth=1.2", warmup_steps=3, warmup_limit=30)
+    (rank,) = done.record["ranks"]
+    assert done.record["status"] == "ok"
+    assert rank["settled_after"] is None
+    assert len(rank["warmup_step_seconds"]) == 30
+
+
+@pytest.mark.parametrize("steps", [FEWEST - 1, 4 * FEWEST])
+def test_a_fixed_warm_up_says_where_it_settled(toy: Bench, steps: int) -> None:
+    (rank,) = toy.run("sleep=0.03", warmup_steps=steps).record["ranks"]
+    assert len(rank["warmup_step_seconds"]) == steps
+    if steps < FEWEST:
+        assert rank["settled_after"] is None
+    else:
+        assert FEWEST <= rank["settled_after"] <= steps
+
+
+def test_a_limit_that_nothing_can_settle_within_is_refused(toy: Bench) -> None:
+    done = toy.run("", warmup_steps=3, warmup_limit=FEWEST - 1)
+    assert done.status == 2
+    assert f"--warmup-limit must be {FEWEST} or more" in done.stderr
+    assert done.record is None
