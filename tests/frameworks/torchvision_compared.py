@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -73,21 +74,27 @@ def computed(model: torch.nn.Module, images: torch.Tensor, training: bool) -> li
     return list(outputs if is_ours else torchvision_cnn.logits_of(outputs))
 
 
-class Allocated(TorchDispatchMode):
-    """``bytes`` that operations put out in memory of their own, beside that of their operands."""
+class Observed(TorchDispatchMode):
+    """``bytes`` that operations put out in memory of their own, beside that of their operands;
+    ``operations``: how often each of those, and each that works in place, had operands of its
+    shapes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.bytes = 0
+        self.operations: Counter[str] = Counter()
 
     def __torch_dispatch__(
         self, operation: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         results = operation(*args, **(kwargs or {}))
         held = {one.untyped_storage().data_ptr() for one in _tensors((args, kwargs))}
-        for one in _tensors(results):
-            if one.untyped_storage().data_ptr() not in held:
-                self.bytes += one.untyped_storage().nbytes()
+        own = [one for one in _tensors(results) if one.untyped_storage().data_ptr() not in held]
+        self.bytes += sum(one.untyped_storage().nbytes() for one in own)
+        name = str(operation).split(".")[1]
+        if own or (name.endswith("_") and name != "as_strided_"):
+            shapes = [tuple(one.shape) for one in _tensors(args)]
+            self.operations[f"{name} {shapes}"] += 1
         return results
 
 
@@ -95,11 +102,17 @@ def _tensors(values: Any) -> list[torch.Tensor]:
     return [one for one in tree_leaves(values) if isinstance(one, torch.Tensor)]
 
 
-def allocated(model: torch.nn.Module, images: torch.Tensor) -> int:
-    """Bytes of a forward pass of inference."""
-    with Allocated() as counted:
-        computed(model, images, False)
-    return counted.bytes
+def observed(seen: Observed, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What ``function`` gives, whose operations are added to those ``seen``."""
+    with seen:
+        return function(*arguments)
+
+
+def differing(ours: Observed, theirs: Observed) -> dict[str, Any]:
+    """Bytes of each, and names of the operations that only one of them has, or has more often."""
+    more = (ours.operations - theirs.operations, theirs.operations - ours.operations)
+    names = [sorted({one.split()[0] for one in counted}) for counted in more]
+    return {"bytes": [ours.bytes, theirs.bytes], "more": names}
 
 
 #: From what the methods that fill a tensor are given to how it is drawn, as
@@ -170,14 +183,22 @@ def compared(name: str) -> dict[str, Any]:
     found["initials"] = initials
     images = torch.randn(BATCH, 3, size, size, dtype=torch.float64)
     both = (without_dropout(own), without_dropout(theirs))
+    seen = Observed(), Observed()
     with torch.no_grad():
-        found["inference"] = distance(*(computed(model, images, False) for model in both))
-        found["bytes"], found["their_bytes"] = (allocated(model, images) for model in both)
-    outputs = [computed(model, images, True) for model in both]
+        outputs = [
+            observed(one, computed, model, images, False)
+            for one, model in zip(seen, both, strict=True)
+        ]
+    found["inference"], found["operations"] = distance(*outputs), differing(*seen)
+    seen = Observed(), Observed()
+    outputs = [
+        observed(one, computed, model, images, True) for one, model in zip(seen, both, strict=True)
+    ]
     found["train"], found["heads"] = distance(*outputs), len(outputs[0])
     shares = [torch.randn_like(one) for one in outputs[1]]
-    for one in outputs:
-        sum((share * logits).sum() for share, logits in zip(shares, one, strict=True)).backward()
+    for one, logits in zip(seen, outputs, strict=True):
+        observed(one, torch.autograd.backward, logits, shares)
+    found["training_operations"] = differing(*seen)
     gradients = [dict(model.named_parameters()) for model in both]
     found["gradients"] = distance(
         *([one[key].grad for key in sorted(gradients[1])] for one in gradients)

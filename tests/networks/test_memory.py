@@ -3,15 +3,21 @@ but what goes into it, and no head the weights of its attention."""
 
 from __future__ import annotations
 
+import csv
 import tracemalloc
 
 import autograd
+import networks
 import numpy as np
 import pytest
 from reference import compute, transformers
 
-from ..frameworks.models import small
+from ..conftest import ROOT
+from ..frameworks.models import definition_of, small, trained_parameters
+from ..frameworks.sizes import compared_at, facts_at
 
+#: Peaks that `benchmarks/reference_memory.py` has left there, and what each is to be below.
+KEPT, GOAL = ROOT / "tests/data/reference_memory.csv", 8.0
 LENGTH = 64
 
 
@@ -44,3 +50,36 @@ def test_a_layer_leaves_little_for_the_backward_pass(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(transformers, "_layer_again", transformers._layer)
     all_kept = growth()
     assert computed_again < 6 < 30 < all_kept, f"{computed_again:.1f} of {all_kept:.1f} arrays"
+
+
+def extent(model: str, tokens: int | None) -> tuple[int, ...]:
+    """What the peak of a reference grows with: its parameters and, of a convolutional network, the
+    values that its layers put out; of others tokens, width and vocabulary."""
+    facts = facts_at(model)
+    hyper, parameters = facts["hyperparameters"], trained_parameters(facts)
+    if definition_of(model) == "cnn":
+        layers = networks.describe(facts).layers
+        shapes = [layer.shape for layer in layers]
+        return parameters, sum(one.height * one.width * one.channels for one in shapes)
+    return parameters, tokens or 0, hyper["hidden"], hyper.get("vocabulary", 0)
+
+
+def test_every_reference_of_a_certificate_fits_into_memory() -> None:
+    """Each was measured, or is smaller in all than one of its definition that was."""
+    with KEPT.open() as file:
+        kept = {
+            (row["model"], int(row["tokens"]) if row["tokens"] else None): row
+            for row in csv.DictReader(file)
+        }
+    for (model, tokens), row in kept.items():
+        assert extent(model, tokens)[0] == int(row["parameters"]), f"measure {model} again"
+        assert float(row["gib"]) < GOAL, model
+    for model, tokens in compared_at():
+        own, definition = extent(model, tokens), definition_of(model)
+        larger = [
+            size
+            for size in kept
+            if definition_of(size[0]) == definition
+            and all(a >= b for a, b in zip(extent(*size), own, strict=True))
+        ]
+        assert larger, f"nothing as large as {model} with {tokens or 'no'} tokens was measured"

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Tuple
 import torch
 import torch.nn.functional as F
 from networks import Layer, Network, describe
-from networks.schedule import Schedule, flattened, schedule
+from networks.schedule import Call, Schedule, flattened, schedule
 from torch import Tensor, nn
 
 MEMORY_FORMAT = torch.channels_last
@@ -52,8 +52,34 @@ Prepared = Tuple[List[Tuple[Any, ...]], int, Tuple[int, ...]]
 def _prepared(mode: Schedule, runs: Dict[str, Callable[..., Tensor]]) -> Prepared:
     """What computes each layer, with the places of its inputs, of its output and of what is freed
     behind it; how many places there are; those of the outputs."""
-    calls = [(runs[call.layer.name], call.inputs, call.output, call.freed) for call in mode.calls]
+    calls: List[Tuple[Any, ...]] = []
+    for before, call in zip([None, *mode.calls], mode.calls):
+        own = (runs[call.layer.name], call.inputs, call.output, call.freed)
+        if before and _are_parts(before, call):
+            sizes = [one.layer.shape.channels for one in (before, call)]
+            calls[-1:] = _split(sizes, before, call)
+        else:
+            calls.append(own)
     return calls, mode.places, mode.outputs
+
+
+def _are_parts(one: Call, other: Call) -> bool:
+    """Whether they divide the same channels into two parts."""
+    if not one.layer.op == other.layer.op == "channels" or one.inputs != other.inputs:
+        return False
+    ends = [call.layer.attributes[end] for call in (one, other) for end in ("begin", "end")]
+    return ends == [0, ends[1], ends[1], one.layer.in_shape.channels]
+
+
+def _split(sizes: List[int], one: Call, other: Call) -> List[Tuple[Any, ...]]:
+    """Both at once: behind two slices, the backward pass would add two gradients that are mostly
+    zero."""
+    both = other.output
+    return [
+        (lambda x: x.split(sizes, 1), one.inputs, both, ()),
+        (operator.itemgetter(0), (both,), one.output, one.freed),
+        (operator.itemgetter(1), (both,), other.output, other.freed),
+    ]
 
 
 def _nest(root: nn.Module, name: str, module: nn.Module) -> None:
