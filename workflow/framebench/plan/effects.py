@@ -158,12 +158,7 @@ class Effects:
         seen = np.array([of_each.get(number, 0.0) for number in range(known)])
         new = ((slope, n) for n, slope in of_each.items() if n >= known)
         variance = sum((slope * self._deviations[n]) ** 2 for slope, n in new)
-        return self._wider * variance + float(np.sum(seen * self._solved(seen)))
-
-    @property
-    def _wider(self) -> float:
-        """By how much the variance of what is shared is larger than was said before."""
-        return max(1.0, self._scale)
+        return max(1.0, self._scale) * (variance + float(np.sum(seen * self._solved(seen))))
 
     def _case(self, task: Task) -> _Case:
         if task.traits not in self._cases:
@@ -228,7 +223,7 @@ class Effects:
         """The covariance of the effects times this: conjugate gradients
         (Hestenes and Stiefel, 1952). BLAS would start threads, which wait for each other where
         something else has the cores."""
-        precision = np.array(self._deviations[: len(right)]) ** -2.0 / self._wider
+        precision = np.array(self._deviations[: len(right)]) ** -2.0
         usual = precision + _across(self._slopes**2, self._weights)
         found, rest = np.zeros(len(right)), np.array(right)
         step = rest / usual
