@@ -370,6 +370,8 @@ def test_the_copied_command_measures_that_case_again(browser: Browser, called: P
     assert copied == browser.driver.find_element(By.CSS_SELECTOR, "#table-summary code").text
     assert "copied" in browser.driver.find_element(By.CSS_SELECTOR, "#table-summary .take").text
     assert "results=there" not in copied
+    ignored = subprocess.run(["git", "check-ignore", "-q", "again-AbC123/"], cwd=ROOT, check=False)
+    assert ignored.returncode == 0, "git would commit what is measured again"
     snakemake = shlex.quote(str(Path(sys.executable).parent / "snakemake"))
     pasted = copied.replace("snakemake", f"{snakemake} --dry-run --quiet rules", 1)
     ran = subprocess.run(
