@@ -107,14 +107,57 @@ def test_what_the_filter_hides_is_hidden_on_a_narrow_page_too(
     assert "inference" in shown[0]
 
 
-@pytest.mark.parametrize("query", ["?framework=pytorch", "?base=framework:pytorch"])
-def test_the_answers_say_that_they_stay_of_all_frameworks(
-    browser: Browser, quick: Path, query: str
-) -> None:
+def test_the_answers_say_that_they_stay_of_all_frameworks(browser: Browser, quick: Path) -> None:
     words = "document.getElementById('answers-hidden').innerText"
     assert not browser.open(quick, query="?precision=fp32").evaluate(words).count("all frameworks")
-    said = browser.open(quick, query=query).evaluate(words)
-    assert said.startswith("The answers are of all frameworks, as measured"), said
+    said = browser.open(quick, query="?framework=pytorch").evaluate(words)
+    assert said.startswith("The answers are of all frameworks"), said
+
+
+def answered(browser: Browser) -> dict[str, tuple[str, str]]:
+    """By the setting of each answer: the fastest, and its figure."""
+    rows = browser.evaluate(
+        "[...document.querySelectorAll('.answers tbody tr')]"
+        ".map((row) => [...row.cells].slice(0, 3).map((cell) => cell.textContent.trim()))"
+    )
+    return {setting: (fastest, figure) for setting, fastest, figure in rows}
+
+
+@pytest.mark.parametrize(
+    ("base", "asked", "fastest", "baseline"),
+    [
+        ("framework:pytorch", "inference fp32 1n1g", "mxnet hybridize", "pytorch inductor"),
+        ("precision:fp32", "train amp 1n1g", "pytorch none", "pytorch none train fp32 1n1g"),
+        ("devices:1n1g", "train fp32 1n2g", "pytorch none", "pytorch none train fp32 1n1g"),
+    ],
+)
+def test_the_figures_of_the_answers_become_ratios_to_the_baseline(
+    browser: Browser, quick: Path, base: str, asked: str, fastest: str, baseline: str
+) -> None:
+    """Of the framework that is fastest, not of the one that is fastest at the baseline's setting;
+    and what they were comes back."""
+    before = answered(browser.open(quick))
+    figures = {}
+    for case, text in rows_of(browser, "summary", "median").items():
+        framework, model, mode, precision, compiler, devices = (one.split()[0] for one in case)
+        if model == "resnet50_v1.5" and text[0] != view_dash():
+            key = f"{framework} {compiler} {mode} {precision} {devices}"
+            figures[key] = float(text.split()[0])
+    own, other = (
+        figures[name if name.count(" ") > 1 else f"{name} {asked}"] for name in (fastest, baseline)
+    )
+    after = answered(browser.open(quick, query=f"?base={base}"))
+    value = base.partition(":")[2]
+    divided = f"\N{MULTIPLICATION SIGN} \N{DIVISION SIGN} {value}"
+    _, text = after[f"resnet50_v1.5 {asked} b2"]
+    assert text.endswith(divided), text
+    assert float(text.removesuffix(divided)) == pytest.approx(own / other, abs=0.006)
+    for setting, (_, text) in after.items():
+        assert divided in text or "baseline" in text, f"{setting}: {text} is no ratio"
+    table = browser.column("fastest", f"median \N{DIVISION SIGN} {value}")
+    assert sorted(table) == sorted(text.split()[0] for _, text in after.values())
+    browser.driver.find_element(By.CSS_SELECTOR, "#ask [type=reset]").click()
+    assert answered(browser) == before
 
 
 def test_what_is_between_backticks_is_code(browser: Browser, quick: Path) -> None:

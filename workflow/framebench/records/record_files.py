@@ -31,7 +31,16 @@ from .fields.fed import fed_of
 from .fields.phases import phases_of
 from .fields.step_parts import split_of
 from .index import Index
-from .run import NO_REASON, WAITED_APART, WAITED_IN_WINDOW, WAITED_NOWHERE, Metric, Problem, Run, cause
+from .run import (
+    NO_REASON,
+    WAITED_APART,
+    WAITED_IN_WINDOW,
+    WAITED_NOWHERE,
+    Metric,
+    Problem,
+    Run,
+    cause,
+)
 
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 # Of an environment: more than packages, what they are built on.

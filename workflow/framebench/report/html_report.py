@@ -202,14 +202,15 @@ def series_of(look: Look) -> dict[str, int]:
 
 def _with_axes(
     found: answers.Answers, tables: Mapping[Table, pd.DataFrame]
-) -> list[tuple[answers.Answer, dict[str, str]]]:
-    """The answers of the first screen, each with what a filter may ask of it."""
+) -> list[tuple[answers.Answer, dict[str, str], int]]:
+    """The answers of the first screen, each with what a filter may ask of it, and the number of its
+    row in the table."""
     rows = view.records(tables[FASTEST])
     of_answer = {
-        id(one): {axis: str(axis_of(row, axis)) for axis in FASTEST.axes}
-        for one, row in zip(found.fastest, rows, strict=True)
+        id(one): ({axis: str(axis_of(row, axis)) for axis in FASTEST.axes}, at)
+        for at, (one, row) in enumerate(zip(found.fastest, rows, strict=True))
     }
-    return [(one, of_answer[id(one)]) for one in found.most_compared(MAX_ANSWERS)]
+    return [(one, *of_answer[id(one)]) for one in found.most_compared(MAX_ANSWERS)]
 
 
 def _sections(inputs: Inputs, tables: Mapping[Table, pd.DataFrame], links: Links) -> list[Section]:

@@ -4,6 +4,8 @@ const page = embedded ? JSON.parse(embedded.textContent) : { tables: [], cases: 
 const AXES = ["framework", "model", "mode", "precision", "devices", "compiler"];
 // A model has figures of other units than another, a mode of another kind: no ratios of these.
 const BASELINES = ["framework", "precision", "devices", "compiler"];
+// Columns that have the figure of a case.
+const FIGURES = ["throughput_median", "median"];
 const DASH = "\u2013";
 
 const decoded = new Map();
@@ -131,11 +133,39 @@ const ratiosOf = (table) => {
     if (!column) return null;
     return (figures, row) => divided(figures[row], valuesOf(column.raw, table.rows)[row]);
   }
+  // Rows that are each of another framework have no baseline among themselves.
+  if (!("framework" in table.axes) && "behind" in table) return ratiosOfCases(table);
   const found = baselinesOf(table, base);
   if (!found) return null;
   return (figures, row) =>
     typeof found[row] === "string" ? { why: found[row] } : divided(figures[row], figures[found[row]]);
 };
+
+// The same where a row shows the figure of a case: as where the case has a row of its own.
+const ratiosOfCases = (table) => {
+  const cases = valuesOf(table.behind[0].cases, table.rows);
+  return (figures, row) => {
+    const own = ownRows().get(`${cases[row]} ${figures[row]}`);
+    return own ? ratiosOf(own.table)(own.figures, own.row) : { why: "no baseline" };
+  };
+};
+
+// By the number of a case and its figure: the table that has it, all its figures, the row.
+const ownRows = () => {
+  if (owned.size) return owned;
+  for (const table of page.tables) {
+    const column = table.shown.find((one) => FIGURES.includes(one.name) && "raw" in one);
+    if (!column || !("behind" in table) || !("framework" in table.axes)) continue;
+    const figures = valuesOf(column.raw, table.rows);
+    valuesOf(table.behind[0].cases, table.rows).forEach((number, row) => {
+      const key = `${number} ${figures[row]}`;
+      if (!owned.has(key)) owned.set(key, { table, figures, row });
+    });
+  }
+  return owned;
+};
+
+const owned = new Map();
 
 const divided = (value, base) =>
   value === null || !(base > 0) ? { why: "no baseline" } : { ratio: value / base };

@@ -43,16 +43,39 @@ const showFigures = () => {
     words.push(`The filter hides ${hidden} of these; all settings that it leaves stand in `
       + "Fastest framework.");
   }
-  if (asked.base || asked.chosen.has("framework")) {
-    words.push("The answers are of all frameworks, as measured: a choice of frameworks or a "
-      + "baseline changes nothing here.");
+  if (asked.chosen.has("framework")) {
+    words.push("The answers are of all frameworks: a choice of frameworks changes nothing here.");
+  }
+  if (asked.base) {
+    words.push("A lead is over the next framework, whatever the baseline.");
   }
   left.hidden = !words.length;
   left.textContent = words.join(" ");
 };
 
+// The figures of the first screen: as measured, or as ratios to the baseline.
+const fastest = page.tables.find((table) => table.name === "fastest");
+const measured = new Map();
+const showAnswers = () => {
+  const column = fastest?.shown.find((one) => one.name === "median");
+  const ratios = column && ratiosOf(fastest);
+  for (const row of document.querySelectorAll("[data-answer]")) {
+    const cell = row.querySelector(".figure");
+    if (!measured.has(cell)) measured.set(cell, cell.innerHTML);
+    cell.innerHTML = measured.get(cell);
+    const marks = cell.querySelector(".why")?.textContent ?? "";
+    const figures = ratios && valuesOf(column.raw, fastest.rows);
+    if (!ratios || figures[row.dataset.answer] === null) continue;
+    const { ratio, why } = ratios(figures, Number(row.dataset.answer));
+    cell.innerHTML = why
+      ? cellHtml(DASH, why)
+      : cellHtml(inTimes(ratio), `\u00f7 ${asked.base.value} ${marks}`.trim());
+  }
+};
+
 drawAll = () => {
   showAsked();
+  showAnswers();
   showFigures();
   for (const table of tables) table.draw();
   drawCharts();
