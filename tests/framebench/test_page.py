@@ -562,6 +562,11 @@ def test_on_paper_nothing_is_cut(browser: Browser, quick: Path) -> None:
         for gone in ("#ask", "nav", ".take", ".unfold", ".further"):
             assert not browser.evaluate(visible, gone), gone
         assert browser.evaluate(visible, "#table-summary td")
+        sizes = browser.evaluate(
+            "['header p', 'main li', 'main p', 'caption'].map((one) => parseFloat("
+            "getComputedStyle(document.querySelector(one)).fontSize) * 72 / 96)"
+        )
+        assert max(sizes) <= 9.6, f"points of running text: {sizes}"
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 

@@ -144,25 +144,28 @@ const ratiosOf = (table) => {
 // The same where a row shows the figure of a case: as where the case has a row of its own.
 const ratiosOfCases = (table) => {
   const cases = valuesOf(table.behind[0].cases, table.rows);
+  const own = ownRows(table.name, new Set(cases));
   return (figures, row) => {
-    const own = ownRows().get(`${cases[row]} ${figures[row]}`);
-    return own ? ratiosOf(own.table)(own.figures, own.row) : { why: "no baseline" };
+    const found = own.get(`${cases[row]} ${figures[row]}`);
+    return found ? ratiosOf(found.table)(found.figures, found.row) : { why: "no baseline" };
   };
 };
 
-// By the number of a case and its figure: the table that has it, all its figures, the row.
-const ownRows = () => {
-  if (owned.size) return owned;
+// By the number of a case, of those asked for, and its figure: its table, all figures, its row.
+const ownRows = (name, cases) => {
+  if (owned.has(name)) return owned.get(name);
+  const found = new Map();
   for (const table of page.tables) {
     const column = table.shown.find((one) => FIGURES.includes(one.name) && "raw" in one);
     if (!column || !("behind" in table) || !("framework" in table.axes)) continue;
     const figures = valuesOf(column.raw, table.rows);
     valuesOf(table.behind[0].cases, table.rows).forEach((number, row) => {
-      const key = `${number} ${figures[row]}`;
-      if (!owned.has(key)) owned.set(key, { table, figures, row });
+      const key = cases.has(number) && `${number} ${figures[row]}`;
+      if (key && !found.has(key)) found.set(key, { table, figures, row });
     });
   }
-  return owned;
+  owned.set(name, found);
+  return found;
 };
 
 const owned = new Map();
