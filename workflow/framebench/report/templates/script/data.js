@@ -145,9 +145,12 @@ const ratiosOf = (table) => {
 const ratiosOfCases = (table) => {
   const cases = valuesOf(table.behind[0].cases, table.rows);
   const own = ownRows(table.name, new Set(cases));
+  const ratios = new Map();
   return (figures, row) => {
     const found = own.get(`${cases[row]} ${figures[row]}`);
-    return found ? ratiosOf(found.table)(found.figures, found.row) : { why: "no baseline" };
+    if (!found) return { why: "no baseline" };
+    if (!ratios.has(found.table)) ratios.set(found.table, ratiosOf(found.table));
+    return ratios.get(found.table)(found.figures, found.row);
   };
 };
 
