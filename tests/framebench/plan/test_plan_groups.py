@@ -98,6 +98,7 @@ def test_above_a_day_measuring_needs_a_yes_and_is_told_what_is_shorter(tmp_path:
     assert "allowed: at most a day, or more with --config yes=true" in text
     assert re.search("most of the time: batch_per_device 64 9[0-9] %", text), text
     assert "suite=quick  about " in text
+    assert "suite=node_health" not in text, "which measures nothing of what was asked for"
     assert "frameworks=pytorch" not in text, "that alone takes more than a day, too"
     total.check(plan_of(tmp_path, 20_000, {"yes": True}, **axes), found, less)
     short = plan_of(tmp_path, **axes)

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from framebench.records.run import WAITED_APART, WAITED_IN_WINDOW
+from framebench.records.run import WAITED_APART, WAITED_IN_WINDOW, WAITED_NOWHERE
 from framebench.report import html_tables, panels, plots
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
@@ -336,6 +336,8 @@ def test_what_the_host_sees_of_steps_that_run_ahead_are_no_step_times() -> None:
     assert "data-ahead" not in svg
     caption, _ = drawn(waited_seconds=seen["step_seconds"])
     assert "the record does not tell" in caption
+    caption, _ = drawn(waited_in=WAITED_NOWHERE)
+    assert "as the host saw them, no step times" in caption, caption
 
 
 def test_a_plot_of_ratios_shows_a_few_percent() -> None:

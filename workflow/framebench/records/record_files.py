@@ -31,7 +31,16 @@ from .fields.fed import fed_of
 from .fields.phases import phases_of
 from .fields.step_parts import split_of
 from .index import Index
-from .run import NO_REASON, WAITED_APART, WAITED_IN_WINDOW, Metric, Problem, Run, cause
+from .run import (
+    NO_REASON,
+    WAITED_APART,
+    WAITED_IN_WINDOW,
+    WAITED_NOWHERE,
+    Metric,
+    Problem,
+    Run,
+    cause,
+)
 
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 # Of an environment: more than packages, what they are built on.
@@ -352,12 +361,13 @@ def _steps_of(rank: Mapping[str, Any], field: str) -> tuple[float, ...]:
 
 def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:
     """Seconds of each step that was complete before the next began, and where they were timed; none
-    of a window whose steps ran ahead. Where a record does not tell they are those of its window, in
-    which nearly all frameworks were waited for at each step."""
+    where steps ran ahead in the window and none were timed apart from it. Where a record does not
+    tell they are those of its window, in which nearly all frameworks were waited for at each
+    step."""
     if "waited_step_seconds" in rank:
         return _steps_of(rank, "waited_step_seconds"), WAITED_APART
     if rank.get("run_ahead"):
-        return (), ""
+        return (), WAITED_NOWHERE
     where = WAITED_IN_WINDOW if rank.get("run_ahead") == 0 else ""
     return _steps_of(rank, "step_seconds"), where
 

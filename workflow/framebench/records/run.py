@@ -38,6 +38,8 @@ class Metric(NamedTuple):
 #: Where the steps were timed that were complete before the next began: in a window of their own, or
 #: in that of the throughput, because the framework's steps return when they are complete.
 WAITED_APART, WAITED_IN_WINDOW = "window of their own", "window of the throughput"
+#: Steps ran ahead, and the run ended before any was waited for.
+WAITED_NOWHERE = "nowhere"
 
 
 class Doubt(NamedTuple):

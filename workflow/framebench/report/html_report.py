@@ -204,11 +204,11 @@ def _with_axes(
     found: answers.Answers, tables: Mapping[Table, pd.DataFrame]
 ) -> list[tuple[answers.Answer, dict[str, str], int]]:
     """The answers of the first screen, each with what a filter may ask of it, and the number of its
-    row."""
+    row in the table."""
     rows = view.records(tables[FASTEST])
     of_answer = {
-        id(one): ({axis: str(axis_of(row, axis)) for axis in FASTEST.axes}, number)
-        for number, (one, row) in enumerate(zip(found.fastest, rows, strict=True))
+        id(one): ({axis: str(axis_of(row, axis)) for axis in FASTEST.axes}, at)
+        for at, (one, row) in enumerate(zip(found.fastest, rows, strict=True))
     }
     return [(one, *of_answer[id(one)]) for one in found.most_compared(MAX_ANSWERS)]
 

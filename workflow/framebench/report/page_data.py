@@ -21,7 +21,6 @@ from ..records.run import Run
 from ..tables.cells import Cell
 from ..tables.columns import Row
 from ..tables.declared import overview
-from ..tables.declared.fastest import of_frameworks
 from ..tables.results import UNCOMPILED
 from ..tables.view import Field
 from . import again
@@ -33,8 +32,6 @@ from .selection import axis_of
 _WORDS = re.compile(r"[^-/ ]*[-/ ]|[^-/ ]+")
 #: Digits of a number that ratios are made of: more than any cell shows.
 DIGITS = 7
-#: The column of what all frameworks have reached at a setting.
-ENTRANTS = "entrants"
 #: What a framework has its own way: no part of what a case and its baseline have in common.
 _OF_FRAMEWORK = ("framework_version", "source", "environment", "marks")
 #: Columns that the axes stand for.
@@ -172,8 +169,6 @@ def _table(one: PageTable, links: Links, cases: _Cases, lists: _Lists) -> dict[s
         texts = ([str(row[name]) for name in rest] for row in rows)
         found["rest"] = lists.number("\t".join(some) for some in texts)
         found["ways"] = lists.number(map(_way, rows))
-    if ENTRANTS in table.names:
-        found["of_framework"] = _of_frameworks([str(row[ENTRANTS]) for row in rows], lists)
     if one.links is not None:
         found["behind"] = _references(one, links, cases, lists)
     if table.order:
@@ -185,13 +180,6 @@ def _table(one: PageTable, links: Links, cases: _Cases, lists: _Lists) -> dict[s
         found["across"] = "framework"
     found["ids"] = lists.number(one.ids)
     return found
-
-
-def _of_frameworks(entrants: Sequence[str], lists: _Lists) -> dict[str, int]:
-    """The figures of each framework at the settings of the rows."""
-    figures = [of_frameworks(some) for some in entrants]
-    names = sorted({name for some in figures for name in some})
-    return {name: lists.number(some.get(name) for some in figures) for name in names}
 
 
 def _column(field: Field | None, lists: _Lists) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..cases.names import topology_of
 from ..config.statuses import FAILURES
-from ..records.run import WAITED_APART, RecordsError, Run
+from ..records.run import WAITED_APART, WAITED_NOWHERE, RecordsError, Run
 from ..statistics import descriptive
 from ..tables.results import CaseResult, CaseResults
 from . import plots
@@ -231,6 +231,9 @@ def _step_words(run: Run, waited: Sequence[float]) -> str:
             f". In the window each step had the next under way: a hollow dot is the time from one "
             f"completion to the next as the host saw it, no step time; their mean is {mean} ms"
         )
+    elif run.waited_in == WAITED_NOWHERE:
+        words += ". Each step had the next under way: these are times from one completion to the "
+        words += "next as the host saw them, no step times"
     elif not run.waited_in:
         words += ". Whether each was complete before the next began, the record does not tell"
     return words

@@ -100,7 +100,7 @@ def advice(
     found = [f"  {one.words}  {_about(one.seconds)}" for one in shorter]
     return [
         *([f"most of the time: {largest}"] if largest else []),
-        *(["under a day:", *found] if found else ["no shipped suite takes less than a day here"]),
+        *(["under a day:", *found] if found else ["no suite of these workloads takes less here"]),
     ]
 
 
@@ -137,7 +137,9 @@ def _narrower(plan: Plan, total: Left) -> Iterator[Less]:
 def _suites(
     plan: Plan, catalog: Catalog, machine: Machine, cached: RecordSet | None
 ) -> Iterator[Less]:
-    """The suites that ship, as far as something of them is to be done here."""
+    """The suites that ship and have a workload of this one, as far as something of them is to be
+    done here."""
+    wanted = _workloads(plan)
     for file in sorted((catalog.root / "config" / "suites").glob("*.yaml")):
         try:
             given = plan.settings
@@ -149,9 +151,15 @@ def _suites(
             targets.check_data(planned, catalog)
         except (ConfigError, NotAllowed):
             continue
+        if not wanted & _workloads(planned) or file.stem == plan.settings.suite.name:
+            continue
         comparisons = certify.small(
             planned, catalog, certify.names(planned, catalog, certify.comparisons(planned, catalog))
         )
         seconds = left(planned, probes.names(planned), comparisons).seconds
-        if planned.pending and file.stem != plan.settings.suite.name:
-            yield Less(f"suite={file.stem}", seconds)
+        yield Less(f"suite={file.stem}", seconds)
+
+
+def _workloads(plan: Plan) -> set[tuple[str, str]]:
+    """Model and mode of what is to be done."""
+    return {(run.case.model, run.case.mode) for run in plan.pending}

@@ -14,7 +14,6 @@ from ..columns import (
     COLUMNS,
     COUNT,
     NUMBER,
-    TEXT,
     THOUSANDTHS,
     WHOLE,
     Column,
@@ -95,20 +94,7 @@ def _figures(contest: Contest, count: int) -> list[Any]:
         needed,
         len(contest.entrants),
         contest.tried,
-        _SEPARATOR.join(f"{_way(one)} {one.throughput:.6g}" for one in contest.entrants),
     ]
-
-
-def _way(result: CaseResult) -> str:
-    """The framework, with its compiler."""
-    compiler = result.case.compiler
-    return result.case.framework + (f"+{compiler}" if compiler not in ("", "none") else "")
-
-
-def of_frameworks(entrants: str) -> dict[str, float]:
-    """The median of each framework, of a text of the column ``entrants``."""
-    words = (one.rpartition(" ") for one in entrants.split(_SEPARATOR) if entrants)
-    return {way.partition("+")[0]: float(value) for way, _, value in words}
 
 
 def _reason(contest: Contest, row: Sequence[Any], verdict: str) -> str:
@@ -171,8 +157,6 @@ def _of_next(name: str) -> Column:
     )
 
 
-#: Of the entrants.
-_SEPARATOR = "; "
 _MISSING = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN}
 FASTEST = Table(
     name="fastest",
@@ -210,10 +194,6 @@ FASTEST = Table(
         ),
         Column("compared", WHOLE, "frameworks that have a figure", title="frameworks"),
         Column("tried", WHOLE, "frameworks that were tried"),
-        Column(
-            "entrants", TEXT, "each framework that has a figure, with its compiler and median, the "
-            "fastest first", title="all of them", why=lambda row: "",
-        ),
         VERDICT,
         *shared("reason", "marks"),
     ),

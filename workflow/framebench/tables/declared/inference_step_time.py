@@ -40,7 +40,8 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
 
 
 def _row(result: CaseResult) -> list[Any]:
-    repeats = [[1000 * s for s in run.waited_seconds] for run in result.ok if run.waited_seconds]
+    waited = [run for run in result.ok if run.waited_seconds]
+    repeats = [[1000 * s for s in run.waited_seconds] for run in waited]
     mean, *_ = _over_repeats([descriptive.mean(steps) for steps in repeats])
     percentiles = {
         name: _over_repeats([descriptive.percentile(steps, part) for steps in repeats])
@@ -53,7 +54,7 @@ def _row(result: CaseResult) -> list[Any]:
         sum(map(len, repeats)),
         mean,
         *chain.from_iterable(percentiles.values()),
-        ", ".join(sorted({run.waited_in or "not recorded" for run in result.ok if repeats})),
+        ", ".join(sorted({run.waited_in or "not recorded" for run in waited})),
         _note(result, repeats, missing),
         marks_of(result),
     ]

@@ -27,7 +27,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
 
 def _row(result: CaseResult) -> list[Any]:
     with_split = [(run, run.split) for run in result.ok if run.split and run.split.seconds]
-    steps = [descriptive.median(run.waited_seconds) for run, _ in with_split]
+    steps = [descriptive.median(run.waited_seconds) for run, _ in with_split if run.waited_seconds]
     samples: dict[str, list[float]] = defaultdict(list)
     for _, split in with_split:
         for name, one in split.seconds:

@@ -4,6 +4,8 @@ const page = embedded ? JSON.parse(embedded.textContent) : { tables: [], cases: 
 const AXES = ["framework", "model", "mode", "precision", "devices", "compiler"];
 // A model has figures of other units than another, a mode of another kind: no ratios of these.
 const BASELINES = ["framework", "precision", "devices", "compiler"];
+// Columns that have the figure of a case.
+const FIGURES = ["throughput_median", "median"];
 const DASH = "\u2013";
 
 const decoded = new Map();
@@ -131,17 +133,45 @@ const ratiosOf = (table) => {
     if (!column) return null;
     return (figures, row) => divided(figures[row], valuesOf(column.raw, table.rows)[row]);
   }
-  // The fastest of each setting, whichever framework that is.
-  if (base.axis === "framework" && table.of_framework) {
-    const number = table.of_framework[base.value];
-    const bases = number === undefined ? [] : valuesOf(number, table.rows);
-    return (figures, row) => divided(figures[row], bases[row]);
-  }
+  // Rows that are each of another framework have no baseline among themselves.
+  if (!("framework" in table.axes) && "behind" in table) return ratiosOfCases(table);
   const found = baselinesOf(table, base);
   if (!found) return null;
   return (figures, row) =>
     typeof found[row] === "string" ? { why: found[row] } : divided(figures[row], figures[found[row]]);
 };
+
+// The same where a row shows the figure of a case: as where the case has a row of its own.
+const ratiosOfCases = (table) => {
+  const cases = valuesOf(table.behind[0].cases, table.rows);
+  const own = ownRows(table.name, new Set(cases));
+  const ratios = new Map();
+  return (figures, row) => {
+    const found = own.get(`${cases[row]} ${figures[row]}`);
+    if (!found) return { why: "no baseline" };
+    if (!ratios.has(found.table)) ratios.set(found.table, ratiosOf(found.table));
+    return ratios.get(found.table)(found.figures, found.row);
+  };
+};
+
+// By the number of a case, of those asked for, and its figure: its table, all figures, its row.
+const ownRows = (name, cases) => {
+  if (owned.has(name)) return owned.get(name);
+  const found = new Map();
+  for (const table of page.tables) {
+    const column = table.shown.find((one) => FIGURES.includes(one.name) && "raw" in one);
+    if (!column || !("behind" in table) || !("framework" in table.axes)) continue;
+    const figures = valuesOf(column.raw, table.rows);
+    valuesOf(table.behind[0].cases, table.rows).forEach((number, row) => {
+      const key = cases.has(number) && `${number} ${figures[row]}`;
+      if (key && !found.has(key)) found.set(key, { table, figures, row });
+    });
+  }
+  owned.set(name, found);
+  return found;
+};
+
+const owned = new Map();
 
 const divided = (value, base) =>
   value === null || !(base > 0) ? { why: "no baseline" } : { ratio: value / base };

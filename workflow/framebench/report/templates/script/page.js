@@ -23,26 +23,6 @@ const showParts = (svg) => {
   return shown;
 };
 
-// The figures of the answers are those of the table of the fastest: ratios where it has some.
-const showAnswers = () => {
-  const data = page.tables.find((table) => table.name === "fastest");
-  const head = document.querySelector(".answers th.figure");
-  if (!data || !head) return;
-  const ratios = ratiosOf(data);
-  const raw = data.shown.find((column) => column.name === "median")?.raw;
-  head.textContent = `figure${ratios ? ` \u00f7 ${asked.base.value}` : ""}`;
-  for (const line of document.querySelectorAll(".answers tr[data-row]")) {
-    const cell = line.querySelector("td.figure > span");
-    cell.dataset.measured ??= cell.textContent;
-    const row = Number(line.dataset.row);
-    const value = ratios && raw !== undefined ? valuesOf(raw, data.rows)[row] : null;
-    const found = value === null ? {} : ratios(valuesOf(raw, data.rows), row);
-    cell.title = "ratio" in found ? cell.dataset.measured : "";
-    if ("ratio" in found) cell.textContent = inTimes(found.ratio);
-    else cell.textContent = found.why ? `${DASH} ${found.why}` : cell.dataset.measured;
-  }
-};
-
 // What was drawn before the page was opened is shown or not, by what it is of.
 const showFigures = () => {
   let hidden = 0;
@@ -55,7 +35,6 @@ const showFigures = () => {
     const shown = [...figure.querySelectorAll("[data-parts]")].map(showParts);
     if (shown.length) figure.hidden = !shown.some(Boolean);
   }
-  showAnswers();
   for (const note of document.querySelectorAll(".under-baseline")) note.hidden = !asked.base;
   const left = document.getElementById("answers-hidden");
   if (!left) return;
@@ -67,12 +46,36 @@ const showFigures = () => {
   if (asked.chosen.has("framework")) {
     words.push("The answers are of all frameworks: a choice of frameworks changes nothing here.");
   }
+  if (asked.base) {
+    words.push("A lead is over the next framework, whatever the baseline.");
+  }
   left.hidden = !words.length;
   left.textContent = words.join(" ");
 };
 
+// The figures of the first screen: as measured, or as ratios to the baseline.
+const fastest = page.tables.find((table) => table.name === "fastest");
+const measured = new Map();
+const showAnswers = () => {
+  const column = fastest?.shown.find((one) => one.name === "median");
+  const ratios = column && ratiosOf(fastest);
+  for (const row of document.querySelectorAll("[data-answer]")) {
+    const cell = row.querySelector(".figure");
+    if (!measured.has(cell)) measured.set(cell, cell.innerHTML);
+    cell.innerHTML = measured.get(cell);
+    const marks = cell.querySelector(".why")?.textContent ?? "";
+    const figures = ratios && valuesOf(column.raw, fastest.rows);
+    if (!ratios || figures[row.dataset.answer] === null) continue;
+    const { ratio, why } = ratios(figures, Number(row.dataset.answer));
+    cell.innerHTML = why
+      ? cellHtml(DASH, why)
+      : cellHtml(inTimes(ratio), `\u00f7 ${asked.base.value} ${marks}`.trim());
+  }
+};
+
 drawAll = () => {
   showAsked();
+  showAnswers();
   showFigures();
   for (const table of tables) table.draw();
   drawCharts();
