@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ import pytest
 from framebench import cli
 from framebench.audit import lint
 from framebench.audit.published import read_cells
+from framebench.cases.conditions import OURS
 from framebench.records.run import Metric, Run
+from framebench.report import html_tables
 from framebench.tables import frames, registry, view
 from framebench.tables.grouping import group
 from framebench.tables.printed_cells import Printed
@@ -404,3 +407,31 @@ def test_a_first_phase_alone_has_a_row_and_one_that_others_began_with_has_none()
     later = [run for run in runs if run.conditions.accumulation == 144]
     (row,) = tables_of(Inputs({}, others=group(later, None)))["nvidia_accuracy"]
     assert (row["batch_amp"], row["time_amp"]) == ("24", ""), "the first was not measured"
+
+
+def test_the_page_has_the_first_lines_of_ours_and_all_that_was_printed(
+    printed: list[Printed],
+) -> None:
+    """5,000 lines of ours were 4 MB of a page."""
+    runs = [
+        run
+        for batch in range(1, 101)
+        for precision in ("fp32", "amp")
+        for run in repeats(1.0, 1.1, 1.2, batch_per_device=batch, precision=precision)
+    ]
+    inputs = Inputs(group(runs, None), printed=printed)
+    table = registry.known()["nvidia_training"]
+    whole = view.of(table, frames.frame(table, table.rows(inputs)))
+    page = html_tables.of_frame(table, frames.frame(table, table.rows(inputs)))
+
+    def lines(layouts: Sequence[Layout]) -> dict[bool, int]:
+        counted = Counter(row["source"] == OURS for one in layouts for row, _ in one.rows)
+        return dict(counted)
+
+    all_lines, shown = lines(whole.layouts), lines([one for one, _ in page.layouts])
+    assert all_lines[True] >= 100
+    assert shown == {True: html_tables.MAX_ROWS, False: all_lines[False]}
+    missing, every = all_lines[True] - html_tables.MAX_ROWS, sum(all_lines.values())
+    assert page.left_out == (
+        f"Left out: {missing} of {every} rows; all are in tables/nvidia_training.csv."
+    )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
+from ..cases.conditions import OURS
 from ..tables import arrangement, view
 from ..tables.arrangement import Arrangement, Shown
 from ..tables.cells import Cell
@@ -20,7 +21,7 @@ from ..tables.view import Field, View
 from .record_links import Links, RecordLinks
 from .selection import axes_of
 
-#: Rows that the page has without its script.
+#: Rows that the page has without its script, and lines of ours in a layout of somebody else.
 MAX_ROWS = 60
 
 
@@ -37,7 +38,18 @@ class PageTable:
     def layouts(self) -> list[tuple[Layout, list[dict[str, str]]]]:
         """What stands in the place of its rows, and what a filter may ask of each line."""
         others = [axis for axis in AXES if axis not in self.arrangement.table.axes]
-        return [(one, [axes_of(row, others) for row, _ in one.rows]) for one in self.view.layouts]
+        shown = [one for one in self._cut_layouts() if one.rows]
+        return [(one, [axes_of(row, others) for row, _ in one.rows]) for one in shown]
+
+    def _cut_layouts(self) -> Iterator[Layout]:
+        """With the first lines of ours; what was printed elsewhere is all there."""
+        room = MAX_ROWS
+        for one in self.view.layouts:
+            if one.rows[0][0]["source"] != OURS:
+                yield one
+                continue
+            yield replace(one, rows=one.rows[:room])
+            room = max(0, room - len(one.rows))
 
     @property
     def view(self) -> View:
@@ -51,6 +63,9 @@ class PageTable:
     @property
     def left_out(self) -> str:
         there, shown = len(self.view.rows), len(self.written)
+        if self.view.layouts:
+            there = sum(len(one.rows) for one in self.view.layouts)
+            shown = sum(len(one.rows) for one in self._cut_layouts())
         if there == shown:
             return ""
         name = self.arrangement.table.name
