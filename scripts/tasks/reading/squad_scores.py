@@ -1,6 +1,7 @@
 """Exact match and F1 as the official scripts of SQuAD define them: ``evaluate-v1.1.py``
 (Rajpurkar et al. 2016, arXiv:1606.05250) and ``evaluate-v2.0.py`` (Rajpurkar et al. 2018,
-arXiv:1806.03822). Written from their definition, and tested against values worked out by it."""
+arXiv:1806.03822). Ranks run in the frameworks' environments, where no implementation of it is; what
+is here is tested against that of Hugging Face's transformers 4."""
 
 from __future__ import annotations
 

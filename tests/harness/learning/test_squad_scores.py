@@ -1,0 +1,63 @@
+"""Exact match and F1 of SQuAD are those of a maintained implementation of the official metric."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tasks.reading import squad_scores
+from transformers.data.metrics import squad_metrics
+
+#: Of which answers are made: articles alone and within words, punctuation of ASCII and of others,
+#: letters whose lower case is another number of letters, blanks that are none of ASCII.
+WORDS = (
+    *("the", "a", "An", "THE", "theatre", "another", "Denver", "Broncos", "24", "24,000", "1990s"),
+    *("U.S.", "co-op", "O'Neil", "-", "...", "«the»", "a\u2019s", "İstanbul", "ß", "naïve", "東京"),
+    *("the-end", "$", "%", "x\u00a0y", "Σίσυφος", "(a)", "an,"),
+)
+CHOSEN = (
+    ("", ""),
+    ("the", ""),
+    ("", "a"),
+    ("a the an", "..."),
+    ("Denver Broncos", "The Denver Broncos."),
+    ("Broncos Denver", "Denver Broncos"),
+    ("Denver Denver", "Denver"),
+    ("cat", "dog"),
+)
+
+
+class Example:
+    """A question as that implementation takes it."""
+
+    qas_id = "one"
+
+    def __init__(self, texts: list[str]) -> None:
+        self.answers = [{"text": text} for text in texts]
+
+
+def text(chance: random.Random) -> str:
+    blank = chance.choice((" ", "  ", "\t", "\n", ""))
+    return blank.join(chance.choices(WORDS, k=chance.randrange(5)))
+
+
+def test_a_pair_scores_as_there() -> None:
+    chance = random.Random(0)
+    pairs = [*CHOSEN, *((text(chance), text(chance)) for _ in range(5000))]
+    assert len({squad_metrics.compute_f1(one, other) for one, other in pairs}) > 5
+    for prediction, answer in pairs:
+        exact = squad_metrics.compute_exact(answer, prediction)
+        assert squad_scores.exact_match(prediction, answer) == exact, (prediction, answer)
+        f1 = squad_metrics.compute_f1(answer, prediction)
+        assert squad_scores.f1(prediction, answer, impossible=True) == f1, (prediction, answer)
+
+
+@pytest.mark.parametrize("answers", range(4))
+def test_a_question_scores_as_there(answers: int) -> None:
+    """With as many right answers; without one, what is right is to give none."""
+    chance = random.Random(answers)
+    for _ in range(2000):
+        prediction, *right = (text(chance) for _ in range(answers + 1))
+        exact, f1 = squad_metrics.get_raw_scores([Example(right)], {"one": prediction})
+        found = squad_scores.of_question(prediction, right, impossible=True)
+        assert found == (exact["one"], f1["one"]), (prediction, right)
