@@ -236,19 +236,59 @@ def test_a_run_that_misses_its_target_leaves_its_curve(whole: Bench) -> None:
     assert (run.curve.seed, run.curve.target, run.status) == (9, 1.0, "not_converged")
 
 
-def test_a_training_that_was_killed_goes_on_bit_by_bit(whole: Bench, tmp_path: Path) -> None:
-    bench, folder = Bench(tmp_path, whole.python), tmp_path / "checkpoints"
-    given = {**PARAMETERS, "checkpoints": folder}
-    launcher = bench.start(**RUN, parameters=given)
+def killed_and_taken_up(bench: Bench, run: dict[str, Any], parameters: dict[str, Any]) -> Any:
+    """The record of a run that was killed when its first checkpoint was there, and begun again."""
+    folder = bench.folder / "checkpoints"
+    given = {**parameters, "checkpoints": folder}
+    launcher = bench.start(**run, parameters=given)
     wait_for(lambda: [*folder.glob("*.json")], "no checkpoint was left")
     launcher.kill()
     wait_for(lambda: not bench.processes(), "a rank outlived its launcher")
     launcher.communicate()
     assert bench.read_record() is None
-    done = bench.run(**RUN, parameters=given)
-    (rank,), (other,) = done.record["ranks"], whole.read_record()["ranks"]
-    assert 1 <= rank["resumed_after"] < 4
+    done = bench.run(**run, parameters=given)
+    assert [*folder.iterdir()] == [], "it has ended"
+    return done.record
+
+
+def assert_same_training(record: Any, whole: Any) -> None:
+    """Bit by bit, though its first epochs were computed by another process."""
+    (rank,), (other,) = record["ranks"], whole["ranks"]
+    assert 1 <= rank["resumed_after"] < len(rank["curve"])
     assert rank["weights_checksum"] == other["weights_checksum"]
     for name in ("loss", "held_out", "learning_rate"):
         assert [one[name] for one in rank["curve"]] == [one[name] for one in other["curve"]]
-    assert [*folder.iterdir()] == [], "it has ended"
+
+
+def test_a_training_that_was_killed_goes_on_bit_by_bit(whole: Bench, tmp_path: Path) -> None:
+    record = killed_and_taken_up(Bench(tmp_path, whole.python), RUN, PARAMETERS)
+    assert_same_training(record, whole.read_record())
+
+
+def test_so_does_a_pre_training_whose_second_phase_begins_with_its_weights(tmp_path: Path) -> None:
+    """What is hidden in each batch, and what replaces it, is drawn as it would have been."""
+    python, weights = build_environment("pytorch"), tmp_path / "weights"
+    run = {
+        **RUN,
+        "model": ROOT / "scripts/models/topics_electra.json",
+        "batch_per_device": 16,
+        "accumulation": 2,
+        "sequence_length": 32,
+    }
+    parameters = {"epochs": 4, "epoch_steps": 15, "weights": weights}
+    places = [tmp_path / name for name in ("whole", "killed", "second")]
+    for place in places:
+        place.mkdir()
+    whole, killed, second = (Bench(place, python) for place in places)
+    undisturbed = whole.run(**run, parameters={**parameters, "weights": tmp_path / "others"}).record
+    record = killed_and_taken_up(killed, run, parameters)
+    assert record["status"] == "ok", record["reason"]
+    assert_same_training(record, undisturbed)
+    (left,) = weights.iterdir()
+    asked = {**run, "batch_per_device": 8, "accumulation": 4, "sequence_length": 64}
+    done = second.run(**asked, parameters={"epochs": 1, "epoch_steps": 15, "start": weights})
+    assert done.record["status"] == "ok", done.record["reason"]
+    (rank,) = done.record["ranks"]
+    assert rank["started_from"]["file"] == str(left)
+    (first_phase,) = record["ranks"]
+    assert rank["untrained"]["loss"] < first_phase["untrained"]["loss"], "it began with nothing"
