@@ -28,7 +28,7 @@ if __name__ == "__main__":
         asked = one["facts"], one["input"], one["sequence_length"], one["folder"]
         try:
             found = amounts(*asked)
-        except (BadData, folder.BadData) as error:
+        except (BadData, folder.BadData, OSError) as error:
             return {"wrong": str(error)}
         return found._asdict() if found else None
 
