@@ -1,0 +1,79 @@
+"""A tag becomes a release with what the changelog says of it, and is of the version that records
+have."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import harness
+import pytest
+import yaml
+
+from .conftest import ROOT
+
+WORKFLOWS = ROOT / ".github" / "workflows"
+#: In the place of GitHub's command: it notes how it was called.
+GH = '#!/bin/sh\nprintf "%s\\n" "$@" > called\n'
+
+
+def job(file: str, name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((WORKFLOWS / file).read_text())["jobs"][name])
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """What the job of a release sees of the project."""
+    for name in ("CHANGELOG.md", "CITATION.cff", "scripts/harness/__init__.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "gh").write_text(GH)
+    (tmp_path / "bin" / "gh").chmod(0o755)
+    return tmp_path
+
+
+def released(checkout: Path, tag: str) -> int:
+    """The status of the job's last step."""
+    step = job("release.yml", "release")["steps"][-1]
+    path = f"{checkout / 'bin'}:{os.environ['PATH']}"
+    environment = {"PATH": path, "GITHUB_REF_NAME": tag}
+    words = ["bash", "-e", "-o", "pipefail", "-c", step["run"]]  # as GitHub runs it
+    return subprocess.run(words, cwd=checkout, env=environment, check=False).returncode
+
+
+def test_the_notes_are_those_of_the_version(checkout: Path) -> None:
+    tag = f"v{harness.VERSION}"
+    assert released(checkout, tag) == 0
+    called = (checkout / "called").read_text().splitlines()
+    assert called[:3] == ["release", "create", tag]
+    notes = (checkout / "notes.md").read_text()
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    own = changes.split(f"\n## {harness.VERSION}\n", 1)[1].split("\n## ", 1)[0]
+    assert notes.strip() == own.strip()
+    assert "\n- " in f"\n{notes}"
+
+
+@pytest.mark.parametrize("tag", ["v9.9.9", "v0.1.0", "v"])
+def test_a_tag_of_another_version_is_no_release(checkout: Path, tag: str) -> None:
+    assert released(checkout, tag) != 0
+    assert not (checkout / "called").exists()
+
+
+def test_a_version_without_changes_is_no_release(checkout: Path) -> None:
+    text = (checkout / "CHANGELOG.md").read_text()
+    (checkout / "CHANGELOG.md").write_text(text.replace(f"## {harness.VERSION}\n", "## Soon\n"))
+    assert released(checkout, f"v{harness.VERSION}") != 0
+
+
+def test_what_tests_a_change_is_what_the_readme_says() -> None:
+    steps = job("tests.yml", "tests")["steps"]
+    assert steps[-1]["run"] == ".ci/run"
+    command = re.findall(r"^\./bootstrap.*", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    assert command
+    assert f"    {command[0]}\n" in (ROOT / "README.md").read_text()
+    assert job("tests.yml", "tests")["timeout-minutes"] == 90
