@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -127,7 +128,7 @@ def test_a_folder_that_snakedeploy_makes(
     snakefile.write_text(made.replace('"workflow/Snakefile"', repr(snakefile_of(project))))
     dry = elsewhere.run("--cores", "all", "-n")
     assert dry.returncode == 0, dry.stdout
-    assert f"{RUNS} " in dry.stdout
+    assert re.search(rf"^benchmark +{RUNS}$", dry.stdout, re.MULTILINE), dry.stdout
     assert not (elsewhere.folder / "mine").exists(), "a dry run has measured"
     assert_whole(elsewhere.folder / "mine", elsewhere.run())
     assert not (project.folder / "results").exists()
