@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -72,21 +73,42 @@ def test_a_line_beyond_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     [
         ("superbench", "83.9", '"83.9"', "line 1: key '.*fp16_train_step_time': found '83.9'"),
         ("superbench", '"sb-02"', '"sb-01"', "line 2: node 'sb-01' stands in line 1 too"),
-        ("nvidia-report", "410.5", '"fast"', "metrics.1.192.train.ips: found 'fast'"),
+        (
+            "nvidia-report",
+            "410.5",
+            '"fast"',
+            "line 19, column 18: metrics.1.192.train.ips: found 'fast'",
+        ),
         (
             "nvidia-report",
             '"ngpus": [\n  1',
             '"ngpus": [\n  "1"',
-            "ngpus: found '1'; allowed",
+            "line 4, column 3: ngpus: found '1'; allowed",
         ),
-        ("nvidia-report", '"val.ips"', '"val.qps"', "metric_keys: found 'val.qps'"),
+        (
+            "nvidia-report",
+            '"val.ips"',
+            '"val.qps"',
+            "line 12, column 3: metric_keys: found 'val.qps'",
+        ),
         ("dllogger", '"final_loss": 8.7', '"final_loss": NaN', "line 6: final_loss: found nan"),
-        ("dllogger", '"step": []', '"step": [2]', "no summary"),
+        ("dllogger", '"step": []', '"step": [2]', "line 7: has no summary"),
         ("megatron", "(ms): 1000.0", "(ms): 0.0", "line 8: .*found 0.0; allowed: a number above"),
-        ("google-benchmark", '"us"', '"days"', r"benchmarks\[0\].time_unit: found 'days'"),
-        ("pyperf", '"second"', '"parsec"', "unit 'parsec'"),
-        ("optimum-benchmark", "0.05", '"x"', "forward.latency.values: found 'x'"),
-        ("mllog", '"run_stop"', '"run_end"', "ends without the run_stop"),
+        (
+            "google-benchmark",
+            '"us"',
+            '"days"',
+            r"line 17, column 17: .*\[0\].time_unit: found 'days'",
+        ),
+        ("pyperf", '"second"', '"parsec"', r"line 7, column 13: .*runs\[1\]: unit: found 'parsec'"),
+        ("pyperf", "0.012", "null", r"line 31, column 7: .*runs\[1\].values: found None"),
+        (
+            "optimum-benchmark",
+            "0.05",
+            '"x"',
+            r"line 28, column 6: forward.latency.values: found 'x'",
+        ),
+        ("mllog", '"run_stop"', '"run_end"', "line 4: the log ends without the run_stop of this"),
         ("csv", "392.25", "0.0", "line 3, column throughput: found '0.0'"),
     ],
 )
@@ -125,18 +147,21 @@ def lines_altered(text: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", READ)
 def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> None:
-    """Never another exception: a user would see a traceback."""
+    """Never another exception: a user would see a traceback. A refusal names the line, if it is not
+    of the whole file."""
     form, file = registry.reader(name), tmp_path / "given.csv"
     assert form.read
-    refused = 0
+    refused: list[str] = []
     for text in lines_altered(samples.ALL[name]()):
         file.write_text(text)
         try:
             taken = complete(form.read(source.Source(file)), {}, name)
             tidy_csv.text_of(row for run in taken for row in tidy_csv.rows_of(run))
-        except RecordsError:
-            refused += 1
+        except RecordsError as error:
+            refused.append(str(error))
     assert refused, "nothing of it is checked"
+    of_lines = [said for said in refused if "is of another format" not in said]
+    assert [said for said in of_lines if not re.search(r"line \d+", said)] == []
 
 
 def test_results_that_hold_something_else_are_left_alone(tmp_path: Path) -> None:

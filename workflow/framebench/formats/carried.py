@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ..records import tidy_csv
 from ..records.run import Run
+from .json_places import Keys
 from .source import Source
 
 #: The key under which it stands, wherever a format takes keys of others.
@@ -20,8 +21,8 @@ def text_of(run: Run, metric: str, marks: Iterable[str]) -> str:
     return json.dumps({name: cell for name, cell in row.items() if cell}, ensure_ascii=False)
 
 
-def run_of(text: object, source: Source, line: int | None = None) -> Run:
-    """The run whose row it is."""
+def run_of(text: object, source: Source, place: int | Keys) -> Run:
+    """The run whose row it is. ``place``: where it stands, as for :meth:`Source.refuse`."""
     columns = (*tidy_csv.COLUMNS, *tidy_csv.OF_METRIC, *tidy_csv.OPTIONAL_COLUMNS)
     try:
         row = json.loads(str(text))
@@ -30,4 +31,4 @@ def run_of(text: object, source: Source, line: int | None = None) -> Run:
         full = {name: str(row.get(name, "")) for name in columns if name != "throughput"}
         return tidy_csv.run_of(full, "")
     except ValueError as error:
-        source.refuse(f"{KEY}: {error}", line)
+        source.refuse(f"{KEY}: {error}", place)

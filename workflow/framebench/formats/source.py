@@ -13,6 +13,7 @@ from ..files import json_files
 from ..files.problem import cause
 from ..files.text import printable
 from ..records.run import RecordsError
+from .json_places import Keys, place_of, place_of_refused
 
 #: Bytes of one line; the longest known, of a node with 8 GPUs in SuperBench, has 64 KiB.
 LONGEST_LINE = 16 * 2**20
@@ -32,10 +33,18 @@ class Source:
     path: Path
     directionless: list[str] = field(default_factory=list)
 
-    def refuse(self, message: str, line: int | None = None) -> NoReturn:
-        """Raise :class:`Refused`."""
-        where = f"{self.path}, line {line}" if line else f"{self.path}"
+    def refuse(self, message: str, place: int | Keys | None = None) -> NoReturn:
+        """Raise :class:`Refused`. ``place``: a line; of a file of JSON the keys of a value."""
+        if isinstance(place, tuple):
+            text = self._content().decode("utf-8")
+            self._refuse_at(message, text, place_of(text, place))
+        where = f"{self.path}, line {place}" if place else f"{self.path}"
         raise Refused(f"import: {where}: {message}")
+
+    def _refuse_at(self, message: str, text: str, index: int) -> NoReturn:
+        line = text.count("\n", 0, index) + 1
+        column = index - text.rfind("\n", 0, index)
+        raise Refused(f"import: {self.path}, line {line}, column {column}: {message}")
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Number and text of each line that is not blank. The last one must be ended like all
@@ -63,6 +72,9 @@ class Source:
         """The JSON object that a line, or the rest of it, is."""
         try:
             value = json.loads(text)
+        except json.JSONDecodeError as error:
+            at = f"{error.msg} at its character {error.pos + 1}"
+            self.refuse(f"is no JSON object ({at})", line)
         except (ValueError, RecursionError) as error:
             self.refuse(f"is no JSON object ({error})", line)
         if not isinstance(value, dict):
@@ -73,21 +85,27 @@ class Source:
         """The whole file as a JSON object. ``constants``: NaN and Infinity, which JSON does not
         have, may stand in it."""
         content = self._content()
-        if not constants:
-            try:
-                value = json_files.decode(content)
-            except ValueError as error:
-                self.refuse(str(error).partition("; a truncated")[0])
-        else:
-            try:
-                value = json.loads(content)
-            except json.JSONDecodeError as error:
-                self.refuse(f"is no complete JSON ({error.msg})", error.lineno)
-            except (ValueError, RecursionError) as error:
-                self.refuse(f"is no JSON ({error})")
+        try:
+            value = json.loads(content.decode("utf-8")) if constants else json_files.decode(content)
+        except (ValueError, RecursionError) as error:
+            self._refuse_json(content, error)
         if not isinstance(value, dict):
-            self.refuse(f"found {_shown(value)}; allowed: a JSON object")
+            self.refuse(f"found {_shown(value)}; allowed: a JSON object", ())
         return value
+
+    def _refuse_json(self, content: bytes, error: ValueError | RecursionError) -> NoReturn:
+        """Of what is no JSON that can be read: with the place."""
+        why = error if isinstance(error, UnicodeDecodeError) else error.__cause__ or error
+        if isinstance(why, UnicodeDecodeError):
+            line = content.count(b"\n", 0, why.start) + 1
+            self.refuse(f"is no UTF-8 text (byte {why.start + 1} of the file)", line)
+        text = content.decode("utf-8")
+        if isinstance(why, json.JSONDecodeError):
+            self._refuse_at(f"is no complete JSON ({why.msg})", text, why.pos)
+        index = place_of_refused(text)
+        if index is None:
+            self.refuse(str(error))
+        self._refuse_at(str(error), text, index)
 
     def need(self, found: Mapping[str, Any], kinds: Mapping[str, type | tuple[type, ...]]) -> None:
         """Refuse a file whose object has not these keys with values of these types: it is of
@@ -96,18 +114,18 @@ class Source:
         if wrong:
             keys = ", ".join(map(repr, list(found)[:6])) or "nothing"
             self.refuse(f"is of another format: {', '.join(wrong)} missing or of another type "
-                        f"(it has {keys})")  # fmt: skip
+                        f"(it has {keys})", (wrong[0],))  # fmt: skip
 
-    def number(self, value: Any, what: str, line: int | None = None) -> float:
-        """A finite number, or the file is refused."""
+    def number(self, value: Any, what: str, place: int | Keys | None = None) -> float:
+        """A finite number, or the file is refused. ``place``: as for :meth:`refuse`."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.refuse(f"{what}: found {_shown(value)}; allowed: a number", line)
+            self.refuse(f"{what}: found {_shown(value)}; allowed: a number", place)
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            self.refuse(f"{what}: found {number}; allowed: a finite number", line)
+            self.refuse(f"{what}: found {number}; allowed: a finite number", place)
         return number
 
     def _content(self) -> bytes:

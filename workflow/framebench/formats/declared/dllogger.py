@@ -22,7 +22,7 @@ _LOWER = re.compile(r"^m?s$|latency|time|loss", re.I)
 def read(source: Source) -> Iterator[Run]:
     units: dict[str, str] = {}
     summary: dict[str, tuple[int, float]] = {}
-    count = 0
+    line = count = 0
     for line, text in source.lines():
         if not text.startswith(TOKEN):
             continue  # of the program's own
@@ -43,7 +43,7 @@ def read(source: Source) -> Iterator[Run]:
     if not count:
         source.refuse(f"is of another format: no line begins with {TOKEN.strip()}")
     if not summary:
-        source.refuse("has no summary (a line whose step is []): the run did not end")
+        source.refuse("has no summary (a line whose step is []): the run did not end", line)
     for name, (_, value) in summary.items():
         better = _better(name, units.get(name, ""))
         if not better:

@@ -85,14 +85,17 @@ def read(source: Source) -> Iterator[Run]:
     ours = document["context"].get(carried.KEY)
     for place, row in enumerate(document["benchmarks"]):
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
-            source.refuse(f"benchmarks[{place}]: found {row!r:.60}; allowed: an object with a name")
+            allowed = "allowed: an object with a name"
+            found = f"benchmarks[{place}]: found {row!r:.60}; {allowed}"
+            source.refuse(found, ("benchmarks", place))
         if row.get("run_type", "iteration") != "iteration":
             continue  # means and deviations of the others
         if isinstance(ours, dict):
             key = f"{row['name']}#{row.get('repetition_index')}"
             if key not in ours:
-                source.refuse(f"benchmarks[{place}]: context.{carried.KEY} has no {key!r}")
-            run = carried.run_of(ours[key], source)
+                lacking = f"benchmarks[{place}]: context.{carried.KEY} has no {key!r}"
+                source.refuse(lacking, ("benchmarks", place))
+            run = carried.run_of(ours[key], source, ("context", carried.KEY, key))
             _check(source, run, row, place)
             yield run
             continue
@@ -104,7 +107,8 @@ def _check(source: Source, run: Run, row: dict[str, Any], place: int) -> None:
     if run.case.is_step and row.get("items_per_second") != run.throughput:
         source.refuse(
             f"benchmarks[{place}]: items_per_second: found {row.get('items_per_second')}, but "
-            f"{run.throughput} in context.{carried.KEY}: the file was changed"
+            f"{run.throughput} in context.{carried.KEY}: the file was changed",
+            ("benchmarks", place, "items_per_second"),
         )
 
 
@@ -117,14 +121,17 @@ def _foreign(source: Source, row: dict[str, Any], place: int) -> Run:
     unit = row.get("time_unit", "ns")
     if not isinstance(unit, str) or unit not in SECONDS:
         allowed = ", ".join(SECONDS)
-        source.refuse(f"benchmarks[{place}].time_unit: found {unit!r}; allowed: {allowed}")
+        source.refuse(
+            f"benchmarks[{place}].time_unit: found {unit!r}; allowed: {allowed}",
+            ("benchmarks", place, "time_unit"),
+        )
     if row.get("error_occurred") or row.get("skipped"):
         why = str(row.get("error_message") or row.get("skip_message") or "")
         return rows.figure(
             "google-benchmark", "google_benchmark", "real_time", None, unit, "lower",
             repeat=repeat, status="failed", reason=why, **given,
         )  # fmt: skip
-    value = source.number(row.get("real_time"), where)
+    value = source.number(row.get("real_time"), where, ("benchmarks", place, "real_time"))
     return rows.figure(
         "google-benchmark", "google_benchmark", "real_time", value, unit, "lower", repeat=repeat,
         **given,

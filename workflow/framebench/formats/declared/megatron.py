@@ -61,9 +61,11 @@ def _figures(
     reason = "" if is_left else _unfinished(intervals)
     reason = reason or _not_a_number(source, intervals)
     case = {name: int(arguments[name]) for name in _CASE if arguments.get(name, "").isdecimal()}
-    batches = {one.fields.get(_BATCH) for one in intervals}
-    if len(batches) > 1:
-        source.refuse(f"{_BATCH}: found {sorted(map(str, batches))}; allowed: one throughout")
+    first = intervals[0].fields.get(_BATCH)
+    for one in intervals:
+        if (other := one.fields.get(_BATCH)) != first:
+            allowed = f"allowed: {first} as before"
+            source.refuse(f"{_BATCH}: found {other}; {allowed}", one.line)
     # The first holds allocation and the building of kernels.
     steady = intervals[1:] or intervals
     step = descriptive.median([_number(source, one, _STEP) for one in steady]) / 1000

@@ -60,7 +60,7 @@ def read(source: Source) -> Iterator[Run]:
     """Foreign logs: the time from run_start to run_stop. Ours: what they were made of."""
     names: dict[str, Any] = {}
     started: float | None = None
-    count = 0
+    start_line = count = 0
     for line, event in _events_of(source):
         count += 1
         key, metadata = event["key"], event["metadata"]
@@ -69,7 +69,7 @@ def read(source: Source) -> Iterator[Run]:
         elif key == "run_start":
             if started is not None:
                 source.refuse("run_start stands twice without a run_stop between", line)
-            started = source.number(event["time_ms"], "time_ms", line)
+            started, start_line = source.number(event["time_ms"], "time_ms", line), line
         elif key == "run_stop":
             stopped = source.number(event["time_ms"], "time_ms", line)
             if started is None or stopped < started:
@@ -82,7 +82,7 @@ def read(source: Source) -> Iterator[Run]:
     if not count:
         source.refuse(f"is of another format: no line has {TOKEN.strip()}")
     if started is not None:
-        source.refuse("ends without the run_stop of its last run_start; allowed: a whole log")
+        source.refuse("the log ends without the run_stop of this run_start", start_line)
 
 
 def _events_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -29,11 +29,15 @@ def read(source: Source) -> Iterator[Run]:
     lists = dict.fromkeys(("ngpus", "bs", "metric_keys"), list)
     source.need(report, {**lists, "metrics": dict})
     for name in ("ngpus", "bs"):
-        if wrong := [one for one in report[name] if type(one) is not int or one < 1]:
-            source.refuse(f"{name}: found {wrong[0]!r}; allowed: whole numbers from 1")
-    unknown = [key for key in report["metric_keys"] if not isinstance(key, str) or key not in _KEYS]
-    if unknown:
-        source.refuse(f"metric_keys: found {unknown[0]!r}; allowed: {', '.join(_KEYS)}")
+        for index, one in enumerate(report[name]):
+            if type(one) is not int or one < 1:
+                allowed = "allowed: whole numbers from 1"
+                source.refuse(f"{name}: found {one!r}; {allowed}", (name, index))
+    for index, key in enumerate(report["metric_keys"]):
+        if not isinstance(key, str) or key not in _KEYS:
+            allowed = ", ".join(_KEYS)
+            place = ("metric_keys", index)
+            source.refuse(f"metric_keys: found {key!r}; allowed: {allowed}", place)
     for gpus in report["ngpus"]:
         for batch in report["bs"]:
             for key in report["metric_keys"]:
@@ -42,15 +46,15 @@ def read(source: Source) -> Iterator[Run]:
 
 
 def _at(source: Source, metrics: dict[str, Any], gpus: str, batch: str, key: str) -> float:
-    where = f"metrics.{gpus}.{batch}.{key}"
+    where, place = f"metrics.{gpus}.{batch}.{key}", ("metrics", gpus, batch, key)
     try:
         value = metrics[gpus][batch][key]
     except (KeyError, TypeError):
-        source.refuse(f"{where} is missing, though ngpus, bs and metric_keys name it")
+        source.refuse(f"{where} is missing, though ngpus, bs and metric_keys name it", place)
     # A run that failed is a bare NaN.
     if isinstance(value, float) and math.isnan(value):
         return value
-    return source.number(value, where)
+    return source.number(value, where, place)
 
 
 def _figure(report: dict[str, Any], key: str, gpus: int, batch: int, value: float) -> Run:

@@ -9,6 +9,7 @@ from ...records.run import Run
 from ...statistics import descriptive
 from .. import rows
 from ..format import Format
+from ..json_places import Keys
 from ..source import Source
 
 PARTS = ("memory", "latency", "throughput", "energy", "efficiency")
@@ -20,14 +21,16 @@ def read(source: Source) -> Iterator[Run]:
     document = source.json()
     is_whole = isinstance(document.get("report"), dict) and isinstance(document.get("config"), dict)
     report = document["report"] if is_whole else document
+    within: Keys = ("report",) if is_whole else ()
     case, parameters = _case(document["config"]) if is_whole else ({}, {})
     targets = {
         name: one for name, one in report.items() if isinstance(one, dict) and {*one} & {*PARTS}
     }
     if not targets:
-        source.refuse("is of another format: no target has a latency, a throughput or a memory")
+        lacking = "no target has a latency, a throughput or a memory"
+        source.refuse(f"is of another format: {lacking}", within)
     for target, measured in targets.items():
-        for metric, value, unit, better in _figures(source, target, measured):
+        for metric, value, unit, better in _figures(source, (*within, target), measured):
             yield rows.figure(
                 "optimum-benchmark", "optimum_benchmark", metric, value, unit, better,
                 parameters={**parameters, "target": target}, **case,
@@ -35,20 +38,26 @@ def read(source: Source) -> Iterator[Run]:
 
 
 def _figures(
-    source: Source, target: str, measured: dict[str, Any]
+    source: Source, within: Keys, measured: dict[str, Any]
 ) -> Iterator[tuple[str, float, str, str]]:
+    target = within[-1]
     latency, throughput = measured.get("latency"), measured.get("throughput")
     memory = measured.get("memory")
     if isinstance(latency, dict) and isinstance(latency.get("values"), list) and latency["values"]:
-        values = [source.number(one, f"{target}.latency.values") for one in latency["values"]]
+        values = [
+            source.number(one, f"{target}.latency.values", (*within, "latency", "values", index))
+            for index, one in enumerate(latency["values"])
+        ]
         yield "latency", descriptive.median(values), str(latency.get("unit", "")), "lower"
     if isinstance(throughput, dict) and target not in _WRONG:
-        value = source.number(throughput.get("value"), f"{target}.throughput.value")
+        place = (*within, "throughput", "value")
+        value = source.number(throughput.get("value"), f"{target}.throughput.value", place)
         yield "rate", value, str(throughput.get("unit", "")), "higher"
     if isinstance(memory, dict):
         for name, one in memory.items():
             if name.startswith("max_") and one is not None:
-                value = source.number(one, f"{target}.memory.{name}")
+                place = (*within, "memory", name)
+                value = source.number(one, f"{target}.memory.{name}", place)
                 yield name, value, str(memory.get("unit", "")), "lower"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from ...statistics import descriptive
 from ...tables.results import CaseResult
 from .. import carried, rows
 from ..format import Format, Results, Written
+from ..json_places import Keys
 from ..source import Source
 from ..words import marks, seconds_of_step
 
@@ -56,42 +57,65 @@ def _run(case: CaseResult, run: Run) -> dict[str, Any]:
 def read(source: Source) -> Iterator[Run]:
     document = source.json()
     source.need(document, {"version": str, "benchmarks": list})
-    for place, benchmark in enumerate(document["benchmarks"]):
-        where = f"benchmarks[{place}]"
+    for index, benchmark in enumerate(document["benchmarks"]):
+        place = ("benchmarks", index)
         if not isinstance(benchmark, dict) or not isinstance(benchmark.get("runs"), list):
-            source.refuse(f"{where}: found {benchmark!r:.60}; allowed: an object with runs")
+            allowed = "allowed: an object with runs"
+            source.refuse(f"{_shown(place)}: found {benchmark!r:.60}; {allowed}", place)
         repeat = 0
         for number, one in enumerate(benchmark["runs"]):
+            of_run = (*place, "runs", number)
             if not isinstance(one, dict):
-                source.refuse(f"{where}.runs[{number}]: found {one!r:.60}; allowed: an object")
-            metadata = _metadata(document) | _metadata(benchmark) | _metadata(one)
+                found = f"{_shown(of_run)}: found {one!r:.60}; allowed: an object"
+                source.refuse(found, of_run)
             values = one.get("values")
             if not isinstance(values, list) or not values:
                 continue  # of a calibration
+            metadata = _metadata({(): document, place: benchmark, of_run: one})
             if carried.KEY in metadata:
-                yield carried.run_of(metadata[carried.KEY], source)
+                yield carried.run_of(metadata[carried.KEY][0], source, metadata[carried.KEY][1])
                 continue
             repeat += 1
-            yield _foreign(source, metadata, values, f"{where}.runs[{number}]", repeat)
+            yield _foreign(source, metadata, values, of_run, repeat)
 
 
-def _metadata(part: dict[str, Any]) -> dict[str, Any]:
-    found = part.get("metadata")
-    return found if isinstance(found, dict) else {}
+def _shown(place: Keys) -> str:
+    """As it is written: ``benchmarks[0].runs[1]``."""
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place)[1:]
+
+
+def _metadata(parts: Mapping[Keys, Mapping[str, Any]]) -> dict[str, tuple[Any, Keys]]:
+    """What the metadata of these parts say, the last part's first, and where it stands."""
+    return {
+        key: (value, (*keys, "metadata", key))
+        for keys, part in parts.items()
+        if isinstance(part.get("metadata"), dict)
+        for key, value in part["metadata"].items()
+    }
 
 
 def _foreign(
-    source: Source, metadata: dict[str, Any], values: list[Any], where: str, repeat: int
+    source: Source,
+    metadata: Mapping[str, tuple[Any, Keys]],
+    values: list[Any],
+    place: Keys,
+    repeat: int,
 ) -> Run:
     """The median of a run's values is its figure."""
-    unit = metadata.get("unit", "second")
-    if not isinstance(metadata.get("name"), str) or str(unit) not in UNITS:
-        source.refuse(f"{where}: found name {metadata.get('name')!r} and unit {unit!r}; allowed: "
-                      f"a text, and one of {', '.join(UNITS)}")  # fmt: skip
-    numbers = [source.number(value, f"{where}.values") for value in values]
+    name, stands = metadata.get("name", (None, place))
+    if not isinstance(name, str):
+        source.refuse(f"{_shown(place)}: name: found {name!r:.60}; allowed: a text", stands)
+    unit, stands = metadata.get("unit", ("second", place))
+    if not isinstance(unit, str) or unit not in UNITS:
+        allowed = f"allowed: {', '.join(UNITS)}"
+        source.refuse(f"{_shown(place)}: unit: found {unit!r:.60}; {allowed}", stands)
+    where = f"{_shown(place)}.values"
+    numbers = [
+        source.number(value, where, (*place, "values", index)) for index, value in enumerate(values)
+    ]
     return rows.figure(
         "pyperf", "pyperf", "value", descriptive.median(numbers), UNITS[unit], "lower",
-        model=metadata["name"], repeat=repeat,
+        model=name, repeat=repeat,
     )  # fmt: skip
 
 
