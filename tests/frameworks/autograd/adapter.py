@@ -16,7 +16,7 @@ class AutogradAdapter(Operators, Numerics):
         import autograd.numpy as np
         from reference import operations, optimizers, weights
 
-        self._running_statistics = operations.running_statistics
+        self._moments, self._running_statistics = operations.Moments, operations.running_statistics
         self._np, self._differentiation = np, autograd.value_and_grad
         self._optimizers, self._draw = optimizers, weights.draw
         self._definition = self.definition()
@@ -24,6 +24,7 @@ class AutogradAdapter(Operators, Numerics):
         np.matmul = lambda x, y: matmul(x.astype("float32"), y.astype("float32"))
 
     def build(self, batch: dict[str, Any]) -> None:
+        self._moments.seen.clear()  # of a model that the process had before
         self._batch, self._hyper = batch, self.facts["hyperparameters"]
         drawn = self._definition.parameters(self.facts)
         self._weights = self._draw(drawn, self.place.seed)
