@@ -20,9 +20,12 @@ from ..processes import take_own_core
 from .models import (
     BERT,
     BLOCKS,
+    DEFINITIONS,
     MODELS,
     RESNET,
+    compared,
     facts_of,
+    has_reference,
     reference_module,
     sequence_of,
     small,
@@ -258,6 +261,17 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
     assert marks.doubt(timed) == ("parity", "")
     assert marks.doubt(changed(timed, mode="inference")) == ("unproved", "")
     assert marks.doubt(changed(timed, source="dlperf-v1.0")) is None
+
+
+@pytest.mark.parametrize("definition", sorted({*DEFINITIONS.values()}))
+def test_every_model_has_a_reference(definition: str) -> None:
+    assert has_reference(definition), f"scripts/reference/{definition}.py is missing"
+
+
+def test_a_model_whose_reference_is_missing_keeps_no_other_from_being_compared() -> None:
+    assert not has_reference("new_net")
+    assert compared({**DEFINITIONS, "new_net": "new_net"}) == MODELS
+    assert {BERT, RESNET} <= {*MODELS}
 
 
 @pytest.mark.parametrize("model", [*MODELS, BLOCKS])
