@@ -117,6 +117,25 @@ def test_a_container_without_effect_is_no_measurement(project: Project, host: Pa
     assert "not in a container" in found[0]["reason"]
 
 
+def test_containers_see_the_project_from_another_folder(
+    project: Project, host: Path, tmp_path: Path
+) -> None:
+    """The folder that a call is made in is the home folder, and is there by itself."""
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    snakefile = str(project.folder / "workflow" / "Snakefile")
+    given = ("--configfile", str(project.folder / "config" / "config.yaml"))
+    words = ("--snakefile", snakefile, "--directory", str(there), *given)
+    ran = project.run(*RUNS_ALONE, *words, PATH=path_with(host))
+    assert ran.returncode == 0, ran.stdout
+    assert [record["status"] for record in Project(there).parsed()] == ["ok"] * RUNS
+    started = [line for line in (host / "log").read_text().splitlines() if "exec " in line]
+    assert all(f"--bind {project.folder} " in line for line in started), started[0]
+    (host / "log").unlink()
+    assert project.run(*RUNS_ALONE, PATH=path_with(host)).returncode == 0
+    assert f"--bind {project.folder} " not in (host / "log").read_text(), "it is there already"
+
+
 def test_containers_see_the_gpus(project: Project, host: Path) -> None:
     gpu = '#!/bin/sh\n[ "$1" = -L ] && echo "GPU 0: Example (UUID: GPU-0)"\n'
     (host / "nvidia-smi").write_text(gpu)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from framebench.environments import venvs
+from framebench.files import locks
 
 from .conftest import CASES, RUNS, Project
 
@@ -84,6 +85,19 @@ def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> N
     assert not (elsewhere.folder / "results").exists()
     again = elsewhere.run(*profile)
     assert "Nothing to be done" in again.stdout, again.stdout
+
+
+def test_a_module_measures_into_no_folder_that_another_call_has(
+    project: Project, elsewhere: Project
+) -> None:
+    """Snakemake calls no handler of a module, so that the lock must not hang on one."""
+    text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix="")
+    (elsewhere.folder / "Snakefile").write_text(text)
+    with locks.take(elsewhere.folder / "results" / ".lock", "", "busy"):
+        refused = elsewhere.run("--cores", "all", "--scheduler", "greedy")
+    assert refused.returncode != 0
+    assert "another Framebench is measuring into this folder" in refused.stdout, refused.stdout
+    assert not elsewhere.records()
 
 
 @pytest.fixture(scope="module")
