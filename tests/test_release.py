@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,32 @@ def test_a_version_without_changes_is_no_release(checkout: Path) -> None:
     text = (checkout / "CHANGELOG.md").read_text()
     (checkout / "CHANGELOG.md").write_text(text.replace(f"## {harness.VERSION}\n", "## Soon\n"))
     assert released(checkout, f"v{harness.VERSION}") != 0
+
+
+SCHEMAS = {
+    "github-workflows": (".github/workflows/release.yml", ".github/workflows/tests.yml",
+                         "docs/ci/github.yml"),
+    "gitlab-ci": ("docs/ci/gitlab.yml",),
+    "citation-file-format": ("CITATION.cff",),
+}  # fmt: skip
+
+
+def checked(schema: str, *files: str | Path) -> subprocess.CompletedProcess[str]:
+    words = ["check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    words += ["--data-transform", "gitlab-ci"] if schema == "gitlab-ci" else []
+    return subprocess.run(
+        [sys.executable, "-m", *words, *map(str, files)], cwd=ROOT, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_what_others_read_is_by_their_schema(schema: str, tmp_path: Path) -> None:
+    found = checked(schema, *SCHEMAS[schema])
+    assert found.returncode == 0, found.stdout + found.stderr
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text("jobs: 1\nscript: {}\n")
+    assert checked(schema, wrong).returncode == 1, "the schema takes anything"
 
 
 def test_what_tests_a_change_is_what_the_readme_says() -> None:
