@@ -153,6 +153,13 @@ def test_a_lead_that_was_chosen_from_many_is_not_called_by_chance() -> None:
     assert called_by_chance(2, 10, adjusts=False) > 0.1, "what the adjusting is for"
 
 
+def test_two_versions_of_a_framework_are_one_line_and_no_contest() -> None:
+    newer = repeats(*times(0.8), framework="pytorch", framework_version="2")
+    lines = answers.lines(words([*by("pytorch", *SEVEN), *newer, *by("jax", *times(0.5))]), [])
+    (line,) = (line for line in lines if "pytorch" in line)
+    assert re.search(r"pytorch 100\.0 images/s, 2\.00x .* jax$", line), line
+
+
 def test_other_machines_batches_and_units_are_never_compared() -> None:
     rows = fastest(
         by("jax", *SEVEN), by("pytorch", *times(2), batch_per_device=64),
