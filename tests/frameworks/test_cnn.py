@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,21 @@ from .fork_server import ForkServer, served
 
 FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/cnn.py"))
 
-#: Of one array: with a single channel or two in nearly a hundred batch normalisations (Inception),
+#: The networks that are one when they are small.
+SAME = [
+    ["densenet121", "densenet161", "densenet169", "densenet201"],
+    ["resnet101", "resnet152", "resnet50", "resnet50_v1.5"],
+    ["resnet18", "resnet34"],
+    ["shufflenet_v2_x0_5", "shufflenet_v2_x1_0", "shufflenet_v2_x1_5", "shufflenet_v2_x2_0"],
+    ["vgg11", "vgg13", "vgg16", "vgg19"],
+    ["vgg11_bn", "vgg13_bn", "vgg16_bn", "vgg19_bn"],
+    ["wide_resnet101_2", "wide_resnet50_2"],
+]
+#: Of one array of Inception: with a single channel or two in nearly a hundred batch normalisations,
 #: ten times what wide networks have.
 SINGLE_GRADIENT = 5e-3
+#: Of one array of the others: a small DenseNet is off by 1.1e-3 in OneFlow.
+GRADIENT = 2.5e-3
 
 #: How many parameters are trained of the model of ``facts``, in frameworks that can build it
 #: without drawing them: of all 35 those are 1.8 billion.
@@ -80,14 +93,14 @@ answer(counts=counts)
 run = served(*FRAMEWORKS)
 
 
-def test_no_network_is_left_out() -> None:
-    """Made small, four depths of a DenseNet are one network: what differs between networks that
-    are called alike is in the parameters that the other test counts."""
-    assert {*ALIKE} == {*CNNS}
-    of_kinds = {kind: {CNNS[name]["hyperparameters"]["family"]} for name, kind in ALIKE.items()}
+def test_what_is_compared_once_differs_in_depth_or_width_alone() -> None:
+    """What differs between networks that are one when they are small is in the parameters that the
+    other test counts."""
+    alike = defaultdict(set)
     for name, kind in ALIKE.items():
-        of_kinds[kind].add(CNNS[name]["hyperparameters"]["family"])
-    assert all(len(families) == 1 for families in of_kinds.values())
+        alike[kind].add(name)
+    assert sorted(sorted(names) for names in alike.values() if len(names) > 1) == SAME
+    assert {*ALIKE} == {*CNNS}
 
 
 def test_every_network_computes_what_the_reference_does(
@@ -95,7 +108,12 @@ def test_every_network_computes_what_the_reference_does(
 ) -> None:
     """Outputs, gradients, updates and dropout of each kind of network made small."""
     folders = [small_references / model for model in KINDS]
-    assert not beyond(compared(run, folders), {"gradients": SINGLE_GRADIENT})
+    errors = compared(run, folders)
+    inception = {name: one for name, one in errors.items() if name.startswith("inception")}
+    others = {name: one for name, one in errors.items() if name not in inception}
+    assert inception
+    assert not beyond(others, {"gradients": GRADIENT})
+    assert not beyond(inception, {"gradients": SINGLE_GRADIENT})
 
 
 @pytest.mark.parametrize("run", sorted(COUNTED), indirect=True)

@@ -81,6 +81,25 @@ def reason(call):
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
+def decoded_by_oneflow(root):
+    "What is fed of a folder with a bad image, and how many images OneFlow's decoder is given."
+    import oneflow
+
+    forward, counts = oneflow.nn.OFRecordImageDecoder.forward, []
+    def counting(self, record):
+        counts.append(record.shape[0])
+        return forward(self, record)
+
+    images = folder.scan(root, "train", "skip")
+    places = order.epoch(images, "train", 0, SEED, 0, 1)
+    asked = order.loads(images, places, "train", 0, SEED, BATCH, SIZE, 0)
+    oneflow.nn.OFRecordImageDecoder.forward = counting
+    try:
+        fed = supply.checked(adapter, asked, root)["images"]
+    finally:
+        oneflow.nn.OFRecordImageDecoder.forward = forward
+    return {"fed": fed, "decoded": sum(counts), "skipped": folder.report(images)["skipped"]}
+
 found = {
     "train": loaded(ROOTS["folder"], "train", 0, "train.npy"),
     "again": loaded(ROOTS["folder"], "train", WORKERS),
@@ -101,14 +120,15 @@ if READS:
         found["odd"] = folder.report(folder.scan(ROOTS["odd"], "train", "skip"))
         found["dot"] = supply.decoded(adapter, ROOTS["odd"], odd[2:])
         found["whole"] = supply.decoded(adapter, ROOTS[READS], ["train/part-00000/1"])
+        found["tail"] = decoded_by_oneflow(ROOTS["tail"])
 for name in ("tokens", "wide", "tokens"):
     data = tokens.scan(ROOTS[name], "train", "refuse", ".")
     asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, WORKERS if name in found else 0)
     found[name + "-again" if name in found else name] = tokens.checked(adapter, asked)
 
 # what is bad: each ends a run by its name, or is left out, whatever the loader
-for workers, name in enumerate(("truncated", "text")):
-    found[name] = reason(lambda: loaded(ROOTS[name], "train", workers * WORKERS))
+for name, workers in (("truncated", 0), ("text", WORKERS), ("unreadable", 0)):
+    found[name] = reason(lambda: loaded(ROOTS[name], "train", workers))
 images = folder.scan(ROOTS["bad"], "train", "skip")
 images = supply.without_broken(adapter, images, range(len(images.paths)), 2)
 places = order.epoch(images, "train", 0, SEED, 0, 1)
@@ -210,6 +230,11 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         for name in ODD:
             add(0, (found["folder"] / "train" / "c0" / f"{name}.JPEG").read_bytes())
     found["odd"] = base / "odd"
+    with record_files.writing("ofrecord_images", base / "tail" / "train" / "part-00000") as add:
+        for number in range(BATCH + 1):
+            add(0, made.jpeg(number))
+        add(0, made.jpeg(8, mode="CMYK"))
+    found["tail"] = base / "tail"
     for form in record_files.FORMATS:
         found[form] = record_folder.records(base / form, form)
         damaged = found[f"{form}-damaged"] = record_folder.records(base / f"{form}-damaged", form)
@@ -227,7 +252,9 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         for one in bad if name == "bad" else (name,):
             (found[name] / "train" / "c1" / f"{one}.JPEG").write_bytes(bad[one])
     (found["bad"] / "train" / "c0" / "large.JPEG").write_bytes(made.jpeg(6, 6000, 5000))
-    (found["bad"] / "train" / "c0" / "unreadable.JPEG").symlink_to(base / "nowhere")
+    found["unreadable"] = made.folder(base / "unreadable", train=3, val=0)
+    for name, place in (("bad", "c0"), ("unreadable", "c1")):
+        (found[name] / "train" / place / "unreadable.JPEG").symlink_to(base / "nowhere")
     return {name: str(root) for name, root in found.items()}
 
 
@@ -330,11 +357,13 @@ def check_odd_records(found: dict[str, Any], roots: dict[str, str]) -> None:
     assert np.array_equal(whole["levels"], levels_of(roots["ofrecord_images"], copy.name))
     dot = levels_of(roots["folder"], "train/c0/dot.JPEG")
     assert np.array_equal(found["dot"][0]["levels"], dot)
+    # what fills the last batch up would be the image of CMYK
+    assert found["tail"] == {"fed": BATCH + 1, "decoded": BATCH + 1, "skipped": 1}
 
 
 def check_bad(found: dict[str, Any]) -> None:
     """What is said of each bad image, and of data that are gone, by the framework's own loader."""
-    for name in ("truncated", "text"):
+    for name in ("truncated", "text", "unreadable"):
         words = f"BadData: train/c1/{name}.JPEG: "
         assert found[name].startswith(words), found[name]
         assert found[name].endswith("; bad_images: skip leaves it out and counts it")

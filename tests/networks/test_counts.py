@@ -14,6 +14,7 @@ from harness.request.declaration import DeclarationError, read_model
 from reference.compute import reduced
 
 from ..conftest import ROOT
+from ..frameworks.blocks import kinds
 
 with (ROOT / "tests/data/torchvision_models_counted.csv").open() as file:
     COUNTED = {row["name"]: row for row in csv.DictReader(file)}
@@ -112,5 +113,6 @@ def test_each_can_be_made_small(name: str) -> None:
     assert {layer.op for layer in network.layers} >= {
         layer.op for layer in networks.describe(MODELS[name]).layers
     } - {"adaptive_average_pool"}
+    assert not kinds(networks.describe(MODELS[name])) - kinds(network)
     assert small["trainable_parameters"] < 300_000
     assert networks.forward_multiply_adds(network, training=True) < 60e6

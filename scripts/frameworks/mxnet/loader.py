@@ -71,8 +71,11 @@ class Images(Dataset):
             image = mx.image.fixed_crop(image, left, top, wide, tall, (size, size), how)
             if is_flipped(draws):
                 image = image[:, ::-1]
-        levels = image.asnumpy().astype(np.float32) / np.float32(255)
-        return (levels - self._mean) / self._deviation, label, number
+        levels = image.asnumpy().astype(np.float32)
+        levels /= np.float32(255)  # in place: no pass over memory of its own for each
+        levels -= self._mean
+        levels /= self._deviation
+        return levels, label, number
 
 
 def _interpolation(height: int, width: int, to_height: int, to_width: int) -> int:
