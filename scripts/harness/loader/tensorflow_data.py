@@ -184,9 +184,17 @@ def _sample(asked: Loads, image: Any, part: Dict[str, Any]) -> Any:
     size = asked.size
     random = asked.draws is not None
     image = _augmented(image, part, size) if random else _centre(image, size)
-    scale = [1 / (255 * deviation) for deviation in DEVIATION]
-    image = image * tf.constant(scale) - tf.constant([m / d for m, d in zip(MEAN, DEVIATION)])
-    return tf.ensure_shape(image, (size, size, 3))
+    scale, offset = _normalization(size)
+    return tf.ensure_shape(image * scale - offset, (size, size, 3))
+
+
+def _normalization(size: int) -> Tuple[Any, Any]:
+    """What levels are multiplied by and what is taken away then, for each value of an image:
+    numbers of the channels alone are broadcast, which takes several times as long."""
+    deviation = np.array(DEVIATION)
+    each = 1 / (255 * deviation), np.array(MEAN) / deviation
+    scale, offset = (np.broadcast_to(one, (size, size, 3)) for one in each)
+    return tf.constant(scale, tf.float32), tf.constant(offset, tf.float32)
 
 
 def _rounded(value: Any) -> Any:

@@ -167,5 +167,6 @@ def watched(given: Iterator[T], seconds: float = TIMEOUT) -> Iterator[T]:
                     raise WorkerLost(trouble) from error
                 raise
             yield batch
+            del batch  # nor does a traceback hold the last one
     finally:
         watch.end()

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -92,3 +93,25 @@ def test_nobody_looks_any_more_behind_the_last_batch() -> None:
     given.close()  # type: ignore[attr-defined]
     thread.join(10)
     assert not thread.is_alive()
+
+
+class Batch:
+    pass
+
+
+def test_a_batch_is_let_go_while_the_next_one_is_waited_for() -> None:
+    """It was held until the next one came, and the last one by whatever kept the traceback."""
+    held = []
+
+    def gives() -> Iterator[Batch]:
+        batch = Batch()
+        last = weakref.ref(batch)
+        yield batch
+        del batch
+        held.append(last())
+        yield Batch()
+
+    given = workers.watched(gives())
+    next(given)
+    next(given)
+    assert held == [None]
