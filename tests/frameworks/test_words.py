@@ -1,0 +1,96 @@
+"""Texts in a folder are learned by ELECTRA, through each framework's own loader and the command
+line: most of their words are one and the same, which a generator knows after a few steps."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..bench import ROOT, Bench
+from ..conftest import build_environment
+from ..harness.validity import assert_valid
+
+WORDS = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", *(f"w{number}" for number in range(34))]
+#: Tokens of each text; one in so many words is any of them, the others are the first.
+TEXT, OTHER = 400, 6
+LENGTH, BATCH, UPDATES = 32, 16, 25
+#: With which compiler a framework trains that needs one.
+COMPILER = {"pytorch": "none", "tensorflow": "none", "jax": "jit", "paddle": "none"}
+
+Learned = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root, drawn = tmp_path_factory.mktemp("texts"), random.Random(0)
+    (root / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    for split, count in (("train", 24), ("val", 5)):
+        (root / split).mkdir()
+        for number in range(count):
+            words = [WORDS[5 if drawn.randrange(OTHER) else drawn.randrange(5, len(WORDS))]
+                     for _ in range(TEXT)]  # fmt: skip
+            (root / split / f"{number}.txt").write_text(" ".join(words))
+    return root
+
+
+@pytest.fixture(scope="module")
+def learned(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Learned:
+    """The record of a training, made once for each framework and number of devices."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+
+    def record(framework: str, devices: int = 1) -> dict[str, Any]:
+        if (framework, devices) not in found:
+            folder = tmp_path_factory.mktemp(framework)
+            done = Bench(folder, build_environment(framework)).run(
+                framework=ROOT / "scripts/frameworks" / framework,
+                model=ROOT / "scripts/models/topics_electra.json",
+                kind="converge",
+                compiler=COMPILER[framework],
+                devices_per_node=devices,
+                cores_per_device=1,
+                batch_per_device=BATCH // devices,
+                sequence_length=LENGTH,
+                input="data",
+                data=texts,
+                parameters={"epochs": 2, "epoch_steps": UPDATES, "schedule": "constant"},
+            )
+            found[framework, devices] = done.record
+        return found[framework, devices]
+
+    return record
+
+
+@pytest.mark.parametrize(
+    ("framework", "devices"), [*((name, 1) for name in COMPILER), ("pytorch", 2)]
+)
+def test_texts_in_a_folder_are_learned(learned: Learned, framework: str, devices: int) -> None:
+    record = learned(framework, devices)
+    assert record["status"] == "ok", record["reason"]
+    assert_valid(record)
+    ranks = record["ranks"]
+    assert len(ranks) == devices
+    last = ranks[0]["curve"][-1]["held_out"]
+    assert last["masked_accuracy"] > 0.7, "the word that stands everywhere is not known"
+    for rank in ranks:
+        assert rank["curve"][-1]["samples"] == UPDATES * BATCH, "of all devices"
+        assert rank["curve"][-1]["held_out"] == last, "each knows what all have scored"
+
+
+def test_every_framework_is_fed_the_same(learned: Learned) -> None:
+    fed = {name: learned(name)["ranks"][0]["fed"] for name in COMPILER}
+    assert fed["pytorch"]["sequences"] == BATCH
+    assert [name for name, one in fed.items() if one != fed["pytorch"]] == []
+    tasks = {name: learned(name)["ranks"][0]["task"] for name in COMPILER}
+    assert [name for name, one in tasks.items() if one != tasks["pytorch"]] == []
+
+
+def test_devices_share_the_texts(learned: Learned) -> None:
+    alone, shared = (learned("pytorch", devices)["ranks"] for devices in (1, 2))
+    assert len({rank["fed"]["order_crc32"] for rank in shared}) == 2, "both are fed the same"
+    for name in ("train", "held_out"):
+        counts = [ranks[0]["task"][name] for ranks in (alone, shared)]
+        assert 0 <= counts[0] - counts[1] < 2, f"{name}: a sequence that belongs to nobody"
