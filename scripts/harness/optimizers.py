@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, FrozenSet, Iterable, Mapping
 
 #: Lists of parts of parameters' names. What has one of them in its name does not decay; its update
-#: is not scaled by the ratio of two norms.
+#: is not scaled by the ratio of two norms. Without a list all are.
 NO_DECAY, NO_TRUST_RATIO = "no_weight_decay", "no_trust_ratio"
 #: What every framework has.
 USUAL = ("sgd", "adamw")
@@ -42,7 +42,7 @@ def left_out(hyper: Mapping[str, Any], key: str, names: Iterable[str]) -> Frozen
     """Those of ``names``, of all parameters of a model, that :data:`NO_DECAY` or
     :data:`NO_TRUST_RATIO` says. Raises ValueError where one of its parts is in none of them."""
     every = list(names)
-    for part in hyper[key]:
+    for part in hyper.get(key, ()):
         if not any(part in name for name in every):
             raise ValueError(f"{key}: no parameter of the model has {part!r} in its name")
-    return frozenset(name for name in every if any(part in name for part in hyper[key]))
+    return frozenset(name for name in every if any(part in name for part in hyper.get(key, ())))

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Dict
 
 import numpy as np
 from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 
-Arrays = dict[str, Any]
+Arrays = Dict[str, Any]
 
 
 def clip_by_global_norm(gradients: Arrays, largest: float) -> Arrays:
@@ -19,15 +20,23 @@ def clip_by_global_norm(gradients: Arrays, largest: float) -> Arrays:
     return {name: gradient * factor for name, gradient in gradients.items()}
 
 
+def decays_of(hyper: dict[str, Any], names: Iterable[str]) -> dict[str, float]:
+    """The weight decay of each parameter."""
+    every = list(names)
+    undecayed = left_out(hyper, NO_DECAY, every)
+    return {name: 0.0 if name in undecayed else hyper["weight_decay"] for name in every}
+
+
 class SGD:
     def __init__(self, hyper: dict[str, Any]) -> None:
         self.rate, self.momentum = hyper["learning_rate"], hyper["momentum"]
-        self.decay = hyper["weight_decay"]
+        self.hyper = hyper
         self.velocity: Arrays = {}
 
     def step(self, weights: Arrays, gradients: Arrays) -> None:
+        decays = decays_of(self.hyper, gradients)
         for name, gradient in gradients.items():
-            force = gradient + self.decay * weights[name]
+            force = gradient + decays[name] * weights[name]
             velocity = self.momentum * self.velocity.get(name, 0.0) + force
             self.velocity[name] = velocity
             weights[name] = weights[name] - self.rate * velocity
@@ -35,7 +44,7 @@ class SGD:
 
 class AdamW:
     def __init__(self, hyper: dict[str, Any]) -> None:
-        self.rate, self.decay = hyper["learning_rate"], hyper["weight_decay"]
+        self.hyper, self.rate = hyper, hyper["learning_rate"]
         self.layer_decay, self.layers = hyper.get("layer_decay", 1.0), hyper.get("layers", 0)
         self.betas, self.epsilon = (hyper["beta1"], hyper["beta2"]), hyper["epsilon"]
         self.moments: dict[str, tuple[Any, Any]] = {}
@@ -43,8 +52,9 @@ class AdamW:
 
     def step(self, weights: Arrays, gradients: Arrays) -> None:
         self.steps += 1
+        decays = decays_of(self.hyper, gradients)
         for name, gradient in gradients.items():
-            change = self.change(name, gradient) + self.decay * weights[name]
+            change = self.change(name, gradient) + decays[name] * weights[name]
             weights[name] = weights[name] - self.rate * self._part(name) * change
 
     def change(self, name: str, gradient: Any) -> Any:
@@ -70,19 +80,12 @@ class AdamW:
 class LAMB(AdamW):
     """The decay is part of what the ratio of norms scales."""
 
-    def __init__(self, hyper: dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.hyper = hyper
-
     def step(self, weights: Arrays, gradients: Arrays) -> None:
         self.steps += 1
-        undecayed, unscaled = (
-            left_out(self.hyper, key, gradients) for key in (NO_DECAY, NO_TRUST_RATIO)
-        )
+        decays = decays_of(self.hyper, gradients)
+        unscaled = left_out(self.hyper, NO_TRUST_RATIO, gradients)
         for name, gradient in gradients.items():
-            change = self.change(name, gradient)
-            if name not in undecayed:
-                change = change + self.decay * weights[name]
+            change = self.change(name, gradient) + decays[name] * weights[name]
             ratio = 1.0 if name in unscaled else trust_ratio(weights[name], change)
             weights[name] = weights[name] - self.rate * ratio * change
 
@@ -93,4 +96,4 @@ def trust_ratio(weight: Any, change: Any) -> float:
     return norms[0] / norms[1] if all(norms) else 1.0
 
 
-OPTIMIZERS: dict[str, Any] = {"sgd": SGD, "adamw": AdamW, "lamb": LAMB}
+OPTIMIZERS: Dict[str, Any] = {"sgd": SGD, "adamw": AdamW, "lamb": LAMB}

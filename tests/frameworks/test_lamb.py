@@ -4,10 +4,10 @@ too, is seen in ``test_decoder.py``, and mistakes are found in ``test_encoders.p
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from .comparing import BEFORE, beyond
+from . import updates
+from .comparing import beyond
 from .fork_server import ForkServer, served
 from .models import small
 
@@ -20,54 +20,13 @@ FACTS: dict[str, Any] = small(
     epsilon=0.01,
     weight_decay=0.2,
 )
-UPDATES = """
-import numpy as np
-from harness.measuring.proof.errors import compare_arrays
-from reference.optimizers import OPTIMIZERS, clip_by_global_norm
-
-COMPILER = "jit" if FRAMEWORK == "jax" else "none"
-FACTS = json.loads(TEXT)
-
-def with_facts(**changed):
-    return {**FACTS, "hyperparameters": {**FACTS["hyperparameters"], **changed}}
-
-def widened(arrays):
-    return {name: np.asarray(array, np.float64) for name, array in arrays.items()}
-
-def clipped(gradients):
-    return clip_by_global_norm(gradients, FACTS["hyperparameters"]["clip_global_norm"])
-
-def mean(several):
-    return {name: sum(one[name] for one in several) / len(several) for name in several[0]}
-
-def apart(change, hyper, weights, gradients):
-    # from the change that the reference makes with these gradients
-    after = dict(weights)
-    OPTIMIZERS["lamb"](hyper).step(after, dict(gradients))
-    wanted = {name: after[name] - weights[name] for name in after}
-    return ["fp32", compare_arrays("first update", change, wanted, 0.05)]
-
-def prepared(facts, steps=1, **options):
-    adapter = started(facts, compiler=COMPILER, steps=steps, **options)
-    adapter.build(batch_of(facts, 2 * steps, rank=RANK))
-    return adapter
-
-def moved(adapter):
-    # weights, gradients, and the change of the weights by a step
-    weights, gradients = widened(adapter.weights()), widened(adapter.gradients())
-    adapter.step()
-    after = adapter.weights()
-    return weights, gradients, {name: after[name] - weights[name] for name in weights}
-"""
-
 run = served("pytorch", "jax", "tensorflow", "paddle")
 pytorch = served("pytorch")
 paddle = served("paddle")
 
 
 def script(run: ForkServer, text: str) -> str:
-    before = BEFORE["pytorch"] if run.framework == "pytorch" else ""
-    return f"{before}TEXT = {json.dumps(FACTS)!r}\n{UPDATES}{text}"
+    return updates.script(run.framework, FACTS, text)
 
 
 def test_an_update_is_lamb_of_the_mean_over_micro_steps(run: ForkServer) -> None:

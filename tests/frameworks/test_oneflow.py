@@ -153,7 +153,7 @@ class Linear(flow.nn.Module):
         return (self.weight * gradient).sum()
 def run_oneflow(hyper, gradients):
     model = Linear()
-    optimizer = optimizers.from_facts(model, {{"hyperparameters": hyper}}, fused=False)
+    optimizer = optimizers.from_facts(model, {{"hyperparameters": hyper}}, False, clips=True)
     class Step(flow.nn.Graph):
         def __init__(self):
             super().__init__()

@@ -96,7 +96,7 @@ def run_tensorflow(hyper, gradients):
         variable = tf.Variable(start.astype("float32"), use_resource=True)
         gradient = tf.placeholder(tf.float32, [20])
         rate = tf.Variable(hyper["learning_rate"], trainable=False, use_resource=True)
-        optimizer = optimizers.from_facts({"hyperparameters": hyper}, rate)
+        optimizer = optimizers.from_facts({"hyperparameters": hyper}, rate, {})
         update = optimizer.apply_gradients([(gradient, variable)])
         session = tf.Session(config=adapter._config)
         session.run(tf.global_variables_initializer())

@@ -51,34 +51,41 @@ def from_facts(facts: Dict[str, Any]) -> optax.GradientTransformation:
 
 def _sgd(hyper: Dict[str, Any]) -> optax.GradientTransformation:
     # before the momentum: the weight decay is part of the gradient
-    decay = optax.add_decayed_weights(hyper["weight_decay"])
+    decay = _decay(hyper)
     momentum = optax.trace(hyper["momentum"])
     return optax.chain(decay, momentum, _scale_by_rate(hyper["learning_rate"]))
 
 
 def _adamw(hyper: Dict[str, Any]) -> optax.GradientTransformation:
     moments = optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["epsilon"])
-    decay = optax.add_decayed_weights(hyper["weight_decay"])
+    decay = _decay(hyper)
     own = hyper if layerwise.DECAY in hyper else None
     return optax.chain(moments, decay, _scale_by_rate(hyper["learning_rate"], own))
 
 
 def _lamb(hyper: Dict[str, Any]) -> optax.GradientTransformation:
     """``optax.lamb``, whose ratio of norms is of all parameters, with some left out of it."""
-
-    def others(key: str) -> Callable[[Dict[str, Any]], Dict[str, bool]]:
-        def chosen(parameters: Dict[str, Any]) -> Dict[str, bool]:
-            without = left_out(hyper, key, parameters)
-            return {name: name not in without for name in parameters}
-
-        return chosen
-
     return optax.chain(
         optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["epsilon"]),
-        optax.add_decayed_weights(hyper["weight_decay"], others(NO_DECAY)),
-        optax.masked(optax.scale_by_trust_ratio(), others(NO_TRUST_RATIO)),
+        _decay(hyper),
+        optax.masked(optax.scale_by_trust_ratio(), _others(hyper, NO_TRUST_RATIO)),
         _scale_by_rate(hyper["learning_rate"]),
     )
+
+
+def _decay(hyper: Dict[str, Any]) -> optax.GradientTransformation:
+    mask = _others(hyper, NO_DECAY) if NO_DECAY in hyper else None
+    return optax.add_decayed_weights(hyper["weight_decay"], mask)
+
+
+def _others(hyper: Dict[str, Any], key: str) -> Callable[[Dict[str, Any]], Dict[str, bool]]:
+    """Which parameters are not left out by the ``key``."""
+
+    def chosen(parameters: Dict[str, Any]) -> Dict[str, bool]:
+        without = left_out(hyper, key, parameters)
+        return {name: name not in without for name in parameters}
+
+    return chosen
 
 
 def _scale_by_rate(

@@ -30,6 +30,7 @@ from harness.operations import (
     Passes,
     Transposed,
 )
+from harness.optimizers import NO_DECAY, left_out
 from harness.parts import Part, cut
 from harness.usual import UsualCapabilities
 
@@ -94,6 +95,9 @@ class MXNetAdapter(Accumulation, Rounding, UsualCapabilities, Loading):
             for parameter in trained:
                 parameter.grad_req = "add"
         self._gradients = gradients = [parameter.grad() for parameter in trained]
+        named = {name: parameter for parameter, (name, *_) in self._named().items()}
+        for name in left_out(self.facts["hyperparameters"], NO_DECAY, named):
+            named[name].wd_mult = 0.0
         # kvstore=None: the group sums the gradients before they are clipped
         self._trainer = mx.gluon.Trainer(
             self._model.collect_params(), self._optimizers.from_facts(self.facts), kvstore=None
@@ -184,22 +188,26 @@ class MXNetAdapter(Accumulation, Rounding, UsualCapabilities, Loading):
             found["loss_scaling"] = self._dtype == "float16"
         return found
 
-    def state(self) -> Dict[str, Variable]:
-        named = {}
+    def _named(self) -> Dict[Any, Tuple[str, Any, Tuple[int, ...]]]:
+        """Of each parameter the name that all frameworks share, its axes and its shape unfolded."""
+        named: Dict[Any, Tuple[str, Any, Tuple[int, ...]]] = {}
         for prefix, block in _blocks(self._model):
             for own, parameter in block._reg_params.items():
                 kinds = (self._mx.gluon.nn.Dense, self._mx.gluon.rnn.LSTM)
                 dense = isinstance(block, kinds) and own.endswith("weight")
                 convolution = len(parameter.shape) == 4
                 axes = DENSE_OI if dense else CONVOLUTION_OIHW if convolution else SAME
-                unfolded = ()
+                unfolded: Tuple[int, ...] = ()
                 if dense and hasattr(block, "flattened"):  # images: (channels, height, width)
                     axes, unfolded = CONVOLUTION_OIHW, (parameter.shape[0], *block.flattened)
                 # one that is shared has the name of the block that made it, which comes later
                 named[parameter] = (prefix + _shared_name(own), axes, unfolded)
+        return named
+
+    def state(self) -> Dict[str, Variable]:
         return {
             name: Variable(parameter.data(), axes, parameter.grad_req != "null", unfolded)
-            for parameter, (name, axes, unfolded) in named.items()
+            for parameter, (name, axes, unfolded) in self._named().items()
         }
 
     def to_numpy(self, tensor: Any) -> Any:

@@ -172,7 +172,7 @@ class OneFlowAdapter(Rounding, UsualCapabilities, Loading):
 
     def _make_optimizer(self) -> Any:
         fused = self._device.type == "cuda"
-        return self._optimizers.from_facts(self._model, self.facts, fused)
+        return self._optimizers.from_facts(self._model, self.facts, fused, clips=self._graph_mode)
 
     @property
     def _clip_global_norm(self) -> Any:

@@ -3,34 +3,41 @@ part of the gradient, that of AdamW is not; epsilon is added behind the bias cor
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from harness import layerwise
+from harness.adapter import Unsupported
+from harness.optimizers import NO_DECAY, left_out
 from oneflow import nn, optim
 
 
-def from_facts(model: nn.Module, facts: Dict[str, Any], fused: bool) -> optim.Optimizer:
+def from_facts(
+    model: nn.Module, facts: Dict[str, Any], fused: bool, clips: bool
+) -> optim.Optimizer:
     """The optimizer that the model's hyper-parameters name, for all parameters of ``model``.
 
-    ``fused``: one kernel for many parameters, which OneFlow recommends and has for GPUs alone."""
+    ``fused``: one kernel for many parameters, which OneFlow recommends and has for GPUs alone;
+    ``clips``: it clips the gradients itself, as it does in a graph. Raises :class:`Unsupported`
+    where it would not by the norm of all."""
     layerwise.refuse(facts)
     hyper = facts["hyperparameters"]
-    group: Dict[str, Any] = {"params": list(model.parameters())}
-    if hyper.get("clip_global_norm") is not None:
-        group.update(clip_grad_max_norm=hyper["clip_global_norm"], clip_grad_norm_type=2.0)
+    groups = _groups(model, hyper)
+    limit = hyper.get("clip_global_norm")
+    if clips and limit is not None:
+        if len(groups) > 1:
+            raise Unsupported("nn.Graph clips what decays and what does not by norms of their own")
+        groups[0].update(clip_grad_max_norm=limit, clip_grad_norm_type=2.0)
+    common = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": fused}
     if hyper["optimizer"] == "sgd":
-        return optim.SGD(
-            [group],
-            lr=hyper["learning_rate"],
-            momentum=hyper["momentum"],
-            weight_decay=hyper["weight_decay"],
-            fused=fused,
-        )
-    return optim.AdamW(
-        [group],
-        lr=hyper["learning_rate"],
-        betas=(hyper["beta1"], hyper["beta2"]),
-        eps=hyper["epsilon"],
-        weight_decay=hyper["weight_decay"],
-        fused=fused,
-    )
+        return optim.SGD(groups, momentum=hyper["momentum"], **common)
+    betas = (hyper["beta1"], hyper["beta2"])
+    return optim.AdamW(groups, betas=betas, eps=hyper["epsilon"], **common)
+
+
+def _groups(model: nn.Module, hyper: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """What decays, and what does not, if there is any."""
+    named = dict(model.named_parameters())
+    undecayed = left_out(hyper, NO_DECAY, named)
+    others = [parameter for name, parameter in named.items() if name not in undecayed]
+    without = [named[name] for name in undecayed]
+    return [{"params": others}, *([{"params": without, "weight_decay": 0.0}] if without else [])]

@@ -18,10 +18,14 @@ def from_facts(
     trained, by those that frameworks share."""
     hyper = facts["hyperparameters"]
     common = {"learning_rate": hyper["learning_rate"], "parameters": model.parameters()}
+    undecayed = {names[name] for name in left_out(hyper, NO_DECAY, names)}
     if hyper["optimizer"] == "sgd":
+        for parameter in model.parameters():
+            if parameter.name in undecayed:
+                parameter.regularizer = paddle.regularizer.L2Decay(0.0)
         return paddle.optimizer.Momentum(
             momentum=hyper["momentum"],
-            # coupled: added to the gradient, on all parameters
+            # coupled: added to the gradient, on all parameters without a regularizer of their own
             weight_decay=paddle.regularizer.L2Decay(hyper["weight_decay"]),
             use_multi_tensor=True,  # one update for all parameters, as Momentum's reference says
             **common,
@@ -34,7 +38,11 @@ def from_facts(
     common.update(grad_clip=None if limit is None else nn.ClipGradByGlobalNorm(limit))
     if hyper["optimizer"] == "lamb":
         return _lamb(hyper, names, common)
-    return paddle.optimizer.AdamW(weight_decay=hyper["weight_decay"], **common)
+    return paddle.optimizer.AdamW(
+        weight_decay=hyper["weight_decay"],
+        apply_decay_param_fun=lambda name: name not in undecayed,
+        **common,
+    )
 
 
 def _lamb(

@@ -44,14 +44,14 @@ def from_facts(model: nn.Module, groups: Groups, facts: Dict[str, Any]) -> torch
     """The optimizer that the model's hyper-parameters name, for ``groups`` of the parameters of
     ``model``. Those of a group go into one kernel."""
     hyper = facts["hyperparameters"]
-    if hyper["optimizer"] == "lamb":
-        return _lamb(model, groups, hyper)
-    parameters = [{"params": list(group)} for group in groups]
-    common = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": True}
+    parts = _cut(model, groups, hyper)
+    rate = hyper["learning_rate"]
     if hyper["optimizer"] == "sgd":
-        return torch.optim.SGD(parameters, momentum=hyper["momentum"], **common)
-    betas = (hyper["beta1"], hyper["beta2"])
-    return torch.optim.AdamW(parameters, betas=betas, eps=hyper["epsilon"], **common)
+        return torch.optim.SGD(parts, lr=rate, momentum=hyper["momentum"], fused=True)
+    moments = {"betas": (hyper["beta1"], hyper["beta2"]), "eps": hyper["epsilon"]}
+    if hyper["optimizer"] == "lamb":
+        return Lamb(parts, lr=rate, **moments)
+    return torch.optim.AdamW(parts, lr=rate, fused=True, **moments)
 
 
 def by_layer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
@@ -60,9 +60,10 @@ def by_layer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
     for name, parameter in model.named_parameters():
         factor = layerwise.factor(name, facts["hyperparameters"])
         groups.setdefault(factor, []).append(parameter)
+    factors = {parameter: factor for factor, group in groups.items() for parameter in group}
     optimizer = from_facts(model, [*groups.values()], facts)
-    for group, factor in zip(optimizer.param_groups, groups):
-        group[_FACTOR] = factor
+    for group in optimizer.param_groups:
+        group[_FACTOR] = factors[group["params"][0]]
     set_rate(optimizer, facts["hyperparameters"]["learning_rate"])
     return optimizer
 
@@ -72,23 +73,21 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate * group.get(_FACTOR, 1.0)
 
 
-def _lamb(model: nn.Module, groups: Groups, hyper: Dict[str, Any]) -> Lamb:
-    """Each group cut by what is left out of decay and ratio."""
+def _cut(model: nn.Module, groups: Groups, hyper: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """Each group cut by what is left out of decay and, of LAMB, of the ratio of norms."""
     names = {parameter: name for name, parameter in model.named_parameters()}
     undecayed = left_out(hyper, NO_DECAY, names.values())
     unscaled = left_out(hyper, NO_TRUST_RATIO, names.values())
     alike: Dict[Tuple[int, bool, bool], List[nn.Parameter]] = defaultdict(list)
     for number, group in enumerate(groups):
         for parameter in group:
-            name = names[parameter]
+            name = names.get(parameter, "")
             alike[number, name in undecayed, name in unscaled].append(parameter)
-    parts = [
+    return [
         {
             "params": parameters,
             "weight_decay": 0.0 if without_decay else hyper["weight_decay"],
-            "trust_ratio": not without_ratio,
+            **({"trust_ratio": not without_ratio} if hyper["optimizer"] == "lamb" else {}),
         }
         for (_, without_decay, without_ratio), parameters in alike.items()
     ]
-    betas = (hyper["beta1"], hyper["beta2"])
-    return Lamb(parts, lr=hyper["learning_rate"], betas=betas, eps=hyper["epsilon"])

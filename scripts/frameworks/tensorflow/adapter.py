@@ -162,6 +162,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, UsualCapa
             optimizer = self._definition.optimizer()
         else:
             optimizer = self._optimizers.from_facts(self.facts, self._name)
+            variables = self._model.trainable_variables
+            self._optimizers.leave_out(optimizer, self.facts, variables, self._name)
         self._inner_optimizer = optimizer
         if self._policy == "mixed_float16":  # bfloat16 has the range of float32
             optimizer = self._tf.keras.mixed_precision.LossScaleOptimizer(optimizer)

@@ -29,6 +29,18 @@ def from_facts(facts: Dict[str, Any], name_of: NameOf) -> keras.optimizers.Optim
     return {"sgd": _sgd, "adamw": _adamw}[hyper["optimizer"]](hyper)
 
 
+def leave_out(
+    optimizer: keras.optimizers.Optimizer,
+    facts: Dict[str, Any],
+    variables: Sequence[tf.Variable],
+    name_of: NameOf,
+) -> None:
+    """Of weight decay, what the hyper-parameters say. Before the optimizer is built."""
+    named = {name_of(variable): variable for variable in variables}
+    undecayed = left_out(facts["hyperparameters"], NO_DECAY, named)
+    optimizer.exclude_from_weight_decay(var_list=[named[name] for name in undecayed])
+
+
 class CoupledSGD(keras.optimizers.SGD):
     """``torch.optim.SGD``: the weight decay is part of the gradient, so momentum sees it. The
     momentum is that of gradients, as in TensorFlow 1; Keras's is that of steps, and keeps the rates
@@ -39,11 +51,14 @@ class CoupledSGD(keras.optimizers.SGD):
         self.coupled_weight_decay = coupled_weight_decay
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: Any) -> None:
+        index = self._get_variable_index(variable)
+        if self._use_weight_decay(self._trainable_variables[index]):
+            gradient += self.coupled_weight_decay * variable
         tf.raw_ops.ResourceApplyMomentum(
             var=variable.handle,
-            accum=self.momentums[self._get_variable_index(variable)].handle,
+            accum=self.momentums[index].handle,
             lr=tf.cast(learning_rate, variable.dtype),
-            grad=gradient + self.coupled_weight_decay * variable,
+            grad=gradient,
             momentum=self.momentum,
         )
 
@@ -81,7 +96,8 @@ class LayerwiseAdamW(AdamW):
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: Any) -> None:
         own = self._trainable_variables[self._get_variable_index(variable)]
         rate = tf.cast(learning_rate, variable.dtype) * self._part(own)
-        variable.assign_sub(rate * self.weight_decay * variable)
+        if self._use_weight_decay(own):
+            variable.assign_sub(rate * self.weight_decay * variable)
         super().update_step(gradient, variable, rate)
 
     def _apply_weight_decay(self, variables: Any) -> None:

@@ -101,7 +101,10 @@ class TensorFlow1Adapter(UsualCapabilities, Loading):
             if self.case.mode == "train":
                 rate = facts["hyperparameters"]["learning_rate"]
                 self._rate = self._variables.constant((), rate, trainable=False)
-                optimizer = self._optimizers.from_facts(facts, self._rate)
+                trained = {
+                    name: one.tensor.name for name, one in self.state().items() if one.trainable
+                }
+                optimizer = self._optimizers.from_facts(facts, self._rate, trained)
                 if self.case.precision == "amp":
                     optimizer = self._mixed_precision.scaled(optimizer)
                 average = self._devices.averaging(self.place)

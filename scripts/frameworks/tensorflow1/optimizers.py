@@ -8,45 +8,54 @@ the learning rate.
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, FrozenSet
 
 import tensorflow as tf
 from harness import layerwise
+from harness.optimizers import NO_DECAY, left_out
 
 
-def from_facts(facts: Dict[str, Any], rate: tf.Variable) -> tf.train.Optimizer:
+def from_facts(
+    facts: Dict[str, Any], rate: tf.Variable, names: Dict[str, str]
+) -> tf.train.Optimizer:
     """The optimizer that the model's hyper-parameters name, with this learning ``rate``, a scalar;
-    it does not clip."""
+    it does not clip. ``names``: TensorFlow's of all that is trained, by those that frameworks
+    share."""
     layerwise.refuse(facts)
     hyper = facts["hyperparameters"]
-    return {"sgd": CoupledMomentum, "adamw": AdamW}[hyper["optimizer"]](hyper, rate)
+    undecayed = frozenset(names[name] for name in left_out(hyper, NO_DECAY, names))
+    return {"sgd": CoupledMomentum, "adamw": AdamW}[hyper["optimizer"]](hyper, rate, undecayed)
 
 
 class CoupledMomentum(tf.train.MomentumOptimizer):
     """``torch.optim.SGD``: the weight decay is part of the gradient, so momentum sees it."""
 
-    def __init__(self, hyper: Dict[str, Any], rate: tf.Variable) -> None:
+    def __init__(self, hyper: Dict[str, Any], rate: tf.Variable, undecayed: FrozenSet[str]) -> None:
         super().__init__(rate, hyper["momentum"])
-        self._weight_decay = hyper["weight_decay"]
+        self._weight_decay, self._undecayed = hyper["weight_decay"], undecayed
 
     def _resource_apply_dense(self, grad: tf.Tensor, var: tf.Variable) -> tf.Operation:
+        if var.name in self._undecayed:
+            return super()._resource_apply_dense(grad, var)
         return super()._resource_apply_dense(grad + self._weight_decay * var, var)
 
 
 class AdamW(tf.train.AdamOptimizer):
-    """``torch.optim.AdamW``: epsilon is added to sqrt(v / (1 - beta2^t)), and every parameter
-    loses ``learning_rate * weight_decay`` of itself before its update."""
+    """``torch.optim.AdamW``: epsilon is added to sqrt(v / (1 - beta2^t)), and every parameter that
+    decays loses ``learning_rate * weight_decay`` of itself before its update."""
 
-    def __init__(self, hyper: Dict[str, Any], rate: tf.Variable) -> None:
+    def __init__(self, hyper: Dict[str, Any], rate: tf.Variable, undecayed: FrozenSet[str]) -> None:
         super().__init__(rate, hyper["beta1"], hyper["beta2"], hyper["epsilon"])
-        self._kept = 1.0 - rate * hyper["weight_decay"]
+        self._kept, self._undecayed = 1.0 - rate * hyper["weight_decay"], undecayed
 
     def _resource_apply_dense(self, grad: tf.Tensor, var: tf.Variable) -> tf.Operation:
         beta1_power, beta2_power = self._get_beta_accumulators()
-        # Not before the gradient is there: the forward pass would read decayed weights.
-        with tf.control_dependencies([grad]):
-            decayed = var.assign(var * self._kept, read_value=False)
-        with tf.control_dependencies([decayed]):
+        before = [grad]
+        if var.name not in self._undecayed:
+            # Not before the gradient is there: the forward pass would read decayed weights.
+            with tf.control_dependencies(before):
+                before = [var.assign(var * self._kept, read_value=False)]
+        with tf.control_dependencies(before):
             return tf.raw_ops.ResourceApplyAdam(
                 var=var.handle,
                 m=self.get_slot(var, "m").handle,

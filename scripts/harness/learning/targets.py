@@ -40,8 +40,8 @@ def softening(facts: Mapping[str, Any], smoothing: float, mixup: float) -> Optio
 
 def softened(batch: Arrays, how: Softening, seed: Sequence[int]) -> Arrays:
     """``batch`` with soft answers. ``seed``: what the mixture is drawn by, numbers from 0 to below
-    2**32. One share and one order a batch, as NVIDIA's ResNet-50 draws them: a sample is mixed with
-    another of the same batch, images and answers by the same share."""
+    2**32. A share is drawn for each sample, and it is mixed with its mirror image in the batch, the
+    first with the last, as NVIDIA's ResNet-50 does it: images and answers by the same share."""
     import numpy as np
 
     labels = batch["labels"]
@@ -52,8 +52,8 @@ def softened(batch: Arrays, how: Softening, seed: Sequence[int]) -> Arrays:
     if how.mixup:
         # RandomState, not Generator: its stream is the same in every numpy since 1.0.
         random = np.random.RandomState(list(seed))
-        share, other = random.beta(how.mixup, how.mixup), random.permutation(len(labels))
-        answers = share * answers + (1 - share) * answers[other]
-        kept, added = np.float32(share), np.float32(1 - share)
-        images = kept * images + added * images[other]
+        share = random.beta(how.mixup, how.mixup, (len(labels), 1))
+        answers = share * answers + (1 - share) * answers[::-1]
+        kept = share.astype(np.float32).reshape(-1, *[1] * (images.ndim - 1))
+        images = kept * images + (1 - kept) * images[::-1]
     return {**batch, "images": images, "labels": answers.astype(np.float32)}

@@ -40,13 +40,20 @@ def test_mixup_mixes_images_and_answers_by_one_share() -> None:
     given = batch(6)
     found = softened(given, Softening(0.0, 0.4, 3), (7, 1, 2, 0))
     assert found["labels"].sum(axis=1) == pytest.approx(np.ones(6))
-    # where there is a share and an order that explain the images, they explain the answers too
-    random = np.random.RandomState([7, 1, 2, 0])
-    share, other = random.beta(0.4, 0.4), random.permutation(6)
+    # the share of an image that its first value tells explains the others and the answer, too
     images, hot = given["images"], np.eye(3)[given["labels"]]
-    assert 0.001 < share < 0.999
-    assert found["images"] == pytest.approx(share * images + (1 - share) * images[other], rel=1e-5)
-    assert found["labels"] == pytest.approx(share * hot + (1 - share) * hot[other], rel=1e-5)
+    own, other = images[:, 0, 0, 0], images[::-1, 0, 0, 0]
+    share = (found["images"][:, 0, 0, 0] - other) / (own - other)
+    assert ((share >= 0) & (share <= 1)).all()
+    assert len({*share.round(4)}) > 3, "a share is drawn for each image"
+    for name, whole, mixed in (
+        ("labels", hot, found["labels"]),
+        ("images", images, found["images"]),
+    ):
+        part = share.reshape(-1, *[1] * (whole.ndim - 1))
+        wanted = part * whole + (1 - part) * whole[::-1]
+        assert mixed == pytest.approx(wanted, abs=1e-5), name
+    assert found["images"].dtype == np.float32
     again, others = (softened(given, Softening(0.0, 0.4, 3), (7, 1, n, 0)) for n in (2, 3))
     assert (again["images"] == found["images"]).all()
     assert (others["images"] != found["images"]).any(), "another step has another mixture"
