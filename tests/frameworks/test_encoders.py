@@ -225,7 +225,8 @@ MISTAKES = {
         *("electra_base", "electra.py", "weight=real, ", ""),
     ),
     "one learning rate for all layers": (
-        *("electra_base_squad", "optimizers.py", "group[_FACTOR] = factor", "pass"),
+        *("electra_base_squad", "optimizers.py"),
+        *('group[_FACTOR] = factors[group["params"][0]]', "pass"),
     ),
     "a discriminator that sees the true tokens": (
         *("electra_base", "electra.py", "self.embeddings(corrupted, segment_ids)"),

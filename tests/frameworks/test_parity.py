@@ -112,10 +112,10 @@ RESNET_MISTAKES = {
          '        given["padding"], groups'),
     ],
     "no weight decay": [
-        ("optimizers.py", '"weight_decay": hyper["weight_decay"]', '"weight_decay": 0.0'),
+        ("optimizers.py", 'else hyper["weight_decay"]', "else 0.0"),
     ],
     "weight decay as it is timed, not as the facts say": [
-        ("optimizers.py", '"weight_decay": hyper["weight_decay"]', '"weight_decay": 1e-4'),
+        ("optimizers.py", 'else hyper["weight_decay"]', "else 1e-4"),
     ],
     "another momentum": [("optimizers.py", 'momentum=hyper["momentum"]', "momentum=0.9")],
     "wrong epsilon": [("cnn.py", 'given["epsilon"]', "1e-5")],
@@ -147,7 +147,7 @@ BERT_MISTAKES = {
     "wrong epsilon of the normalisation": [
         ("bert.py", 'hyper["layer_norm_epsilon"]', "1e-12"),
     ],
-    "wrong epsilon of the optimizer": [("optimizers.py", 'eps=hyper["epsilon"]', "eps=1e-8")],
+    "wrong epsilon of the optimizer": [("optimizers.py", '"eps": hyper["epsilon"]', '"eps": 1e-8')],
     "weight decay in the gradient": [("optimizers.py", "torch.optim.AdamW(", "torch.optim.Adam(")],
     "the mask ignored, attention not scaled": [
         ("bert.py", "query, key, value, attn_mask=mask,", "query, key, value, scale=1.0,"),

@@ -53,4 +53,5 @@ def test_what_cannot_be_transferred_ends_with_one_message(project: Project) -> N
         "--cores", "1", "import", "--config", "format=pyperf", "from=given.json", "results=r"
     )
     assert foreign.returncode != 0
-    assert "import: given.json: is of another format: version, benchmarks missing" in foreign.stdout
+    said = "import: given.json, line 1, column 1: is of another format: version, benchmarks missing"
+    assert said in foreign.stdout, foreign.stdout

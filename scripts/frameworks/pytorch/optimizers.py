@@ -81,7 +81,7 @@ def _cut(model: nn.Module, groups: Groups, hyper: Dict[str, Any]) -> List[Dict[s
     alike: Dict[Tuple[int, bool, bool], List[nn.Parameter]] = defaultdict(list)
     for number, group in enumerate(groups):
         for parameter in group:
-            name = names.get(parameter, "")
+            name = names[parameter]
             alike[number, name in undecayed, name in unscaled].append(parameter)
     return [
         {

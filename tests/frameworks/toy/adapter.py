@@ -85,7 +85,10 @@ class ToyAdapter(plain.PlainToy):
             time.sleep(0.5)
         # Not zeros: pages that nobody wrote to take no memory.
         mebibytes = self.case.batch_per_device * int(self.does.get("fill", 0))
-        self.food = [bytearray(b"x") * 2**20 for _ in range(mebibytes)]
+        self.food = []
+        for _ in range(mebibytes):
+            self.food.append(bytearray(b"x") * 2**20)
+            time.sleep(self.does.get("fill_pause", 0.0))
         if self.case.batch_per_device >= self.does.get("raise_from_batch", float("inf")):
             raise RuntimeError("the toy is too small for that batch")
 

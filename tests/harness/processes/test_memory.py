@@ -173,7 +173,7 @@ def test_the_less_is_left_the_sooner_it_looks_again(processes: Processes) -> Non
 
 
 def test_a_run_over_its_limit_is_out_of_memory(toy: Bench) -> None:
-    done = toy.run("fill=32,sleep=0.2", memory_limit="64MiB", batch_per_device=8)
+    done = toy.run("fill=32,fill_pause=0.02", memory_limit="64MiB", batch_per_device=8)
     record = done.record
     assert record["status"] == "oom", record["reason"]
     assert "of the limit of 0.0625 GiB" in record["reason"]
