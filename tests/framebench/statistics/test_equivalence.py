@@ -72,6 +72,7 @@ def test_without_a_spread_nothing_is_said() -> None:
     assert equivalence.compare([0.98], [0.98, 0.99], MARGIN) is None
     assert equivalence.compare([0.98, 0.98], [0.98, 0.98], MARGIN) is None
     assert equivalence.mean_interval([0.98]) is None
+    assert equivalence.mean_interval([1.0, 1.0, 1.0]) is None, "three seeds do not show certainty"
 
 
 def test_few_scattered_seeds_show_nothing() -> None:

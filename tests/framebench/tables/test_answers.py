@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from framebench import cli
 from framebench.machine.identities import Identity
@@ -259,6 +260,7 @@ def test_the_overview_has_every_framework_at_every_setting_and_its_part_of_the_b
     ]  # fmt: skip
     rows = {(row["framework"], row["way"]): row for row in tables(runs)["overview"]}
     assert rows["jax", "usual"]["part_of_best"] == 1, "nobody trains it without jit"
+    assert overview.way_of("jax", "converge", "jit") == "usual", "to a target neither"
     assert rows["pytorch", "usual"]["part_of_best"] == pytest.approx(0.5)
     assert rows["pytorch", "compiled"]["part_of_best"] == 1
     table = registry.known()["overview"]
@@ -321,6 +323,23 @@ def test_a_kind_with_many_parameters_leaves_room_for_its_figure() -> None:
     assert "triad_bandwidth  " in only
     assert "27.60 GB/s" in only
     assert len(only) <= answers.WIDTH
+
+
+def test_what_all_cases_of_a_kind_have_stands_once_and_a_case_has_what_is_its_own() -> None:
+    metric = Metric("time_to_target", 2.0, "s", "lower")
+    recipe = {"epochs": 10, "schedule": "one_cycle"}
+    runs = [measured("converge", [metric], **recipe, target=target) for target in (0.9, 0.98)]
+    runs += [measured("memory", [Metric("triad", 1.0, "GB/s")], blocks=5)]
+    seen = {name: view.of(registry.known()[name], pd.DataFrame(rows))
+            for name, rows in tables(runs).items() if name in ("fastest", "overview")}  # fmt: skip
+    for of in seen.values():
+        assert ("parameters of converge", "epochs 10, schedule one_cycle") in of.shared
+        assert ("parameters of memory", "blocks 5") in of.shared
+        assert [row["parameters"] for row in of.rows if row["mode"] == "memory"] == ["blocks 5"]
+    headings = [one.title for one in seen["overview"].of_page]
+    assert headings == ["converge, target 0.9 (s)", "converge, target 0.98 (s)", "memory (GB/s)"]
+    columns = {field.column.name: field.cells for field in seen["fastest"].fields}
+    assert sorted(cell.text for cell in columns["parameters"])[1:] == ["target 0.9", "target 0.98"]
 
 
 def test_cases_of_a_kind_are_told_apart_by_the_parameters_that_differ() -> None:

@@ -101,6 +101,23 @@ def test_scores_over_seeds_count_those_that_missed_the_target() -> None:
     assert (row["task"], row["score"], row["target"]) == ("digits", "accuracy", 0.98)
 
 
+def test_one_slow_seed_is_no_slow_training_and_no_share_is_above_one() -> None:
+    scores = [(0.98,), (0.99,), (1.0,), (1.0,), (0.5,) * 39 + (1.0,)]
+    runs = [trained(*one, seed=seed, target=0.98) for seed, one in enumerate(scores)]
+    (row,) = tables(*runs)["converge"]
+    assert row["time_to_target"] == 1.0, "the mean of the seeds is 8.8 s"
+    assert (row["score_mean_ci_low"] < 0.99, row["score_mean_ci_high"]) == (True, 1.0)
+
+
+def test_seeds_with_the_same_score_show_no_interval() -> None:
+    (row,) = tables(*[trained(0.5, 1.0, seed=seed) for seed in range(3)])["converge"]
+    assert row["score_deviation"] == 0.0
+    assert row["score_mean_ci_low"] != row["score_mean_ci_low"], "it has none"
+    column = next(one for one in converge.CONVERGE.columns if one.name == "score_mean_ci_low")
+    assert column.why is not None
+    assert column.why(row) == "all seeds have the same"
+
+
 def test_a_case_that_never_converged_has_its_scores_and_no_time() -> None:
     found = tables(*[trained(0.5, 0.6, seed=seed, target=0.98) for seed in range(2)])
     (row,) = found["converge"]

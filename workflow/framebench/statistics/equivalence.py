@@ -52,9 +52,9 @@ def deviation(values: Sequence[float]) -> float | None:
 
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
     """Student's interval of the mean, for values of about normal distribution; None for fewer than
-    two."""
+    two, and where all are the same: there is no spread to judge by."""
     spread = deviation(values)
-    if spread is None:
+    if not spread:
         return None
     half = _quantile(confidence, len(values) - 1) * spread / math.sqrt(len(values))
     middle = descriptive.mean(values)

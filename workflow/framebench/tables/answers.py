@@ -5,7 +5,7 @@ and the last lines of the terminal are made of it."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
@@ -15,7 +15,7 @@ from ..cases.conditions import THROUGHPUT
 from ..cases.names import topology
 from ..config import statuses
 from ..statistics.verdicts import FASTER
-from . import contests, view
+from . import contests, parameters, view
 from .columns import Row
 from .declared.fastest import DECIDED, FASTEST, too_few
 from .declared.gains import GAINS
@@ -103,7 +103,7 @@ def of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
     everywhere = marks_of_all(row["marks"] for row in rows if row["median"] is not None)
     gains, failed = view.records(tables[GAINS]), view.records(tables[FAILURES])
     first = {row["of_table"]: row for row in reversed(gains)}
-    told = _telling_parameters(rows)
+    told = parameters.telling(rows)
     name = contests.named(rows, lambda row: _case(row, told(row)))
     return Answers(
         [_answer(row, name(row), everywhere) for row in rows],
@@ -154,25 +154,12 @@ def cut(text: str) -> str:
     return text if len(text) <= WIDTH else text[: WIDTH - 2] + ".."
 
 
-def _telling_parameters(rows: Sequence[Row]) -> Callable[[Row], str]:
-    """Of each row the parameters that not all of its kind have: the others stand in its table."""
-    written = {row["mode"]: [one["parameters"].split(", ") for one in rows
-                             if one["mode"] == row["mode"]] for row in rows}  # fmt: skip
-    shared = {mode: set.intersection(*map(set, some)) for mode, some in written.items()}
-
-    def told(row: Row) -> str:
-        own = row["parameters"].split(", ")
-        return ", ".join(one for one in own if one not in shared[row["mode"]])
-
-    return told
-
-
-def _case(row: Row, parameters: str) -> str:
+def _case(row: Row, told: str) -> str:
     """What a row is of, but for conditions."""
     size = topology(row["nodes"], row["devices_per_node"])
     batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
     metric = "" if row["metric"] == THROUGHPUT else row["metric"]
-    words = (row["model"], row["mode"], row["precision"], size, batch, parameters, metric)
+    words = (row["model"], row["mode"], row["precision"], size, batch, told, metric)
     return " ".join(filter(None, words))
 
 

@@ -88,6 +88,7 @@ class Column:
     note: bool = False  # words about the row: a last column, or a footnote
     hoisted: bool = False  # moves to the caption where all rows have the same
     follows: str = ""  # moves to the caption where that column decides it
+    listed: bool = False  # a list, of which what all rows of a mode have moves to the caption
     hidden: bool = False  # people see it in another column
     figure: bool = False  # a ratio of two of it says how many times as much one is
     optional: bool = False  # left out where no row has a value

@@ -34,7 +34,9 @@ AXES = ("framework", "framework_version", "source", "model", "precision", "compi
 #: Metrics of a table may be of any unit.
 _FOUR_DIGITS = Form(spec=".4g")
 METRIC = Column("metric", TEXT, "what is measured")
-PARAMETERS = Column("parameters", TEXT, "those of another kind of measurement than steps")
+PARAMETERS = Column(
+    "parameters", TEXT, "those of another kind of measurement than steps", listed=True
+)
 MEDIAN = Column(
     "median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True, figure=True
 )

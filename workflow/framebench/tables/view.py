@@ -18,7 +18,7 @@ import pandas as pd
 
 from ..cases.conditions import CASE, CONDITIONS
 from ..cases.names import topology
-from . import condition_words
+from . import condition_words, parameters
 from .cells import Cell
 from .columns import (
     CONTRADICTED,
@@ -173,6 +173,12 @@ def _shared(
     dropped: set[str] = set()
     names = {column.name for column in columns}
     for column in columns if rows else ():
+        if column.listed:
+            lists = parameters.common(rows, column.name)
+            shared += [(f"{column.header} of {mode}", text) for mode, text in lists.items() if text]
+            if not any(map(parameters.telling(rows, column.name), rows)):
+                dropped.add(column.name)
+            continue
         is_condition = column.name in CONDITIONS
         if not is_condition and (len(rows) < 2 or not _moves(column, narrow)):
             continue
@@ -244,6 +250,8 @@ def _cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterato
         texts = [_text(value) for value in values]
     elif column.type in (YES_NO, YES_NO_OR_NEITHER) and column.name not in CONDITIONS:
         texts = ["" if value is None else "yes" if value else "no" for value in values]
+    elif column.listed:
+        texts = [*map(parameters.telling(rows, column.name), rows)]
     else:
         texts = [_words(column, row) for row in rows]
     if looks := column.form.looks:

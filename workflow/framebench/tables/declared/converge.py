@@ -52,7 +52,6 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
     for result in every:
         trained, found = curves(result), scores(result)
         first = trained[0] if trained else None
-        ends = equivalence.mean_interval(found) or (None, None)
         best = [curve.best for curve in trained if curve.best is not None]
         energies = [joules for run in result.ok if (joules := _joules(run)) is not None]
         yield [
@@ -67,14 +66,14 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
             equivalence.deviation(found),
             min(found, default=None),
             max(found, default=None),
-            *ends,
+            *_interval(found),
             max(best, default=None),
             *_other_score(trained),
             _before(trained) if training.is_started(result.case) else None,
-            mean(result, "time_to_target"),
-            mean(result, "samples_to_target"),
-            mean(result, "time_to_train"),
-            descriptive.mean(energies) if energies else None,
+            median(result, "time_to_target"),
+            median(result, "samples_to_target"),
+            median(result, "time_to_train"),
+            descriptive.median(energies) if energies else None,
             " or ".join(sorted({run.energy_sources for run in result.ok if run.joules})),
             sum(curve.resumed_after > 0 for curve in trained),
             result.status,
@@ -101,10 +100,16 @@ def _before(trained: Sequence[Curve]) -> float | None:
     return descriptive.mean(values) if values else None
 
 
-def mean(result: CaseResult, metric: str) -> float | None:
+def median(result: CaseResult, metric: str) -> float | None:
     """Over the repeats that have it."""
     values = [value for run in result.ok if (value := run.value(metric)) is not None]
-    return descriptive.mean(values) if values else None
+    return descriptive.median(values) if values else None
+
+
+def _interval(found: Sequence[float]) -> tuple[float | None, float | None]:
+    """Of the mean score. A score is a share: none is below 0 or above 1."""
+    low, high = equivalence.mean_interval(found) or (None, None)
+    return None if low is None else max(low, 0.0), None if high is None else min(high, 1.0)
 
 
 def pairs(inputs: Inputs) -> Iterator[list[Any]]:
@@ -178,6 +183,10 @@ def _needs_two(row: Row) -> str:
     return "needs 2 seeds" if row["seeds"] else ""
 
 
+def _why_no_interval(row: Row) -> str:
+    return "all seeds have the same" if row["seeds"] > 1 else _needs_two(row)
+
+
 def _why_no_energy(row: Row) -> str:
     if not row["converged"]:
         return "none converged"
@@ -198,7 +207,7 @@ CONVERGE = Table(
     explanation="What was learned, over seeds: each repeat has one of its own. A score is that of "
     "held-out data behind the last epoch; a case with a target ends as soon as it has it, one "
     "without trains for all its epochs. Repeats that missed their target count in the scores, and "
-    "not in the times. The interval is Student's, of the mean.",
+    "not in the times, which are medians. The interval is Student's, of the mean.",
     columns=(
         *shared(*AXES),
         *shared(*CONDITIONS),
@@ -219,7 +228,7 @@ CONVERGE = Table(
             to="score_maximum",
         ),
         Column("score_maximum", NUMBER, "the highest of them"),
-        *interval("score_mean", "the mean score", form=_SCORE, why=_needs_two),
+        *interval("score_mean", "the mean score", form=_SCORE, why=_why_no_interval),
         Column("score_best", NUMBER, "highest score of any epoch", title="best", form=_SCORE),
         Column("other_score", TEXT, "the second score", hoisted=True),
         Column(
@@ -232,20 +241,20 @@ CONVERGE = Table(
         ),
         Column(
             "time_to_target", NUMBER,
-            "mean over repeats that reached it: training steps with their feeding", "s",
+            "median over repeats that reached it: training steps with their feeding", "s",
             title="time to target s", form=_SECONDS, why=_of_target,
         ),
         Column(
-            "samples_to_target", NUMBER, "mean over the same", "samples", form=Form(spec=".0f"),
+            "samples_to_target", NUMBER, "median over the same", "samples", form=Form(spec=".0f"),
             why=_of_target,
         ),
         Column(
-            "time_to_train", NUMBER, "mean over converged repeats, with evaluations", "s",
+            "time_to_train", NUMBER, "median over converged repeats, with evaluations", "s",
             title="time to train s", form=_SECONDS,
         ),
         Column(
-            "energy_joules", NUMBER, "mean over converged repeats that were not resumed, from the "
-            "first step to the end of the last evaluation", "J", title="energy", form=_SECONDS,
+            "energy_joules", NUMBER, "median over converged repeats that were not resumed, from "
+            "the first step to the end of the last evaluation", "J", title="energy", form=_SECONDS,
             why=_why_no_energy,
         ),
         Column(

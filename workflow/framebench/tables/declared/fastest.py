@@ -169,7 +169,7 @@ FASTEST = Table(
     columns=(
         *(replace(COLUMNS[name], detail="") for name in SETTING),
         ON_MACHINE,
-        replace(measured.PARAMETERS, hoisted=True),
+        measured.PARAMETERS,
         replace(measured.METRIC, hoisted=True),
         *map(_own, OWN),
         measured.MEDIAN,

@@ -170,8 +170,8 @@ INFERENCE = _table(
 ACCURACY = _table(
     printed_rows.ACCURACY,
     "Accuracy and time to train, as NVIDIA prints them",
-    "What was learned in mixed and in full precision, and how long that took. Ours are means over "
-    "seeds of the kind converge, scores in percent, times in seconds with evaluations.",
+    "What was learned in mixed and in full precision, and how long that took. Ours are of the "
+    "kind converge, over seeds: mean scores in percent, medians of the times with evaluations.",
     measured_rows.accuracy,
     (
         _FULL,

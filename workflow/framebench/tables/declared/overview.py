@@ -9,7 +9,8 @@ from typing import Any
 from ...cases.conditions import KEYS
 from ...cases.names import topology
 from ...config import catalog
-from .. import contests, measured
+from ...records.fields import curves
+from .. import contests, measured, parameters
 from ..cells import Cell
 from ..columns import CASE_COLUMNS, NUMBER, TEXT, THOUSANDTHS, Column, Row, shared
 from ..contests import ON_MACHINE
@@ -17,6 +18,8 @@ from ..results import UNCOMPILED, CaseResult, marks_of
 from ..table import Crosstab, Inputs, Table
 
 USUAL, COMPILED = "usual", "compiled"
+#: Modes that train.
+TRAINING = ("train", curves.KIND)
 
 
 def rows(inputs: Inputs) -> Iterator[list[Any]]:
@@ -34,7 +37,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
 
 def usual_compiler(framework: str, mode: str) -> str:
     """The one that nobody does without in this mode; ``none`` where there is no such."""
-    with_one = catalog.facts_of(framework).get("trained_with") if mode == "train" else None
+    with_one = catalog.facts_of(framework).get("trained_with") if mode in TRAINING else None
     return str(with_one or UNCOMPILED)
 
 
@@ -78,9 +81,10 @@ def by_model(rows: Sequence[Row]) -> list[Crosstab]:
 
 
 def _tables(rows: Sequence[Row], of: str, down: str) -> list[Crosstab]:
+    told = parameters.telling(rows)
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        words = [row[of], row["mode"], row["parameters"]]
+        words = [row[of], row["mode"], told(row)]
         parts[f"{', '.join(filter(None, words))} ({row['unit']})"].append(row)
     return [_crosstab(title, some, down) for title, some in parts.items()]
 

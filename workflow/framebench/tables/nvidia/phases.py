@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..declared.converge import mean
+from ..declared.converge import median
 from ..results import CaseResult
 from ..training import NO_FILE
 
@@ -33,13 +33,13 @@ class Phases:
 
     @property
     def hours(self) -> float | None:
-        """To train, the means over seeds of both phases together; None where one has none, or
+        """To train, the medians over seeds of both phases together; None where one has none, or
         where the first was not measured."""
         if self.first is None and _begun(self.last) not in (None, NO_FILE):
             return None
-        means = [mean(one, "time_to_train") for one in (self.first, self.last) if one]
-        known = [one for one in means if one is not None]
-        return sum(known) / _HOUR if len(known) == len(means) else None
+        times = [median(one, "time_to_train") for one in (self.first, self.last) if one]
+        known = [one for one in times if one is not None]
+        return sum(known) / _HOUR if len(known) == len(times) else None
 
 
 def is_phase(result: CaseResult) -> bool:
