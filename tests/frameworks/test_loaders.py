@@ -43,6 +43,13 @@ DAMAGED = {
     "ofrecord_images": "train/part-00001",
 }
 ODD = {"grey": (64, 48, "L"), "cmyk": (64, 48, "CMYK"), "dot": (1, 1, "RGB")}
+#: Files as ImageNet and cameras have them: contents, by names that a file system takes.
+STRANGE = {
+    b"png": made.encoded(made.picture(11, 64, 48), "PNG"),
+    b"turned": made.encoded(made.picture(12, 64, 48), "JPEG", orientation=6),
+    b"longer": made.jpeg(13, 64, 48) + b"and more",
+    b"o\xff d\n": made.jpeg(14, 64, 48),
+}
 #: How far decoded levels of CMYK may be from Pillow's; all others are the same.
 LEVELS = {"tensorflow": 1, "tensorflow1": 1, "mxnet": 2}
 #: How far values may be from Pillow's, in levels of 0 to 255: in the mean, and at most.
@@ -104,7 +111,7 @@ found = {
     "train": loaded(ROOTS["folder"], "train", 0, "train.npy"),
     "again": loaded(ROOTS["folder"], "train", WORKERS),
     "val": loaded(ROOTS["folder"], "val", 0, "val.npy"),
-    "decoded": supply.decoded(adapter, ROOTS["folder"], [f"train/c0/{name}.JPEG" for name in ODD]),
+    "decoded": supply.decoded(adapter, ROOTS["folder"], NAMES),
 }
 for form in FORMS:
     found[form] = {"reason": reason(lambda: loaded(ROOTS[form], "train", WORKERS, form + ".npy"))}
@@ -127,7 +134,7 @@ for name in ("tokens", "wide", "tokens"):
     found[name + "-again" if name in found else name] = tokens.checked(adapter, asked)
 
 # what is bad: each ends a run by its name, or is left out, whatever the loader
-for name, workers in (("truncated", 0), ("text", WORKERS), ("unreadable", 0)):
+for name, workers in (("truncated", 0), ("text", WORKERS), ("empty", 0), ("unreadable", 0)):
     found[name] = reason(lambda: loaded(ROOTS[name], "train", workers))
 images = folder.scan(ROOTS["bad"], "train", "skip")
 images = supply.without_broken(adapter, images, range(len(images.paths)), 2)
@@ -226,6 +233,9 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name, (width, height, mode) in ODD.items():
         path = found["folder"] / "train" / "c0" / f"{name}.JPEG"
         path.write_bytes(made.jpeg(8, width, height, mode))
+    for name, content in STRANGE.items():
+        (found["folder"] / "train" / "c0" / os.fsdecode(name + b".JPEG")).write_bytes(content)
+    (found["folder"] / "train" / "c1" / "link.JPEG").symlink_to("i01.JPEG")
     with record_files.writing("ofrecord_images", base / "odd" / "train" / "part-00000") as add:
         for name in ODD:
             add(0, (found["folder"] / "train" / "c0" / f"{name}.JPEG").read_bytes())
@@ -246,7 +256,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             content = content[:-400]  # the last one is truncated
         file.write_bytes(content)
     content = made.jpeg(5, 200, 150)
-    bad = {"truncated": content[: len(content) // 2], "text": b"no image"}
+    bad = {"truncated": content[: len(content) // 2], "text": b"no image", "empty": b""}
     for name in (*bad, "bad"):
         found[name] = made.folder(base / name, train=3, val=0)
         for one in bad if name == "bad" else (name,):
@@ -273,7 +283,7 @@ def expected(root: str, split: str) -> Any:
 def order_of(root: str, split: str) -> int:
     """The checksum that a record has of it."""
     names = (os.path.relpath(path, root) for path in asked_of(root, split).paths)
-    return zlib.crc32("".join(f"{name}\0" for name in names).encode())
+    return zlib.crc32(b"".join(os.fsencode(f"{name}\0") for name in names))
 
 
 def levels_of(root: str, path: str) -> Any:
@@ -293,6 +303,8 @@ def apart(one: Any, other: Any) -> tuple[float, float]:
 def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str, str]) -> None:
     words = f"ROOTS, SIZE, BATCH, SEED = {json.dumps(roots)}, {SIZE}, {BATCH}, {SEED}\n"
     words += f"WORKERS, ODD, FORMS = 1, {list(ODD)}, {record_files.FORMATS}\n"
+    names = [f"train/c0/{name}.JPEG" for name in (*ODD, *map(os.fsdecode, STRANGE))]
+    words += f"NAMES = {names!a}\n"
     words += f"READS = {READS.get(run.framework, '')!r}\n"
     (found,) = run(words + SCRIPT)
     mean, most = APART.get(run.framework, (1e-3, 1e-3))
@@ -301,7 +313,7 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
         assert difference[0] <= mean, f"{split}: {difference}"
         assert difference[1] <= most, f"{split}: {difference}"
     assert found["again"] == found["train"], "with a worker and without"
-    assert found["train"]["images"] == 8
+    assert found["train"]["images"] == 13
     for split in ("train", "val"):
         assert found[split]["order_crc32"] == order_of(roots["folder"], split)
     for one in found["decoded"]:
@@ -363,12 +375,12 @@ def check_odd_records(found: dict[str, Any], roots: dict[str, str]) -> None:
 
 def check_bad(found: dict[str, Any]) -> None:
     """What is said of each bad image, and of data that are gone, by the framework's own loader."""
-    for name in ("truncated", "text", "unreadable"):
+    for name in ("truncated", "text", "empty", "unreadable"):
         words = f"BadData: train/c1/{name}.JPEG: "
         assert found[name].startswith(words), found[name]
         assert found[name].endswith("; bad_images: skip leaves it out and counts it")
     left_out = {one["path"] for one in found["skipped"]}
-    bad = {"c0/unreadable", "c1/text", "c1/truncated"}
+    bad = {"c0/unreadable", "c1/text", "c1/truncated", "c1/empty"}
     assert left_out == {f"train/{name}.JPEG" for name in bad}
     assert all(one["reason"] for one in found["skipped"])
     assert found["kept"] == 4, "with one of 30 million pixels"
@@ -385,7 +397,7 @@ def check_faults(found: dict[str, Any], framework: str) -> None:
     )
     assert re.match(vanished, found["vanished"])
     if READS.get(framework) == "tfrecord":
-        assert found["loaded"] == 319, "its workers are threads"
+        assert found["loaded"] == 40 * 13 - 1, "its workers are threads"
     else:
         assert re.match(r"Mismatch: the loader broke behind \d+ images: ", found["killed"])
         assert re.search(r"worker.*(killed by SIGKILL|signal: Killed)", found["killed"])

@@ -20,7 +20,7 @@ from harness.loader import (
     is_flipped,
     one_by_one,
 )
-from harness.loader.jpeg import check_whole
+from harness.loader.encoded import whole_image
 from harness.loader.workers import TIMEOUT
 from mxnet.gluon.data import DataLoader, Dataset, RecordFileDataset
 
@@ -30,7 +30,7 @@ FORMATS = (FOLDER, RECORDIO)
 def decode(content: bytes) -> Any:
     """The bytes of a file as an array of uint8 (height, width, 3). OpenCV fills up what a truncated
     file lacks, and says nothing."""
-    return mx.image.imdecode(check_whole(content))
+    return mx.image.imdecode(whole_image(content))
 
 
 class Levels(NamedTuple):

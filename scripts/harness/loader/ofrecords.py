@@ -13,7 +13,7 @@ import re
 import struct
 from typing import Any, Dict, List, Tuple
 
-from harness.loader import examples, jpeg, records
+from harness.loader import encoded, examples, records
 
 #: Of a record: the bytes of a JPEG file, and the label, from 0, as OneFlow's ImageNet has them.
 IMAGE, LABEL = "encoded", "class/label"
@@ -61,7 +61,7 @@ def check(content: bytes) -> None:
     """Raises ValueError for a JPEG file that is not given to OneFlow's decoder. It fills up one
     that is truncated, ends the process at what is none, gives other levels of a grey image, and
     writes beyond its memory for CMYK (0.9.0)."""
-    found = jpeg.components(jpeg.check_whole(content))
+    found = encoded.components(encoded.whole_jpeg(content))
     if found != 3:
         raise ValueError(f"the JPEG file has {found} components; OneFlow's decoder reads three")
 

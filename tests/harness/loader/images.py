@@ -7,15 +7,29 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from PIL.ExifTags import Base
+
+
+def picture(seed: int, width: int, height: int, mode: str = "RGB") -> Image.Image:
+    """Of coarse random patches."""
+    channels = {"L": (), "RGB": (3,), "CMYK": (4,)}[mode]
+    grid = np.random.RandomState(seed).randint(0, 256, (4, 5, *channels)).astype(np.uint8)
+    return Image.fromarray(grid, mode).resize((width, height))
+
+
+def encoded(image: Image.Image, form: str, orientation: int = 0) -> bytes:
+    """``orientation``: as EXIF has it, 1 to 8; 0: without EXIF."""
+    file, more = io.BytesIO(), {}
+    if orientation:
+        more["exif"] = Image.Exif()
+        more["exif"][Base.Orientation] = orientation
+    image.save(file, form, quality=90, **more)
+    return file.getvalue()
 
 
 def jpeg(seed: int, width: int = 40, height: int = 30, mode: str = "RGB") -> bytes:
-    """A picture of coarse random patches."""
-    channels = {"L": (), "RGB": (3,), "CMYK": (4,)}[mode]
-    grid = np.random.RandomState(seed).randint(0, 256, (4, 5, *channels)).astype(np.uint8)
-    file = io.BytesIO()
-    Image.fromarray(grid, mode).resize((width, height)).save(file, "JPEG", quality=90)
-    return file.getvalue()
+    """A :func:`picture` as a file."""
+    return encoded(picture(seed, width, height, mode), "JPEG")
 
 
 def folder(root: Path, train: int = 6, val: int = 4, classes: int = 2) -> Path:

@@ -85,8 +85,8 @@ def _nothing_by_name(root: Path) -> None:
 
 
 GOOD = jpeg(1)
-#: With its end, but without what says how large it is.
-FRAMELESS = GOOD[: GOOD.index(b"\xff\xc0")] + b"\xff\xd9"
+#: Whole, but without what says how large it is.
+FRAMELESS = GOOD[: GOOD.index(b"\xff\xc0")] + GOOD[GOOD.index(b"\xff\xc4") :]
 
 
 def _no_image(root: Path) -> None:
