@@ -24,8 +24,8 @@ MODEL: dict[str, Any] = {
     "name": "colours",
     "title": "One convolution for colours",
     "base": "cnn",
-    "trainable_parameters": 4 * 27 + 8 + 4 * 3 + 3,
-    "forward_multiply_adds": {"per_sample": 4 * 27 * 64 + 12},
+    "trainable_parameters": 12 * 27 + 24 + 12 * 3 + 3,
+    "forward_multiply_adds": {"per_sample": 12 * 27 * 64 + 36},
     "inputs": [
         {"name": "images", "shape": ["batch", 8, 8, 3], "distribution": "normal"},
         {"name": "labels", "shape": ["batch"], "distribution": "integers", "below": 3},
@@ -35,7 +35,7 @@ MODEL: dict[str, Any] = {
         "classes": 3,
         "learning_rate": 0.1,
         "layers": [
-            {"op": "convolution", "name": "conv", "channels": 4, "kernel": 3},
+            {"op": "convolution", "name": "conv", "channels": 12, "kernel": 3},
             {"op": "batch_norm", "name": "bn"},
             {"op": "relu", "name": "relu"},
             {"op": "global_average_pool", "name": "pool"},
@@ -69,19 +69,28 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "colours.json"
 
 
-#: Devices and micro-steps of steps of 8 images.
-WAYS = {"micro-steps": (1, 2), "devices": (2, 1)}
+#: Compiler, devices and micro-steps of steps of 8 images.
+WAYS = {
+    "pytorch": ("none", 1, 2),
+    "paddle": ("none", 2, 1),
+    "oneflow": ("none", 2, 1),
+    "mxnet": ("none", 1, 1),
+    "jax": ("jit", 1, 1),
+    "tensorflow": ("none", 1, 1),
+    "tensorflow1": ("none", 1, 1),
+}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("framework", WAYS)
 def test_images_in_a_folder_are_learned(
-    way: str, colours: Path, model: Path, tmp_path: Path
+    framework: str, colours: Path, model: Path, tmp_path: Path
 ) -> None:
     """With all that the recipe for ImageNet has."""
-    devices, accumulation = WAYS[way]
-    bench = Bench(tmp_path, build_environment("pytorch"))
+    compiler, devices, accumulation = WAYS[framework]
+    bench = Bench(tmp_path, build_environment(framework))
     done = bench.run(
-        framework=ROOT / "scripts/frameworks/pytorch",
+        framework=ROOT / "scripts/frameworks" / framework,
+        compiler=compiler,
         model=model,
         kind="converge",
         devices_per_node=devices,
@@ -91,7 +100,7 @@ def test_images_in_a_folder_are_learned(
         input="data",
         data=colours,
         parameters={
-            "epochs": 5,
+            "epochs": 3,
             "schedule": "cosine",
             "warmup": 0.1,
             "learning_rate": 0.1,

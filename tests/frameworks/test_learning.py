@@ -156,6 +156,10 @@ shapes = {name: array.shape for name, array in {**soft.weights(), **soft.statist
 start = starting.read(WEIGHTS + ".safetensors", shapes)
 evaluator.load(start.weights)
 found["taught"] = evaluator.scores_as_loaded()
+soft.load_weights(start.weights)
+found["left"] = material.leave(soft, *os.path.split(f"{WEIGHTS}-{FRAMEWORK}"))["sha256"]
+fresh.load_weights({name: array + 1 for name, array in start.weights.items()})
+found["left otherwise"] = material.leave(fresh, *os.path.split(KEPT + "-other"))["sha256"]
 answer(**found)
 """
 
@@ -235,6 +239,14 @@ def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) 
     found, teacher = learned[framework]["taught"], learned[TEACHER]["taught"]
     assert found["accuracy"] == teacher["accuracy"] == learned[TEACHER]["curve"][-1]
     assert found["loss"] == pytest.approx(teacher["loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize("framework", COMPILERS)
+def test_each_leaves_the_same_file_of_the_same_weights(framework: str, learned: Answers) -> None:
+    """So whatever one has learned, of any two, the other knows: names, layout and bits."""
+    found, teacher = learned[framework], learned[TEACHER]
+    assert found["left"] == teacher["left"]
+    assert found["left otherwise"] != found["left"]
 
 
 @pytest.mark.parametrize("framework", COMPILERS)
