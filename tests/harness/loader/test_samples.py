@@ -98,6 +98,9 @@ def test_a_class_that_is_not_trained_on_has_no_label(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "val" / "c0", tmp_path / "val" / "new")
     with pytest.raises(BadData, match="val/new: is a class that train does not have"):
         folder.scan(str(tmp_path), VALIDATION, REFUSE)
+    found = folder.scan(str(tmp_path), VALIDATION, SKIP)
+    assert [one.path for one in found.skipped] == ["val/new"]
+    assert len(found.paths) == 4
 
 
 @pytest.mark.parametrize("bad", [REFUSE, SKIP])
@@ -154,8 +157,20 @@ def test_the_beginning_of_an_epoch_has_as_much_of_everything(tmp_path: Path) -> 
 
 
 def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadData, match=r"train has 6 images for this rank, too few .* batch of 7"):
-        asked_of(made.folder(tmp_path), batch=7)
+    root = made.folder(tmp_path)
+    with pytest.raises(BadData, match=r"train has 6 images for this rank, too few .* batch of 7$"):
+        asked_of(root, batch=7)
+    found = folder.scan(str(root), TRAIN, REFUSE)
+    with pytest.raises(BadData, match=r"train has 3 images for this rank, too few .* batch of 4$"):
+        order.loads(found, order.epoch(found, TRAIN, 0, 3, 0, 2), TRAIN, 0, 3, 4, SIZE, 0)
+
+
+def test_what_is_left_out_is_told_where_the_rest_are_too_few(tmp_path: Path) -> None:
+    _truncated(made.folder(tmp_path))
+    found = folder.scan(str(tmp_path), TRAIN, SKIP)
+    kept = supply.without_broken(Plain(), found, range(len(found.paths)), 2)
+    with pytest.raises(BadData, match=r"batch of 7; bad and left out: 1$"):
+        order.loads(kept, order.epoch(kept, TRAIN, 0, 3, 0, 1), TRAIN, 0, 3, 7, SIZE, 0)
 
 
 @pytest.mark.parametrize(("height", "width"), [(375, 500), (500, 375), (1, 1), (5, 1000), (900, 9)])
