@@ -11,4 +11,8 @@ SYNTHETIC = "synthetic"
 SYNTHETIC_HOST = "synthetic_host"
 #: Another batch before each step, of images that the framework's loader reads from files.
 DATA = "data"
-NAMES = (SYNTHETIC, SYNTHETIC_HOST, DATA)
+#: The same, read by NVIDIA's DALI in the place of the framework's loader.
+DALI = "dali"
+NAMES = (SYNTHETIC, SYNTHETIC_HOST, DATA, DALI)
+#: Those that read files.
+READING = (DATA, DALI)

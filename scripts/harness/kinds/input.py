@@ -15,6 +15,7 @@ import time
 from typing import Any, Dict, List, Mapping, Optional
 
 from harness.adapter import Unsupported
+from harness.inputs import READING, SYNTHETIC_HOST
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of
 from harness.loader import Loading, Loads
 from harness.measuring import libraries, token_loader
@@ -34,6 +35,7 @@ class Input(Kind):
     reads_images = True
     axes = (
         "framework", "model", "nodes", "devices_per_node", "batch_per_device", "sequence_length",
+        "input",
     )  # fmt: skip
     parameters = (
         Parameter(
@@ -66,6 +68,8 @@ class Input(Kind):
             raise Unsupported(
                 f"{subject.case.model} has neither images nor tokens that are read from files"
             )
+        if subject.case.input == SYNTHETIC_HOST:
+            raise Unsupported(f"a loader reads files: {' or '.join(READING)}")
         fields["cores"] = check_cores(context.cores)
         if size is None:
             token_loader.measure(context)

@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 
 import tasks
 
-from harness.inputs import DATA
+from harness.inputs import READING
 from harness.learning import pretraining
 from harness.samples import folder
 
@@ -31,7 +31,7 @@ def amounts(
     the bytes of their files. None for a model that learns nothing so, and without its folder.
     Raises :class:`tasks.BadData` and :class:`folder.BadData` for a folder that lacks what it must
     have."""
-    if source != DATA:
+    if source not in READING:
         return _of_task(facts, length, root)
     if root is None:
         return None

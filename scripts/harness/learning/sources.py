@@ -10,7 +10,7 @@ import tasks
 from tasks.scoring import replaced
 
 from harness.adapter import Mismatch, Unsupported
-from harness.inputs import DATA, SYNTHETIC
+from harness.inputs import DATA, READING, SYNTHETIC
 from harness.kind import Context, Subject
 from harness.learning import batches, images, material, pretraining
 from harness.learning.evaluation import Evaluator
@@ -37,7 +37,7 @@ def scores(subject: Subject) -> Sequence[str]:
     if pretraining.is_one(subject.facts):
         return replaced.SCORES
     task = subject.facts.get("task")
-    if task and subject.case.input != DATA:
+    if task and subject.case.input not in READING:
         return tasks.load(task).scores
     return images.scores(subject.facts)
 
@@ -56,7 +56,7 @@ def source_of(context: Context) -> Source:
     """Leaves the field ``task``. Raises :class:`Unsupported` where there is nothing to learn, and
     what reading it raises."""
     case, facts = context.subject.case, context.subject.facts
-    if case.input == DATA:
+    if case.input in READING:
         if pretraining.is_one(facts):
             return Source(*pretraining.of_folder(context))
         if folder.size_of(facts["inputs"]) is None:

@@ -13,6 +13,7 @@ import os
 from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
 
 from harness.adapter import Capability, Unsupported
+from harness.inputs import DALI
 from harness.loader import features, ofrecords, records
 from harness.loader.workers import watched
 
@@ -109,13 +110,15 @@ class Loading(Capability):
         """Raises :class:`Unsupported` where something is missing that it imports."""
         package = type(self).__module__.rpartition(".")[0]
         try:
+            if self.case.input == DALI:
+                return importlib.import_module("harness.loader.dali")
             usual = importlib.import_module(f"{package}.loader")
             other = getattr(usual, "MODULES", {}).get(form)
             return importlib.import_module(f"{package}.{other}") if other else usual
         except ImportError as error:
             name = error.name or error
-            framework = self.case.framework
-            raise Unsupported(f"{framework}'s loader needs {name}, which is not there") from None
+            whose = "DALI" if self.case.input == DALI else f"{self.case.framework}'s loader"
+            raise Unsupported(f"{whose} needs {name}, which is not there") from None
 
     def load(self, asked: Loads) -> Iterator[Loaded]:
         """Each sample once, in the order asked for. In training it is cropped at random
@@ -128,7 +131,8 @@ class Loading(Capability):
         if asked.format not in formats:
             known = " and ".join(_CALLED[name] for name in formats)
             found = _CALLED[asked.format]
-            raise Unsupported(f"{framework}'s loader reads {known} here, not {found}")
+            whose = "DALI" if self.case.input == DALI else f"{framework}'s loader"
+            raise Unsupported(f"{whose} reads {known} here, not {found}")
         _shorten_sockets()
         loader, accelerator = self._loader(asked.format), self.place.accelerator
         given: Iterator[Loaded] = loader.load(asked, accelerator)
@@ -136,6 +140,8 @@ class Loading(Capability):
 
     def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
         """Each sequence once, in the order asked for. Raises as :meth:`load`."""
+        if self.case.input == DALI:
+            raise Unsupported("DALI reads images here, no tokens")
         loader, accelerator = self._loader(), self.place.accelerator
         readable = getattr(loader, "TOKEN_FORMATS", (TFRECORD, OFRECORD))
         if asked.format and asked.format not in readable:

@@ -11,6 +11,8 @@ from typing import Iterator, Tuple
 
 _START_OF_SCAN, _END = 0xDA, b"\xff\xd9"
 _PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
+#: Where width and height stand in it.
+_PNG_SIZE = 16
 
 
 def whole_jpeg(content: bytes) -> bytes:
@@ -35,15 +37,31 @@ def whole_image(content: bytes) -> bytes:
 
 
 def components(content: bytes) -> int:
-    """Of each pixel: 1 of a grey image, 3, 4 of CMYK (B.2.2: markers SOF). Raises ValueError for a
-    JPEG file that does not say so, or has no pixel."""
+    """Of each pixel: 1 of a grey image, 3, 4 of CMYK. Raises ValueError for a JPEG file that does
+    not say so, or has no pixel."""
+    return _frame(content)[2]
+
+
+def size_of(content: bytes) -> Tuple[int, int]:
+    """Height and width of the image in a JPEG or a PNG file, in pixels. Raises ValueError for a
+    file that does not say so, or has no pixel."""
+    if content.startswith(_PNG) and len(content) >= _PNG_SIZE + 8:
+        width, height = struct.unpack(">II", content[_PNG_SIZE : _PNG_SIZE + 8])
+        return int(height), int(width)
+    height, width, _ = _frame(content)
+    return height, width
+
+
+def _frame(content: bytes) -> Tuple[int, int, int]:
+    """Height, width and components of a JPEG file (B.2.2: markers SOF)."""
     for marker, place in _segments(content):
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            if place + 10 > len(content) or 0 in struct.unpack(
-                ">HH", content[place + 5 : place + 9]
-            ):
+            if place + 10 > len(content):
                 break
-            return content[place + 9]
+            height, width, count = struct.unpack(">HHB", content[place + 5 : place + 10])
+            if not (height and width):
+                break
+            return int(height), int(width), int(count)
     raise ValueError("the JPEG file does not say how large its image is")
 
 

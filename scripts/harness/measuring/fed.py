@@ -13,7 +13,7 @@ import time
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional
 
 from harness.feeding import Feeding
-from harness.inputs import DATA, SYNTHETIC
+from harness.inputs import READING, SYNTHETIC
 from harness.kind import Context
 from harness.loader import Loading
 from harness.measuring import fed_tokens, model
@@ -79,7 +79,7 @@ def source_of(context: Context) -> Optional[Source]:
     case = context.subject.case
     if case.input == SYNTHETIC:
         return None
-    if case.input == DATA:
+    if case.input in READING:
         if folder.size_of(context.subject.facts["inputs"]) is None:
             return Source(*fed_tokens.source(context))
         return _of_files(context)
@@ -149,7 +149,7 @@ def apart(context: Context, source: Source, feed: Feed, window: Window, read: fl
         "copy_seconds": feed.copy_seconds[-steps:],
         "compute_step_seconds": alone.step_seconds,
     }
-    if context.subject.case.input == DATA:
+    if context.subject.case.input in READING:
         crc = 0
         for array in feed.noted[-steps:]:
             crc = order.checksum(array, crc)
@@ -177,4 +177,4 @@ def capabilities(input_name: str) -> List[type]:
     """What an adapter must have for an input."""
     if input_name == SYNTHETIC:
         return []
-    return [Feeding, Loading] if input_name == DATA else [Feeding]
+    return [Feeding, Loading] if input_name in READING else [Feeding]

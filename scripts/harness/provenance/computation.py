@@ -35,6 +35,7 @@ MODULES = (
     "kinds/train",
     "layerwise",
     "loader/__init__",
+    "loader/dali",
     "loader/encoded",
     "loader/examples",
     "loader/features",

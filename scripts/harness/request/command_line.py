@@ -214,7 +214,7 @@ def _parser() -> argparse.ArgumentParser:
         "--data",
         metavar="FOLDER",
         type=os.path.abspath,
-        help=f"of the images that --input {inputs.DATA} reads, in ImageNet's layout",
+        help=f"of what --input {' or '.join(inputs.READING)} reads",
     )
     measuring = parser.add_argument_group("measuring")
     measuring.add_argument(

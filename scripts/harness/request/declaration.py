@@ -9,8 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from harness import kinds, optimizers, precisions
 from harness.adapter import Case
-from harness.inputs import DATA as FILES
-from harness.inputs import SYNTHETIC
+from harness.inputs import READING, SYNTHETIC
 from harness.kind import Kind, Subject
 from harness.parallelism import DATA, form_of, layout_of
 from harness.request import own_model
@@ -186,12 +185,14 @@ def _case_of(
         layout_of(parallelism, request.nodes * request.devices_per_node)
     except ValueError as error:
         raise DeclarationError(f"--parallelism: {error}") from None
-    reads = request.input == FILES or kind.reads_images
+    reads = request.input in READING or kind.reads_images
     if reads and request.data is None:
-        what = f"--kind {kind.name}" if kind.reads_images else f"--input {FILES}"
+        what = f"--kind {kind.name}" if kind.reads_images else f"--input {request.input}"
         raise DeclarationError(f"{what} needs --data FOLDER")
     if request.data is not None and not reads:
-        raise DeclarationError(f"--data is of --input {FILES}, and of kinds that read images")
+        raise DeclarationError(
+            f"--data is of --input {' or '.join(READING)}, and of kinds that read images"
+        )
     native = framework.native_compiler if framework and request.compiler == "native" else None
     return Case(
         framework=framework.name if framework else "",
@@ -239,7 +240,7 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
     if "own" in facts and case.input != SYNTHETIC:
         return "a model of one's own makes its batch itself, on the device"
     inputs = facts.get("inputs", [])
-    if case.input == FILES and size_of(inputs) is None and not masking.form_of(inputs):
+    if case.input in READING and size_of(inputs) is None and not masking.form_of(inputs):
         return (
             f"{case.model} has neither images, nor running text, nor sequences with hidden words, "
             "and nothing else is read"

@@ -30,7 +30,7 @@ from ..settings import CATALOG, SUITE, assert_clear, settings
 from ..table_rows import only
 
 HERE = Machine(8, 0)
-ALL = {"input": ["synthetic", "synthetic_host", "data"]}
+ALL = {"input": ["synthetic", "synthetic_host", "data", "dali"]}
 IDENTITY = "0123456789ab"
 
 
@@ -47,13 +47,13 @@ def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, mode=["train", "inference"], **ALL)
     found = sorted((case.mode, case.input) for case in plan.folders)
     assert found == sorted((mode, name) for mode in ("train", "inference") for name in inputs.NAMES)
-    assert "input synthetic_host, data" in describe(plan)
+    assert "input synthetic_host, data, dali" in describe(plan)
 
 
 def test_another_input_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
-        plan_of(tmp_path, input=["dali"])
-    assert_clear(error, ["my.yaml", "axes.input[0]: found 'dali'", "synthetic_host"])
+        plan_of(tmp_path, input=["dale"])
+    assert_clear(error, ["my.yaml", "axes.input[0]: found 'dale'", "synthetic_host", "dali"])
 
 
 def test_a_path_names_it_and_others_are_what_they_were() -> None:
@@ -71,6 +71,7 @@ def test_commands_say_what_is_read(tmp_path: Path) -> None:
     assert "--data" not in words["synthetic"] + words["synthetic_host"]
     assert "--input synthetic_host" in words["synthetic_host"]
     assert f"--input data --data {tmp_path} --bad-images skip" in words["data"]
+    assert f"--input dali --data {tmp_path} --bad-images skip" in words["dali"]
 
 
 def test_images_are_read_from_a_folder_that_is_there(tmp_path: Path) -> None:
@@ -102,6 +103,12 @@ def test_the_kind_reads_the_folder_of_the_configuration(tmp_path: Path) -> None:
     words = " ".join(commands.arguments(plan, plan.runs[0]))
     assert f"--data {tmp_path} --bad-images skip" in words
     assert "--input" not in words
+    own = suite["measurements"]["input"]
+    both = {"measurements": {"input": {**own, "workers": [1], "input": ["data", "dali"]}}}
+    plan = make_plan(settings(tmp_path, both, data=str(tmp_path)), CATALOG, HERE, None)
+    said = [" ".join(commands.arguments(plan, run)) for run in plan.runs if run.repeat == 1]
+    assert sorted("--input dali" in one for one in said) == [False, True]
+    assert not any("--input data" in one for one in said), "it need not be said"
     other = make_plan(settings(tmp_path, suite, data=str(tmp_path.parent)), CATALOG, HERE, None)
     assert set(plan.folders.values()).isdisjoint(other.folders.values())
 
@@ -112,7 +119,7 @@ def test_the_kind_reads_the_folder_of_the_configuration(tmp_path: Path) -> None:
 def fed_run(tmp_path: Path, source: str | None, identity: str = IDENTITY, **rank: Any) -> Run:
     case = {**CASE, "mode": "train", **({"input": source} if source else {})}
     record = record_of(random.Random(1), case, 1)
-    if source == "data":
+    if source in inputs.READING:
         record["settings"]["data"] = {"folder": "/d", "identity": identity, "bad_images": "skip"}
     record["ranks"][0].update(rank)
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}" / "r1.json"
@@ -138,12 +145,14 @@ def feeding(loader: float | None = 2.0) -> dict[str, Any]:
 
 def test_an_older_record_lay_on_the_device_and_data_sets_are_told_apart(tmp_path: Path) -> None:
     runs = [fed_run(tmp_path, source) for source in (None, "synthetic", "synthetic_host", "data")]
-    runs.append(fed_run(tmp_path, "data", "abcdefabcdef"))
+    runs += [fed_run(tmp_path, source, "abcdefabcdef") for source in ("data", "dali")]
     found = [one.conditions.input for one in runs]
-    assert found == ["native", "native", "synthetic_host", "data@01234567", "data@abcdefab"]
+    assert found[:4] == ["native", "native", "synthetic_host", "data@01234567"]
+    assert found[4:] == ["data@abcdefab", "dali@abcdefab"]
     cases = [again.case_of(one) for one in runs]
-    assert ["input" in case for case in cases] == [False, False, True, True, True]
+    assert ["input" in case for case in cases] == [False, False, True, True, True, True]
     assert " input data " in cases[3]
+    assert " input dali " in cases[5]
 
 
 def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
@@ -151,20 +160,21 @@ def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> No
     steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
     asked = {"batch_per_device": 4, "cores_per_device": plan.place.cores_per_device, **steps}
     asked["model"] = next(iter(plan.folders)).model
-    found = ("native", "data@01234567", "synthetic_host")  # the last two in each other's folders
+    # Two in each other's folders.
+    found = ("native", "data@01234567", "synthetic_host", "dali@01234567")
     made = [
         run(input=name, origin=f"{folder}/r1.json", **asked)
         for folder, name in zip(plan.folders.values(), found, strict=True)
     ]
     cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
     given = {"data": str(tmp_path)}
-    assert plan_of(tmp_path, cached, given, **ALL).cached == 1
-    made[1:] = [
+    assert plan_of(tmp_path, cached, given, **ALL).cached == 2
+    made[1:3] = [
         run(input=name, origin=f"{folder}/r1.json", **asked)
-        for folder, name in zip([*plan.folders.values()][1:], reversed(found[1:]), strict=True)
+        for folder, name in zip([*plan.folders.values()][1:3], (found[2], found[1]), strict=True)
     ]
     cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
-    assert plan_of(tmp_path, cached, given, **ALL).cached == 3
+    assert plan_of(tmp_path, cached, given, **ALL).cached == 4
 
 
 def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:

@@ -103,7 +103,8 @@ class Conditions:
 def _input(source: str, identity: str) -> str:
     """``identity``: of the data set that was read, also where the case has no input."""
     if identity:
-        return inputs.told_apart(inputs.DATA, identity)
+        name = source if source in inputs.READING else inputs.DATA
+        return inputs.told_apart(name, identity)
     return NATIVE if source == inputs.SYNTHETIC else source
 
 

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ..config import inputs
 from ..config.catalog import Catalog
-from ..config.inputs import DATA as IMAGES
 from ..config.inputs import SYNTHETIC
 from ..config.kinds import INPUT, Measurement
 from ..config.parallelism import DATA, sizes
@@ -61,7 +61,7 @@ class Case(NamedTuple):
     @property
     def reads_images(self) -> bool:
         """Whether it takes a folder of them."""
-        return self.input == IMAGES or self.mode == INPUT
+        return self.input in inputs.READING or self.mode == INPUT
 
     @property
     def topology(self) -> str:
@@ -302,12 +302,18 @@ def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
     parameters = {name: one.parameters[name] for name in sorted(one.parameters)}
     for values in itertools.product(*axes.values()):
         case = Case(**dict(zip(axes, values, strict=True)))
+        case = case._replace(input=input_of(case.mode, case.input))
         if case.model and not catalog.models[case.model]["sequence_lengths"]:
             case = case._replace(sequence_length=None)
         if case.compiler:
             case = case._replace(compiler=catalog.compiler(case.framework, case.compiler))
         for chosen in itertools.product(*parameters.values()):
             yield case._replace(parameters=tuple(zip(parameters, chosen, strict=True)))
+
+
+def input_of(mode: str, name: str) -> str:
+    """That of a case: a kind that reads images by itself need not say so."""
+    return SYNTHETIC if mode == INPUT and name == inputs.DATA else name
 
 
 def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:

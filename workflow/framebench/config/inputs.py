@@ -7,7 +7,11 @@ SYNTHETIC = "synthetic"
 SYNTHETIC_HOST = "synthetic_host"
 #: Images in a folder.
 DATA = "data"
-NAMES = (SYNTHETIC, SYNTHETIC_HOST, DATA)
+#: The same, read by DALI.
+DALI = "dali"
+NAMES = (SYNTHETIC, SYNTHETIC_HOST, DATA, DALI)
+#: Those that read files.
+READING = (DATA, DALI)
 
 
 def told_apart(name: str, identity: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..cases.matrix import Case
 from ..config.catalog import Catalog
-from ..config.inputs import DATA
+from ..config.inputs import READING
 from ..config.kinds import CONVERGE
 from ..config.settings import Settings
 
@@ -46,7 +46,7 @@ def of_cases(
 
 def folder_of(case: Case, settings: Settings) -> Path | None:
     """What a case that learns reads."""
-    if case.input == DATA:
+    if case.input in READING:
         return settings.data
     named = dict(case.parameters).get("data", _NO_FOLDER)
     return None if named == _NO_FOLDER else Path(named)

@@ -357,7 +357,9 @@ def _as_asked(
                 case.sequence_length,
                 case.accumulation,
                 case.parallelism,
-                inputs.DATA if case.reads_images else case.input,
+                case.input
+                if case.input != inputs.SYNTHETIC or not case.reads_images
+                else inputs.DATA,
             ),
         )
         for case, folder in folders.items()

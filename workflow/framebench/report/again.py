@@ -45,9 +45,9 @@ def case_of(run: Run) -> str:
 
 
 def _input(run: Run) -> str:
-    """That of the case; a kind that reads images by itself has the usual one."""
+    """That of the case."""
     name = inputs.without_identity(run.conditions.input)
-    return name if run.case.is_step and name in inputs.NAMES else inputs.SYNTHETIC
+    return matrix.input_of(run.case.mode, name) if name in inputs.NAMES else inputs.SYNTHETIC
 
 
 def call_of(run: Run, calls: Sequence[tuple[float, Call]]) -> Call | None:

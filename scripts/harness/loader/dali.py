@@ -1,0 +1,160 @@
+"""Images from files by NVIDIA's DALI, with its operators for the CPU, whatever the framework: what
+NVIDIA's ResNet-50 calls ``dali-cpu``. Batches are numpy's and are fed as those of any loader.
+
+The harness's crops are cut out while a file is decoded, as DALI's own ``image_random_crop`` cuts.
+
+Source: NVIDIA DALI documentation, operators ``decoders.image``, ``decoders.image_slice``,
+``resize``, ``crop_mirror_normalize``, ``external_source``.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import numpy as np
+import nvidia.dali
+from nvidia.dali import fn, types
+
+from harness.loader import DEVIATION, MEAN, Loaded, Loads, centre, content_of, crop, is_flipped
+from harness.loader.encoded import size_of, whole_image
+
+_SCALE = 255.0
+_own = threading.local()
+
+
+def pixels(content: bytes) -> Any:
+    """See :class:`harness.loader.Loading`."""
+    if not hasattr(_own, "decoder"):
+        _own.decoder = _built(1, 1, lambda: _decoded(fn.external_source(name="file")), ahead=False)
+    _own.decoder.feed_input("file", [_bytes(content)])
+    (images,) = _own.decoder.run()
+    return np.array(images.at(0))
+
+
+def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
+    """See :meth:`harness.loader.Loading.load`."""
+    pipeline = _built(asked.batch, max(1, asked.workers), lambda: _samples(asked))
+    while True:
+        try:
+            images, labels, numbers = pipeline.run()
+        except StopIteration:
+            return
+        # DALI takes its memory back at the next call.
+        yield Loaded(*(np.array(one.as_array()) for one in (images, labels, numbers)))
+
+
+def settings(accelerator: str) -> Dict[str, Any]:
+    """See :meth:`harness.loader.Loading.loader_settings`."""
+    return {
+        "loader": f"nvidia.dali {nvidia.dali.__version__}, operators for the CPU",
+        "workers_are": "threads",
+        "decoder": "nvidia.dali.fn.decoders",
+        "interpolation": "bilinear, antialiased",
+    }
+
+
+def _built(batch: int, threads: int, define: Callable[[], Any], ahead: bool = True) -> Any:
+    """``ahead``: it makes batches before they are asked for."""
+    pipeline = nvidia.dali.Pipeline(
+        batch,
+        threads,
+        None,
+        exec_async=ahead,
+        exec_pipelined=ahead,
+        prefetch_queue_depth=2 if ahead else 1,
+    )
+    with pipeline:
+        outputs = define()
+        pipeline.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
+    pipeline.build()
+    return pipeline
+
+
+def _samples(asked: Loads) -> Tuple[Any, Any, Any]:
+    """Images, labels and places of each batch."""
+    define: Callable[..., Any]
+    given: Callable[[Loads, int], Tuple[Any, ...]]
+    if asked.decodes_only:
+        define, given = _decoded_alone, _of_files
+    elif asked.draws is None:
+        define, given = _centred, _of_validation
+    else:
+        define, given = _cut, _of_training
+    count = 2 + len(given(asked, 0))
+    labels, numbers, *others = fn.external_source(
+        source=_batches(asked, given), num_outputs=count, batch=True
+    )
+    return define(asked.size, *others), labels, numbers
+
+
+def _batches(asked: Loads, given: Any) -> Iterator[Tuple[List[Any], ...]]:
+    for first in range(0, len(asked.paths), asked.batch):
+        numbers = range(first, min(first + asked.batch, len(asked.paths)))
+        samples = [
+            (np.int64(asked.labels[number]), np.int64(number), *given(asked, number))
+            for number in numbers
+        ]
+        yield tuple(list(values) for values in zip(*samples))
+
+
+def _of_files(asked: Loads, number: int) -> Tuple[Any, ...]:
+    return (_bytes(content_of(asked.paths[number])),)
+
+
+def _of_training(asked: Loads, number: int) -> Tuple[Any, ...]:
+    """File; top and left, height and width of the crop; whether it is mirrored."""
+    content, draws = content_of(asked.paths[number]), asked.draws[number]
+    top, left, tall, wide = crop(*size_of(content), draws)
+    flip = np.int32(is_flipped(draws))
+    return _bytes(content), _pair(top, left), _pair(tall, wide), flip
+
+
+def _of_validation(asked: Loads, number: int) -> Tuple[Any, ...]:
+    """File; height and width that it is resized to; top and left of the centre."""
+    content = content_of(asked.paths[number])
+    tall, wide, top, left = centre(*size_of(content), asked.size)
+    return _bytes(content), _pair(tall, wide).astype(np.float32), _pair(top, left)
+
+
+def _decoded(files: Any) -> Any:
+    return fn.decoders.image(files, output_type=types.RGB, adjust_orientation=False)
+
+
+def _decoded_alone(size: int, files: Any) -> Any:
+    del size
+    pixel = fn.slice(_decoded(files), start=(0, 0), shape=(1, 1), axes=(0, 1))
+    return fn.reshape(fn.cast(pixel, dtype=types.FLOAT), shape=(3,), layout="")
+
+
+def _cut(size: int, files: Any, start: Any, shape: Any, flip: Any) -> Any:
+    images = fn.decoders.image_slice(
+        files, start, shape, axis_names="HW", normalized_anchor=False, normalized_shape=False,
+        output_type=types.RGB, adjust_orientation=False,
+    )  # fmt: skip
+    return _normalised(fn.resize(images, size=(size, size), antialias=True), flip)
+
+
+def _centred(size: int, files: Any, resized: Any, start: Any) -> Any:
+    images = fn.resize(_decoded(files), size=resized, antialias=True)
+    return _normalised(fn.slice(images, start=start, shape=(size, size), axes=(0, 1)), 0)
+
+
+def _normalised(images: Any, flip: Any) -> Any:
+    return fn.crop_mirror_normalize(
+        images,
+        mirror=flip,
+        dtype=types.FLOAT,
+        output_layout="HWC",
+        mean=[_SCALE * value for value in MEAN],
+        std=[_SCALE * value for value in DEVIATION],
+    )
+
+
+def _pair(first: int, second: int) -> Any:
+    return np.array([first, second], np.int32)
+
+
+def _bytes(content: bytes) -> Any:
+    """DALI's decoder fills up what a truncated file lacks."""
+    return np.frombuffer(whole_image(content), np.uint8)

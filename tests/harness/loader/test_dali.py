@@ -1,0 +1,171 @@
+"""Images that DALI reads, in an environment that has it beside numpy: the samples that were asked
+for, as Pillow and numpy make them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.loader.pillow import PillowImages
+from harness.samples import folder, order
+
+from ...conftest import ROOT
+from . import images as made
+
+SIZE, BATCH, SEED = 32, 4, 3
+PACKAGE = "nvidia-dali-cuda130==2.4.0"
+#: As ImageNet and cameras have them.
+ODD = {
+    "grey": made.jpeg(8, 64, 48, "L"),
+    "dot": made.jpeg(8, 1, 1),
+    "large": made.jpeg(9, 6000, 5000),
+    "png": made.encoded(made.picture(11, 64, 48), "PNG"),
+    "turned": made.encoded(made.picture(12, 64, 48), "JPEG", orientation=6),
+    "longer": made.jpeg(13, 64, 48) + b"and more",
+}
+BAD = {"truncated": made.jpeg(5, 200, 150)[:2000], "text": b"no image", "empty": b""}
+SCRIPT = """
+import json, sys
+from types import SimpleNamespace
+import numpy as np
+from harness.inputs import DALI
+from harness.loader import Loading
+from harness.samples import folder, order, supply, tokens
+
+ROOTS, SIZE, BATCH, SEED, ODD = json.loads(sys.argv[1])
+class Adapter(Loading):
+    case = SimpleNamespace(input=DALI, framework="any")
+    place = SimpleNamespace(accelerator="cpu")
+Adapter.__abstractmethods__ = frozenset()  # what computes is not asked for
+adapter = Adapter.__new__(Adapter)
+
+def loaded(root, split, workers):
+    images = folder.scan(root, split, "refuse")
+    asked = order.loads(
+        images, order.epoch(images, split, 0, SEED, 0, 1), split, 0, SEED, BATCH, SIZE, workers
+    )
+    return asked, supply.checked(adapter, asked, root)
+
+def reason(call):
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+found = {}
+for split in ("train", "val"):
+    asked, found[split] = loaded(ROOTS["good"], split, 0)
+    kept = list(adapter.load(asked))  # looked at when all are there
+    np.save(split, np.concatenate([one.images for one in kept]))
+    alone = list(adapter.load(asked._replace(decodes_only=True)))
+    np.save(split + "-pixels", np.concatenate([one.images for one in alone]))
+found["again"] = loaded(ROOTS["good"], "train", 2)[1]
+found["decoded"] = supply.decoded(adapter, ROOTS["good"], [f"train/c0/{name}.JPEG" for name in ODD])
+found["bad"] = {
+    name: reason(lambda: loaded(root, "train", 0)) for name, root in ROOTS.items() if name != "good"
+}
+images = folder.scan(ROOTS["truncated"], "train", "skip")
+kept = supply.without_broken(adapter, images, range(len(images.paths)), 2)
+found["skipped"] = [one.path for one in kept.skipped]
+found["settings"] = adapter.loader_settings()
+found["records"] = reason(lambda: list(adapter.load(asked._replace(format="tfrecord"))))
+found["tokens"] = reason(lambda: list(adapter.load_tokens(None)))
+print("ANSWER " + json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("dali") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", place], check=True)
+    packages = (PACKAGE, f"numpy=={np.__version__}")
+    done = subprocess.run(
+        [place / "bin" / "pip", "install", "--quiet", *packages], capture_output=True, text=True
+    )
+    if "No matching distribution found for nvidia-dali" in done.stderr:
+        pytest.skip(f"no index has {PACKAGE} for this machine")
+    assert done.returncode == 0, done.stderr
+    return place / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    base = tmp_path_factory.mktemp("data")
+    found = {"good": made.folder(base / "good", train=5, val=5)}
+    for name, content in ODD.items():
+        (found["good"] / "train" / "c0" / f"{name}.JPEG").write_bytes(content)
+    for name, content in BAD.items():
+        found[name] = made.folder(base / name, train=3, val=0)
+        (found[name] / "train" / "c1" / f"{name}.JPEG").write_bytes(content)
+    return {name: str(root) for name, root in found.items()}
+
+
+@pytest.fixture(scope="module")
+def found(python: Path, roots: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    place = tmp_path_factory.mktemp("answers")
+    done = subprocess.run(
+        [python, "-c", SCRIPT, json.dumps([roots, SIZE, BATCH, SEED, [*ODD]])],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
+        cwd=place,
+        capture_output=True,
+        text=True,
+    )
+    _, said, answer = done.stdout.rpartition("ANSWER ")
+    assert said, done.stderr
+    return {**json.loads(answer), "place": place}
+
+
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_samples_are_those_that_were_asked_for(
+    found: dict[str, Any], roots: dict[str, str], split: str
+) -> None:
+    images = folder.scan(roots["good"], split, "refuse")
+    places = order.epoch(images, split, 0, SEED, 0, 1)
+    plain = PillowImages(order.loads(images, places, split, 0, SEED, BATCH, SIZE, 0))
+    expected = np.stack([plain[number][0] for number in range(len(plain))])
+    given = np.load(found["place"] / f"{split}.npy")
+    assert given.shape == expected.shape
+    levels = np.abs(given - expected) * np.float32((0.229, 0.224, 0.225)) * 255
+    # where a crop ends, chroma has no neighbours
+    assert levels.mean() < 0.3
+    assert levels.max() < 12
+    mirrored = np.abs(given - expected[:, :, ::-1]) * np.float32((0.229, 0.224, 0.225)) * 255
+    assert mirrored.mean() > 5, "planted: the other way round"
+    assert found[split]["images"] == len(expected)
+    assert np.load(found["place"] / f"{split}-pixels.npy").shape == (len(expected), 3)
+
+
+def test_threads_change_nothing(found: dict[str, Any]) -> None:
+    assert found["again"] == found["train"]
+
+
+def test_decoded_levels_are_those_of_pillow(found: dict[str, Any], roots: dict[str, str]) -> None:
+    from PIL import Image
+
+    for one in found["decoded"]:
+        with Image.open(Path(roots["good"], one["path"])) as image:
+            pixels = np.asarray(image.convert("RGB"), np.int64)
+        assert [one["height"], one["width"]] == list(pixels.shape[:2]), one["path"]
+        lines = ([(2 * n + 1) * length // 16 for n in range(8)] for length in pixels.shape[:2])
+        levels = pixels[np.ix_(*lines)].reshape(64, 3)
+        assert np.array_equal(one["levels"], levels), one["path"]
+
+
+def test_bad_images_end_a_run_by_name_or_are_counted(found: dict[str, Any]) -> None:
+    for name, reason in found["bad"].items():
+        assert reason.startswith(f"BadData: train/c1/{name}.JPEG: ValueError: "), reason
+    assert found["skipped"] == ["train/c1/truncated.JPEG"]
+
+
+def test_what_it_does_not_read_is_unsupported(found: dict[str, Any]) -> None:
+    reason = "Unsupported: DALI reads folders of image files here, not TFRecord"
+    assert (found["records"], found["tokens"]) == (
+        reason, "Unsupported: DALI reads images here, no tokens",
+    )  # fmt: skip
+    assert found["settings"]["loader"].startswith("nvidia.dali 2.4.0")
