@@ -117,8 +117,11 @@ class Loading(Capability):
             return importlib.import_module(f"{package}.{other}") if other else usual
         except ImportError as error:
             name = error.name or error
-            whose = "DALI" if self.case.input == DALI else f"{self.case.framework}'s loader"
-            raise Unsupported(f"{whose} needs {name}, which is not there") from None
+            if self.case.input == DALI:
+                what = f"{name} is missing, of nvidia-dali-cuda120 or nvidia-dali-cuda130"
+                raise Unsupported(f"its environment has no DALI: {what}") from None
+            framework = self.case.framework
+            raise Unsupported(f"{framework}'s loader needs {name}, which is not there") from None
 
     def load(self, asked: Loads) -> Iterator[Loaded]:
         """Each sample once, in the order asked for. In training it is cropped at random

@@ -225,8 +225,8 @@ _DECLARED = [
     Column(
         "input", TEXT,
         "where the samples come from: `native`, as the source has it, of our own runs a batch on "
-        "the device; `synthetic_host`; `data@` and the first digits of the data set's identity; "
-        "or another pipeline", follows="model",
+        "the device; `synthetic_host`; `data@` or `dali@` and the first digits of the data set's "
+        "identity; or another pipeline", follows="model",
     ),
     Column(
         "source_variant", TEXT, "what an imported set says besides, in its own words",
