@@ -42,10 +42,8 @@ def values(number: int, shape: tuple[int, ...]) -> Any:
     """Of an array in the shared layout, the ``number``-th of a network; in a layer of four, that of
     a normalisation, the last is the variance. They keep what goes through within bounds."""
     base = np.random.RandomState(0).uniform(-1, 1, PERIOD)
-    array = np.resize(np.roll(base, 101 * number), shape)
-    if len(shape) > 1:
-        return (array * (6 / np.prod(shape[:-1])) ** 0.5).astype(np.float32)
-    return (0.3 * array).astype(np.float32)
+    scale = (6 / np.prod(shape[:-1])) ** 0.5 if len(shape) > 1 else 0.3
+    return np.resize(np.roll(base * scale, 101 * number).astype(np.float32), shape)
 
 
 def filled(layers: list[dict[str, Any]]) -> list[list[Any]]:
@@ -54,9 +52,10 @@ def filled(layers: list[dict[str, Any]]) -> list[list[Any]]:
     for layer in layers:
         arrays = []
         for shape, role in zip(layer["shapes"], layer["roles"], strict=True):
-            arrays.append(values(number, tuple(shape)) + (role in ("scale", "variance")))
+            array = values(number, tuple(shape))
+            arrays.append(array + np.float32(1) if role in ("scale", "variance") else array)
             number += 1
-        found.append([array.astype(np.float32) for array in arrays])
+        found.append(arrays)
     return found
 
 
@@ -225,7 +224,6 @@ def mxnet(network: str, size: int) -> dict[str, Any]:
 
     x = mx.nd.array(images(size).transpose(0, 3, 1, 2))
     model.initialize(mx.init.Zero())
-    model(x)  # from here on the shapes are there
     hooks = [layer.register_forward_hook(seen) for layer in leaves(model)]
     model(x)
     for hook in hooks:
