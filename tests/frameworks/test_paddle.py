@@ -274,33 +274,41 @@ answer(
     assert found == {"memory": True, "shape": False, "program": True}
 
 
-def test_no_worker_of_a_loader_inherits_garbage(run: ForkServer) -> None:
+@pytest.mark.parametrize("frozen", [False, True], ids=["usual", "in a timed window"])
+def test_no_worker_of_a_loader_ends_inherited_garbage(run: ForkServer, frozen: bool) -> None:
     """One that ends a reader of an earlier epoch waits for the parent's threads, for ever."""
-    (found,) = run("""
+    (found,) = run(
+        f"FROZEN = {frozen}\n"
+        + """
 import gc
+import os
 import numpy as np
 started(small_bert())
 from framework_under_test import loader
+
+class Circle:
+    ended = []
+    def __init__(self):
+        self.itself = self
+    def __del__(self):
+        Circle.ended.append(os.getpid())
 
 class Samples:
     def __len__(self):
         return 2
     def __getitem__(self, number):
-        return (np.float32([number]),)
+        gc.collect()
+        return (np.float32([os.getpid() in Circle.ended, os.getpid() == PARENT]),)
 
-class Circle:
-    ended = False
-    def __init__(self):
-        self.itself = self
-    def __del__(self):
-        Circle.ended = True
-
+PARENT = os.getpid()
 gc.disable()
+if FROZEN:
+    gc.freeze()
 Circle()
-given = loader.batches(Samples(), 1, 1, "cpu")
-first = next(given)[0].tolist()
-ended = Circle.ended
-rest = [one[0].tolist() for one in given]
-answer(ended=ended, first=first, rest=rest)
-""")
-    assert found == {"ended": True, "first": [[0.0]], "rest": [[[1.0]]]}
+given = [one[0].tolist() for one in loader.batches(Samples(), 1, 1, "cpu")]
+kept = bool(gc.get_freeze_count()) == FROZEN
+gc.collect()
+answer(given=given, ended=Circle.ended == [PARENT], kept=kept)
+"""
+    )
+    assert found == {"given": [[[0.0, 0.0]], [[0.0, 0.0]]], "ended": True, "kept": True}

@@ -3,6 +3,7 @@ paddle.vision.transforms, as Paddle's own image classification has them."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from typing import Any, Dict, Iterator, Optional, Sequence
 
@@ -50,6 +51,21 @@ class Guarded:
             raise StopIteration from error
 
 
+@contextlib.contextmanager
+def _kept_garbage() -> Iterator[None]:
+    """A process that is forked within collects none of its parent's garbage. Were a reader of an
+    earlier epoch among it, its end would wait for threads that only the parent has, for ever."""
+    if gc.get_freeze_count():  # by a timed window, whose own garbage is little
+        gc.collect()
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
     """See :data:`harness.loader.one_by_one.Batches`. Paddle's ``timeout`` is no bound: so often a
     thread looks whether the workers live, and so long it holds an epoch's last batch behind it."""
@@ -62,10 +78,9 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         return_list=True,
         timeout=1 if workers else 0,
     )
-    # A worker that is forked collects garbage. Were a reader of an earlier epoch among it, its end
-    # would wait for threads that only the parent has, for ever.
-    gc.collect()
-    for given in loader:
+    with _kept_garbage():
+        iterator = iter(loader)
+    for given in iterator:
         yield [tensor.numpy() for tensor in given]
     if guarded.error:
         raise guarded.error
