@@ -316,3 +316,40 @@ def test_these_charts_are_for_everybody_and_fit_a_phone_and_paper(
         assert browser.evaluate(cut) == [], "words that the edge of a drawing cuts on paper"
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+#: Of each text of a chart that is left of it or right of it, the beginning.
+CUT = """[...document.querySelectorAll("figure")].flatMap((figure) => {
+    const all = [...figure.querySelectorAll("svg")];
+    const drawn = all.find((svg) => svg.getBoundingClientRect().width);
+    if (!drawn) return [];
+    const around = drawn.getBoundingClientRect();
+    return [...drawn.querySelectorAll("text")].filter((text) => {
+        const own = text.getBoundingClientRect();
+        return own.width && (own.left < around.left - 1 || own.right > around.right + 1);
+    }).map((text) => text.textContent);
+})"""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_of_a_long_label_the_beginning_is_seen(
+    browser: Browser, tmp_path: Path, width: int
+) -> None:
+    names = [f"{kind}_of_the_transformer_with_a_long_name" for kind in ("encoder", "decoder")]
+    runs = [
+        replace(one, origin=f"run {name} {target}", case=replace(one.case, model=name))
+        for name in names
+        for target in (0.9, 0.98)
+        for one in [trained(0.5, 0.99, framework="tensorflow1", target=target)]
+    ]
+    found = RecordSet(tuple(runs), (), tmp_path, 0)
+    inputs = Inputs({}, others=group(runs, None))
+    page = tmp_path / "report.html"
+    html_report.write(found, inputs, frames.build(inputs), page, "A report")
+    browser.open(page, width=width)
+    assert browser.evaluate(CUT) == []
+    told = browser.evaluate(
+        "[...document.querySelectorAll('figure [data-tip]')].map((one) => one.dataset.tip)"
+    )
+    for name in names:
+        assert any(name in one and "target 0.98" in one for one in told), "the whole is told"

@@ -48,6 +48,26 @@ def runs(*bandwidths: float, operation: str = "copy", **changes: Any) -> list[Ru
     ]
 
 
+def test_a_label_leaves_out_what_follows_from_framework_and_model() -> None:
+    metric = [Metric("time_to_target", 1.0, "s", "lower")]
+    made = []
+    for framework, compiler in (("jax", "jit"), ("mxnet", "none")):
+        for model, length in (("images", None), ("texts", 24)):
+            for target in (0.9, 0.98):
+                one = of_kind("converge", metric, target=target)
+                case = replace(one.case, framework=framework, compiler=compiler, model=model)
+                conditions = replace(one.conditions, sequence_length=length)
+                made.append(replace(one, case=case, conditions=conditions))
+    results = [*group(made, None).values()]
+    label = measured.labels(results)
+    assert sorted(map(label, results))[-2:] == [
+        "mxnet, 1n1g, texts, target 0.9", "mxnet, 1n1g, texts, target 0.98",
+    ]  # fmt: skip
+    shorter = replace(made[-1], conditions=replace(made[-1].conditions, sequence_length=12))
+    results = [*group([*made, shorter], None).values()]
+    assert "length 12" in " ".join(map(measured.labels(results), results)), "nothing else tells it"
+
+
 def test_each_point_has_a_row_of_its_own_in_their_order() -> None:
     table = table_of(*runs(1.0, 5.0, 3.0))
     rows = table[["metric", "bytes", "median", "repeats"]].astype(object)

@@ -18,6 +18,8 @@ from . import colours
 from .parts import Parts
 from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, VARIABLES, svg
 
+#: Left of the rows of a wide plot, for labels; and how many letters of one are shown.
+ROOM, LETTERS, NARROW_LETTERS = 360, 46, 44
 WIDTH = 760  # drawing units of a wide plot: CSS pixels at its natural size
 NARROW = 344  # of its twin for a phone
 ROW = 22
@@ -119,7 +121,7 @@ def strips(
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
     digits = _decimals(values)
     width = NARROW if narrow else WIDTH
-    left = 12 if narrow else min(320, 28 + 8 * max(len(row.label) for row in rows))
+    left = 12 if narrow else min(ROOM, 28 + 8 * max(len(row.label) for row in rows))
     right = 12 if narrow else 84
     places, total = _places(rows, narrow)
     height = ROW * total + 46
@@ -154,7 +156,7 @@ def strips(
                 write(row.label, 0, label, 8 - left, color=MUTED, fontweight="bold", gid=name)
                 continue
             side: dict[str, Any] = {"ha": "left" if narrow else "right", "gid": name}
-            write(row.label, 0, label, -6 if narrow else -10, **side)
+            write(fitting(row.label, narrow), 0, label, -6 if narrow else -10, **side)
             if row.values:
                 middle = f"{descriptive.median(row.values):.{digits}f}"
                 write(middle, 1, label, 6 if narrow else 74, ha="right", gid=name)
@@ -165,6 +167,14 @@ def strips(
                 parts.row(name, top, width, ROW * rows_high, row.said)
 
     return svg(draw, width, height, parts)
+
+
+def fitting(label: str, narrow: bool) -> str:
+    """As much of it as there is room for: its beginning says whose row it is."""
+    most = NARROW_LETTERS if narrow else LETTERS
+    if len(label) <= most:
+        return label
+    return label[: most - 1].rstrip(" ,") + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _places(rows: Sequence[Row], narrow: bool) -> tuple[list[tuple[float, float]], float]:

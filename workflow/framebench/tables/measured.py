@@ -76,12 +76,15 @@ def by_kind(cases: CaseResults) -> dict[str, list[CaseResult]]:
 
 def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
     """Names for cases of one kind: in what they run, on how many devices, and what else of a case,
-    its parameters and conditions tells them apart."""
+    its parameters and conditions tells them apart and does not follow from framework and model."""
     words = [_words(result) for result in results]
-    apart = {name for name in words[0] if len({one.get(name) for one in words}) > 1}
-    versions = {(one.case.framework, one.case.framework_version) for one in results}
-    if len(versions) == len({framework for framework, _ in versions}):
-        apart.discard("framework_version")  # the framework tells it
+    known = [(one.case.framework, one.case.model) for one in results]
+    apart = {
+        name
+        for name in words[0]
+        if len({one.get(name) for one in words}) > 1
+        and (name == "model" or not _follows([one.get(name) for one in words], known))
+    }
 
     def label(result: CaseResult) -> str:
         own = {name: word for name, word in _words(result).items() if word and name in apart}
@@ -89,6 +92,11 @@ def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
         return ", ".join(filter(None, words))
 
     return label
+
+
+def _follows(words: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether each of ``others`` has one word of its own."""
+    return len({*zip(words, others, strict=True)}) == len({*others})
 
 
 def _words(result: CaseResult) -> dict[str, str]:

@@ -4,6 +4,9 @@ const LINES = 40; // of a panel
 const WIDE = 760;
 const NARROW = 344;
 const LINE = 22;
+const ROOM = 360; // left of the lines of a wide chart, for labels
+const LETTERS = 46; // of a label, and on a narrow page
+const NARROW_LETTERS = 44;
 const NAMED = ["framework", "model", "mode", "compiler"];
 
 // Through a template, so that the elements are those of drawings.
@@ -77,11 +80,17 @@ const lineOf = (table, figure, row) => {
   };
 };
 
+// As much of a label as there is room for: its beginning says whose line it is.
+const fitting = (label, narrow) => {
+  const most = narrow ? NARROW_LETTERS : LETTERS;
+  return label.length <= most ? label : `${label.slice(0, most - 1).replace(/[ ,]+$/, "")}…`;
+};
+
 const strips = (lines, axis, isRatio) => {
   const narrow = innerWidth < 640;
   const width = narrow ? NARROW : WIDE;
   const longest = Math.max(...lines.map((line) => line.label?.length ?? 0));
-  const left = narrow ? 12 : Math.min(320, 28 + 8 * longest);
+  const left = narrow ? 12 : Math.min(ROOM, 28 + 8 * longest);
   const right = narrow ? 12 : 84;
   let height = 0;
   for (const line of lines) {
@@ -121,7 +130,7 @@ const strips = (lines, axis, isRatio) => {
       ? `; repeats ${line.values.map(readable).join(", ")}` : ""}` });
     drawn(shown, "rect", { x: 0, y: line.top, width, height: narrow ? 2 * LINE : LINE, fill: "transparent" });
     const anchor = narrow ? "start" : "end";
-    drawn(shown, "text", { x: narrow ? 6 : left - 10, y: text, style: `fill: var(--ink); text-anchor: ${anchor}` }, line.label);
+    drawn(shown, "text", { x: narrow ? 6 : left - 10, y: text, style: `fill: var(--ink); text-anchor: ${anchor}` }, fitting(line.label, narrow));
     if (line.middle === null) {
       drawn(shown, "text", { x: left + 8, y: line.at + 4.5, style: "fill: var(--muted); font-style: italic" }, line.said);
       continue;
