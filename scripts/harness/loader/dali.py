@@ -27,8 +27,13 @@ def pixels(content: bytes) -> Any:
     """See :class:`harness.loader.Loading`."""
     if not hasattr(_own, "decoder"):
         _own.decoder = _built(1, 1, lambda: _decoded(fn.external_source(name="file")), ahead=False)
-    _own.decoder.feed_input("file", [_bytes(content)])
-    (images,) = _own.decoder.run()
+    file = _bytes(content)
+    try:
+        _own.decoder.feed_input("file", [file])
+        (images,) = _own.decoder.run()
+    except Exception:
+        del _own.decoder  # nothing else can be decoded by it
+        raise
     return np.array(images.at(0))
 
 
