@@ -309,3 +309,36 @@ place = Place(99, 99, ["rank:0"], "cuda", 1, 0)
 answer(reason=raised(Unsupported, lambda: started(small_bert(), place=place)))
 """)
     assert "CUDA" in str(found["reason"])
+
+
+@pytest.mark.parametrize("to_the_end", [True, False])
+def test_workers_of_a_loader_end_by_themselves(run: ForkServer, to_the_end: bool) -> None:
+    """One that is killed while it hands a batch over has who ends the pool wait for ever."""
+    (found,) = run(
+        f"TO_THE_END = {to_the_end}\n"
+        + """
+import multiprocessing
+import time
+import numpy as np
+started(small_bert())
+from framework_under_test import loader
+
+class Samples:
+    def __len__(self):
+        return 8
+    def __getitem__(self, number):
+        time.sleep(0.3 * (number > 1))
+        return (np.float32([number]),)
+
+given = loader.batches(Samples(), 2, 2, "cpu")
+first = next(given)[0].tolist()
+workers = multiprocessing.active_children()
+rest = [one[0].tolist() for one in given] if TO_THE_END else given.close()
+for worker in workers:
+    worker.join(20)
+answer(first=first, rest=rest, codes=[worker.exitcode for worker in workers])
+"""
+    )
+    rest = [[[2.0], [3.0]], [[4.0], [5.0]], [[6.0], [7.0]]]
+    expected = {"first": [[0.0], [1.0]], "rest": rest if to_the_end else None, "codes": [0, 0]}
+    assert found == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import mxnet as mx
@@ -127,8 +128,26 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         samples, batch_size=batch, last_batch="keep", num_workers=workers, timeout=TIMEOUT,
         batchify_fn=_Batched(workers),
     )  # fmt: skip
-    for given in loader:
-        yield [array.asnumpy() for array in given]
+    try:
+        for given in loader:
+            yield [array.asnumpy() for array in given]
+    except GeneratorExit:
+        _end(loader)
+        raise
+    _end(loader)
+
+
+def _end(loader: Any) -> None:
+    """Wait until its workers have ended by themselves, behind what they were given. MXNet kills
+    them, and one that dies while it hands a batch over keeps the lock of the queue: whoever ends
+    the pool waits for that lock, for ever."""
+    pool = loader._worker_pool
+    if pool is None:
+        return
+    pool.close()
+    last = time.monotonic() + TIMEOUT
+    while any(worker.exitcode is None for worker in pool._pool) and time.monotonic() < last:
+        time.sleep(0.002)
 
 
 load, load_tokens = one_by_one.loading(Images, batches)
