@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 from framebench.datasets import record_files, sequences
-from harness.loader import Loads, content_of
+from harness.loader import content_of
 from harness.loader.pillow import PillowImages
 from harness.samples import folder, order, tokens
-from PIL import Image
 
 from ..harness.loader import images as made
 from ..harness.loader import record_folder
+from ..harness.loader.by_pillow import BATCH, SEED, SIZE, apart, asked_of, expected, levels_of
 from ..harness.loader.test_tokens import Plain
 from .fork_server import ForkServer, served
 
-SIZE, BATCH, SEED = 32, 4, 3
 run = served("pytorch", "paddle", "oneflow", "mxnet", "jax", "tensorflow", "tensorflow1")
 #: Beside folders of image files.
 READS = {
@@ -43,11 +42,9 @@ DAMAGED = {
     "ofrecord_images": "train/part-00001",
 }
 ODD = {"grey": (64, 48, "L"), "cmyk": (64, 48, "CMYK"), "dot": (1, 1, "RGB")}
-#: Files as ImageNet and cameras have them: contents, by names that a file system takes.
+#: Contents, by names that a file system takes.
 STRANGE = {
-    b"png": made.encoded(made.picture(11, 64, 48), "PNG"),
-    b"turned": made.encoded(made.picture(12, 64, 48), "JPEG", orientation=6),
-    b"longer": made.jpeg(13, 64, 48) + b"and more",
+    **{os.fsencode(name): content for name, content in made.STRANGE.items()},
     b"o\xff d\n": made.jpeg(14, 64, 48),
 }
 #: How far decoded levels of CMYK may be from Pillow's; all others are the same.
@@ -268,36 +265,10 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {name: str(root) for name, root in found.items()}
 
 
-def asked_of(root: str, split: str) -> Loads:
-    images = folder.scan(root, split, "refuse")
-    places = order.epoch(images, split, 0, SEED, 0, 1)
-    return order.loads(images, places, split, 0, SEED, BATCH, SIZE, 0)
-
-
-def expected(root: str, split: str) -> Any:
-    """By Pillow and numpy."""
-    plain = PillowImages(asked_of(root, split))
-    return np.stack([plain[number][0] for number in range(len(plain))])
-
-
 def order_of(root: str, split: str) -> int:
     """The checksum that a record has of it."""
     names = (os.path.relpath(path, root) for path in asked_of(root, split).paths)
     return zlib.crc32(b"".join(os.fsencode(f"{name}\0") for name in names))
-
-
-def levels_of(root: str, path: str) -> Any:
-    """As a record has them, by Pillow."""
-    with Image.open(Path(root, path)) as image:
-        pixels = np.asarray(image.convert("RGB"), np.int64)
-    rows, columns = ([(2 * n + 1) * length // 16 for n in range(8)] for length in pixels.shape[:2])
-    return pixels[np.ix_(rows, columns)].reshape(64, 3)
-
-
-def apart(one: Any, other: Any) -> tuple[float, float]:
-    """In levels: in the mean, and at most."""
-    levels = np.abs(one - other) * np.float32((0.229, 0.224, 0.225)) * 255
-    return float(levels.mean()), float(levels.max())
 
 
 def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str, str]) -> None:

@@ -120,8 +120,12 @@ class Loading(Capability):
             if self.case.input == DALI:
                 what = f"{name} is missing, of nvidia-dali-cuda120 or nvidia-dali-cuda130"
                 raise Unsupported(f"its environment has no DALI: {what}") from None
-            framework = self.case.framework
-            raise Unsupported(f"{framework}'s loader needs {name}, which is not there") from None
+            raise Unsupported(f"{self._whose} needs {name}, which is not there") from None
+
+    @property
+    def _whose(self) -> str:
+        """The loader, in words."""
+        return "DALI" if self.case.input == DALI else f"{self.case.framework}'s loader"
 
     def load(self, asked: Loads) -> Iterator[Loaded]:
         """Each sample once, in the order asked for. In training it is cropped at random
@@ -129,13 +133,11 @@ class Loading(Capability):
         and normalised; in validation (:func:`centre`) resized and its centre cut out. Grey and CMYK
         become RGB. Raises whatever reading and decoding raise, and
         :class:`harness.loader.workers.WorkerLost`."""
-        framework = self.case.framework
         formats = getattr(self._loader(), "FORMATS", (FOLDER,))
         if asked.format not in formats:
             known = " and ".join(_CALLED[name] for name in formats)
             found = _CALLED[asked.format]
-            whose = "DALI" if self.case.input == DALI else f"{framework}'s loader"
-            raise Unsupported(f"{whose} reads {known} here, not {found}")
+            raise Unsupported(f"{self._whose} reads {known} here, not {found}")
         _shorten_sockets()
         loader, accelerator = self._loader(asked.format), self.place.accelerator
         given: Iterator[Loaded] = loader.load(asked, accelerator)
@@ -150,8 +152,7 @@ class Loading(Capability):
         if asked.format and asked.format not in readable:
             known = " and ".join(_CALLED[name] for name in readable)
             raise Unsupported(
-                f"{self.case.framework}'s loader reads records of {known} here, not "
-                f"{_CALLED[asked.format]}"
+                f"{self._whose} reads records of {known} here, not {_CALLED[asked.format]}"
             )
         _shorten_sockets()
         given: Iterator[LoadedTokens] = loader.load_tokens(asked, accelerator)

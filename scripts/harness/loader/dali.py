@@ -81,14 +81,13 @@ def _samples(asked: Loads) -> Tuple[Any, Any, Any]:
     define: Callable[..., Any]
     given: Callable[[Loads, int], Tuple[Any, ...]]
     if asked.decodes_only:
-        define, given = _decoded_alone, _of_files
+        define, given, count = _decoded_alone, _of_files, 1
     elif asked.draws is None:
-        define, given = _centred, _of_validation
+        define, given, count = _centred, _of_validation, 3
     else:
-        define, given = _cut, _of_training
-    count = 2 + len(given(asked, 0))
+        define, given, count = _cut, _of_training, 4
     labels, numbers, *others = fn.external_source(
-        source=_batches(asked, given), num_outputs=count, batch=True
+        source=_batches(asked, given), num_outputs=2 + count, batch=True
     )
     return define(asked.size, *others), labels, numbers
 

@@ -32,6 +32,14 @@ def jpeg(seed: int, width: int = 40, height: int = 30, mode: str = "RGB") -> byt
     return encoded(picture(seed, width, height, mode), "JPEG")
 
 
+#: Good files as ImageNet and cameras have them, by name.
+STRANGE = {
+    "png": encoded(picture(11, 64, 48), "PNG"),
+    "turned": encoded(picture(12, 64, 48), "JPEG", orientation=6),
+    "longer": jpeg(13, 64, 48) + b"and more",
+}
+
+
 def folder(root: Path, train: int = 6, val: int = 4, classes: int = 2) -> Path:
     """So many good images in each split."""
     for split, count in (("train", train), ("val", val)):

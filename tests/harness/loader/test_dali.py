@@ -12,22 +12,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.loader.pillow import PillowImages
-from harness.samples import folder, order
+from PIL import Image
 
 from ...conftest import ROOT
 from . import images as made
+from .by_pillow import BATCH, SEED, SIZE, apart, expected, levels_of
 
-SIZE, BATCH, SEED = 32, 4, 3
 PACKAGE = "nvidia-dali-cuda130==2.4.0"
-#: As ImageNet and cameras have them.
 ODD = {
     "grey": made.jpeg(8, 64, 48, "L"),
     "dot": made.jpeg(8, 1, 1),
     "large": made.jpeg(9, 6000, 5000),
-    "png": made.encoded(made.picture(11, 64, 48), "PNG"),
-    "turned": made.encoded(made.picture(12, 64, 48), "JPEG", orientation=6),
-    "longer": made.jpeg(13, 64, 48) + b"and more",
+    **made.STRANGE,
 }
 PHOTO = made.jpeg(5, 200, 150)
 BAD = {
@@ -132,20 +128,16 @@ def found(python: Path, roots: dict[str, str], tmp_path_factory: pytest.TempPath
 def test_samples_are_those_that_were_asked_for(
     found: dict[str, Any], roots: dict[str, str], split: str
 ) -> None:
-    images = folder.scan(roots["good"], split, "refuse")
-    places = order.epoch(images, split, 0, SEED, 0, 1)
-    plain = PillowImages(order.loads(images, places, split, 0, SEED, BATCH, SIZE, 0))
-    expected = np.stack([plain[number][0] for number in range(len(plain))])
+    wanted = expected(roots["good"], split)
     given = np.load(found["place"] / f"{split}.npy")
-    assert given.shape == expected.shape
-    levels = np.abs(given - expected) * np.float32((0.229, 0.224, 0.225)) * 255
+    assert given.shape == wanted.shape
+    mean, most = apart(given, wanted)
     # where a crop ends, chroma has no neighbours
-    assert levels.mean() < 0.3
-    assert levels.max() < 12
-    mirrored = np.abs(given - expected[:, :, ::-1]) * np.float32((0.229, 0.224, 0.225)) * 255
-    assert mirrored.mean() > 5, "planted: the other way round"
-    assert found[split]["images"] == len(expected)
-    assert np.load(found["place"] / f"{split}-pixels.npy").shape == (len(expected), 3)
+    assert mean < 0.3
+    assert most < 12
+    assert apart(given, wanted[:, :, ::-1])[0] > 5, "planted: the other way round"
+    assert found[split]["images"] == len(wanted)
+    assert np.load(found["place"] / f"{split}-pixels.npy").shape == (len(wanted), 3)
 
 
 def test_threads_change_nothing(found: dict[str, Any]) -> None:
@@ -153,15 +145,10 @@ def test_threads_change_nothing(found: dict[str, Any]) -> None:
 
 
 def test_decoded_levels_are_those_of_pillow(found: dict[str, Any], roots: dict[str, str]) -> None:
-    from PIL import Image
-
     for one in found["decoded"]:
         with Image.open(Path(roots["good"], one["path"])) as image:
-            pixels = np.asarray(image.convert("RGB"), np.int64)
-        assert [one["height"], one["width"]] == list(pixels.shape[:2]), one["path"]
-        lines = ([(2 * n + 1) * length // 16 for n in range(8)] for length in pixels.shape[:2])
-        levels = pixels[np.ix_(*lines)].reshape(64, 3)
-        assert np.array_equal(one["levels"], levels), one["path"]
+            assert (one["width"], one["height"]) == image.size, one["path"]
+        assert np.array_equal(one["levels"], levels_of(roots["good"], one["path"])), one["path"]
 
 
 def test_bad_images_end_a_run_by_name_or_are_counted(found: dict[str, Any]) -> None:

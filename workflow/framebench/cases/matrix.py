@@ -64,6 +64,11 @@ class Case(NamedTuple):
         return self.input in inputs.READING or self.mode == INPUT
 
     @property
+    def source(self) -> str:
+        """Its input as a record has it; see :func:`input_of`."""
+        return inputs.DATA if self.mode == INPUT and self.input == SYNTHETIC else self.input
+
+    @property
     def topology(self) -> str:
         return topology_of(self)
 

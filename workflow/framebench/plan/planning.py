@@ -357,9 +357,7 @@ def _as_asked(
                 case.sequence_length,
                 case.accumulation,
                 case.parallelism,
-                case.input
-                if case.input != inputs.SYNTHETIC or not case.reads_images
-                else inputs.DATA,
+                case.source,
             ),
         )
         for case, folder in folders.items()
