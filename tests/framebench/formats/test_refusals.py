@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from framebench import cli
 from framebench.config.validation import ConfigError
-from framebench.files import json_files
+from framebench.files import bounded
 from framebench.formats import registry, source
 from framebench.formats.rows import complete
 from framebench.records import tidy_csv
@@ -57,7 +57,7 @@ def test_lines_in_another_order_give_the_same_or_are_refused(name: str, tmp_path
 def test_a_huge_file_is_not_read(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_files, "LARGEST_FILE", 200)
+    monkeypatch.setattr(bounded, "LARGEST_FILE", 200)
     with pytest.raises(RecordsError, match=r"given.* bytes; allowed: at most 200"):
         brought(name, samples.ALL[name](), tmp_path)
 

@@ -15,6 +15,7 @@ import yaml
 from framebench import cli
 from framebench.config import catalog
 from framebench.config.settings import load_settings
+from framebench.files import bounded
 from framebench.machine.identities import Identity
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
@@ -294,13 +295,13 @@ def test_code_is_read_once_for_all_comparisons_that_it_decides(
     plan = make_plan(settings, known, Machine(4, 0), None)
     wanted = [one for one in certify.comparisons(plan, known) if one.model == "bert_base"]
     read: list[Path] = []
-    read_bytes = Path.read_bytes
+    read_bytes = bounded.read_bytes
 
     def counted(path: Path) -> bytes:
         read.append(path)
         return read_bytes(path)
 
-    monkeypatch.setattr(Path, "read_bytes", counted)
+    monkeypatch.setattr(bounded, "read_bytes", counted)
     certify.names(plan, known, wanted[:1])
     of_one = len(read)
     assert len(certify.names(plan, known, wanted)) == len(wanted) > 1

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
-from framebench.files import json_files
+from framebench.files import bounded, json_files
 from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError, RecordSet
 
@@ -229,10 +229,8 @@ def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> No
 
 def test_a_file_of_too_many_bytes_is_not_read(tmp_path: Path) -> None:
     path = save(tmp_path, "c/r1.json", "")
-    os.truncate(path, json_files.LARGEST_FILE + 1)  # takes no room on the disk
-    assert f"has {json_files.LARGEST_FILE + 1} bytes; allowed" in messages(
-        record_sets.load(tmp_path)
-    )
+    os.truncate(path, bounded.LARGEST_FILE + 1)  # takes no room on the disk
+    assert f"has {bounded.LARGEST_FILE + 1} bytes; allowed" in messages(record_sets.load(tmp_path))
 
 
 def test_linked_folders_are_read_once_and_under_their_own_name(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from .. import PROJECT
 from ..config.settings import SOURCE
 from ..config.validation import ConfigError
-from ..files import json_files
+from ..files import bounded, json_files
 from ..files.problem import Problem, cause
 from ..files.whole_files import write_whole_bytes
 from ..records import searches
@@ -62,7 +62,7 @@ def gather(source: Source, folder: Path, redacts: bool) -> list[Problem]:
     redaction, problems = _redaction(source, records), []
     for path in records:
         try:
-            content = json_files.content_of(path)
+            content = bounded.read_bytes(path)
             if redacts:
                 named = redaction.record(json_files.decode(content))
                 content = f"{json.dumps(named, indent=1)}\n".encode()
@@ -74,13 +74,13 @@ def gather(source: Source, folder: Path, redacts: bool) -> list[Problem]:
     texts |= {f"{ENVIRONMENTS}/{path.name}": path for path in source.environments}
     for name, path in texts.items():
         if path.is_file():
-            content = path.read_bytes()
+            content = bounded.read_bytes(path)
             if redacts:
                 content = redaction.text(content.decode("utf-8", "replace")).encode()
             write_whole_bytes(folder / name, content)
     for path in (PROJECT / name for name in OF_PROJECT):
         if path.is_file():  # where only the workflow was copied, the others are not
-            write_whole_bytes(folder / path.relative_to(PROJECT), path.read_bytes())
+            write_whole_bytes(folder / path.relative_to(PROJECT), bounded.read_bytes(path))
     write_whole_bytes(folder / README, _README.format(checksums=CHECKSUMS).encode())
     return problems
 
@@ -95,7 +95,7 @@ def _redaction(source: Source, records: Iterable[Path]) -> Redaction:
     redaction = Redaction(roots, [getpass.getuser()])
     for path in records:
         try:
-            redaction.learn(json_files.decode(json_files.content_of(path)))
+            redaction.learn(json_files.decode(bounded.read_bytes(path)))
         except ValueError:
             continue  # told where it is copied
     return redaction
@@ -128,7 +128,8 @@ def pack(folder: Path, target: Path) -> None:
     made of the same. Raises OSError."""
     names = {path.relative_to(folder).as_posix(): path for path in files(folder)}
     sums = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}\n" for name, path in names.items()
+        f"{hashlib.sha256(bounded.read_bytes(path)).hexdigest()}  {name}\n"
+        for name, path in names.items()
     ]
     write_whole_bytes(folder / CHECKSUMS, "".join(sums).encode())
     names[CHECKSUMS] = folder / CHECKSUMS
@@ -137,5 +138,5 @@ def pack(folder: Path, target: Path) -> None:
         for name in sorted(names):
             entry = zipfile.ZipInfo(name, _EPOCH)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            archive.writestr(entry, names[name].read_bytes())
+            archive.writestr(entry, bounded.read_bytes(names[name]))
     write_whole_bytes(target, packed.getvalue())

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from ..cases.conditions import CASE, NATIVE
+from ..files import bounded
 from ..records.record_sets import RecordSet, load_record
 from ..records.run import RecordsError, Run
 from ..tables import frames, registry
@@ -83,7 +84,7 @@ def read_table(path: Path) -> list[dict[str, str]]:
     if not path.is_file():
         return []
     try:
-        return _rows(path.read_text(encoding="utf-8"))
+        return _rows(bounded.read_text(path))
     except (OSError, ValueError) as error:
         raise RecordsError(f"{path}: cannot be read as CSV: {error}") from error
 

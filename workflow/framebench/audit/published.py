@@ -19,7 +19,7 @@ import pandas as pd
 
 from ..cases.conditions import NATIVE
 from ..cases.names import topology
-from ..files import json_files
+from ..files import bounded
 from ..files.text import printable
 from ..records.run import RecordsError
 from ..records.tidy_csv import LARGEST_COUNT
@@ -210,8 +210,7 @@ def read_causes(folder: Path) -> dict[tuple[str, ...], str]:
 
 def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     try:
-        content = io.BytesIO(json_files.content_of(path))
-        table = pd.read_csv(content, dtype=str, keep_default_na=False)
+        table = pd.read_csv(io.StringIO(bounded.read_text(path)), dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise RecordsError(f"{path}: cannot be read as CSV: {error}") from error
     if list(table.columns) != list(columns):

@@ -19,6 +19,7 @@ from ..config.arguments import share
 from ..config.settings import Settings
 from ..config.validation import ConfigError, did_you_mean
 from ..environments.venvs import EnvironmentFile, read_environment_file
+from ..files import json_files
 from ..files.whole_files import write_whole
 from ..gate import command as gate
 from ..gate.decisions import FAULTY
@@ -169,10 +170,10 @@ def _versions(
     }
     if path.exists():
         try:
-            there = json.loads(path.read_text())
+            there = json_files.read(path)
             if {key: there[key] for key in stated} == stated:
                 return [str(name) for name in there["versions"]]
-        except (ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError):
             pass
         raise ConfigError(
             f"--results: found {given.results}, which is of another bisection ({path}); allowed: "

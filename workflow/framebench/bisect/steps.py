@@ -14,6 +14,7 @@ from ..config.validation import ConfigError
 from ..config.values import Source
 from ..environments import hashes, locking, other_version, software
 from ..environments.venvs import EnvironmentFile, read_environment_file
+from ..files import json_files
 from ..files.locks import LockError
 from ..files.whole_files import write_whole
 from ..gate import decisions, measuring
@@ -125,7 +126,7 @@ class Bench:
 def _noted(folder: Path) -> int:
     """Pairs that were measured to their end; 0 where none were."""
     try:
-        return int(json.loads((folder / NOTED).read_text())["pairs"])
+        return int(json_files.read(folder / NOTED)["pairs"])
     except (OSError, ValueError, TypeError, KeyError):
         return 0
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .. import PROJECT
 from ..config import catalog
-from ..files import json_files, marked_block
+from ..files import bounded, json_files, marked_block
 from ..files.whole_files import write_whole
 from ..records import parity, record_sets, searches
 from ..records.beside import assumptions, calls, interruptions
@@ -107,7 +107,7 @@ def write_overview(source: Path, into: Path | None) -> None:
         print(text, end="")
         return
     try:
-        page = marked_block.replaced(into.read_text(encoding="utf-8"), table.name, text)
+        page = marked_block.replaced(bounded.read_text(into), table.name, text)
     except ValueError as error:
         raise record_sets.RecordsError(f"--into: {into}: {error}") from None
     write_whole(into, page)
@@ -198,7 +198,7 @@ def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> st
     noted += [results / name for name in (assumptions.FILE, kept_health.FILE)]
     for path in [*files, *filter(Path.is_file, noted)]:
         try:
-            digest.update(json_files.content_of(path))
+            digest.update(bounded.read_bytes(path))
         except (OSError, ValueError) as error:
             digest.update(cause(error).encode())
     return digest.hexdigest()

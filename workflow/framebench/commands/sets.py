@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..archive import contents
 from ..comparison import gate
 from ..config.values import Source
+from ..files import bounded
 from ..files.whole_files import write_whole
 from ..records import record_sets, searches
 from ..records.beside import assumptions, calls
@@ -72,7 +73,7 @@ def make_archive(source: contents.Source, redacts: bool) -> None:
         called = calls.load(folder)[0]
         text = crate.metadata(folder, source.suite.stem, origin.of(runs, called), origin.span(runs))
         write_whole(folder / crate.FILE, text)
-        stated = (folder / "tables" / FINGERPRINT).read_text()[:12]
+        stated = bounded.read_text(folder / "tables" / FINGERPRINT)[:12]
         ending = "-redacted" if redacts else ""
         target = source.results / "archives" / f"{source.suite.stem}-{stated}{ending}.zip"
         contents.pack(folder, target)
@@ -131,7 +132,8 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     current = [
         folder
         for folder, file in stated.items()
-        if file.is_file() and file.read_text().strip() == fingerprint(read, source, folder.parent)
+        if file.is_file()
+        and bounded.read_text(file).strip() == fingerprint(read, source, folder.parent)
     ]
     stale = not current and lint_results.holds_tables(folders[0])
     if not current and not stale:

@@ -4,12 +4,12 @@ reads too."""
 from __future__ import annotations
 
 import ctypes.util
-import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated
 
+from ..files import json_files
 from .fields import Allowed, ReadAs, Text
 from .validation import NotAllowed
 
@@ -19,7 +19,7 @@ FILE = Path(__file__).parents[3] / "scripts" / "allocators.json"
 @cache
 def known() -> Mapping[str, Mapping[str, str]]:
     """By name, the ``library`` and the ``package`` of Debian that brings it."""
-    found: dict[str, dict[str, str]] = json.loads(FILE.read_text(encoding="utf-8"))
+    found: dict[str, dict[str, str]] = json_files.read(FILE)
     return found
 
 

@@ -5,14 +5,15 @@ Only their fact files (JSON) are read; no framework and no adapter is ever impor
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from .. import PROJECT
-from .validation import ConfigError
+from ..files import json_files
+from ..files.problem import cause
+from .validation import ConfigError, show
 
 #: What a framework.json has.
 KEYS = (
@@ -90,7 +91,12 @@ def model_facts(path: Path) -> dict[str, Any]:
 
 
 def _with_base(path: Path, bases: Path) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads(path.read_text())
+    try:
+        facts = json_files.read(path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read as JSON: {cause(error)}") from None
+    if not isinstance(facts, dict):
+        raise ConfigError(f"{path}: found {show(facts)}; allowed: a JSON object")
     base = facts.pop("base", None)
     return _merged(_with_base(bases / f"{base}.json", bases), facts) if base else facts
 
@@ -114,9 +120,9 @@ def _missing(folder: Path) -> str:
 def _framework(root: Path, name: str) -> dict[str, Any]:
     shown = f"scripts/frameworks/{name}/framework.json"
     try:
-        facts = json.loads((root / shown).read_text())
-    except ValueError as error:
-        raise ConfigError(f"{shown}: is no JSON: {error}") from None
+        facts = json_files.read(root / shown)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{shown}: cannot be read as JSON: {cause(error)}") from None
     lacking = [key for key in KEYS if not isinstance(facts, dict) or key not in facts]
     if lacking:
         raise ConfigError(f"{shown}: key {lacking[0]} is missing; it needs {', '.join(KEYS)}")

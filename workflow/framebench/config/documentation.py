@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
+from ..files import bounded
 from .settings import Configuration
 from .suite import SuiteFile
 from .tuned import TunedFile
@@ -57,7 +58,7 @@ def schema(model: type[BaseModel]) -> str:
 def meanings(document: str, heading: str = "") -> dict[str, str]:
     """What the last column of a document's tables, or of those under a heading, says of each key,
     which the first one names."""
-    text = (PROJECT / document).read_text(encoding="utf-8")
+    text = bounded.read_text(PROJECT / document)
     if heading:
         _, _, behind = f"\n{text}".partition(f"\n{heading}\n")
         text, _, _ = behind.partition("\n## ")

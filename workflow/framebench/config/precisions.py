@@ -3,12 +3,13 @@ reads too."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from ..files import json_files
 
 FOLDER = Path(__file__).parents[3] / "scripts" / "precisions"
 #: Bytes of a value, by dtype; TF32 is how float32 operands are rounded.
@@ -37,7 +38,7 @@ class Precision:
 @cache
 def known() -> Mapping[str, Precision]:
     """All of them by name, baselines first."""
-    declared = [_precision(json.loads(path.read_text())) for path in FOLDER.glob("*.json")]
+    declared = [_precision(json_files.read(path)) for path in FOLDER.glob("*.json")]
     ordered = sorted(declared, key=lambda one: (one.baseline is not None, one.name))
     return {one.name: one for one in ordered}
 

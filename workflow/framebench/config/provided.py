@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import StringConstraints, ValidationInfo
 
+from ..files import bounded
 from . import values
 from .fields import Allowed, Context, Distinct, Keys, ReadAs, Text
 from .validation import NotAllowed, show
@@ -86,9 +88,9 @@ def _digest(path: Path) -> str:
     its first and last MiB. Its header holds an id and the time of the build (SIF), or time and size
     (SquashFS), and its end the tables of all files. To read all of it would take half a minute,
     whenever Snakemake starts."""
-    size = path.stat().st_size
-    digest = hashlib.sha256(str(size).encode())
-    with path.open("rb") as file:
+    with closing(bounded.open_to_read(path)) as file:
+        size = os.fstat(file.fileno()).st_size
+        digest = hashlib.sha256(str(size).encode())
         digest.update(file.read(_MIB))
         file.seek(max(0, size - _MIB), os.SEEK_SET)
         digest.update(file.read(_MIB))

@@ -9,8 +9,12 @@ from typing import Any
 
 import yaml
 
+from ..files import bounded
+from ..files.problem import cause
 from .validation import ConfigError
 
+#: Bytes; the longest suite has 8,000.
+LARGEST_FILE = 2**19
 #: Of a file, once its aliases are written out. No suite comes near it.
 MAX_VALUES = 100_000
 #: More digits than any number here has; Python itself refuses to read some thousands.
@@ -23,9 +27,9 @@ _SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 def read_yaml(path: Path) -> Any:
     """Parse a YAML file. Raises :class:`ConfigError` if it cannot be read or parsed."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = bounded.read_text(path, LARGEST_FILE)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+        raise ConfigError(f"{path}: cannot be read: {cause(error)}") from None
     try:
         return _parse(text)
     except yaml.YAMLError as error:

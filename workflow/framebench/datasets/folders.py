@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..files import json_files
 from ..files.whole_files import write_whole
 
 FORMAT = "framebench-data-1"
@@ -93,10 +94,10 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _asked_before(manifest: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(manifest.read_text(encoding="utf-8"))
+        content = json_files.read(manifest)
         if content["format"] == FORMAT:
             asked: Mapping[str, Any] = content["asked"]
             return asked
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         pass
     raise Refused(f"data: found {manifest}, which is no manifest of make_data")

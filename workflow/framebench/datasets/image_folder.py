@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from PIL import Image
 
+from ..files import bounded
 from ..files.whole_files import write_whole_bytes
 from . import pictures, record_files
 from .folders import SPLITS, Refused, claimed, write_manifest
@@ -93,7 +94,7 @@ def _end_with_parent() -> None:
 def _one(folder: Path, seed: int, number: int, name: str) -> _Made:
     path = folder / name
     if path.exists():
-        content = path.read_bytes()
+        content = bounded.read_bytes(path)
         with Image.open(io.BytesIO(content)) as image:
             width, height = image.size
     else:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from ..comparison import gate
+from ..files import bounded
 from ..plan import estimates, plan_text, side_by_side
 from ..records.beside import calls, interruptions
 from ..runs import partial, slurm, slurm_nodes
@@ -69,7 +70,7 @@ class Handlers:
         for summary in map(Path, (self._tables.summary, self._tables.reported)):
             if summary.exists() and summary.stat().st_mtime >= self._started:
                 # Below what Snakemake itself says when all is done.
-                atexit.register(print, f"\n{summary.read_text()}", end="", file=sys.stderr)
+                atexit.register(print, f"\n{bounded.read_text(summary)}", end="", file=sys.stderr)
         if status:
             raise SystemExit(status)
 
@@ -129,4 +130,4 @@ class Handlers:
 
 
 def _text_of(logs: Sequence[str]) -> str:
-    return "".join(Path(path).read_text(errors="replace") for path in logs)
+    return "".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in logs)

@@ -12,6 +12,7 @@ from ..archive import contents
 from ..commands.reporting import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..config.validation import ConfigError
+from ..files import bounded
 from ..plan import plan_text, targets
 from ..plan.forecast import DAY
 from ..records import searches
@@ -224,7 +225,7 @@ class Tables:
         path, cached = Path(self.fingerprint), self._work.cached
         current = cached and fingerprint(cached, Path(self.records), Path(self._work.results))
         try:
-            if path.exists() and path.read_text().strip() != current:
+            if path.exists() and bounded.read_text(path).strip() != current:
                 path.unlink()
         except OSError as error:
             refuse(f"{path}: cannot be replaced: {error.strerror}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..config.validation import ConfigError
-from ..files import locks
+from ..files import bounded, locks
 from .venvs import read_environment_file
 
 #: A folder of ours: the environment file's name and eight hexadecimal digits.
@@ -70,7 +70,7 @@ def _user(folder: Path) -> str:
     start = os.fsencode(folder.absolute()) + b"/"
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if start in process.read_bytes():
+            if start in bounded.read_bytes(process):
                 return process.parent.name
         except OSError:
             continue  # it has ended

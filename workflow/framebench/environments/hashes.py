@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..config.validation import ConfigError
+from ..files import bounded
+from ..files.problem import cause
 
 SUFFIX = ".hashes.txt"
 #: How people make such a file, in front of the name of the environment.
@@ -37,7 +39,7 @@ class Hashes:
 
 def digest_of(environment: Path) -> str:
     """SHA-256 of an environment file, in hexadecimal."""
-    return hashlib.sha256(environment.read_bytes()).hexdigest()
+    return hashlib.sha256(bounded.read_bytes(environment)).hexdigest()
 
 
 def read(environment: Path) -> Hashes:
@@ -51,20 +53,27 @@ def read(environment: Path) -> Hashes:
         raise ConfigError(f"{missing}: there is no such file; allowed: {_remedy(environment)}")
     exempt, wanted = exemption(environment), digest_of(environment)
     for file in files:
-        found = _DIGEST.search(file.read_text(encoding="utf-8"))
+        found = _DIGEST.search(_text(file))
         if not exempt and (found is None or found[1] != wanted):
             raise ConfigError(
                 f"{file}: is out of date: {environment.name} has changed since it was written; "
                 f"allowed: {_remedy(environment)}"
             )
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    digest = hashlib.sha256(b"".join(bounded.read_bytes(file) for file in files)).hexdigest()
     return Hashes(files, exempt, digest)
 
 
 def exemption(environment: Path) -> str:
     """Why an environment has no hashes, where a file of them says so; "" elsewhere."""
-    texts = (file.read_text(encoding="utf-8") for file in _files(environment))
+    texts = map(_text, _files(environment))
     return " ".join(found[1] for text in texts if (found := _EXEMPT.search(text)))
+
+
+def _text(file: Path) -> str:
+    try:
+        return bounded.read_text(file)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file}: cannot be read: {cause(error)}") from None
 
 
 def _files(environment: Path) -> tuple[Path, ...]:

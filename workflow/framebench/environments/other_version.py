@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from ..config.yaml_files import read_mapping
+from ..files import bounded
 from ..files.whole_files import write_whole
 from . import locking
 from .venvs import EnvironmentFile, read_environment_file
@@ -33,7 +34,7 @@ def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> En
         words = (*_COMPILE, "--output-file", str(file))
         locking.compiled(own, own.packages, words, own.path.name)
         locking.compiled(own, asked, words, f"{name}=={version}")
-        found = re.findall(r"^([^\s#]+==[^\s;+]+)", file.read_text(), re.MULTILINE)
+        found = re.findall(r"^([^\s#]+==[^\s;+]+)", bounded.read_text(file), re.MULTILINE)
     content = read_mapping(own.path)
     dependencies = []
     for entry in content["dependencies"]:

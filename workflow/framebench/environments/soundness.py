@@ -7,6 +7,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from ..files import bounded
+
 _SECONDS = 60  # for a Python to start
 
 
@@ -29,9 +31,9 @@ def damage(marker: Path) -> str:
     if not os.access(python, os.X_OK):
         return f"{python} is missing, or what it links to"
     try:
-        facts = json.loads(marker.read_text(encoding="utf-8"))
+        facts = json.loads(bounded.read_text(marker))
         wanted = set(facts.get("installed", []))  # not told by those that were built before it was
-    except (OSError, ValueError, AttributeError, TypeError):
+    except (OSError, ValueError, RecursionError, AttributeError, TypeError):
         return f"{marker} cannot be read"
     missing = sorted(wanted.difference(installed(marker.parent)))
     if missing:

@@ -1,5 +1,5 @@
-"""JSON files from anywhere: found, opened and read within bounds, so that none of them stops the
-reading of the others."""
+"""JSON files from anywhere: found and read within bounds, so that none of them stops the reading of
+the others."""
 
 from __future__ import annotations
 
@@ -7,30 +7,20 @@ import json
 import math
 import os
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
+from . import bounded
 from .problem import Problem, cause
 from .text import printable
 
-#: A record of 1,000 steps on 512 ranks has 20 MiB.
-LARGEST_FILE = 128 * 2**20
 #: Objects and lists in each other, as pydantic's parser takes them; a record has 7.
 DEEPEST = 201
 #: Counters of the kernel have 64 bits.
 LARGEST_INTEGER = 2**64 - 1
-
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-}
 
 
 def below(root: Path) -> tuple[list[Path], list[Problem]]:
@@ -104,23 +94,6 @@ def origin_of(path: Path, root: Path) -> str:
     return printable(str(below))
 
 
-def content_of(path: Path) -> bytes:
-    """Of a regular file. Raises OSError where it cannot be read, ValueError for anything else than
-    a regular file (a FIFO is not waited for) and for one of more than LARGEST_FILE bytes."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        found = os.fstat(handle)
-        kind = stat.S_IFMT(found.st_mode)
-        if kind != stat.S_IFREG:
-            raise ValueError(f"is {_KINDS.get(kind, 'something else')}; allowed: a regular file")
-        if found.st_size > LARGEST_FILE:
-            raise ValueError(f"has {found.st_size} bytes; allowed: at most {LARGEST_FILE}")
-        with open(handle, "rb", closefd=False) as file:
-            return file.read(LARGEST_FILE)
-    finally:
-        os.close(handle)
-
-
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"holds the number {name}, which JSON does not have")
 
@@ -161,6 +134,12 @@ def _is_usual(content: bytes) -> bool:
 _DECODER = json.JSONDecoder(
     parse_constant=_refuse_constant, parse_float=_bounded_float, parse_int=_bounded_integer
 )
+
+
+def read(path: Path) -> Any:
+    """Return the value of a JSON file. Raises OSError where it cannot be read, ValueError as
+    :func:`decode`."""
+    return decode(bounded.read_bytes(path))
 
 
 def decode(content: bytes) -> Any:

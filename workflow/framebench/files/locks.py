@@ -7,6 +7,8 @@ import fcntl
 from pathlib import Path
 from typing import TextIO
 
+from . import bounded
+
 
 class LockError(Exception):
     """There is no lock to be had; the message says why and what to do."""
@@ -24,7 +26,7 @@ def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = path.open("a")
+        file = bounded.open_to_append(path)
     except OSError as error:
         raise Unwritable(
             f"{folder}: cannot be written ({error.strerror}). Make it writable, or {advice}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..files import json_files
+from ..files import bounded, json_files
 from ..files.problem import cause
 from ..files.text import printable
 from ..records.run import RecordsError
@@ -130,7 +130,7 @@ class Source:
 
     def _content(self) -> bytes:
         try:
-            return json_files.content_of(self.path)
+            return bounded.read_bytes(self.path)
         except (OSError, ValueError) as error:
             self.refuse(cause(error))
 

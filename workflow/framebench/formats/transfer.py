@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..files import bounded, json_files
 from ..files.whole_files import write_whole, write_whole_bytes
 from ..records import record_sets, tidy_csv
 from ..records.record_sets import RecordsError
@@ -40,7 +41,7 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
     if path.is_dir():
         raise RecordsError(f"export: {path} is a folder; allowed: the path of a file")
     if path.exists():
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        found = hashlib.sha256(bounded.read_bytes(path)).hexdigest()
         if found not in (ours.get(place), digest):
             raise RecordsError(
                 f"export: {path} is there and was not written by export, or was changed since; "
@@ -53,7 +54,7 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
 
 def _ours(known: Path) -> dict[str, str]:
     try:
-        found = json.loads(known.read_text(encoding="utf-8"))
+        found = json_files.read(known)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -76,7 +77,7 @@ def import_files(name: str, path: Path, facts: Mapping[str, Any], results: Path)
     folder = results / "runs"
     target = folder / record_sets.CSV_NAME
     others = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
-    same = others == [target.name] and target.read_text(encoding="utf-8") == text
+    same = others == [target.name] and bounded.read_text(target) == text
     if others and not same:
         raise RecordsError(
             f"import: {folder} holds {others[0]} already; allowed: a folder of results without "
@@ -101,7 +102,7 @@ def _runs_of(files: Sequence[Source], form: Format) -> list[Run]:
             found = list(form.read(one))
         except RecordsError as error:
             raise RecordsError(f"{error}{_of_another(one, form)}") from error
-        digest = hashlib.sha256(one.path.read_bytes()).hexdigest()
+        digest = hashlib.sha256(bounded.read_bytes(one.path)).hexdigest()
         if digest in seen:
             one.refuse(f"is a copy of {seen[digest].path}; allowed: each once")
         seen[digest] = one

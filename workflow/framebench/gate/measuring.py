@@ -21,6 +21,7 @@ import yaml
 
 from .. import PROJECT
 from ..config.validation import ConfigError
+from ..files import bounded
 from ..files.whole_files import write_whole, write_whole_bytes
 from ..records.run import RecordsError
 from .sides import Model, Variant
@@ -80,7 +81,7 @@ class Measuring:
         own = {"sides": named, "of": decided_by, "suite": self.suite}
         text = json.dumps(own, indent=1, sort_keys=True, default=str) + "\n"
         if path.exists():
-            if path.read_text() != text:
+            if bounded.read_text(path) != text:
                 raise AnotherGate(
                     f"--results: found {self.folder}, which holds the runs of another gate "
                     f"({path}); allowed: another folder, or that one once it is removed"

@@ -14,6 +14,7 @@ from ..config.catalog import Catalog
 from ..config.validation import ConfigError, NotAllowed, did_you_mean
 from ..config.values import Source
 from ..environments.venvs import read_environment_file
+from ..files import bounded
 
 #: A variant that differs in nothing.
 USUAL = "usual"
@@ -126,7 +127,7 @@ def _model(key: str, text: str) -> Model:
             )
         return Model(text, Path(name).name, shown.stdout)
     try:
-        return Model(text, path.name, path.read_bytes())
+        return Model(text, path.name, bounded.read_bytes(path))
     except OSError as error:
         raise ConfigError(
             f"{key}: found {text!r}, {error.strerror or error}; allowed: a file that can be read"
@@ -152,4 +153,4 @@ def _environment(key: str, text: str, frameworks: Collection[str], catalog: Cata
             "of those that are asked for (--config frameworks=NAME)"
         )
     settings = {"environments": {pinned[0]: str(path)}}
-    return Variant(text, settings, hashlib.sha256(path.read_bytes()).hexdigest())
+    return Variant(text, settings, hashlib.sha256(bounded.read_bytes(path)).hexdigest())

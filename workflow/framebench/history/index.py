@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..cases.conditions import Case, Conditions, Key
+from ..files import bounded
 from ..files.problem import Problem
 from ..records.run import RecordsError
 from . import sources
@@ -190,5 +191,5 @@ def _code() -> str:
     for name in _CODE:
         for file in sorted((_PACKAGE / name).rglob("*.py")):
             path = file.relative_to(_PACKAGE).as_posix()
-            digest.update(f"{path}\0".encode() + file.read_bytes())
+            digest.update(f"{path}\0".encode() + bounded.read_bytes(file))
     return digest.hexdigest()

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..files import bounded
 from . import identities
 from .identities import UNKNOWN, Identity
 
@@ -71,8 +72,8 @@ def _node() -> str:
 
 def _entry(path: str, key: str) -> str:
     """The first value of that name in a file of the kernel; "" without one."""
-    with contextlib.suppress(OSError), open(path, errors="replace") as file:
-        for line in file:
+    with contextlib.suppress(OSError):
+        for line in bounded.read_bytes(path).decode("utf-8", "replace").splitlines():
             name, _, value = line.partition(":")
             if name.strip() == key:
                 return value.strip()
@@ -103,7 +104,7 @@ def _threads(cores: Iterable[int], sys: Path = Path("/sys")) -> list[int]:
     for core in cores:
         topology = sys / "devices" / "system" / "cpu" / f"cpu{core}" / "topology"
         try:
-            shared[(topology / "thread_siblings_list").read_text()] += 1
+            shared[bounded.read_text(topology / "thread_siblings_list")] += 1
         except OSError:
             shared[str(core)] += 1
     return list(shared.values())

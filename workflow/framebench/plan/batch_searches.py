@@ -12,7 +12,7 @@ from ..cases.matrix import Case
 from ..config import kinds
 from ..config.catalog import Catalog
 from ..config.suite import Bounds
-from ..files import json_files
+from ..files import bounded
 from ..files.attempt_names import attempt_name
 from ..records.searches import KIND, Result, parse
 
@@ -77,7 +77,7 @@ def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Sear
         tried = attempt_name(name, attempt)
         path = folder / f"{tried}.json"
         try:
-            result = parse(json_files.content_of(path))
+            result = parse(bounded.read_bytes(path))
         except (OSError, ValueError):
             # A link to nowhere takes the name, too.
             if not os.path.lexists(path):

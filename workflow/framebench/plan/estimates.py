@@ -15,6 +15,7 @@ from ..config.catalog import START_SECONDS, Catalog, facts_of, forward_multiply_
 from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite
+from ..files import json_files
 from ..files.whole_files import write_whole
 from ..records.run import Run
 from . import amounts, batch_searches
@@ -44,7 +45,7 @@ def tell(results: Path, seconds: Mapping[str, float]) -> None:
 
 def told(results: Path) -> dict[str, float]:
     """What the call that submitted this job has left. Raises OSError where it has not."""
-    found: dict[str, float] = json.loads((results / FILE).read_text())
+    found: dict[str, float] = json_files.read(results / FILE)
     return found
 
 

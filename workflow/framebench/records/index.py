@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..cases import conditions
-from ..files import whole_files
+from ..files import bounded, whole_files
 from ..machine import identities
 from . import run
 from .fields import communication, curves, fed, phases, step_parts
@@ -92,7 +92,7 @@ def _state(file: Path) -> State:
 
 def _load(file: Path) -> dict[str, Entry]:
     try:
-        version, entries = _Unpickler(io.BytesIO(file.read_bytes())).load()
+        version, entries = _Unpickler(io.BytesIO(bounded.read_bytes(file))).load()
     # There is none yet, or whatever bytes there are: of those a pickle may raise anything.
     except Exception:
         return {}
@@ -104,7 +104,7 @@ def _version() -> str:
     digest = hashlib.sha256(sys.version.encode())
     modules = [file for name in _CODE for file in sorted((_PACKAGE / name).rglob("*.py"))]
     for file in (*modules, _SCHEMA):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+        digest.update(file.name.encode() + b"\0" + bounded.read_bytes(file))
     return digest.hexdigest()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import json
 import math
 import os
 import re
@@ -20,7 +19,7 @@ import fastjsonschema
 
 from ..cases.conditions import MODES, THROUGHPUT, Case, of_settings
 from ..config.parallelism import DATA
-from ..files import json_files
+from ..files import bounded, json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
 from . import converters
@@ -94,7 +93,7 @@ def _run_of_file(file: Path, origin: str, index: Index | None) -> tuple[Run, byt
     known = index.get(file, origin) if index else None
     if known:
         return known.run, known.digest
-    content = json_files.content_of(file)
+    content = bounded.read_bytes(file)
     run, digest = _run_of_record(parse(content), file, origin), hashlib.sha256(content).digest()
     if index:
         index.add(file, origin, run, digest)
@@ -126,7 +125,7 @@ def _latest(attempts: list[Run]) -> list[Run]:
 def read(path: Path, kind: str = "") -> dict[str, Any]:
     """The record at ``path``, of this ``kind`` or, without one, of any that has a metric. Raises
     OSError where it cannot be read, ValueError where it is none."""
-    return parse(json_files.content_of(path), kind)
+    return parse(bounded.read_bytes(path), kind)
 
 
 def parse(content: bytes, kind: str = "") -> dict[str, Any]:
@@ -179,7 +178,7 @@ def _shortened(text: str, longest: int = 60) -> str:
 @cache
 def _validator() -> Callable[[Any], Any]:
     # Compiled once: the generic validator takes minutes for 10,000 records of 100 steps.
-    schema = json.loads(_SCHEMA.read_text(encoding="utf-8"))
+    schema = json_files.read(_SCHEMA)
     return fastjsonschema.compile(schema, use_default=False)
 
 

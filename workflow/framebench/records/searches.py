@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..cases.conditions import Conditions, of_settings
-from ..files import json_files
+from ..files import bounded, json_files
 from ..files.attempt_names import split_attempt
 from . import record_files
 from .run import Problem, Run, cause
@@ -127,7 +127,7 @@ def load(folder: Path) -> tuple[list[Result], list[Problem]]:
     for path in files(folder):
         name, attempt = split_attempt(path.stem)
         try:
-            result = parse(json_files.content_of(path))
+            result = parse(bounded.read_bytes(path))
         except (OSError, ValueError) as error:
             origin = f"{FOLDER}/{json_files.origin_of(path, folder)}"
             problems.append(Problem(origin, cause(error)))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..cases.conditions import MODES, NATIVE, THROUGHPUT, Case, Conditions, Parameters
-from ..files import json_files
+from ..files import bounded
 from ..files.text import printable
 from .run import NO_REASON, STATUSES, Doubt, Metric, Problem, RecordsError, Run, cause, order
 
@@ -55,7 +55,7 @@ LARGEST_COUNT, LARGEST_RATE = 1_000_000, 1e15
 def read_csv(path: Path) -> tuple[list[Run], list[Problem]]:
     """Every row as a run, and the rows that are none. RecordsError for wrong columns."""
     try:
-        text = json_files.content_of(path).decode("utf-8-sig", "surrogateescape")
+        text = bounded.read_bytes(path).decode("utf-8-sig", "surrogateescape")
         reader = csv.reader(io.StringIO(text, newline=""))
         header = next(reader, [])
         _check_header(path, header)

@@ -20,6 +20,7 @@ from ..audit import published as published_tables
 from ..comparison import compare
 from ..config import precisions
 from ..config.catalog import load_catalog
+from ..files import bounded
 from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN
 from ..records.beside.calls import Call
@@ -188,9 +189,9 @@ def _with_code(text: str) -> Markup:
 
 def page_parts() -> dict[str, Markup]:
     """Style and script of every page."""
-    script = "\n".join((TEMPLATES / "script" / name).read_text("utf-8") for name in SCRIPTS)
+    script = "\n".join(bounded.read_text(TEMPLATES / "script" / name) for name in SCRIPTS)
     return {
-        "style": Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
+        "style": Markup(bounded.read_text(TEMPLATES / "report.css")),
         "script": Markup('"use strict";\n(() => {\n' + script + "})();"),
     }
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from ..files import bounded
 from ..files.attempt_names import attempt_name, next_attempt, split_attempt
 from ..records.fields.disturbance import disturbed
 
@@ -65,7 +66,7 @@ def _value(command: Sequence[str], option: str) -> str:
 
 
 def _why_again(output: Path) -> str:
-    record = json.loads(output.read_text(encoding="utf-8"))
+    record = json.loads(bounded.read_text(output))
     return disturbed(record) if record["status"] == "ok" else ""
 
 

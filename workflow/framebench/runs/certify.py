@@ -13,6 +13,7 @@ from ..cases.matrix import Case
 from ..config import own_model
 from ..config.catalog import Catalog, model_facts
 from ..config.parallelism import DATA, sizes, smallest
+from ..files import bounded
 from ..files.attempt_names import attempt_name
 from ..machine.identities import Identity, is_here
 from ..plan import estimates
@@ -299,7 +300,7 @@ def _shared(root: Path) -> list[Path]:
 
 
 def _contents(files: Iterable[Path]) -> bytes:
-    return b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in files)
+    return b"".join(path.name.encode() + b"\0" + bounded.read_bytes(path) for path in files)
 
 
 def _digest(values: Any, code: bytes) -> str:

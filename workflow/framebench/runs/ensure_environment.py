@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from ..environments import children, soundness
-from ..files import locks
+from ..files import bounded, locks
 from .attempts import PARENT_VARIABLE, end_with_parent, run
 
 PROJECT = Path(__file__).parents[3]
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     elif not soundness.is_sound(marker):
         status = _build(given.file, marker, hashed)
     if status and shown is not None:
-        os.write(shown, given.log.read_bytes())
+        os.write(shown, bounded.read_end(given.log, bounded.LARGEST_FILE).encode())
     if status:
         return status
     if command:

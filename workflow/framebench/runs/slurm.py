@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..files import bounded
+
 _SECONDS = 60  # for a command of SLURM's
 _WAITING = ("PENDING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 _POLL_SECONDS = 5.0
@@ -36,14 +38,14 @@ class Job(NamedTuple):
 def note(log: str, results: Path) -> None:
     """Keep the name that all jobs of this call have, which the text of Snakemake's log tells, so
     that the next call knows them should this one be killed."""
-    with (results / FILE).open("a") as file:
+    with bounded.open_to_append(results / FILE) as file:
         file.writelines(f"{name}\n" for name in _NAME.findall(log))
 
 
 def jobs(results: Path) -> list[Job]:
     """Those of earlier calls for this folder that are still in the queue. Raises SlurmError."""
     try:
-        names = (results / FILE).read_text().split()
+        names = bounded.read_text(results / FILE).split()
     except FileNotFoundError:
         return []
     if not names:

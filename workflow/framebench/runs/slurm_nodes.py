@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..config.cluster import Cluster
 from ..config.validation import ConfigError
+from ..files import json_files
 from ..files.whole_files import write_whole
 from .slurm import SlurmError, told
 
@@ -52,7 +53,7 @@ def note(results: Path, known: Mapping[str, str]) -> None:
 
 def noted(results: Path) -> dict[str, str]:
     """What the call that submitted this job has left. Raises OSError where it has not."""
-    known: dict[str, str] = json.loads((results / FILE).read_text())
+    known: dict[str, str] = json_files.read(results / FILE)
     return known
 
 

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
+from ..files import bounded
 from ..records.run import Run
 
 DATASHEETS = Path(__file__).parents[2] / "datasheets.csv"
@@ -25,8 +26,7 @@ class Datasheet(NamedTuple):
 
 def load_datasheets(path: Path = DATASHEETS) -> list[Datasheet]:
     """Raises OSError or ValueError for a file that cannot be read as such a table."""
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
+    header, *rows = csv.reader(bounded.read_text(path).splitlines())
     if tuple(header) != Datasheet._fields:
         raise ValueError(f"{path.name}: columns are {header}; allowed: {Datasheet._fields}")
     return [Datasheet(device, precision, float(n), source) for device, precision, n, source in rows]

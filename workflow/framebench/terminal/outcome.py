@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..files import json_files
+from ..files import bounded, json_files
 from ..files.text import printable
 
 #: Lines of the log of a failed run that are shown; the rest is where they came from.
 _LINES = 20
+#: Of the end of a log, looked at for these.
+_BYTES = 2**18
 
 
 class Outcome(NamedTuple):
@@ -30,7 +31,7 @@ def outcome_of(path: Path) -> Outcome:
     """Of a record that a job has just left, which is not checked here: the tables do that, when no
     benchmark runs."""
     try:
-        found = json.loads(json_files.content_of(path))
+        found = json_files.read(path)
     except (OSError, ValueError) as error:
         return Outcome("failed", f"{path} cannot be read: {error}")
     record: dict[str, Any] = found if isinstance(found, dict) else {}
@@ -55,8 +56,8 @@ def end_of_log(path: Path | None) -> list[str]:
     if path is None:
         return []
     try:
-        lines = json_files.content_of(path).decode(errors="replace").split("\n")
-    except (OSError, ValueError):
+        lines = bounded.read_end(path, _BYTES).split("\n")
+    except OSError:
         return []
     said = [line.rstrip() for line in lines if line.strip()]
     return [*(f"    {printable(line)}" for line in said[-_LINES:]), f"    log: {path}"]

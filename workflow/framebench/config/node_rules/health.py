@@ -57,7 +57,7 @@ def read_rules(path: Path) -> Written:
 def read_baseline(path: Path) -> Written:
     """Raises ConfigError for what is no baseline."""
     try:
-        content = json_files.decode(json_files.content_of(path))
+        content = json_files.read(path)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read as JSON: {error}") from None
     written = Written(str(path), content)

@@ -40,7 +40,7 @@ _OF_COSTS = ("price_per_hour", "currency", "grid_intensity", "pue")
 def load(results: Path) -> tuple[Assumptions, list[Problem]]:
     """Those kept there; none where there is no file, or one that is none of ours."""
     try:
-        found = json_files.decode(json_files.content_of(results / FILE))
+        found = json_files.read(results / FILE)
         price, currency, intensity, pue = (found[name] for name in _OF_COSTS)
         margin = found.get("equivalence_margin")
         numbers = [one for one in (price, intensity, pue, margin) if one is not None]

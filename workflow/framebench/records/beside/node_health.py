@@ -52,7 +52,7 @@ def _part(written: Written | None) -> dict[str, Any] | None:
 
 def _read(results: Path) -> tuple[Written | None, Written | None]:
     """Raises OSError, and ValueError for what is none of ours."""
-    found = json_files.decode(json_files.content_of(results / FILE))
+    found = json_files.read(results / FILE)
     try:
         parts = (found["rules"], found["baseline"])
         rules, baseline = (

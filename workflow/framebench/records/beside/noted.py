@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ...files import json_files
+from ...files import bounded
 from ...files.text import printable
 from ..run import Problem, cause
 
@@ -22,7 +22,7 @@ def append(path: Path, fields: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     """Add rows to the file, behind a header where it is new. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = not path.exists()
-    with path.open("a", newline="") as file:
+    with bounded.open_to_append(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         if is_new:
             writer.writerow(fields)
@@ -34,7 +34,7 @@ def read(path: Path, fields: Sequence[str]) -> tuple[list[list[str]], list[Probl
     noted: list[list[str]] = []
     problems: list[Problem] = []
     try:
-        text = json_files.content_of(path).decode("utf-8", "backslashreplace")
+        text = bounded.read_bytes(path).decode("utf-8", "backslashreplace")
     except FileNotFoundError:
         return [], []
     except (OSError, ValueError) as error:

@@ -1,0 +1,167 @@
+"""Files from anywhere: one module opens them, and none stops the program."""
+
+from __future__ import annotations
+
+import ast
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from framebench.files import bounded, locks
+
+WORKFLOW = Path(__file__).parents[2] / "workflow"
+#: The modules that may open files, and by what: the reader itself, files that are written under a
+#: name of their own, and folders, terminals and databases that other checks have looked at.
+OPENING = {
+    "framebench/files/bounded.py": {"open", "os.open"},
+    "framebench/files/whole_files.py": {"os.open"},
+    "framebench/datasets/folders.py": {"os.open"},
+    "framebench/datasets/record_files.py": {"open"},
+    "framebench/datasets/image_folder.py": {"Image.open"},
+    "framebench/comparison/gate.py": {"open"},
+    "framebench/runs/ensure_environment.py": {"os.open"},
+    "framebench/archive/contents.py": {"zipfile.ZipFile"},
+    "framebench/records/index.py": {"pickle"},
+    "framebench/history/sources.py": {"zipfile.ZipFile", "tarfile.open"},
+    "framebench/history/index.py": {"sqlite3.connect"},
+}
+#: Methods of any object, and functions by their full name.
+METHODS = {"open", "read_text", "read_bytes", "fromfile", "memmap", "ZipFile"}
+LIBRARIES = {
+    *("np.load", "numpy.load", "json.load", "pd.read_csv", "pd.read_json", "pd.read_parquet"),
+    *("sqlite3.connect", "mmap.mmap", "linecache.getlines", "shelve.open", "yaml.load"),
+}
+MODULES = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
+
+
+def name_of(function: ast.expr) -> str:
+    """The name that is called, with that of the object where it is a plain one."""
+    if isinstance(function, ast.Name):
+        return function.id
+    if not isinstance(function, ast.Attribute):
+        return ""
+    owner = function.value
+    return f"{owner.id}.{function.attr}" if isinstance(owner, ast.Name) else f"?.{function.attr}"
+
+
+def opening(path: Path) -> Iterator[str]:
+    """All calls in a module that open a file, but those of the bounded reader."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        if isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            yield str(node.module)
+        if not isinstance(node, ast.Call):
+            continue
+        name = name_of(node.func)
+        owner, _, method = name.rpartition(".")
+        is_reader = owner == "bounded"
+        is_of_text = name == "pd.read_csv" and "StringIO" in ast.dump(node.args[0])
+        opens = name == "open" or (owner and method in METHODS) or name in LIBRARIES
+        if opens and not (is_reader or is_of_text):
+            yield name
+
+
+def test_no_other_module_opens_a_file() -> None:
+    """A new module reads through framebench.files.bounded, or stands in OPENING with a reason."""
+    found = {
+        path.relative_to(WORKFLOW).as_posix(): set(opening(path))
+        for path in sorted(WORKFLOW.rglob("*.py"))
+    }
+    wrong = {name: how - OPENING.get(name, set()) for name, how in found.items()}
+    assert not {name: how for name, how in wrong.items() if how}
+    assert {name: how for name, how in found.items() if how} == OPENING, "no longer needed"
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def listening(path: Path) -> None:
+    here = os.getcwd()
+    os.chdir(path.parent)  # the name of a socket has at most 107 bytes
+    try:
+        socket.socket(socket.AF_UNIX).bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def large(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 3 * 2**30)  # takes no room on the disk
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (fifo, "is a FIFO"),
+        (listening, "is a socket"),
+        (Path.mkdir, "is a folder"),
+        (lambda path: path.symlink_to("/dev/zero"), "is a device"),
+        (lambda path: path.symlink_to("/dev/tty"), "is a device"),
+        (large, f"has {3 * 2**30} bytes"),
+    ],
+    ids=["fifo", "socket", "folder", "endless device", "terminal", "too large"],
+)
+def test_what_is_no_regular_file_of_bounded_size_is_refused(
+    tmp_path: Path, make: Callable[[Path], None], said: str
+) -> None:
+    path = tmp_path / "x"
+    make(path)
+    for read in (bounded.read_bytes, bounded.read_text):
+        with pytest.raises(bounded.UnfitFile) as refused:
+            read(path)
+        assert said in str(refused.value)
+        assert refused.value.filename == str(path)
+
+
+@pytest.mark.parametrize("make", [fifo, listening, Path.mkdir])
+def test_nothing_is_appended_to_what_is_no_regular_file(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "x")
+    with pytest.raises(bounded.UnfitFile):
+        bounded.open_to_append(tmp_path / "x")
+    with pytest.raises(locks.LockError, match="regular file"):
+        locks.take(tmp_path / "x", "do something else")
+
+
+def test_a_file_of_the_kernel_is_read_though_it_has_no_size() -> None:
+    assert b"python" in bounded.read_bytes("/proc/self/cmdline")
+    assert "Pid:" in bounded.read_text("/proc/self/status")
+
+
+def test_a_file_that_outgrows_its_size_is_refused() -> None:
+    with pytest.raises(bounded.UnfitFile, match="more than 10 bytes"):
+        bounded.read_bytes("/proc/self/status", 10)
+
+
+def test_a_file_that_is_not_read_in_time_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.write_text("content")
+    monkeypatch.setattr(bounded, "LONGEST_READ", -1.0)
+    with pytest.raises(bounded.UnfitFile, match="was not read within"):
+        bounded.read_bytes(path)
+
+
+def test_text_is_the_same_with_any_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"\xef\xbb\xbfa: 1\r\nb: 2\rc: \xc3\xa9\n")
+    assert bounded.read_text(path) == "a: 1\nb: 2\nc: é\n"
+    path.write_bytes(b"a\xff")
+    with pytest.raises(ValueError, match=r"no UTF-8 text \(byte 1\)"):
+        bounded.read_text(path)
+
+
+def test_the_end_of_a_file_of_any_size_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    large(path)
+    with path.open("a") as file:
+        file.write("last line\n")
+    assert bounded.read_end(path, 10) == "last line\n"
+    path.write_bytes(b"short\xff")
+    assert bounded.read_end(path, 10) == "short\N{REPLACEMENT CHARACTER}"

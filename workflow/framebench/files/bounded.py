@@ -1,0 +1,122 @@
+"""The one way in which the driver opens a file of the disk: a regular file, of bounded size, within
+bounded time. A device, a FIFO or a socket is refused instead of waited for.
+
+Standard library only: results of a run are read between two attempts of it, too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from contextlib import closing
+from io import FileIO
+from pathlib import Path
+from typing import TextIO
+
+#: A record of 1,000 steps on 512 ranks has 20 MiB.
+LARGEST_FILE = 128 * 2**20
+#: Seconds for one file; a disk that reads 3 MB/s is within it.
+LONGEST_READ = 60.0
+_BLOCK = 2**20
+_SAFE = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+class UnfitFile(OSError):
+    """No regular file, or one beyond the bounds; the message is without the path."""
+
+    def __init__(self, path: str | Path, message: str) -> None:
+        super().__init__(errno.EINVAL, message, str(path))
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+def read_bytes(path: str | Path, largest: int | None = None) -> bytes:
+    """Return the content of a regular file of at most ``largest`` bytes (LARGEST_FILE where not
+    given). Raises OSError where it cannot be read, :class:`UnfitFile` for anything else."""
+    largest = LARGEST_FILE if largest is None else largest
+    with closing(open_to_read(path)) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > largest:
+            raise UnfitFile(path, f"has {size} bytes; allowed: at most {largest}")
+        # Files of the kernel say that they have 0 bytes, others may grow meanwhile.
+        amount = size + 1 if 0 < size < _BLOCK else _BLOCK
+        blocks, length, deadline = [], 0, time.monotonic() + LONGEST_READ
+        while block := file.read(amount):
+            blocks.append(block)
+            length += len(block)
+            if length > largest:
+                raise UnfitFile(path, f"has more than {largest} bytes; allowed: at most that")
+            if time.monotonic() > deadline:
+                raise UnfitFile(path, f"was not read within {LONGEST_READ:.0f} s")
+        return b"".join(blocks)
+
+
+def read_end(path: str | Path, most: int) -> str:
+    """Return at most the last ``most`` bytes of a file of any size as text, whatever they are.
+    Raises OSError where it cannot be read."""
+    with closing(open_to_read(path)) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+        return (file.read(most) or b"").decode("utf-8", "replace")
+
+
+def read_text(path: str | Path, largest: int | None = None) -> str:
+    """Return the UTF-8 text of a file, without a byte order mark, every line ended by a line feed.
+    Raises as :func:`read_bytes`, and ValueError for what is no such text."""
+    try:
+        text = read_bytes(path, largest).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is no UTF-8 text (byte {error.start})") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def open_to_read(path: str | Path) -> FileIO:
+    """Open a regular file of any size, unbuffered. Raises as :func:`read_bytes`."""
+    return FileIO(_opened(path, os.O_RDONLY), "r")
+
+
+def open_to_append(path: str | Path) -> TextIO:
+    """Open a regular file to write at its end, made where it is missing; line ends are written as
+    they are. Raises as :func:`read_bytes`."""
+    return open(_opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "a", newline="")
+
+
+def check(path: str | Path) -> None:
+    """Raise as :func:`read_bytes` for anything else than a regular file that can be read."""
+    os.close(_opened(path, os.O_RDONLY))
+
+
+def _opened(path: str | Path, flags: int) -> int:
+    try:
+        handle = os.open(path, flags | _SAFE, 0o666)
+    except OSError as error:
+        kind = _kind_of(path)
+        if kind in (stat.S_IFREG, 0):
+            raise
+        raise _irregular(path, kind) from error
+    kind = stat.S_IFMT(os.fstat(handle).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(handle)
+        raise _irregular(path, kind)
+    return handle
+
+
+def _kind_of(path: str | Path) -> int:
+    """Return the type of a file, 0 where there is none."""
+    try:
+        return stat.S_IFMT(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return 0
+
+
+def _irregular(path: str | Path, kind: int) -> UnfitFile:
+    return UnfitFile(path, f"is {_KINDS.get(kind, 'something else')}; allowed: a regular file")
