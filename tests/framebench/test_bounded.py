@@ -23,7 +23,6 @@ OPENING = {
     "framebench/comparison/gate.py": {"open"},
     "framebench/runs/ensure_environment.py": {"os.open"},
     "framebench/archive/contents.py": {"zipfile.ZipFile"},
-    "framebench/records/index.py": {"pickle"},
     "framebench/history/sources.py": {"zipfile.ZipFile", "tarfile.open"},
     "framebench/history/index.py": {"sqlite3.connect"},
 }

@@ -64,7 +64,7 @@ def test_the_file_that_a_framework_lacks_is_named(
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ("{", "framework.json: is no JSON"),
+        ("{", "framework.json: cannot be read as JSON"),
         ([1], "key name is missing"),
         ({key: FACTS[key] for key in FACTS if key != "compilers"}, "key compilers is missing"),
         ({**FACTS, "name": "old"}, "name: found 'old'; allowed: new"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -96,24 +97,55 @@ def test_that_of_other_code_is_none(
     assert len(parsed) == 4
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"\x80\x05.", pickle.dumps(("a", 1))])
-def test_one_that_is_broken_is_none(results: Path, parsed: list[bytes], content: bytes) -> None:
-    (results / record_sets.INDEX).write_bytes(content)
-    assert record_sets.load_results(results) == record_sets.load(results / "runs")
+def fifo(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
 
 
-class _Trap:
-    def __reduce__(self) -> Any:
-        return Path.touch, (Path("trapped"),)
+def endless(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to("/dev/zero")
 
 
-def test_one_that_somebody_else_wrote_runs_no_code(
-    results: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
+def huge(path: Path) -> None:
+    os.truncate(path, 3 * 2**30)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"x"),
+        lambda path: path.write_bytes(path.read_bytes()[:-9]),
+        lambda path: path.write_bytes(path.read_bytes().replace(b'"ok"', b'"ko"')),
+        lambda path: path.write_bytes(index._head(b"[" * 10**6) + b"\n" + b"[" * 10**6),
+        lambda path: path.write_bytes(pickle.dumps((index._version(), {}))),
+        fifo,
+        endless,
+        huge,
+    ],
+    ids=["empty", "text", "cut", "changed", "nested", "pickle", "fifo", "device", "3 GiB"],
+)
+def test_one_that_is_broken_is_none(
+    results: Path, parsed: list[bytes], spoil: Callable[[Path], None]
 ) -> None:
-    monkeypatch.chdir(results)
-    (results / record_sets.INDEX).write_bytes(pickle.dumps((index._version(), _Trap())))
     record_sets.load_results(results)
-    assert not Path("trapped").exists()
+    spoil(results / record_sets.INDEX)
+    del parsed[:]
+    assert record_sets.load_results(results) == record_sets.load(results / "runs")
+    assert len(parsed) == 4 + 4
+
+
+def test_a_pickle_that_takes_for_ever_to_load_is_not_loaded(
+    results: Path, parsed: list[bytes]
+) -> None:
+    """A key of 45 pairs within each other, each of one twice, takes 2^45 steps to hash."""
+    key: Any = ()
+    for _ in range(45):
+        key = (key, key)
+    pickled = pickle.dumps(key, protocol=2)
+    (results / record_sets.INDEX).write_bytes(b"\x80\x02}" + pickled[2:-1] + b"K\x01s.")
+    assert record_sets.load_results(results) == record_sets.load(results / "runs")
 
 
 def test_a_call_that_may_not_write_leaves_none(results: Path, parsed: list[bytes]) -> None:

@@ -161,8 +161,7 @@ def _decode_slowly(content: bytes) -> Any:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"is no complete JSON (line {error.lineno}, column {error.colno}: {error.msg}); "
-            "a truncated file is not taken as a record"
+            f"is no complete JSON (line {error.lineno}, column {error.colno}: {error.msg})"
         ) from error
     except UnicodeDecodeError as error:
         raise ValueError(f"is no UTF-8 text (byte {error.start})") from error

@@ -69,7 +69,7 @@ def read_folder(root: Path, index: Index | None = None) -> tuple[list[Run], list
 def _read_folder(root: Path, index: Index | None) -> tuple[list[Run], list[Problem], int]:
     attempts: dict[tuple[str, int | str], list[Run]] = defaultdict(list)
     files, problems = json_files.below(root)
-    seen: dict[bytes, str] = {}
+    seen: dict[str, str] = {}
     for file in files:
         origin = json_files.origin_of(file, root)
         try:
@@ -88,13 +88,13 @@ def _read_folder(root: Path, index: Index | None) -> tuple[list[Run], list[Probl
     return latest, problems, sum(map(len, attempts.values())) - len(latest)
 
 
-def _run_of_file(file: Path, origin: str, index: Index | None) -> tuple[Run, bytes]:
+def _run_of_file(file: Path, origin: str, index: Index | None) -> tuple[Run, str]:
     """With the SHA-256 of its content."""
     known = index.get(file, origin) if index else None
     if known:
         return known.run, known.digest
     content = bounded.read_bytes(file)
-    run, digest = _run_of_record(parse(content), file, origin), hashlib.sha256(content).digest()
+    run, digest = _run_of_record(parse(content), file, origin), hashlib.sha256(content).hexdigest()
     if index:
         index.add(file, origin, run, digest)
     return run, digest
