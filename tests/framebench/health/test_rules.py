@@ -133,13 +133,13 @@ def test_a_superbench_file_is_refused_by_the_place_that_is_wrong(
 
 
 def test_criteria_are_read_and_never_run() -> None:
-    assert criteria.criterion("lambda x: x > 0.05 or x < -0.05")(-0.1)
-    assert not criteria.criterion("lambda x: not x >= 0 and abs(x) > 1")(-0.5)
-    assert criteria.criterion("lambda label: bool(label['a'] + label['b'] >= 3)")({"a": 1, "b": 2})
+    assert criteria.of_value("lambda x: x > 0.05 or x < -0.05")(-0.1)
+    assert not criteria.of_value("lambda x: not x >= 0 and abs(x) > 1")(-0.5)
+    assert criteria.of_labels("lambda label: bool(label['a'] + label['b'] >= 3)")({"a": 1, "b": 2})
     for text in ("lambda x: open(x)", "lambda x: [x]", "lambda *x: 1", "lambda x, y: 1", "1", "",
                  "lambda x: 9**9**9", "lambda x: y", "(" * 500, "lambda x: 'a'"):  # fmt: skip
         with pytest.raises(criteria.Unreadable):
-            criteria.criterion(text)
+            criteria.of_value(text)
 
 
 @pytest.mark.parametrize(

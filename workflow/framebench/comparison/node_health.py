@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..config.node_rules.superbench import TheirRules
 from ..files.whole_files import write_whole
 from ..records import record_sets
 from ..records.beside import node_health
@@ -26,13 +27,15 @@ BASELINE = "node_baseline.json"
 def judged(cases: CaseResults, results: Path) -> tuple[list[Node], str]:
     """The nodes of these cases by the rules and the baseline that are kept in ``results``, and the
     baseline that the healthy ones make; "" where no run was asked for a node. Prints what of the
-    kept file cannot be read."""
+    kept file cannot be read, and which metrics of SuperBench's rules no figure has."""
     found = figures.measured(cases)
     if not found:
         return [], ""
     health, problems = node_health.load(results)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if isinstance(health.rules, TheirRules) and (names := judging.unmatched(health.rules, found)):
+        print(f"no figure matches: {'; '.join(names)}", file=sys.stderr)
     nodes = judging.judge(found, health)
     return nodes, judging.baseline_text(nodes, found)
 

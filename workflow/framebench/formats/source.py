@@ -28,10 +28,16 @@ class Refused(RecordsError):
 @dataclass(frozen=True)
 class Source:
     """One file. ``directionless``: names of figures in it of which nothing tells whether higher or
-    lower is better, so that they are not taken; whoever reads the file adds to them."""
+    lower is better, so that they are not taken; whoever reads the file adds to them. ``left_out``:
+    reason and name of each figure that is not taken."""
 
     path: Path
     directionless: list[str] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+    def leave_out(self, name: str, reason: str) -> None:
+        """Note a figure that is not taken."""
+        self.left_out.append((reason, name))
 
     def refuse(self, message: str, place: int | Keys | None = None) -> NoReturn:
         """Raise :class:`Refused`. ``place``: a line; of a file of JSON the keys of a value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -131,4 +132,9 @@ def _summary(files: Sequence[Source], count: int) -> list[str]:
             f"not taken: {len(left)} figures of which it is not known whether higher or lower is "
             f"better, the first is {left[0]}"
         )
+    left_out: dict[str, list[str]] = defaultdict(list)
+    for one in files:
+        for reason, name in one.left_out:
+            left_out[reason].append(name)
+    lines += [f"not taken: {reason}: {', '.join(some)}" for reason, some in left_out.items()]
     return lines

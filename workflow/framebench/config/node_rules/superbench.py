@@ -1,9 +1,14 @@
-"""SuperBench's file of rules for its data diagnosis, and its baseline.
+"""SuperBench's file of rules for its data diagnosis, and how a baseline is searched.
 
-Read is what its documentation defines: ``value`` (the figure itself meets the criteria),
-``variance`` (the figure over the baseline's, less 1, does), ``multi_rules`` (what several rules
-with ``store`` have counted does) and ``failure_check``, which asks for nothing that is not said of
-every node here: that it failed, or has no figure.
+The rules follow SuperBench's documentation and its superbench/analyzer (version 0.12):
+
+- ``value``: a figure that meets the criteria breaks the rule.
+- ``variance``: so does (figure - baseline) / baseline.
+- ``failure_check``: so does a figure that meets the criteria, one that the node lacks though
+  another node has it, and a metric that no node has.
+- ``multi_rules``: what rules before it with ``store: true`` have stored meets the criteria.
+- With ``store: true`` a rule names no node. It stores how many figures broke it, or, without
+  ``criteria``, the figures themselves. It needs no ``function`` then.
 """
 
 from __future__ import annotations
@@ -11,26 +16,50 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..validation import ConfigError, did_you_mean, show
 from . import criteria
 
 VALUE, VARIANCE, MULTI, FAILURES = "value", "variance", "multi_rules", "failure_check"
 FUNCTIONS = (VALUE, VARIANCE, MULTI, FAILURES)
+#: A rule that stores the figures themselves.
+STORED = "store"
+_T = TypeVar("_T")
 _KEYS = ("function", "criteria", "categories", "metrics", "store")
 
 
+class Metrics(NamedTuple):
+    """Some figures: those of the benchmark in whose names the expression is found."""
+
+    text: str
+    benchmark: str
+    expression: re.Pattern[str]
+
+    def match(self, figure: str) -> bool:
+        if self.text == figure:
+            return True
+        own = benchmark_of(figure)
+        is_of_it = self.benchmark in ("", own) or re.fullmatch(self.benchmark, own)
+        return bool(is_of_it and self.expression.search(figure))
+
+
 class TheirRule(NamedTuple):
-    """``metrics``: expressions, one of which must be found in the name of a figure; ``stores``: it
-    calls no node itself, but counts for a rule of several."""
+    """``function``: of FUNCTIONS, or STORED; ``meets``: whether a value, or the mapping of what
+    rules have stored, breaks the rule; ``stores``: it names no node, but counts for a rule of
+    several; ``reads``: the rules that a rule of several asks."""
 
     name: str
     function: str
     meets: Callable[[Any], bool]
     category: str
-    metrics: tuple[re.Pattern[str], ...]
+    metrics: tuple[Metrics, ...]
     stores: bool
+    reads: tuple[str, ...] = ()
+
+    def is_of(self, *names: str) -> bool:
+        """Tell whether the rule is of the figure that has these names."""
+        return any(some.match(name) for some in self.metrics for name in names)
 
 
 @dataclass(frozen=True)
@@ -43,6 +72,23 @@ class TheirRules:
     def needs_baseline(self) -> bool:
         """Whether some rule is of a difference from it."""
         return any(rule.function == VARIANCE for rule in self.rules)
+
+
+def benchmark_of(figure: str) -> str:
+    """Return the benchmark of a figure, without its annotation."""
+    return figure.partition("/")[0].partition(":")[0]
+
+
+def in_baseline(baseline: Mapping[str, _T], figure: str) -> _T | None:
+    """Look a figure up by its name, else without its rank, and where its name has no rank and no
+    annotation by its benchmark."""
+    names = [figure]
+    head, colon, tail = figure.rpartition(":")
+    if colon and "/" not in tail:
+        names.append(head)
+    elif not colon:
+        names.append(figure.partition("/")[0])
+    return next((baseline[name] for name in names if name in baseline), None)
 
 
 def is_theirs(written: Mapping[str, Any]) -> bool:
@@ -75,49 +121,55 @@ def _rule(name: str, keys: Any, place: str, before: list[TheirRule]) -> TheirRul
         if key not in _KEYS:
             hint = did_you_mean(key, _KEYS)
             raise ConfigError(f"{place}: unknown key {key}{hint}; allowed: {', '.join(_KEYS)}")
-    function = keys.get("function")
-    if function not in FUNCTIONS:
-        raise ConfigError(
-            f"{place}.function: found {show(function)}; allowed: {', '.join(FUNCTIONS)}"
-        )
     category = str(keys.get("categories", name))
     stores = keys.get("store", False)
     if not isinstance(stores, bool):
         raise ConfigError(f"{place}.store: found {show(stores)}; allowed: true, false")
-    if function == FAILURES:
-        return TheirRule(name, function, lambda _: False, category, (), stores)
-    text = keys.get("criteria")
+    function, text = keys.get("function"), keys.get("criteria")
+    if stores and text is None and function in (None, *FUNCTIONS):
+        metrics = _metrics(keys.get("metrics"), place)
+        return TheirRule(name, STORED, lambda _: False, category, metrics, stores)
+    if function not in FUNCTIONS:
+        raise ConfigError(
+            f"{place}.function: found {show(function)}; allowed: {', '.join(FUNCTIONS)}, or none "
+            "with store: true and without criteria"
+        )
     try:
-        meets = criteria.criterion(text if isinstance(text, str) else "")
+        kind = criteria.of_labels if function == MULTI else criteria.of_value
+        meets = kind(text if isinstance(text, str) else "")
     except criteria.Unreadable:
         raise ConfigError(
             f"{place}.criteria: found {show(text)}; allowed: {criteria.ALLOWED}"
         ) from None
-    if function == MULTI:
-        stored = [rule.name for rule in before if rule.stores]
-        for label in criteria.names(str(text)):
-            if label not in stored:
-                raise ConfigError(
-                    f"{place}.criteria: found label {label!r}{did_you_mean(label, stored)}; "
-                    "allowed: rules before it with store: true "
-                    f"({', '.join(stored) or 'there is none'})"
-                )
-        return TheirRule(name, function, meets, category, (), stores)
-    return TheirRule(name, function, meets, category, _patterns(keys.get("metrics"), place), stores)
+    if function != MULTI:
+        metrics = _metrics(keys.get("metrics"), place)
+        return TheirRule(name, function, meets, category, metrics, stores)
+    reads = criteria.names(str(text))
+    stored = [rule.name for rule in before if rule.stores]
+    for label in reads:
+        if label not in stored:
+            raise ConfigError(
+                f"{place}.criteria: found label {label!r}{did_you_mean(label, stored)}; "
+                "allowed: rules before it with store: true "
+                f"({', '.join(stored) or 'there is none'})"
+            )
+    return TheirRule(name, function, meets, category, (), stores, tuple(reads))
 
 
-def _patterns(written: Any, place: str) -> tuple[re.Pattern[str], ...]:
-    metrics = [written] if isinstance(written, str) else written
-    if not isinstance(metrics, list) or not metrics:
+def _metrics(written: Any, place: str) -> tuple[Metrics, ...]:
+    texts = [written] if isinstance(written, str) else written
+    if not isinstance(texts, list) or not texts:
         raise ConfigError(
             f"{place}.metrics: found {show(written)}; allowed: a list of regular expressions"
         )
     found = []
-    for one in metrics:
+    for text in map(str, texts):
+        benchmark = benchmark_of(text) if "/" in text else ""
         try:
-            found.append(re.compile(str(one)))
+            re.compile(benchmark)
+            found.append(Metrics(text, benchmark, re.compile(text)))
         except re.error as error:
             raise ConfigError(
-                f"{place}.metrics: found {show(one)}; allowed: a regular expression ({error})"
+                f"{place}.metrics: found {show(text)}; allowed: a regular expression ({error})"
             ) from None
     return tuple(found)

@@ -8,36 +8,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...records.run import Run
+from ...tables.nodes.figures import (
+    OLD_NAME,
+    SUPERBENCH,
+    SUPERBENCH_PRECISIONS,
+    superbench_metric,
+)
 from ...tables.results import CaseResult
 from .. import rows
 from ..format import Format, Results, Written
 from ..source import Source
+from ..superbench_metrics import RETURN_CODE, meaning_of
 
 #: The first part of its keys: of figures without a mark, and of others.
 CLEAN, MARKED = "framebench", "framebench-marked"
 NODE = "framebench"
-#: {precision}_{action}_{what}, as it is since version 0.3, and {what}_{action}_{precision} before.
-_NEW = re.compile(r"(?P<precision>[a-z0-9_]+?)_(?P<mode>train|inference)_(?P<what>.+)")
-_OLD = re.compile(r"(?P<what>steptime|throughput)_(?P<mode>train|inference)_(?P<precision>\w+)")
-_PRECISIONS = {"float32": "fp32", "float16": "fp16", "float64": "fp64", "bfloat16": "bf16",
-               "fp8_hybrid": "fp8"}  # fmt: skip
-#: Of a model benchmark: unit, and which direction is better.
-_MEANINGS = {
-    "step_time": ("ms", "lower"),
-    "steptime": ("ms", "lower"),
-    "throughput": ("samples/s", "higher"),
-    "tflops": ("TFLOP/s", "higher"),
-    "mem_allocated": ("GiB", "lower"),
-    "max_mem_allocated": ("GiB", "lower"),
-}
-#: Of a micro-benchmark, by how the name ends.
-_ENDS = (
-    (r"_bw$|_BW$|busbw$|algbw$", "GB/s", "higher"),
-    (r"_flops$|^FP\d+|^TF32|^BF16", "GFLOP/s", "higher"),
-    (r"_iops$|^INT\d", "operations/s", "higher"),
-    (r"_throughput$", "", "higher"),
-    (r"_time$|_cost$|_lat$|_overhead$|nosharding|allreduce$|allgather$", "", "lower"),
-)
+#: Spellings of precisions -> ours. A spelling without an entry stays as it is.
+_PRECISIONS = {
+    "float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16",
+    **{theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()},
+}  # fmt: skip
+_MONITOR = "the state of a machine, not a result of a benchmark"
+_SETTING = "a setting of its benchmark, not a result"
+_UNKNOWN = "SuperBench's documentation does not tell its unit and direction"
 
 
 def write(results: Results) -> Written:
@@ -91,54 +84,49 @@ def read(source: Source) -> Iterator[Run]:
             source.refuse(f"node {node!r} stands in line {nodes[node]} too", line)
         nodes[node] = line
         for key, value in found.items():
-            if key != "node" and not key.startswith("monitor/"):
+            if key != "node":
                 yield from _figure(source, node, key, value, line)
 
 
 def _figure(source: Source, node: str, key: str, value: Any, line: int) -> Iterator[Run]:
+    """Yield the figure of a key, or the failure that its value stands for."""
     benchmark, _, rest = key.partition("/")
     if not rest:
         source.refuse(f"key {key!r}: allowed: BENCHMARK/../METRIC", line)
+    if benchmark == "monitor":
+        source.leave_out(key, _MONITOR)
+        return
     *middle, last = rest.split("/")
     metric, _, rank = last.rpartition(":") if re.search(r":\d+$", last) else (last, "", "")
-    runs = [int(part) for part in middle if part.isdecimal()]
-    names = [part for part in middle if not part.isdecimal()]
-    parameters = {"benchmark": benchmark, **({"rank": rank} if rank else {})}
-    framework, _, model = names[-1].partition("-") if names else ("", "", "")
-    own: dict[str, Any] = {
-        "node": node,
-        "parameters": parameters,
-        "repeat": max(runs, default=0) + 1,
-        "framework": framework if model else "",
-        "model": model or (names[-1] if names else ""),
-    }
-    if metric == "return_code":
-        if value:
-            yield rows.figure(
-                "superbench", "superbench", "return_code", None, "", "lower", status="failed",
-                reason=f"return code {value}", **own,
-            )  # fmt: skip
+    meaning = meaning_of(benchmark.partition(":")[0], metric)
+    if meaning is None or not meaning.better:
+        source.leave_out(key, _SETTING if meaning else _UNKNOWN)
         return
     number = source.number(value, f"key {key!r}", line)
-    known = _OLD.fullmatch(metric) or _NEW.fullmatch(metric)
-    if known and names:
-        what = known["what"]
-        # Percentiles of a throughput are in the wrong direction: their 99th is the best step.
-        stem = re.sub(r"_(50|90|95|99|99\.9)$", "", what)
-        if stem in _MEANINGS:
-            unit, better = _MEANINGS[stem]
-            what = what.replace("steptime", "step_time")
-            what = what.replace("throughput", "throughput_per_device", 1)
-            yield rows.figure(
-                "superbench", f"superbench_{known['mode']}", what, number, unit, better,
-                precision=_PRECISIONS.get(known["precision"], known["precision"]), **own,
-            )  # fmt: skip
-            return
-    for pattern, unit, better in _ENDS:
-        if re.search(pattern, metric):
-            yield rows.figure("superbench", "superbench", metric, number, unit, better, **own)
-            return
-    source.directionless.append(key)
+    runs = [int(part) for part in middle if part.isdecimal()]
+    *outer, name = [part for part in middle if not part.isdecimal()] or [""]
+    framework, _, model = name.rpartition("-") if "-" not in name else name.partition("-")
+    parameters = {"benchmark": "/".join([benchmark, *outer])}
+    if rank:
+        parameters["rank"] = rank
+    mode, what, precision = SUPERBENCH, metric, ""
+    if meaning.mode:
+        mode = f"{SUPERBENCH}_{meaning.mode}"
+        what = meaning.what.replace("steptime", "step_time")
+        precision = _PRECISIONS.get(meaning.precision, meaning.precision)
+        if superbench_metric(precision, meaning.mode, what) != metric:
+            parameters[OLD_NAME] = metric
+        what = what.replace("throughput", "throughput_per_device")
+    failure = ""
+    if metric == RETURN_CODE:
+        failure = f"return code {value}" if value else ""
+    elif number < 0:
+        failure = f"SuperBench wrote {value}, as it does for what failed"
+    yield rows.figure(
+        SUPERBENCH, mode, what, number, meaning.unit, meaning.better, node=node,
+        repeat=max(runs, default=0) + 1, status="failed" if failure else "ok", reason=failure,
+        framework=framework, model=model, precision=precision, parameters=parameters,
+    )  # fmt: skip
 
 
 FORMATS = [
@@ -153,7 +141,7 @@ FORMATS = [
         "device, and so is this; repeats without step times; intervals; reasons of what failed, "
         "which are return code 1",
         missing="batch, devices, versions, hardware: throughput is `throughput_per_device`, never "
-        "ours; figures whose direction cannot be told from their name, and `monitor`, are not "
-        "taken",
+        "ours; settings, `monitor` and metrics without unit and direction in SuperBench's "
+        "documentation are not taken",
     )
 ]

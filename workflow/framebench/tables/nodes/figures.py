@@ -19,6 +19,11 @@ from ..results import CaseResult, CaseResults, marks_of
 
 #: The name that the importer gives as the source of a tool's figures.
 SUPERBENCH = "superbench"
+#: Our precisions that SuperBench spells in another way.
+SUPERBENCH_PRECISIONS = {"fp8": "fp8_hybrid"}
+#: The parameter of an imported figure with the name of its metric, where older versions of
+#: SuperBench wrote another one than :func:`superbench_metric` makes.
+OLD_NAME = "metric_name"
 #: Of conditions those that tell one node, or one state of its software, from another.
 _OF_NODES = ("node", "machine", "environment")
 
@@ -43,6 +48,11 @@ class Measured:
     def middle(self) -> float | None:
         """The median, None without a value."""
         return median(self.values) if self.values else None
+
+    @property
+    def is_superbench(self) -> bool:
+        """Tell whether SuperBench measured it."""
+        return any(run.case.source == SUPERBENCH for run in self.runs)
 
     @property
     def upwards(self) -> tuple[float, ...]:
@@ -90,13 +100,20 @@ def node_order(name: str) -> tuple[Any, ...]:
     return (stem, *map(int, digits))
 
 
+def superbench_metric(precision: str, mode: str, what: str) -> str:
+    """Name a metric of a model benchmark as SuperBench does since version 0.4."""
+    return f"{SUPERBENCH_PRECISIONS.get(precision, precision)}_{mode}_{what}"
+
+
 def _as_superbench(key: Key) -> str:
     case, given = key.case, dict(key.case.parameters)
     model = "-".join(filter(None, (case.framework, case.model)))
     metric = key.metric
     mode = case.mode.removeprefix(f"{SUPERBENCH}_")
     if mode in MODES:
-        metric = f"{case.precision}_{mode}_{metric.replace('throughput_per_device', 'throughput')}"
+        what = metric.replace("throughput_per_device", "throughput")
+        metric = superbench_metric(case.precision, mode, what)
+    metric = str(given.get(OLD_NAME, metric))
     name = "/".join(filter(None, (str(given.get("benchmark", "")), model, metric)))
     return f"{name}:{given['rank']}" if given.get("rank") else name
 

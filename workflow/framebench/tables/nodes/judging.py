@@ -4,22 +4,34 @@
    alone in its kind has no others.
 2. By our rules: :func:`statistics.nodes.judge`, with the margin of the first rule that a figure's
    name matches.
-3. By SuperBench's: a rule that a figure's median breaks, by the definitions of its data diagnosis.
+3. By SuperBench's: a rule that a figure breaks, by the definitions of its data diagnosis. The figure
+   is each value that SuperBench wrote, and the median of our own repeats.
 4. A node has failed where another node has a figure and it has none, though it was tried.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any, NamedTuple
 
 from ...config.node_rules import health
 from ...config.node_rules.health import Health, Kept
 from ...config.node_rules.own import OwnRules, Rule
-from ...config.node_rules.superbench import MULTI, VALUE, VARIANCE, TheirRule, TheirRules
+from ...config.node_rules.superbench import (
+    FAILURES,
+    MULTI,
+    STORED,
+    VARIANCE,
+    TheirRule,
+    TheirRules,
+    in_baseline,
+)
+from ...records.run import Run
 from ...statistics.verdicts import BASELINE, CANNOT_TELL, NO_DIFFERENCE, OTHERS, SLOWER
 from .figures import Measured, node_order, oriented
 
@@ -140,43 +152,126 @@ def _rule_of(rules: OwnRules, name: str) -> Rule:
 def _by_theirs(
     figures: Sequence[Measured], rules: TheirRules, baseline: Mapping[str, Kept]
 ) -> Iterator[Judged]:
-    by_node: dict[str, list[Measured]] = defaultdict(list)
+    by_node: dict[str, list[_Reading]] = defaultdict(list)
     for one in figures:
-        by_node[one.node].append(one)
-    for some in by_node.values():
+        by_node[one.node] += _readings(one)
+    known = {reading.names[0]: reading for some in by_node.values() for reading in some}
+    first = {one.node: one for one in reversed(figures)}
+    for node, some in by_node.items():
+        stored: dict[str, float | dict[str, float]] = {}
         broken: dict[str, list[Judged]] = {}
         for rule in rules.rules:
-            if rule.function == MULTI:
-                if rule.meets({name: len(rows) for name, rows in broken.items()}):
-                    first = next((rows[0] for rows in broken.values() if rows), None)
-                    if first:
-                        yield first._replace(rule=rule.category, verdict=DEFECTIVE)
+            of_rule = [reading for reading in some if rule.is_of(*reading.names)]
+            if rule.function == STORED:
+                stored[rule.name] = {reading.figure.name: reading.value for reading in of_rule}
+                broken[rule.name] = [_verdict(reading, rule, False) for reading in of_rule]
                 continue
-            held = [row for one in some if (row := _held(one, rule, baseline))]
-            broken[rule.name] = [row for row in held if row.verdict == DEFECTIVE]
-            for row in held:
+            if rule.function == MULTI:
+                rows = [_of_several(first[node], rule, stored, broken)]
+            else:
+                rows = [_held(reading, rule, baseline) for reading in of_rule]
+            if rule.function == FAILURES:
+                rows += _missing(first[node], rule, some, known)
+            broken[rule.name] = [row for row in rows if row.verdict == DEFECTIVE]
+            stored[rule.name] = len(broken[rule.name])
+            for row in rows:
                 yield row._replace(verdict=PASSED) if rule.stores else row
 
 
-def _held(one: Measured, rule: TheirRule, baseline: Mapping[str, Kept]) -> Judged | None:
-    """A figure against a rule; None where the rule is not of it, or lacks what it needs."""
-    if not any(pattern.search(one.name) for pattern in rule.metrics):
-        return None
-    value, reason = one.middle, ""
-    if value is None and one.status == FAILED and one.name.endswith(_RETURN_CODE):
-        value, reason = 1.0, one.reason  # another than 0; which, the reason says
-    if value is None:
-        return None
-    if rule.function == VALUE:
-        verdict = DEFECTIVE if rule.meets(value) else PASSED
-        return Judged(one, rule.category, VALUE, verdict, reason=reason)
-    kept = baseline.get(one.name)
+class _Reading(NamedTuple):
+    """A value as SuperBench judges it. ``names``: what rules and baselines may call it."""
+
+    figure: Measured
+    names: tuple[str, ...]
+    value: float
+
+
+def _readings(one: Measured) -> Iterator[_Reading]:
+    """Yield each value of an imported figure, which has its run in its name where there are
+    several, and the median of a figure of ours. A return code that is not 0 stands in the reason
+    of the run."""
+    if not one.is_superbench:
+        if one.middle is not None:
+            yield _Reading(one, (one.name,), one.middle)
+        return
+    values = [(run, value) for run in one.runs if (value := _value(run)) is not None]
+    head, _, metric = one.name.rpartition("/")
+    for run, value in values:
+        numbered = f"{head}/{run.repeat - 1}/{metric}"
+        name = numbered if len(values) > 1 else one.name
+        figure = replace(one, name=name, values=(value,), runs=(run,))
+        yield _Reading(figure, (one.name, numbered), value)
+
+
+def _value(run: Run) -> float | None:
+    code = re.fullmatch(r"return code (-?\d+)", run.reason)
+    return float(code[1]) if code else run.figure
+
+
+def _verdict(reading: _Reading, rule: TheirRule, is_broken: bool) -> Judged:
+    verdict = DEFECTIVE if is_broken else PASSED
+    reason = "; ".join(filter(None, (run.reason for run in reading.figure.runs)))
+    return Judged(reading.figure, rule.category, rule.function, verdict, reason=reason)
+
+
+def _held(reading: _Reading, rule: TheirRule, baseline: Mapping[str, Kept]) -> Judged:
+    """Judge a figure by a rule that is of it."""
+    value, better = reading.value, reading.figure.better
+    if rule.function != VARIANCE:
+        return _verdict(reading, rule, rule.meets(value))
+    found = (kept for name in reading.names if (kept := in_baseline(baseline, name)))
+    kept = next(found, None)
     if kept is None or not (reference := median(kept.values)):
-        why = "the baseline has no such figure"
-        return Judged(one, rule.category, VARIANCE, CANNOT_TELL, reason=why)
-    verdict = DEFECTIVE if rule.meets(value / reference - 1) else PASSED
-    ratio = value / reference if one.better == "higher" else reference / value if value else None
-    return Judged(one, rule.category, VARIANCE, verdict, reference, ratio)
+        why = "the baseline has no such figure" if kept is None else "the baseline is 0"
+        return _verdict(reading, rule, False)._replace(verdict=CANNOT_TELL, reason=why)
+    ratio = value / reference if better == "higher" else reference / value if value else None
+    judged = _verdict(reading, rule, rule.meets((value - reference) / reference))
+    return judged._replace(reference=reference, ratio=ratio)
+
+
+def _of_several(
+    first: Measured,
+    rule: TheirRule,
+    stored: Mapping[str, float | dict[str, float]],
+    broken: Mapping[str, Sequence[Judged]],
+) -> Judged:
+    """Judge a node by a rule of several rules. The figure is the first that one of them stored,
+    else the ``first`` of the node."""
+    told = next((row for name in rule.reads for row in broken[name]), None)
+    row = told or Judged(first, rule.category, rule.function, PASSED)
+    verdict = DEFECTIVE if rule.meets(stored) else PASSED
+    return row._replace(rule=rule.category, side=rule.function, verdict=verdict)
+
+
+def _missing(
+    first: Measured, rule: TheirRule, some: Sequence[_Reading], known: Mapping[str, _Reading]
+) -> Iterator[Judged]:
+    """Yield what a node lacks of the metrics of a failure check: a figure that another node has,
+    or a metric that no node has. Only SuperBench's results have return codes to look for.
+    ``first``: some figure of the node."""
+    if not first.is_superbench:
+        return
+    own = {reading.names[0] for reading in some}
+    for metrics in rule.metrics:
+        matched = [name for name, one in known.items() if any(map(metrics.match, one.names))]
+        why = "another node has it" if matched else "no node has it"
+        for name in sorted({*matched} - own) if matched else [metrics.text]:
+            figure = replace(
+                first, name=name, unit="", values=(), status=FAILED, reason=why, marks="", runs=()
+            )
+            reason = f"the node has no such figure; {why}"
+            yield Judged(figure, rule.category, FAILURES, DEFECTIVE, reason=reason)
+
+
+def unmatched(rules: TheirRules, figures: Sequence[Measured]) -> list[str]:
+    """List the metrics of rules that no figure of any node matches."""
+    names = [reading.names for one in figures for reading in _readings(one)]
+    return [
+        f"rule {rule.name}: {metrics.text}"
+        for rule in rules.rules
+        for metrics in rule.metrics
+        if not any(metrics.match(name) for some in names for name in some)
+    ]
 
 
 def _failed(figures: Sequence[Measured]) -> Iterator[Judged]:
