@@ -92,9 +92,7 @@ def test_superbench_keeps_ranks_zeros_and_return_codes(tmp_path: Path) -> None:
     assert dict(failed.case.parameters) == {"benchmark": "gpu-burn"}
 
 
-@pytest.mark.parametrize(
-    ("name", "figure"), [("dllogger", "seed")]
-)
+@pytest.mark.parametrize(("name", "figure"), [("dllogger", "seed")])
 def test_a_figure_without_a_direction_is_not_taken_and_that_is_said(
     name: str, figure: str, tmp_path: Path
 ) -> None:

@@ -78,9 +78,7 @@ def test_a_baseline_without_ranks_is_of_all_ranks(
     baseline: dict[str, float], tmp_path: Path
 ) -> None:
     rules = {"launch": SLOW_LAUNCH, "copy": SLOW_COPY}
-    nodes = judge(
-        tmp_path, rules, baseline, a={f"{LAUNCH}:0": 0.1}, b={}, c={f"{COPY}:0": 20.0}
-    )
+    nodes = judge(tmp_path, rules, baseline, a={f"{LAUNCH}:0": 0.1}, b={}, c={f"{COPY}:0": 20.0})
     assert defective(nodes) == ["a", "c"]
     assert nodes["b"].verdict == judging.PASSED
     telling = nodes["a"].telling

@@ -110,7 +110,10 @@ TABLE: tuple[tuple[str, str, str, str], ...] = (
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], re.Pattern[str], str, str], ...]:
-    return tuple((re.compile(one), re.compile(two), *rest) for one, two, *rest in TABLE)
+    return tuple(
+        (re.compile(benchmarks), re.compile(metrics), unit, better)
+        for benchmarks, metrics, unit, better in TABLE
+    )
 
 
 def meaning_of(benchmark: str, metric: str) -> Meaning | None:

@@ -129,7 +129,9 @@ def _read(node: ast.expr, name: str, text: str) -> Callable[[Any], Any]:
         case ast.Compare(left=left, ops=signs, comparators=rest) if all(
             type(sign) in _OPERATORS for sign in signs
         ):
-            return _compared([_OPERATORS[type(sign)] for sign in signs], [*map(read, [left, *rest])])
+            return _compared(
+                [_OPERATORS[type(sign)] for sign in signs], [*map(read, [left, *rest])]
+            )
         case ast.BoolOp(op=sign, values=parts):
             return _joined(isinstance(sign, ast.And), [read(part) for part in parts])
         case ast.IfExp(test=test, body=body, orelse=orelse):

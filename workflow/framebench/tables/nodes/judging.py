@@ -4,8 +4,8 @@
    alone in its kind has no others.
 2. By our rules: :func:`statistics.nodes.judge`, with the margin of the first rule that a figure's
    name matches.
-3. By SuperBench's: a rule that a figure breaks, by the definitions of its data diagnosis. The figure
-   is each value that SuperBench wrote, and the median of our own repeats.
+3. By SuperBench's: a rule that a figure breaks, by the definitions of its data diagnosis. Each
+   value that SuperBench wrote is a figure, and the median of our own repeats is one.
 4. A node has failed where another node has a figure and it has none, though it was tried.
 """
 
