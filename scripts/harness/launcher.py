@@ -20,6 +20,7 @@ from harness.disk import reservation
 from harness.kind import Kind, Series, Subject, TargetMissed, combined
 from harness.machine import allocator, interfaces
 from harness.machine import cores as cores_of
+from harness.machine.processor import processor
 from harness.messages.report import first_line, shorten
 from harness.nodes import node, nodes
 from harness.processes import launch, outcome
@@ -31,7 +32,7 @@ from harness.provenance import computation, environment, packages, software
 from harness.record import record
 from harness.record.schema import SchemaError, record_schema
 from harness.request import declaration
-from harness.request.command_line import Request, as_typed, parse
+from harness.request.command_line import SKIP, Request, as_typed, parse
 
 _CANNOT_DO = 2
 _CANNOT_WRITE = 3
@@ -146,6 +147,8 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     if isinstance(task.kind, Series):  # its runs say so
         return None
     cannot = declaration.unsupported(task, len(setup.cores))
+    if cannot is None and task.request.emulated == SKIP:
+        cannot = emulated(task.request)
     if cannot is None and task.request.huge_pages:
         cannot = allocator.no_huge_pages()
     if cannot:
@@ -161,6 +164,13 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     if setup.lease and setup.lease.refused:
         return record.Measured(*setup.lease.refused, [])
     return None
+
+
+def emulated(request: Request) -> Optional[str]:
+    """Why this CPU emulates the precision of the run; None where it does not."""
+    if request.accelerator != "cpu" or not request.precision:
+        return None
+    return precisions.emulated(request.precision, processor().get("instruction_sets", ())) or None
 
 
 def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:

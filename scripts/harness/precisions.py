@@ -4,6 +4,8 @@ A file says, beside its name and title, in which ``dtypes`` at least which ``sha
 products and convolutions must run, which other precision is the ``baseline`` of its speed-up (null:
 none, it is one itself), and how near to the reference its results must be, with the ``reason``:
 also whether its weights are kept finely enough for ``updates`` to be compared.
+``cpu``, where a CPU may have to emulate it: the ``dtype`` that frameworks take on one, and the
+``instructions`` of which any computes in it, as the kernel names them.
 Its ``variables`` are those of the environment that make libraries compute in another precision, in
 whichever framework, without its products looking any different: each with the values at which they
 do not.
@@ -13,7 +15,10 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Sequence
+
+#: Begins the reason of what was not measured because this CPU would emulate it.
+EMULATED = "emulated: "
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "precisions")
 
@@ -64,6 +69,20 @@ def contradicted(name: str, environment: Mapping[str, str]) -> str:
             allowed = " or ".join(["unset", *values])
             return f"{variable}={found} changes what {name} computes; allowed: {allowed}"
     return ""
+
+
+def emulated(name: str, instruction_sets: Collection[str]) -> str:
+    """Why a CPU with these instruction sets emulates the precision; "" where it does not, or where
+    nothing is known of its instruction sets and some CPUs have the right ones."""
+    cpu = _read(name).get("cpu")
+    if cpu is None:
+        return ""
+    wanted, dtype = cpu["instructions"], cpu["dtype"]
+    if not wanted:
+        return f"{EMULATED}no CPU computes in {dtype}"
+    if not instruction_sets or set(wanted) & set(instruction_sets):
+        return ""
+    return f"{EMULATED}this CPU has no instructions for {dtype} ({', '.join(wanted)})"
 
 
 def _read(name: str) -> Dict[str, Any]:

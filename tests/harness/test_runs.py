@@ -17,7 +17,9 @@ from typing import Any
 import pytest
 from framebench.records import converters
 from framebench.records.fields import doubts, step_parts
+from harness import precisions
 from harness.kinds import peak
+from harness.machine.processor import processor
 from harness.measuring import split
 from harness.messages import report
 
@@ -201,6 +203,32 @@ def test_what_cannot_be_is_unsupported_without_starting_it(
     assert done.record["ranks"] == [], "ranks were started in vain"
 
 
+def test_an_emulated_precision_is_skipped_before_it_starts_where_asked(toy: Bench) -> None:
+    emulated = precisions.emulated("amp", processor()["instruction_sets"])
+    record = toy.run("", precision="amp", emulated="skip").record
+    assert_valid(record)
+    assert record["status"] == ("unsupported" if emulated else "ok"), record["reason"]
+    assert record["reason"] == emulated
+    assert bool(record["ranks"]) != bool(emulated)
+
+
+@pytest.mark.parametrize(
+    ("name", "sets", "is_emulated"),
+    [
+        ("fp8", ["amx_fp16"], True),
+        ("fp8", [], True),
+        ("bf16", ["avx2"], True),
+        ("bf16", ["svebf16"], False),
+        ("bf16", [], False),  # not known
+        ("fp16", ["asimdhp"], False),
+        ("fp32", ["avx2"], False),
+        ("tf32", ["avx2"], False),  # no CPU has it: the frameworks say so
+    ],
+)
+def test_instructions_tell_what_is_emulated(name: str, sets: list[str], is_emulated: bool) -> None:
+    assert precisions.emulated(name, sets).startswith(precisions.EMULATED) == is_emulated
+
+
 def test_amp_that_takes_effect_is_ok(toy: Bench) -> None:
     record = toy.run("", precision="amp").record
     assert record["status"] == "ok", record["reason"]
@@ -365,6 +393,7 @@ import sys, time
 sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "scripts")!r}]
 from harness.adapter import StepBreakdown
 from harness.measuring import extras, split
+from harness.machine.processor import processor
 from harness.messages import report
 from tests.harness.recorder import Recorder
 class Hanging(StepBreakdown, Recorder):

@@ -31,7 +31,7 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
             "include": [{"framework": "tensorflow", "precision": "amp"}],
         }
     )
-    ran = project.measure()
+    ran = project.measure("emulated=measure")
     assert ran.returncode == 0, ran.stdout
     ran_in: dict[tuple[str, str], set[str]] = {}
     for record in project.parsed():

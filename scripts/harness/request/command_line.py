@@ -19,6 +19,8 @@ from harness.samples import folder
 
 _Value = TypeVar("_Value")
 
+#: Values of --emulated.
+MEASURE, SKIP = "measure", "skip"
 #: Options whose value is a path; those of what a run leaves.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
@@ -48,6 +50,7 @@ class Request:
     input: Optional[str]
     data: Optional[str]
     bad_images: str
+    emulated: str
     accelerator: str
     cores_per_device: Optional[int]
     warmup_steps: int
@@ -223,6 +226,13 @@ def _parser() -> argparse.ArgumentParser:
         default=folder.REFUSE,
         help="whether an image of --data that cannot be read ends the run, or is left out and "
         "counted (default: %(default)s)",
+    )
+    measuring.add_argument(
+        "--emulated",
+        choices=[MEASURE, SKIP],
+        default=MEASURE,
+        help="whether a precision that this CPU emulates is measured, or ends the run as "
+        "unsupported before it starts (default: %(default)s)",
     )
     measuring.add_argument("--accelerator", required=True, choices=["cpu", "cuda"])
     measuring.add_argument(

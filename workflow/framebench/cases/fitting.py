@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..config import precisions
 from ..config.catalog import Catalog
 from ..config.parallelism import sizes
 from ..config.settings import Settings
@@ -14,6 +15,9 @@ from ..config.values import bytes_of
 from ..machine.local import Machine
 from .matrix import Case
 from .memory import why_too_large
+
+#: Of the key ``emulated``.
+MEASURE = "measure"
 
 
 class LeftOut(NamedTuple):
@@ -27,7 +31,8 @@ class LeftOut(NamedTuple):
 class Capacity:
     """What the place where runs execute offers. ``cores_per_device`` is None on GPUs.
     ``unusable``: nodes that cannot be measured, and why; ``memory``: bytes that a run may hold of a
-    node, 0 where that is not known, and on GPUs, which have their own."""
+    node, 0 where that is not known, and on GPUs, which have their own. ``instruction_sets``: of the
+    processors that compute, none where they are not known, and on GPUs."""
 
     accelerator: str
     devices_per_node: int
@@ -35,6 +40,19 @@ class Capacity:
     cores_per_device: int | None
     unusable: Mapping[str, str] = field(default_factory=dict)
     memory: int = 0
+    instruction_sets: frozenset[str] = frozenset()
+
+    def emulates(self, case: Case) -> bool:
+        """Whether the precision of a case is known to be emulated here."""
+        precision = precisions.known().get(case.precision)
+        return bool(
+            precision and self.instruction_sets and precision.is_emulated(self.instruction_sets)
+        )
+
+
+def skips(case: Case, settings: Settings, place: Capacity) -> bool:
+    """Whether a case is not measured because its precision is known to be emulated."""
+    return settings.emulated != MEASURE and place.emulates(case)
 
 
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:
@@ -64,7 +82,10 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
                 f"most {machine.cores}"
             )
     memory = bytes_of(settings.memory_limit, machine.memory_bytes)
-    return Capacity("cpu", machine.cores // cores, machine.nodes, cores, machine.named, memory)
+    return Capacity(
+        "cpu", machine.cores // cores, machine.nodes, cores, machine.named, memory,
+        machine.instruction_sets,
+    )  # fmt: skip
 
 
 def fit(found: list[Case], place: Capacity, catalog: Catalog) -> tuple[list[Case], list[LeftOut]]:

@@ -3,7 +3,7 @@ reads too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import Any
 from ..files import json_files
 
 FOLDER = Path(__file__).parents[3] / "scripts" / "precisions"
+#: Begins the reason of a record whose precision was not measured because the CPU emulates it.
+EMULATED = "emulated: "
 #: Bytes of a value, by dtype; TF32 is how float32 operands are rounded.
 BYTES = {"float32": 4, "tf32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
 
@@ -23,7 +25,8 @@ class Precision:
     relative error that counts as the same computation, by quantity of the comparison.
     ``variables``: of the environment, which make libraries compute in another precision, each with
     the values at which they do not. ``storage``: the dtype that parameters are kept in, "" where
-    the file does not say."""
+    the file does not say. ``cpu_dtype``: the dtype that frameworks take on a CPU, "" for a
+    precision that no CPU emulates; ``instructions``: of which any computes in it."""
 
     name: str
     title: str
@@ -33,6 +36,12 @@ class Precision:
     bounds: Mapping[str, float]
     variables: Mapping[str, list[str]]
     storage: str = ""
+    cpu_dtype: str = ""
+    instructions: frozenset[str] = frozenset()
+
+    def is_emulated(self, instruction_sets: Collection[str]) -> bool:
+        """Whether a CPU with these instruction sets has to emulate it."""
+        return bool(self.cpu_dtype) and self.instructions.isdisjoint(instruction_sets)
 
 
 @cache
@@ -65,4 +74,6 @@ def _precision(declared: Mapping[str, Any]) -> Precision:
         bounds=declared["parity"]["bounds"],
         variables=declared["variables"],
         storage=declared.get("storage", ""),
+        cpu_dtype=declared.get("cpu", {}).get("dtype", ""),
+        instructions=frozenset(declared.get("cpu", {}).get("instructions", ())),
     )

@@ -168,6 +168,7 @@ class Configuration(Keys):
     retry: Annotated[frozenset[str], ReadAs(_Statuses, frozenset)] = default([])
     rerun_disturbed: Annotated[int, Whole(0, 100), FromText] = 0
     side_by_side: Switch = False
+    emulated: Annotated[Literal["skip", "measure"], OneOf()] = "skip"
     accelerator: Annotated[Literal["auto", "cpu", "cuda"], OneOf()] = "auto"
     cores_per_device: Annotated[
         Count | Literal["auto"],

@@ -27,7 +27,8 @@ class Machine:
     where there are as many as ``cores``. ``identity``: by which its records are known; of a
     cluster nothing, because any of its nodes may have left them. ``named``: its nodes that may be
     measured one by one, and why one cannot be now, "" where it can. ``memory_bytes``: of a host,
-    0 where that is not known."""
+    0 where that is not known. ``instruction_sets``: of its processor, as the kernel names them;
+    none where they are not known, as of a cluster's nodes."""
 
     cores: int
     gpus: int
@@ -38,6 +39,7 @@ class Machine:
     identity: Identity = UNKNOWN
     named: Mapping[str, str] = field(default_factory=dict)
     memory_bytes: int = 0
+    instruction_sets: frozenset[str] = frozenset()
 
 
 def detect() -> Machine:
@@ -52,6 +54,7 @@ def detect() -> Machine:
     return Machine(
         len(cores), gpus, memory, threads_per_core=max(threads), physical_cores=len(threads),
         identity=_identity(kinds), named={_node(): ""}, memory_bytes=pages,
+        instruction_sets=frozenset(_instruction_sets().split()),
     )  # fmt: skip
 
 
@@ -63,6 +66,11 @@ def _identity(kinds: list[str]) -> Identity:
     # In an allocation the scheduler chose the node, as the records say too.
     host = "" if "SLURM_JOB_ID" in os.environ else socket.gethostname()
     return Identity(", ".join([*kinds, cpu]), "", identities.memory(int(size) * 1024), host)
+
+
+def _instruction_sets() -> str:
+    """All flags of the processor, as x86 and ARM call them."""
+    return _entry("/proc/cpuinfo", "flags") or _entry("/proc/cpuinfo", "Features")
 
 
 def _node() -> str:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..cases.fitting import Capacity
+from ..cases.fitting import Capacity, skips
 from ..cases.matrix import NONE, Case
 from ..config.catalog import START_SECONDS, Catalog, facts_of, forward_multiply_adds
 from ..config.kinds import INDEPENDENT
@@ -25,6 +25,8 @@ from .tasks import Guess
 #: Rough rates until something has been measured here: floating-point operations per second of
 #: one core and of one GPU, and seconds to build an environment.
 CORE_RATE, GPU_RATE, ENVIRONMENT_SECONDS = 6e10, 1e13, 60.0
+#: By what an emulated precision is slower than fp32.
+EMULATED = 15
 #: About as many steps are computed to time their parts.
 _SPLIT_STEPS = 2
 #: Of a model that was made small, as much is to be traced and compiled: it has fewer layers.
@@ -66,13 +68,20 @@ def of_runs(
             measured[os.path.dirname(origin)].append(run.wall_seconds)
     steps = settings.suite.warmup_steps + settings.suite.timed_steps
     learned = amounts.of_cases(folders, settings, catalog)
-    guesses = {case: _guess(case, steps, place, catalog, learned.get(case)) for case in folders}
+    guesses = {
+        case: Guess(ALONE_SECONDS)
+        if skips(case, settings, place)
+        else _guess(case, steps, place, catalog, learned.get(case))
+        for case in folders
+    }
     known = {
         case: statistics.median(measured[folder])
         for case, folder in folders.items()
         if folder in measured
     }
-    factor = statistics.median([known[c] / guesses[c].seconds for c in known]) if known else 1.0
+    measured_cases = [case for case in known if not place.emulates(case)]
+    factors = [known[case] / guesses[case].seconds for case in measured_cases]
+    factor = statistics.median(factors) if factors else 1.0
 
     def guess_of(case: Case, folder: str) -> Guess:
         guess = guesses[case]
@@ -132,8 +141,9 @@ def _guess(
 def _seconds_of_sample(case: Case, place: Capacity, catalog: Catalog, trains: bool) -> float:
     operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
     rate = GPU_RATE if place.cores_per_device is None else CORE_RATE * place.cores_per_device
+    slower = EMULATED if place.emulates(case) else 1
     # the backward pass costs about two forward passes
-    return operations * (3 if trains else 1) / rate
+    return operations * slower * (3 if trains else 1) / rate
 
 
 def of_search(case: Case, settings: Settings, place: Capacity, catalog: Catalog) -> float:

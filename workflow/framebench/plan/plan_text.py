@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ..cases.fitting import MEASURE
+from ..config import precisions
 from ..environments.soundness import is_sound
 from . import estimates, groups
 from .planning import Plan, duration, remaining, seconds_for
@@ -13,7 +15,9 @@ def describe(plan: Plan, description: str = "") -> str:
     """The plan as text: what is run of each workload, what is left out and why,
     the time."""
     suite, place = plan.settings.suite, plan.place
-    cases = list(plan.folders)
+    cases = set(plan.folders).difference(plan.emulated)
+    emulated = len(plan.folders) - len(cases)
+    repeats = f"{suite.repeats} repeats{until}" + (f" + {emulated} emulated" if emulated else "")
     cores = f" of {place.cores_per_device} core(s)" if place.cores_per_device else ""
     cluster = plan.settings.cluster
     kind = f", nodes of kind {cluster.node_kind}" if cluster and cluster.node_kind else ""
@@ -26,7 +30,7 @@ def describe(plan: Plan, description: str = "") -> str:
         steps = ""
     lines = [
         f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
-        f"  {len(cases)} cases x {suite.repeats} repeats{until} = {len(plan.runs)} runs{steps}",
+        f"  {len(cases)} cases x {repeats} = {len(plan.runs)} runs{steps}",
         f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}{kind}",
         *_side_by_side(plan),
         *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
@@ -36,6 +40,7 @@ def describe(plan: Plan, description: str = "") -> str:
     if plan.runs:
         named = {kind: one.chosen for kind, one in suite.measurements.items()}
         lines += ["", *groups.table(groups.of_runs(plan.runs, plan.folders, named))]
+    lines += _emulated(plan)
     if plan.left_out:
         lines += ["", f"Left out: {len(plan.left_out)} cases"]
         lines += groups.table(groups.of_left_out(plan.left_out))
@@ -114,6 +119,19 @@ def _to_find(plan: Plan) -> list[str]:
                 *([str(one.case), one.state, f"{seconds:.0f}"] for one, seconds in plan.searches),
             ]
         ),
+    ]
+
+
+def _emulated(plan: Plan) -> list[str]:
+    """What is not measured because this machine emulates it, and how to measure it."""
+    if not plan.emulated:
+        return []
+    names = dict.fromkeys(case.precision for case in plan.emulated)
+    dtypes = (f"{name} ({precisions.known()[name].cpu_dtype})" for name in names)
+    return [
+        "",
+        f"Emulated on this CPU and not measured: {len(plan.emulated)} cases in "
+        f"{', '.join(dtypes)}. Each is unsupported in tables and report; --config emulated={MEASURE} measures them",
     ]
 
 

@@ -14,7 +14,7 @@ from ..cases import conditions, fitting, matrix
 from ..cases.each_node import on_each_node
 from ..cases.fitting import Capacity, LeftOut
 from ..cases.matrix import Case
-from ..config import inputs, tuned, values
+from ..config import inputs, precisions, tuned, values
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.suite import Suite
@@ -84,6 +84,17 @@ class Plan:
     @property
     def pending(self) -> list[PlannedRun]:
         return [run for run in self.runs if not run.status]
+
+    @property
+    def emulated(self) -> list[Case]:
+        """The cases that are not measured because this machine emulates their precision: one run of
+        each says so and starts no framework."""
+        return [case for case in self.cases if fitting.skips(case, self.settings, self.place)]
+
+    @property
+    def computed(self) -> list[Case]:
+        """The other cases: a framework computes them here."""
+        return [case for case in self.cases if not fitting.skips(case, self.settings, self.place)]
 
     @property
     def measured(self) -> frozenset[Case]:
@@ -162,8 +173,9 @@ def make_plan(
     runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
     elsewhere = [run for run in as_asked if not is_here(run.machine, machine.identity)]
     needed = _needed(folders, settings, runs)
-    # Where there is no largest batch, once is enough to say why.
+    # Where nothing is measured, once is enough to say why.
     once = {search.found for search in needs.values() if search.failed}.difference(cases)
+    once |= {case for case in folders if fitting.skips(case, settings, place)}
     needed |= {case: 1 for case in folders if case in once}
     latest = {run.origin: run for run in runs}
     guesses = estimates.of_runs(folders, settings, place, catalog, latest, expected or {})
@@ -394,15 +406,21 @@ def _record_of(
     for attempt in sorted(present, reverse=True):
         name = _name(folder, repeat, attempt)
         run = latest.get(f"{name}.json")
-        if run and not (run.status in settings.retry or _run_again(run, settings.rerun_disturbed)):
+        if run and not _run_again(run, settings):
             return name, run.status
         if run:
             break
     return _name(folder, repeat, max(present, default=-1) + 1), ""
 
 
-def _run_again(run: Run, most: int) -> bool:
-    return run.attempt < most and any(doubt.mark == disturbance.MARK for doubt in run.doubts)
+def _run_again(run: Run, settings: Settings) -> bool:
+    """Whether a repeat that has left a record is wanted once more."""
+    is_disturbed = any(doubt.mark == disturbance.MARK for doubt in run.doubts)
+    return (
+        run.status in settings.retry
+        or (run.attempt < settings.rerun_disturbed and is_disturbed)
+        or (settings.emulated == fitting.MEASURE and run.reason.startswith(precisions.EMULATED))
+    )
 
 
 def _name(folder: str, repeat: int, attempt: int) -> str:

@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..cases.fitting import MEASURE
 from ..cases.matrix import Case
-from ..config import own_model
+from ..config import own_model, precisions
 from ..config.catalog import Catalog, model_facts
 from ..config.parallelism import DATA, sizes, smallest
 from ..files import bounded
 from ..files.attempt_names import attempt_name
-from ..machine.identities import Identity, is_here
+from ..machine.identities import is_here
 from ..plan import estimates
 from ..plan.planning import Plan, arm_settings, duration, request, software, variables
 from ..records import parity
@@ -84,7 +85,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
     def add(one: Comparison) -> None:
         found.setdefault(one._replace(arm=""), one)
 
-    for case in plan.cases:
+    for case in plan.computed:
         if not case.is_step or "parity" not in catalog.models[case.model]:
             continue
         one = Comparison(
@@ -276,17 +277,21 @@ def free_name(plan: Plan, where: str, name: str, kind: str) -> str:
     while True:
         tried = attempt_name(name, attempt)
         path = folder / f"{tried}.json"
-        if not path.exists() or _status(path, kind, plan.here) not in ("", *plan.settings.retry):
+        if not path.exists() or _status(path, kind, plan) not in ("", *plan.settings.retry):
             return tried
         attempt += 1
 
 
-def _status(path: Path, kind: str, here: Identity) -> str:
+def _status(path: Path, kind: str, plan: Plan) -> str:
+    """That of a record that counts; "" where there is none."""
     try:
         record = read(path, kind)
     except (OSError, ValueError):
         return ""
-    return str(record["status"]) if is_here(machine_of(record), here) else ""
+    is_skipped = record["reason"].startswith(precisions.EMULATED)
+    if is_skipped and plan.settings.emulated == MEASURE:
+        return ""
+    return str(record["status"]) if is_here(machine_of(record), plan.here) else ""
 
 
 def _files(folder: Path) -> list[Path]:

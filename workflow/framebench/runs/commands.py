@@ -175,6 +175,7 @@ def common(plan: Plan, seconds: float) -> dict[str, object]:
     settings, cluster = plan.settings, plan.settings.cluster
     return {
         "accelerator": plan.place.accelerator,
+        "emulated": settings.emulated if plan.place.accelerator == "cpu" else None,
         "cores-per-device": plan.place.cores_per_device,
         "time-limit": run_limit(plan, seconds),
         "memory-limit": settings.memory_limit,

@@ -40,7 +40,7 @@ class Probe(NamedTuple):
 def wanted(plan: Plan) -> list[Probe]:
     """One for each framework, precision and number of devices on a node of the plan."""
     found: dict[tuple[str, str, int], Probe] = {}
-    for case in filter(lambda case: case.is_step, plan.cases):
+    for case in filter(lambda case: case.is_step, plan.computed):
         what = (case.framework, case.precision, case.devices_per_node)
         found.setdefault(what, Probe(*what, case.model, case.sequence_length))
     return list(found.values())
