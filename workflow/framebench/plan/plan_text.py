@@ -17,7 +17,6 @@ def describe(plan: Plan, description: str = "") -> str:
     suite, place = plan.settings.suite, plan.place
     cases = set(plan.folders).difference(plan.emulated)
     emulated = len(plan.folders) - len(cases)
-    repeats = f"{suite.repeats} repeats{until}" + (f" + {emulated} emulated" if emulated else "")
     cores = f" of {place.cores_per_device} core(s)" if place.cores_per_device else ""
     cluster = plan.settings.cluster
     kind = f", nodes of kind {cluster.node_kind}" if cluster and cluster.node_kind else ""
@@ -25,6 +24,7 @@ def describe(plan: Plan, description: str = "") -> str:
     warmup = f"{suite.warmup_steps}{limit}"
     width = suite.repeats.width
     until = f" (as many as make the interval {width:.1%} wide)" if width else ""
+    repeats = f"{suite.repeats} repeats{until}" + (f" + {emulated} emulated" if emulated else "")
     steps = f", each {warmup} warm-up and {suite.timed_steps} timed steps"
     if not any(case.is_step for case in plan.cases):
         steps = ""
@@ -131,7 +131,8 @@ def _emulated(plan: Plan) -> list[str]:
     return [
         "",
         f"Emulated on this CPU and not measured: {len(plan.emulated)} cases in "
-        f"{', '.join(dtypes)}. Each is unsupported in tables and report; --config emulated={MEASURE} measures them",
+        f"{', '.join(dtypes)}. Each is unsupported in tables and report; "
+        f"--config emulated={MEASURE} measures them",
     ]
 
 
