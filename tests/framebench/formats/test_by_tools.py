@@ -14,8 +14,8 @@ from mlperf_logging import mllog
 
 from ...debian import install_debian_packages
 from ..made_up_runs import repeats
+from .importing import brought, one
 from .test_export import CLEAN, NAME, of_steps, saved
-from .test_import import brought, one
 
 #: Of google-benchmark, in its Debian package, with files that its own tests read.
 TOOLS = Path("/usr/share/benchmark")

@@ -27,7 +27,7 @@ def read(folder: Path, *nodes: dict[str, Any]) -> tuple[list[Run], Source]:
     file.write_text("".join(json.dumps(node) + "\n" for node in nodes))
     source, reader = Source(file), registry.reader("superbench").read
     assert reader
-    return list(reader(source)), source
+    return [figure.run for figure in reader(source)], source
 
 
 def test_every_documented_metric_keeps_value_and_unit_or_is_named(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from framebench.tables import grouping
 from framebench.tables.nodes import figures, judging
 
 from ...conftest import ROOT
-from ..formats.test_import import brought
+from ..formats.importing import brought
 
 #: As SuperBench's documentation of its data diagnosis has them.
 THEIRS = """\

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ..records import tidy_csv
 from ..records.run import Run
 from .json_places import Keys
+from .rows import Figure
 from .source import Source
 
 #: The key under which it stands, wherever a format takes keys of others.
@@ -21,14 +22,14 @@ def text_of(run: Run, metric: str, marks: Iterable[str]) -> str:
     return json.dumps({name: cell for name, cell in row.items() if cell}, ensure_ascii=False)
 
 
-def run_of(text: object, source: Source, place: int | Keys) -> Run:
-    """The run whose row it is. ``place``: where it stands, as for :meth:`Source.refuse`."""
+def figure_of(text: object, source: Source, place: int | Keys) -> Figure:
+    """Return the figure whose row it is. ``place``: its keys, as for :meth:`Source.refuse`."""
     columns = (*tidy_csv.COLUMNS, *tidy_csv.OF_METRIC, *tidy_csv.OPTIONAL_COLUMNS)
     try:
         row = json.loads(str(text))
         if not isinstance(row, dict) or {*row} - {*columns}:
             raise ValueError("is no row of a run")
         full = {name: str(row.get(name, "")) for name in columns if name != "throughput"}
-        return tidy_csv.run_of(full, "")
+        return Figure(tidy_csv.run_of(full, ""))
     except ValueError as error:
         source.refuse(f"{KEY}: {error}", place)

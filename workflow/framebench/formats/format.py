@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..cases.conditions import Key
 from ..records import tidy_csv
-from ..records.run import Run
 from ..tables.results import CaseResult
+from .rows import Figure
 from .source import Source
 
 
@@ -42,9 +42,10 @@ class Written:
 
 @dataclass(frozen=True)
 class Format:
-    """``suffix``: of its files, with the dot. ``tool``: whose it is, in words. ``marks``: what
-    becomes of quality flags when results are written in it; ``lost``: what it has no place for;
-    ``missing``: what files of it do not say when they are read.
+    """``suffix``: of the files that are written; ``others``: of further files that are read, in a
+    folder. ``tool``: whose it is, in words. ``marks``: what becomes of quality flags when results
+    are written in it; ``lost``: what it has no place for. ``taken`` and ``not_taken``: which
+    figures of a file are read; ``missing``: what its files do not say of a case.
 
     ``write`` raises OSError where a library is missing; ``read`` raises Refused."""
 
@@ -52,7 +53,10 @@ class Format:
     suffix: str
     tool: str
     write: Callable[[Results], Written] | None = None
-    read: Callable[[Source], Iterable[Run]] | None = None
+    read: Callable[[Source], Iterable[Figure]] | None = None
     marks: str = ""
     lost: str = ""
+    taken: str = ""
+    not_taken: str = ""
     missing: str = ""
+    others: Sequence[str] = ()

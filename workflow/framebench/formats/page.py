@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .format import Format
 from .registry import known
 
 OUT = ("format", "file", "what it is", "marks", "not in it")
-IN = ("format", "file", "what it is", "what its files do not say")
+IN = ("format", "file", "what it is", "taken", "not taken", "what its files do not say")
 
 
 def text() -> str:
@@ -19,9 +20,15 @@ def text() -> str:
         if one.write
     ]
     read = [
-        (f"`{one.name}`", f"`{one.suffix}`", one.tool, one.missing) for one in forms if one.read
+        (f"`{one.name}`", _files(one), one.tool, one.taken, one.not_taken, one.missing)
+        for one in forms
+        if one.read
     ]
     return f"### Out\n\n{_table(OUT, out)}\n### In\n\n{_table(IN, read)}"
+
+
+def _files(form: Format) -> str:
+    return ", ".join(f"`{suffix}`" for suffix in (form.suffix, *form.others))
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

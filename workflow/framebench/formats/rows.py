@@ -3,15 +3,29 @@ missing."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+import hashlib
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..cases.conditions import MODES, THROUGHPUT, Case, Conditions
 from ..config.fields import COUNTS, FACTS
+from ..files.text import printable
 from ..records.run import NO_REASON, Metric, Run
 from .source import Refused
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A run with one metric. ``settings``: whatever else its file says of how it was measured;
+    those in which the files of an import differ become parameters of the case."""
+
+    run: Run
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def figure(
@@ -29,24 +43,28 @@ def figure(
     node: str = "",
     accelerator: str = "",
     parameters: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
     **case: Any,
-) -> Run:
+) -> Figure:
     """``source``: the tool; ``repeat`` 0: numbered by :func:`complete`; ``case``: of FACTS, what
     the file says."""
     usual = {name: 0 if name in COUNTS else "" for name in FACTS}
-    return Run(
+    given = {name: _text(value) for name, value in (parameters or {}).items()}
+    run = Run(
         case=Case(
             source=source,
             mode=mode,
-            parameters=tuple(sorted((parameters or {}).items())),
-            **{**usual, **case},
+            parameters=tuple(sorted(given.items())),
+            **{**usual, **{name: _text(value) for name, value in case.items()}},
         ),
-        conditions=Conditions(accelerator=accelerator, source_variant=variant, node=node),
+        conditions=Conditions(
+            accelerator=_text(accelerator), source_variant=_text(variant), node=node
+        ),
         repeat=repeat,
         attempt=0,
         status=status,
-        reason="" if status == "ok" else reason or NO_REASON,
-        metrics=(Metric(metric, value if status == "ok" else None, unit, better),),
+        reason="" if status == "ok" else _text(reason) or NO_REASON,
+        metrics=(Metric(_text(metric), value if status == "ok" else None, _text(unit), better),),
         step_seconds=(),
         wall_seconds=None,
         origin="",
@@ -54,22 +72,110 @@ def figure(
         environment="",
         record=None,
     )
+    return Figure(run, settings or {})
 
 
-def complete(runs: Iterable[Run], facts: Mapping[str, Any], tool: str) -> list[Run]:
-    """With what the user said of them in the place of what the files do not say; repeats numbered;
-    and figures that are not throughput of steps whose whole case is known under a mode of the
-    tool's own, so that nothing takes them for that. Raises Refused where both say something, and
-    it is not the same."""
+def _text(value: Any) -> Any:
+    """A text in one line, fit to be shown; a number as it is."""
+    text = json.dumps(value) if isinstance(value, (list, dict)) else value
+    return re.sub(r"\s+", " ", printable(text)).strip() if isinstance(text, str) else text
+
+
+#: Words in names of settings that differ between repeats of one case: draws, times, places, names
+#: of runs.
+_INCIDENTAL = re.compile(
+    r"(^|[._ -])(seeds?|dates?|time|timestamp|datetime|paths?|dirs?|directory|folder|files?"
+    r"|filename|duration|elapsed|log|logs|logdir|pid|port|uuid|uid|commit|sha|url|user|rank|argv0|command|cmd)$",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"(~|\.{1,2})?/")
+#: Characters of a setting; longer ones are cut, and told apart by a checksum.
+_LONGEST = 80
+
+
+def settings_of(told: Mapping[str, Any], ignored: Iterable[str] = ()) -> dict[str, Any]:
+    """Flatten a nested configuration: ``{"a": {"b": 1}}`` gives ``{"a.b": 1}``.
+
+    Left out are values that say nothing (null, false, empty), those at ``ignored`` and below it,
+    and what differs between repeats of one case: seeds, times, paths.
+    """
+    without = frozenset(ignored)
+    flat = {}
+    for name, value in _flat(told, "", without):
+        is_path = isinstance(value, str) and _PATH.match(value)
+        is_number = not isinstance(value, float) or math.isfinite(value)
+        is_told = value not in (None, False, "") and is_number and not is_path
+        if is_told and not _INCIDENTAL.search(name):
+            flat[_text(name)] = _short(value)
+    return flat
+
+
+def _flat(told: Mapping[str, Any], within: str, without: frozenset[str]) -> Iterator[Any]:
+    for key, value in told.items():
+        name = f"{within}{key}"
+        if name in without:
+            continue
+        if isinstance(value, dict):
+            yield from _flat(value, f"{name}.", without)
+        elif isinstance(value, list):
+            yield name, ", ".join(one if isinstance(one, str) else json.dumps(one) for one in value)
+        else:
+            yield name, value
+
+
+def _short(value: Any) -> Any:
+    text = str(value)
+    if not isinstance(value, bool) and len(text) > _LONGEST:
+        return f"{text[:_LONGEST]}.. ({hashlib.sha256(text.encode()).hexdigest()[:8]})"
+    return value
+
+
+def complete(figures: Iterable[Figure], facts: Mapping[str, Any], tool: str) -> list[Run]:
+    """Make runs of figures: with what the user said of them in the place of what the files do not
+    say; cases told apart by the settings in which they differ; repeats numbered; and figures that
+    are not throughput of steps whose whole case is known under a mode of the tool's own, so that
+    nothing takes them for that. Raises Refused where both say something, and it is not the same."""
+    told = [replace(one, run=_with(one.run, facts)) for one in figures]
     counted: Counter[Any] = Counter()
     completed = []
-    for run in runs:
-        run = _of_steps(_with(run, facts), tool)
+    for run in (_of_steps(run, tool) for run in _told_apart(told)):
         if not run.repeat:
             counted[run.key] += 1
             run = replace(run, repeat=counted[run.key])
         completed.append(run)
     return completed
+
+
+def _told_apart(figures: Sequence[Figure]) -> list[Run]:
+    """Give runs that would be repeats of one case the settings in which they differ as
+    parameters."""
+    alike: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
+    for one in figures:
+        alike[one.run.case, one.run.conditions].append(one.settings)
+    differing = {key: _differing(settings) for key, settings in alike.items()}
+    runs = []
+    for one in figures:
+        case = one.run.case
+        names = differing[case, one.run.conditions]
+        added = {name: _text(one.settings[name]) for name in names if name in one.settings}
+        if added:
+            parameters = tuple(sorted({**dict(case.parameters), **added}.items()))
+            case = replace(case, parameters=parameters)
+        runs.append(replace(one.run, case=case))
+    return runs
+
+
+def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name the settings that have not the same value, or none, in all of these."""
+    distinct = [*{id(one): one for one in settings}.values()]
+    names = {name for one in distinct for name in one}
+    first = distinct[0]
+    missing = object()
+    return sorted(
+        name
+        for name in names
+        if any(one.get(name, missing) != first.get(name, missing) for one in distinct)
+    )
 
 
 def _with(run: Run, facts: Mapping[str, Any]) -> Run:
@@ -84,21 +190,24 @@ def _with(run: Run, facts: Mapping[str, Any]) -> Run:
 
 def _of_steps(run: Run, tool: str) -> Run:
     """Devices of which the file gives the total alone are shared out over the nodes, where these
-    are known."""
+    are known. Steps have no parameters: what tells them apart is their variant."""
     case = run.case
     given = dict(case.parameters)
-    if case.nodes and not case.devices_per_node and "devices" in given:
-        if given["devices"] % case.nodes:
+    if case.nodes and "devices" in given:
+        devices = given.pop("devices")
+        per_node = case.devices_per_node or devices // case.nodes
+        if per_node * case.nodes != devices:
             raise Refused(
-                f"import: facts: nodes: found {case.nodes}, but the file has {given['devices']} "
+                f"import: facts: nodes: found {case.nodes}, but the file has {devices} "
                 "devices; allowed: as many on each node"
             )
-        per_node = given.pop("devices") // case.nodes
         case = replace(case, devices_per_node=per_node, parameters=tuple(sorted(given.items())))
     needed = (case.framework, case.model, *(getattr(case, name) for name in COUNTS))
     is_step = run.metrics[0].name == THROUGHPUT and all(needed)
-    if case.mode in MODES and not is_step:
-        case = replace(case, mode=f"{tool.replace('-', '_')}_{case.mode}")
-    elif case.mode in MODES:
-        case = replace(case, parameters=())
-    return replace(run, case=case)
+    if case.mode not in MODES:
+        return replace(run, case=case)
+    if not is_step:
+        return replace(run, case=replace(case, mode=f"{tool.replace('-', '_')}_{case.mode}"))
+    words = (run.conditions.source_variant, *(f"{name}={value}" for name, value in given.items()))
+    conditions = replace(run.conditions, source_variant=" ".join(filter(None, words)))
+    return replace(run, case=replace(case, parameters=()), conditions=conditions)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,28 +24,37 @@ LONGEST_LINE = 16 * 2**20
 MOST_ROWS = 1_000_000
 
 
+#: Why a figure is left out whose name and unit do not say which values are good.
+NO_DIRECTION = "it is not known whether higher or lower is better"
+
+
 class Refused(RecordsError):
     """A file is not of the format, or not whole; the message names file and line."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file. ``directionless``: names of figures in it of which nothing tells whether higher or
-    lower is better, so that they are not taken; whoever reads the file adds to them. ``left_out``:
-    reason and name of each figure that is not taken."""
+    """A file to be read. ``is_one_of_many``: a folder was given, and the file lies in it.
+    ``left_out``: reason and name of each figure that the reader did not take."""
 
     path: Path
-    directionless: list[str] = field(default_factory=list)
+    is_one_of_many: bool = False
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     def leave_out(self, name: str, reason: str) -> None:
         """Note a figure that is not taken."""
         self.left_out.append((reason, name))
 
+    @property
+    def its_name(self) -> dict[str, str]:
+        """The setting of a file that says nothing of how it was measured: two such files are of
+        two cases."""
+        return {"file": "/".join(self.path.absolute().parts[-2:])}
+
     def refuse(self, message: str, place: int | Keys | None = None) -> NoReturn:
         """Raise :class:`Refused`. ``place``: a line; of a file of JSON the keys of a value."""
         if isinstance(place, tuple):
-            text = self._content().decode("utf-8")
+            text = self.content.decode("utf-8")
             self._refuse_at(message, text, place_of(text, place))
         where = f"{self.path}, line {place}" if place else f"{self.path}"
         raise Refused(f"import: {where}: {message}")
@@ -52,22 +64,23 @@ class Source:
         column = index - text.rfind("\n", 0, index)
         raise Refused(f"import: {self.path}, line {line}, column {column}: {message}")
 
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """Number and text of each line that is not blank. The last one must be ended like all
-        others: one that was cut off may be a complete line of less."""
-        content = self._content()
-        if content and not content.endswith(b"\n"):
-            last = content.count(b"\n") + 1
-            self.refuse("found a last line without an end; allowed: a whole file", last)
-        for number, line in enumerate(content.split(b"\n"), 1):
+    def lines(self, of_log: bool = False) -> Iterator[tuple[int, str]]:
+        """Number and text of each line that is not blank. ``of_log``: programs of all kinds write
+        into it, so bytes that are no UTF-8 text are replaced; elsewhere they are refused."""
+        for number, line in enumerate(self.content.split(b"\n"), 1):
             if len(line) > LONGEST_LINE:
                 self.refuse(f"has {len(line)} bytes; allowed: at most {LONGEST_LINE}", number)
             try:
-                text = line.decode("utf-8").strip()
+                text = line.decode("utf-8", "replace" if of_log else "strict").strip()
             except UnicodeDecodeError as error:
                 self.refuse(f"is no UTF-8 text (byte {error.start + 1})", number)
             if text:
                 yield number, printable(text)
+
+    def is_cut_off(self, line: int) -> bool:
+        """Tell whether a line is the last one and has no end: its program may have been stopped
+        while it wrote."""
+        return self.content.count(b"\n") == line - 1
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Number and value of each line, which must be a JSON object."""
@@ -90,7 +103,7 @@ class Source:
     def json(self, constants: bool = False) -> dict[str, Any]:
         """The whole file as a JSON object. ``constants``: NaN and Infinity, which JSON does not
         have, may stand in it."""
-        content = self._content()
+        content = self.content
         try:
             value = json.loads(content.decode("utf-8")) if constants else json_files.decode(content)
         except (ValueError, RecursionError) as error:
@@ -134,25 +147,60 @@ class Source:
             self.refuse(f"{what}: found {number}; allowed: a finite number", place)
         return number
 
-    def _content(self) -> bytes:
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes of the file, unpacked where it was compressed by gzip."""
         try:
-            return bounded.read_bytes(self.path)
+            content = bounded.read_bytes(self.path)
+            content = _unpacked(content) if content.startswith(_GZIP) else content
+            return content.removeprefix(codecs.BOM_UTF8)
         except (OSError, ValueError) as error:
             self.refuse(cause(error))
 
+    def forget(self) -> None:
+        """Free the memory that the content takes."""
+        vars(self).pop("content", None)
+
+
+#: The first bytes of a file that gzip wrote.
+_GZIP = b"\x1f\x8b"
+#: Files of gzip in one.
+_MOST_PARTS = 100
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Unpack what gzip packed. Raises ValueError for damaged data and beyond LARGEST_FILE."""
+    content, limit = b"", bounded.LARGEST_FILE
+    try:
+        for _ in range(_MOST_PARTS):
+            unpacking = zlib.decompressobj(wbits=31)
+            content += unpacking.decompress(packed, limit + 1 - len(content))
+            if len(content) > limit:
+                raise ValueError(f"unpacks to more than {limit} bytes; allowed: at most {limit}")
+            if not unpacking.eof:
+                raise ValueError("is no complete gzip file")
+            packed = unpacking.unused_data
+            if not packed:
+                return content
+    except zlib.error as error:
+        raise ValueError(f"is no complete gzip file ({error})") from error
+    raise ValueError(f"has more than {_MOST_PARTS} gzip files in one")
+
 
 def sources(path: Path, suffixes: Sequence[str]) -> list[Source]:
-    """The file at ``path``, or those below it with one of these ``suffixes``, in a fixed order."""
+    """The file at ``path``, or those below it with one of these ``suffixes``, also compressed by
+    gzip, in a fixed order."""
     if not path.is_dir():
         return [Source(path)]
+    endings = tuple(f"{suffix}{packed}" for suffix in suffixes for packed in ("", ".gz"))
     files = sorted(
         file
         for file in path.rglob("*")
-        if file.is_file() and file.name.endswith(tuple(suffixes)) and not file.name.startswith(".")
+        if not file.is_dir() and file.name.endswith(endings) and not file.name.startswith(".")
     )
     if not files:
         raise Refused(f"import: {path}: holds no file that ends with {' or '.join(suffixes)}")
-    return [Source(file) for file in files]
+    return [Source(file, is_one_of_many=True) for file in files]
 
 
 def _shown(value: Any) -> str:

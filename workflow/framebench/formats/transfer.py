@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +16,7 @@ from ..records import record_sets, tidy_csv
 from ..records.record_sets import RecordsError
 from ..records.run import Run
 from ..tables.results import CaseResults
-from . import names, registry, rows
+from . import left_out, names, registry, rows
 from .format import Format, Results
 from .source import MOST_ROWS, Source, sources
 
@@ -63,52 +62,87 @@ def _ours(known: Path) -> dict[str, str]:
 
 def import_files(name: str, path: Path, facts: Mapping[str, Any], results: Path) -> list[str]:
     """Write the figures of the file or folder at ``path``, which is of the format ``name``, as
-    ``runs/runs.csv`` below ``results``; says in lines what it holds. ``facts``: what the user says
-    that the files do not. Raises ConfigError for another format, RecordsError for what cannot be
-    read as that and for results that hold something else."""
+    ``runs/runs.csv`` below ``results``; says in lines what it holds and what was left out.
+    ``facts``: what the user says that the files do not. Raises ConfigError for another format,
+    RecordsError for what cannot be read as that and for results that hold something else."""
     form = registry.reader(name)
-    files = sources(path, (form.suffix,))
-    runs = _runs_of(files, form)
-    if not runs:
-        raise RecordsError(f"import: {path}: holds no figure of {form.tool}")
-    if len(runs) > MOST_ROWS:
-        raise RecordsError(f"import: {path}: holds {len(runs)} figures; allowed: {MOST_ROWS}")
-    completed = rows.complete(runs, facts, form.name)
+    files = sources(path, (form.suffix, *form.others))
+    figures, refused = _figures_of(files, form)
+    if not figures:
+        raise RecordsError(_nothing_read(path, files, refused, form))
+    if len(figures) > MOST_ROWS:
+        raise RecordsError(f"import: {path}: holds {len(figures)} figures; allowed: {MOST_ROWS}")
+    completed = rows.complete(figures, facts, form.name)
     text = tidy_csv.text_of(row for run in completed for row in tidy_csv.rows_of(run, _marks(run)))
-    folder = results / "runs"
-    target = folder / record_sets.CSV_NAME
-    others = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
-    same = others == [target.name] and bounded.read_text(target) == text
-    if others and not same:
-        raise RecordsError(
-            f"import: {folder} holds {others[0]} already; allowed: a folder of results without "
-            "records: --config results=DIR"
-        )
+    target = results / "runs" / record_sets.CSV_NAME
+    _check_results(results, target, text)
     write_whole(target, text)
     found, problems = tidy_csv.read_csv(target)
     if problems:
         target.unlink()
         raise RecordsError(f"import: {path}: {problems[0].message}")
-    return [*_summary(files, len(found)), f"runs: {target}"]
+    read = len(files) - len(refused)
+    lines = [f"{_counted(len(found), 'figure')} of {_counted(read, 'file')}"]
+    return [*lines, *left_out.lines(path, files, refused), f"runs: {target}"]
 
 
-def _runs_of(files: Sequence[Source], form: Format) -> list[Run]:
-    """Those of all files. Of several, each has repeats of its own, however it numbers them; the
-    same file twice is refused."""
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _check_results(results: Path, target: Path, text: str) -> None:
+    """Refuse a folder of results that holds anything but what is written. The same import again
+    changes nothing."""
+    if target.is_file() and bounded.read_bytes(target) == text.encode():
+        return
+    for folder in (target.parent, results):
+        held = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
+        held = [one for one in held if folder / one != target.parent and not one.startswith(".")]
+        if held:
+            raise RecordsError(
+                f"import: {folder} holds {held[0]} already; allowed: a folder of results in which "
+                "nothing is: --config results=DIR"
+            )
+
+
+def _figures_of(
+    files: Sequence[Source], form: Format
+) -> tuple[list[rows.Figure], list[tuple[str, str]]]:
+    """Read all files: their figures, and reason and path of each that was refused.
+
+    Of several files, each has repeats of its own, however it numbers them. The same file twice is
+    read once."""
     assert form.read, "of those that can be read"
-    runs: list[Run] = []
+    figures: list[rows.Figure] = []
+    refused: list[tuple[str, str]] = []
     seen: dict[str, Source] = {}
     for one in files:
         try:
+            digest = hashlib.sha256(one.content).hexdigest()
+            if digest in seen:
+                one.refuse(f"is a copy of {seen[digest].path}; allowed: each once")
             found = list(form.read(one))
         except RecordsError as error:
-            raise RecordsError(f"{error}{_of_another(one, form)}") from error
-        digest = hashlib.sha256(bounded.read_bytes(one.path)).hexdigest()
-        if digest in seen:
-            one.refuse(f"is a copy of {seen[digest].path}; allowed: each once")
+            refused.append((str(error).removeprefix(f"import: {one.path}"), str(one.path)))
+            continue
+        finally:
+            one.forget()
         seen[digest] = one
-        runs += found if len(files) == 1 else (replace(run, repeat=0) for run in found)
-    return runs
+        if one.is_one_of_many:
+            found = [replace(figure, run=replace(figure.run, repeat=0)) for figure in found]
+        figures += found
+    return figures, refused
+
+
+def _nothing_read(
+    path: Path, files: Sequence[Source], refused: Sequence[tuple[str, str]], form: Format
+) -> str:
+    """Say why files hold no figure."""
+    if refused and not files[0].is_one_of_many:
+        ((reason, _),) = refused
+        return f"import: {path}{reason}{_of_another(files[0], form)}"
+    lines = [f"import: {path}: holds no figure of {form.tool}"]
+    return "\n".join([*lines, *left_out.lines(path, files, refused)])
 
 
 def _of_another(source: Source, form: Format) -> str:
@@ -123,18 +157,3 @@ def _of_another(source: Source, form: Format) -> str:
 
 def _marks(run: Run) -> list[str]:
     return [doubt.mark for doubt in run.doubts]
-
-
-def _summary(files: Sequence[Source], count: int) -> list[str]:
-    lines = [f"{count} figures of {len(files)} file{'s' if len(files) > 1 else ''}"]
-    if left := [name for one in files for name in one.directionless]:
-        lines.append(
-            f"not taken: {len(left)} figures of which it is not known whether higher or lower is "
-            f"better, the first is {left[0]}"
-        )
-    left_out: dict[str, list[str]] = defaultdict(list)
-    for one in files:
-        for reason, name in one.left_out:
-            left_out[reason].append(name)
-    lines += [f"not taken: {reason}: {', '.join(some)}" for reason, some in left_out.items()]
-    return lines

@@ -1,68 +1,139 @@
-"""NVIDIA's DLLogger: lines of ``DLLL`` and JSON, of which the summary has the figures."""
+"""NVIDIA's DLLogger: lines of ``DLLL`` and JSON. Figures stand in the summary or, where a program
+writes none, in those of steps and epochs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from ...records.run import Run
+from ...statistics import descriptive
 from .. import rows
 from ..format import Format
-from ..source import Source
+from ..source import NO_DIRECTION, Source
 
 TOKEN = "DLLL "
+#: Steps whose data are the configuration.
+_CONFIGURATION = re.compile(r"PARAMETERS?|HPARAMS|CONFIG|ENVIRONMENT", re.I)
 #: Which direction is better, by unit and by name; what neither tells is not taken.
 _HIGHER = re.compile(
-    r"/s$|per_second|throughput|ips$|perf$|accuracy|exact_match|^F1$|top[15]", re.I
+    r"/s(ec)?(/|$)|per_second|throughput|ips$|perf$|tflops|accuracy|exact_match|^F1$|top[15]", re.I
 )
-_LOWER = re.compile(r"^m?s$|latency|time|loss", re.I)
+_TIME = re.compile(r"^([mun]?s|sec(onds)?|min|h)$|latency|(^|[^a-z])(time|timing|took)|time$", re.I)
+_LOSS = re.compile(r"loss|perplexity|(^|_)wer$", re.I)
+#: Names that say their unit, as NeMo's do: "train_step_timing in s".
+_UNIT_IN_NAME = re.compile(r" in (s|ms|us)$")
 
 
-def read(source: Source) -> Iterator[Run]:
+@dataclass
+class Logged:
+    """One run of the log: what was told, the summary, and by depth of the step the values of each
+    figure. A value comes with its line."""
+
+    told: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, tuple[int, float]] = field(default_factory=dict)
+    steps: dict[str, dict[int, list[tuple[int, Any]]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+
+
+def read(source: Source) -> Iterator[rows.Figure]:
     units: dict[str, str] = {}
-    summary: dict[str, tuple[int, float]] = {}
-    line = count = 0
-    for line, text in source.lines():
-        if not text.startswith(TOKEN):
-            continue  # of the program's own
-        count += 1
-        entry = source.object_of(text.removeprefix(TOKEN), line)
+    runs = [Logged()]
+    line = 0
+    for line, entry in _entries(source):
         if entry.get("type") == "METADATA":
             metadata = entry.get("metadata")
             if isinstance(metadata, dict) and metadata.get("unit"):
                 units[str(entry.get("metric"))] = str(metadata["unit"])
-        elif entry.get("type") != "LOG" or not isinstance(entry.get("data"), (dict, str)):
-            source.refuse("is no line of DLLogger: type and data missing or of another type", line)
-        elif entry.get("step") == []:
-            for name, value in _numbers(entry["data"]):
-                if name in summary:
-                    source.refuse(f"{name} stands in the summary of line {summary[name][0]} too: "
-                                  "allowed: the log of one run", line)  # fmt: skip
-                summary[name] = line, source.number(value, name, line)
-    if not count:
-        source.refuse(f"is of another format: no line begins with {TOKEN.strip()}")
-    if not summary:
-        source.refuse("has no summary (a line whose step is []): the run did not end", line)
-    for name, (_, value) in summary.items():
-        better = _better(name, units.get(name, ""))
-        if not better:
-            source.directionless.append(name)
             continue
-        yield rows.figure("dllogger", "dllogger", name, value, units.get(name, ""), better)
+        data, step = entry.get("data"), entry.get("step")
+        if entry.get("type") != "LOG" or not isinstance(data, (dict, str)):
+            source.refuse("is no line of DLLogger: type and data missing or of another type", line)
+        if not isinstance(data, dict):
+            continue
+        if isinstance(step, str) and _CONFIGURATION.fullmatch(step):
+            if runs[-1].summary:
+                runs.append(Logged())  # the program was started again, and appended to its log
+            runs[-1].told |= data
+        else:
+            _add(source, runs[-1], step, data, line)
+    if not line:
+        source.refuse(f"is of another format: no line has {TOKEN.strip()}")
+    figures = [one for run in runs for one in _figures(source, run, units)]
+    if not figures:
+        names = ", ".join(name for _, name in source.left_out[:6]) or "nothing"
+        source.refuse(f"has no figure of known direction, neither in a summary nor by step; it has "
+                      f"{names}", line)  # fmt: skip
+    yield from figures
 
 
-def _numbers(data: Any) -> Iterator[tuple[str, Any]]:
-    for name, value in data.items() if isinstance(data, dict) else ():
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            yield str(name), value
+def _entries(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in source.lines(of_log=True):
+        _, token, rest = text.partition(f"{TOKEN}{{")
+        if token:  # else of the program's own
+            yield line, source.object_of("{" + rest, line)
+
+
+def _add(source: Source, run: Logged, step: Any, data: Mapping[str, Any], line: int) -> None:
+    numbers = {str(name): value for name, value in data.items() if type(value) in (int, float)}
+    if step in ([], "", "SUMMARY"):
+        for name, value in numbers.items():
+            if name in run.summary:
+                source.refuse(f"{name} stands in the summary of line {run.summary[name][0]} too: "
+                              "allowed: the log of one run", line)  # fmt: skip
+            run.summary[name] = line, source.number(value, name, line)
+        return
+    depth = len(step) if isinstance(step, list) else 1
+    for name, value in numbers.items():
+        run.steps[name][depth].append((line, value))
+
+
+def _figures(source: Source, run: Logged, units: Mapping[str, str]) -> Iterator[rows.Figure]:
+    settings = rows.settings_of(run.told) if run.told else source.its_name
+    parameters = {} if run.summary else {"aggregate": "median of steps"}
+    for name, value in _values(source, run, units):
+        unit = _unit(name, units)
+        if better := _better(name, unit):
+            yield rows.figure(
+                "dllogger", "dllogger", name, value, unit, better, parameters=parameters,
+                settings=settings,
+            )  # fmt: skip
+        else:
+            source.leave_out(name, NO_DIRECTION)
+
+
+def _values(source: Source, run: Logged, units: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    """Those of the summary or, without one, the median over the steps without the first."""
+    if run.summary:
+        for name in sorted({*run.steps} - {*run.summary}):
+            source.leave_out(name, "of a log with a summary only the summary is taken")
+        yield from ((name, value) for name, (_, value) in run.summary.items())
+        return
+    for name, depths in run.steps.items():
+        unit = _unit(name, units)
+        speed = [text for text in (unit, name) if _HIGHER.search(text) or _TIME.search(text)]
+        if not speed or _LOSS.search(name):
+            source.leave_out(name, "of a log without a summary only times and rates are taken")
+            continue
+        logged = depths[max(depths)]
+        steady = logged[1:] or logged
+        yield name, descriptive.median([source.number(one, name, line) for line, one in steady])
+
+
+def _unit(name: str, units: Mapping[str, str]) -> str:
+    if found := _UNIT_IN_NAME.search(name):
+        return found[1]
+    return units.get(name, "")
 
 
 def _better(name: str, unit: str) -> str:
     for text in filter(None, (unit, name)):
         if _HIGHER.search(text):
             return "higher"
-        if _LOWER.search(text):
+        if _TIME.search(text) or _LOSS.search(text):
             return "lower"
     return ""
 
@@ -73,7 +144,13 @@ FORMATS = [
         ".json",
         "NVIDIA DLLogger",
         read=read,
-        missing="all of a case (say it with `facts`); only the summary is taken, and of it what "
-        "has a direction by its unit or name; a latency percentile is whatever the program meant",
+        others=(".log", ".txt", ".out"),
+        taken="of the summary what has a direction by its unit or name; of a log without one the "
+        "median of each time and rate over the steps without the first, with the parameter "
+        "`aggregate`; parameters: what the logged configurations differ in",
+        not_taken="figures of unknown direction; beside a summary those of steps and epochs; "
+        "losses and accuracies of steps",
+        missing="all of a case (say it with `facts`); a latency percentile is whatever the program "
+        "meant",
     )
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +17,15 @@ from ..words import SECONDS, marks, seconds_of_step
 
 #: Of the file that is written: compare.py prints no decimals.
 UNIT = "us"
+#: How names of aggregates end in files before version 1.5, whose rows do not say what they are.
+_STATISTICS = ("mean", "median", "stddev", "cv", "BigO", "RMS")
+#: Parts of a row that are no figures.
+_PLACES = (
+    "family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads",
+    "iterations", "real_time",
+)  # fmt: skip
+#: Parts of the context that differ between calls.
+_INCIDENTAL = ("date", "executable", "load_avg", "mhz_per_cpu", "cpu_scaling_enabled", carried.KEY)
 
 
 def write(results: Results) -> Written:
@@ -79,27 +89,52 @@ def _row(
     return {**row, "label": marks(case)} if case.marks else row
 
 
-def read(source: Source) -> Iterator[Run]:
-    document = source.json()
+def read(source: Source) -> Iterator[rows.Figure]:
+    document = source.json(constants=True)  # counters may be NaN
     source.need(document, {"context": dict, "benchmarks": list})
     ours = document["context"].get(carried.KEY)
-    for place, row in enumerate(document["benchmarks"]):
+    benchmarks = document["benchmarks"]
+    for place, row in enumerate(benchmarks):
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
             allowed = "allowed: an object with a name"
             found = f"benchmarks[{place}]: found {row!r:.60}; {allowed}"
             source.refuse(found, ("benchmarks", place))
-        if row.get("run_type", "iteration") != "iteration":
-            continue  # means and deviations of the others
-        if isinstance(ours, dict):
+    counts = Counter(row["name"] for row in benchmarks)
+    aggregates = {place: _statistic(row, counts) for place, row in enumerate(benchmarks)}
+    # A file of aggregates alone has the median of its repeats, and nothing better.
+    has_repeats = not all(aggregates.values())
+    settings = rows.settings_of(document["context"], _INCIDENTAL)
+    for place, row in enumerate(benchmarks):
+        statistic = aggregates[place]
+        if statistic and (has_repeats or statistic != "median"):
+            why = "is an aggregate of repeats" if has_repeats else "is an aggregate; taken: _median"
+            source.leave_out(row["name"], why)
+        elif isinstance(ours, dict):
             key = f"{row['name']}#{row.get('repetition_index')}"
             if key not in ours:
                 lacking = f"benchmarks[{place}]: context.{carried.KEY} has no {key!r}"
                 source.refuse(lacking, ("benchmarks", place))
-            run = carried.run_of(ours[key], source, ("context", carried.KEY, key))
-            _check(source, run, row, place)
-            yield run
-            continue
-        yield _foreign(source, row, place)
+            figure = carried.figure_of(ours[key], source, ("context", carried.KEY, key))
+            _check(source, figure.run, row, place)
+            yield figure
+        else:
+            yield _foreign(source, row, place, statistic, settings)
+
+
+def _statistic(row: Mapping[str, Any], counts: Mapping[str, int]) -> str:
+    """Name the statistic that a row is of the repeats of a benchmark; "" for a repeat."""
+    if row.get("run_type") == "aggregate" or "aggregate_name" in row:
+        return str(row.get("aggregate_name") or row["name"].rpartition("_")[2])
+    if "run_type" in row:
+        return ""
+    if {"big_o", "rms", "cpu_coefficient"} & {*row}:
+        return "complexity"
+    base, _, statistic = row["name"].rpartition("_")
+    siblings = sum(f"{base}_{one}" in counts for one in _STATISTICS)
+    is_known = statistic in _STATISTICS and (base in counts or siblings > 1)
+    # A statistic that a program defines itself: one row beside several of the benchmark.
+    is_own = counts.get(base, 0) > 1 and counts[row["name"]] == 1
+    return statistic if is_known or is_own else ""
 
 
 def _check(source: Source, run: Run, row: dict[str, Any], place: int) -> None:
@@ -112,11 +147,15 @@ def _check(source: Source, run: Run, row: dict[str, Any], place: int) -> None:
         )
 
 
-def _foreign(source: Source, row: dict[str, Any], place: int) -> Run:
-    name = row.get("run_name", row["name"])
-    given: dict[str, Any] = {"model": str(name), "variant": str(row.get("label", ""))}
+def _foreign(
+    source: Source,
+    row: dict[str, Any],
+    place: int,
+    statistic: str,
+    settings: Mapping[str, Any],
+) -> rows.Figure:
+    name = row.get("run_name", row["name"].removesuffix(f"_{statistic}"))
     index = row.get("repetition_index")
-    repeat = index + 1 if type(index) is int and index >= 0 else 0
     where = f"benchmarks[{place}].real_time"
     unit = row.get("time_unit", "ns")
     if not isinstance(unit, str) or unit not in SECONDS:
@@ -125,17 +164,26 @@ def _foreign(source: Source, row: dict[str, Any], place: int) -> Run:
             f"benchmarks[{place}].time_unit: found {unit!r}; allowed: {allowed}",
             ("benchmarks", place, "time_unit"),
         )
+    given: dict[str, Any] = {
+        "model": str(name),
+        "variant": str(row.get("label", "")),
+        "repeat": index + 1 if type(index) is int and index >= 0 else 0,
+        "parameters": {"aggregate": statistic} if statistic else {},
+        "settings": settings,
+    }
     if row.get("error_occurred") or row.get("skipped"):
         why = str(row.get("error_message") or row.get("skip_message") or "")
         return rows.figure(
             "google-benchmark", "google_benchmark", "real_time", None, unit, "lower",
-            repeat=repeat, status="failed", reason=why, **given,
+            status="failed", reason=why, **given,
         )  # fmt: skip
+    for key, one in row.items():
+        if key not in _PLACES and isinstance(one, (int, float)) and not isinstance(one, bool):
+            source.leave_out(key, "of a row only real_time is taken")
     value = source.number(row.get("real_time"), where, ("benchmarks", place, "real_time"))
     return rows.figure(
-        "google-benchmark", "google_benchmark", "real_time", value, unit, "lower", repeat=repeat,
-        **given,
-    )  # fmt: skip
+        "google-benchmark", "google_benchmark", "real_time", value, unit, "lower", **given
+    )
 
 
 FORMATS = [
@@ -148,7 +196,10 @@ FORMATS = [
         marks="text in `label`",
         lost="failed repeats; figures of other kinds that are no time; `cpu_time` repeats "
         "`real_time`, because compare.py needs it and it is not measured",
-        missing="all of a case but its name, unless the file is ours; aggregates and counters are "
-        "not taken",
+        taken="`real_time` of each repeat; of a file of aggregates alone the median, with the "
+        "parameter `aggregate`; parameters: what contexts differ in, such as host and build type",
+        not_taken="`cpu_time`, counters, rates, aggregates beside repeats (before version 1.5 told "
+        "by their names)",
+        missing="all of a case but its name, unless the file is ours",
     )
 ]

@@ -4,25 +4,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from ...records.run import Run
 from ...statistics import descriptive
 from .. import rows
 from ..format import Format
-from ..source import Source
+from ..source import NO_DIRECTION, Source
 
-_ITERATION = re.compile(r"\biteration\s+(\d+)/\s*(\d+)\s*\|")
-_FIELD = re.compile(r"([^|:]+):\s*([-+.\w]+)\s*(?=\|)")
-_ARGUMENT = re.compile(r"(?:^|\s)([a-z0-9_]+) \.{2,} (\S+)$")
-_LEAVING = re.compile(r"exiting program at iteration")
-#: Of the arguments, what tells one case from another.
+_ITERATION = re.compile(r"^(?P<writer>.*?)\biteration\s+(?P<at>\d+)/\s*(?P<total>\d+)\s*\|")
+_TIMESTAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[ T][\d:.,]+\]?")
+#: Some forks print the mean over all iterations behind a slash.
+_FIELD = re.compile(r"([^|:]+):\s*([-+.\w]+)(?:/[-+.\w]+)?\s*(?=\|)")
+_ARGUMENT = re.compile(r"(?:^|\s)([A-Za-z0-9_]+) \.{2,} (\S.*)$")
+_LEAVING = re.compile(r"exiting program (at iteration|after [\d.]+ minutes)|after training is done")
+#: Of the arguments, what always tells one case from another.
 _CASE = (
     "world_size", "data_parallel_size", "tensor_model_parallel_size",
     "pipeline_model_parallel_size", "micro_batch_size", "seq_length", "num_layers", "hidden_size",
 )  # fmt: skip
-_STEP, _BATCH = "elapsed time per iteration (ms)", "global batch size"
-_TFLOPS = "throughput per GPU (TFLOP/s/GPU)"
+#: Of the arguments, what differs between repeats or from iteration to iteration.
+_INCIDENTAL = (
+    *_CASE, "rank", "local_rank", "save", "load", "global_batch_size", "iteration", "bf16", "fp16",
+    "consumed_train_samples", "consumed_valid_samples", "consumed_train_tokens", "data_path",
+    "wandb_exp_name", "tensorboard_dir", "master_addr", "master_port", "params_dtype",
+)  # fmt: skip
+#: The time of a step by its name in the log, and how many of its units are a second.
+_STEPS = {"elapsed time per iteration (ms)": 1000, "elapsed time per iteration (s)": 1}
+_BATCH, _SAMPLES = "global batch size", "samples per second"
+#: What else may change from iteration to iteration, so that figures of before are of another case.
+_LENGTHS = ("actual seqlen", "curriculum seqlen", "random ltd reserved length")
+#: Further figures: metric, unit, better.
+_FIGURES = {
+    "throughput per GPU (TFLOP/s/GPU)": ("tflops_per_device", "TFLOP/s", "higher"),
+    "compute per GPU (TFLOP/s/GPU)": ("tflops_per_device", "TFLOP/s", "higher"),
+    "TFLOPs": ("tflops_per_device", "TFLOP/s", "higher"),
+    "tokens per gpu per second (tgs)": ("tokens_per_second_per_device", "tokens/s", "higher"),
+    "tokens per GPU (tokens/s/GPU)": ("tokens_per_second_per_device", "tokens/s", "higher"),
+    "energy per GPU (J/iter/GPU)": ("energy_per_device_and_step", "J", "lower"),
+}
+#: Fields that say how far the run is, or what it is told.
+_STATE = re.compile(r"(consumed|skipped) (samples|tokens)|learning rate|loss scale|number of .*")
 
 
 class Interval(NamedTuple):
@@ -33,55 +55,129 @@ class Interval(NamedTuple):
     total: int
     fields: Mapping[str, str]
 
+    @property
+    def shape(self) -> tuple[str | None, ...]:
+        """What the iterations were fed with: batch and lengths."""
+        return tuple(self.fields.get(name) for name in (_BATCH, *_LENGTHS))
 
-def read(source: Source) -> Iterator[Run]:
-    arguments: dict[str, str] = {}
-    intervals: list[Interval] = []
-    is_left = False
-    for line, text in source.lines():
+
+@dataclass
+class Started:
+    """A run of the log. A log may have several, where it was started again."""
+
+    arguments: dict[str, str] = field(default_factory=dict)
+    intervals: list[Interval] = field(default_factory=list)
+    writers: dict[int, str] = field(default_factory=dict)
+    is_left: bool = False
+
+
+def read(source: Source) -> Iterator[rows.Figure]:
+    runs = [Started()]
+    for line, text in source.lines(of_log=True):
+        run = runs[-1]
         if argument := _ARGUMENT.search(text):
-            arguments[argument[1]] = argument[2]
-        is_left = is_left or bool(_LEAVING.search(text))
+            if run.intervals:
+                runs.append(run := Started())
+            run.arguments[argument[1]] = argument[2].strip()
+        run.is_left = run.is_left or bool(_LEAVING.search(text))
         found = _ITERATION.search(text)
-        if found and _STEP in text:
+        is_whole = text.endswith("|") or not source.is_cut_off(line)
+        if found and is_whole and any(name in text for name in _STEPS):
             fields = {name.strip(): value for name, value in _FIELD.findall(text[found.end() :])}
-            one = Interval(line, int(found[1]), int(found[2]), fields)
-            if intervals and one.iteration <= intervals[-1].iteration:
-                source.refuse(f"iteration {one.iteration} behind {intervals[-1].iteration}: "
-                              "allowed: the log of one run, in its order", line)  # fmt: skip
-            intervals.append(one)
-    if not intervals:
-        source.refuse(f"is of another format: no line has an iteration with '{_STEP}'")
-    yield from _figures(source, arguments, intervals, is_left)
+            one = Interval(line, int(found["at"]), int(found["total"]), fields)
+            _add(source, run, one, _TIMESTAMP.sub("", found["writer"]).strip())
+    runs = [run for run in runs if run.intervals]
+    if not runs:
+        names = "' or '".join(_STEPS)
+        source.refuse(f"is of another format: no line has an iteration with '{names}'")
+    for run in runs:
+        yield from _figures(source, run)
 
 
-def _figures(
-    source: Source, arguments: Mapping[str, str], intervals: list[Interval], is_left: bool
-) -> Iterator[Run]:
-    reason = "" if is_left else _unfinished(intervals)
-    reason = reason or _not_a_number(source, intervals)
+def _add(source: Source, run: Started, one: Interval, writer: str) -> None:
+    """Add an interval, unless another rank has written it already."""
+    if run.intervals and one.iteration <= run.intervals[-1].iteration:
+        if run.writers.get(one.iteration, writer) != writer:
+            return
+        allowed = "allowed: the log of one run, in its order, or of several with their arguments"
+        behind = run.intervals[-1].iteration
+        source.refuse(f"iteration {one.iteration} behind {behind}: {allowed}", one.line)
+    run.writers[one.iteration] = writer
+    run.intervals.append(one)
+
+
+def _figures(source: Source, run: Started) -> Iterator[rows.Figure]:
+    arguments, intervals = run.arguments, run.intervals
+    reason = "" if run.is_left else _unfinished(intervals)
+    reason = reason or _not_a_number(intervals)
+    part = _last_part(source, intervals)
+    reason = reason or _mixed(intervals, part)
+    # The first holds allocation and the building of kernels, or iterations of the part before.
+    steady = part[1:] or part
+    last = steady[-1].fields
     case = {name: int(arguments[name]) for name in _CASE if arguments.get(name, "").isdecimal()}
-    first = intervals[0].fields.get(_BATCH)
-    for one in intervals:
-        if (other := one.fields.get(_BATCH)) != first:
-            allowed = f"allowed: {first} as before"
-            source.refuse(f"{_BATCH}: found {other}; {allowed}", one.line)
-    # The first holds allocation and the building of kernels.
-    steady = intervals[1:] or intervals
-    step = descriptive.median([_number(source, one, _STEP) for one in steady]) / 1000
-    figures: list[tuple[str, float, str, str]] = [("step_time", step, "s", "lower")]
-    if batch := _count(intervals[0].fields.get(_BATCH)):
+    batch = _count(last.get(_BATCH)) or _count(arguments.get("global_batch_size"))
+    if batch:
         case["global_batch_size"] = batch
-        figures.append(("samples_per_second", batch / step, "samples/s", "higher"))
-    if all(_TFLOPS in one.fields for one in steady):
-        tflops = descriptive.median([_number(source, one, _TFLOPS) for one in steady])
-        figures.append(("tflops_per_device", tflops, "TFLOP/s", "higher"))
-    for metric, value, unit, better in figures:
+    settings = {name: value for name, value in arguments.items() if value not in _NOTHING}
+    settings |= {name: last[name] for name in _LENGTHS if name in last}
+    told = rows.settings_of(settings, _INCIDENTAL) if arguments else source.its_name
+    for metric, value, unit, better in _measured(source, steady, batch):
         yield rows.figure(
             "Megatron", "megatron", metric, value, unit, better, parameters=case,
-            precision=_precision(arguments), framework="pytorch",
-            status="failed" if reason else "ok", reason=reason,
+            settings=told, precision=_precision(arguments),
+            framework="pytorch", status="failed" if reason else "ok", reason=reason,
         )  # fmt: skip
+
+
+#: Values of arguments that are not set.
+_NOTHING = ("None", "False", "[]", "{}")
+
+
+def _last_part(source: Source, intervals: list[Interval]) -> list[Interval]:
+    """The intervals behind the ramp-up: those at the end with one batch size and one length."""
+    shape = intervals[-1].shape
+    start = max((index + 1 for index, one in enumerate(intervals) if one.shape != shape), default=0)
+    if start:
+        batch = intervals[-1].fields.get(_BATCH)
+        why = f"of a ramp-up the part with the last batch size ({batch}) and length is taken"
+        source.leave_out(f"iterations up to {intervals[start - 1].iteration}", why)
+    return intervals[start:]
+
+
+def _mixed(intervals: list[Interval], part: list[Interval]) -> str:
+    """Why the part behind a ramp-up has no figure; "" where it has one."""
+    before = intervals[-2].iteration if len(intervals) > 1 else 0
+    if len(part) == 1 < len(intervals) and part[0].iteration - before > 1:
+        return "the log ends with the line in which the ramp-up ends: it has both batch sizes"
+    return ""
+
+
+def _measured(
+    source: Source, steady: list[Interval], batch: int
+) -> Iterator[tuple[str, float, str, str]]:
+    """Metric, value, unit and direction of each figure: medians over the intervals."""
+    name = next((name for name in _STEPS if name in steady[0].fields), next(iter(_STEPS)))
+    step = descriptive.median([_number(source, one, name) for one in steady]) / _STEPS[name]
+    yield "step_time", step, "s", "lower"
+    named = dict.fromkeys(name for one in steady for name in one.fields)
+    if batch:
+        yield "samples_per_second", batch / step, "samples/s", "higher"
+    elif _SAMPLES in named:
+        rate = descriptive.median([_number(source, one, _SAMPLES) for one in steady])
+        yield "samples_per_second", rate, "samples/s", "higher"
+    for name in named:
+        if name in _STEPS or name in (_BATCH, _SAMPLES, *_LENGTHS) or _STATE.fullmatch(name):
+            continue
+        if name not in _FIGURES:
+            speed = re.search(r"/s|per second|\(W|time", name)
+            source.leave_out(name, NO_DIRECTION if speed else "is no measure of speed")
+        elif not all(name in one.fields for one in steady):
+            source.leave_out(name, "does not stand in every interval")
+        else:
+            metric, unit, better = _FIGURES[name]
+            value = descriptive.median([_number(source, one, name) for one in steady])
+            yield metric, value, unit, better
 
 
 def _unfinished(intervals: list[Interval]) -> str:
@@ -93,32 +189,33 @@ def _unfinished(intervals: list[Interval]) -> str:
     return ""
 
 
-def _not_a_number(source: Source, intervals: list[Interval]) -> str:
+def _not_a_number(intervals: list[Interval]) -> str:
     for one in intervals:
         if one.fields.get("number of nan iterations", "0") != "0":
             return f"the loss is not a number (line {one.line})"
     return ""
 
 
-def _number(source: Source, one: Interval, field: str) -> float:
+def _number(source: Source, one: Interval, name: str) -> float:
     try:
-        value = float(one.fields[field])
+        value = float(one.fields[name])
     except (KeyError, ValueError):
-        source.refuse(f"{field}: found {one.fields.get(field)!r}; allowed: a number", one.line)
+        source.refuse(f"{name}: found {one.fields.get(name)!r}; allowed: a number", one.line)
     if value <= 0:
-        source.refuse(f"{field}: found {value}; allowed: a number above 0", one.line)
-    return source.number(value, field, one.line)
+        source.refuse(f"{name}: found {value}; allowed: a number above 0", one.line)
+    return source.number(value, name, one.line)
 
 
 def _count(text: str | None) -> int:
     return int(text) if text and text.isdecimal() else 0
 
 
-def _precision(arguments: Mapping[str, Any]) -> str:
+def _precision(arguments: Mapping[str, str]) -> str:
     """As the arguments have it; "" where the log does not print them."""
-    if "bf16" not in arguments or "fp16" not in arguments:
-        return ""
-    return next((name for name in ("bf16", "fp16") if arguments[name] == "True"), "fp32")
+    if arguments.get("fp8", "None") not in _NOTHING:
+        return "fp8"
+    told = [name for name in ("bf16", "fp16") if name in arguments]
+    return next((name for name in told if arguments[name] == "True"), "fp32" if told else "")
 
 
 FORMATS = [
@@ -127,8 +224,13 @@ FORMATS = [
         ".log",
         "log of Megatron-LM and Megatron-DeepSpeed",
         read=read,
+        others=(".txt", ".out"),
+        taken="step time, printed in ms or s; samples/s, from it and the global batch size; "
+        "TFLOP/s per device by Megatron's own count; tokens/s and energy per device; each the "
+        "median over the logged intervals without the first; of a ramp-up of the batch size or "
+        "length the part with the last; a log that ends before its last iteration is `failed`",
+        not_taken="losses, norms, power and memory",
         missing="model, nodes, batch per device; what of the case stands in the printed arguments "
-        "is a parameter; the figure is the median over the logged intervals without the first; a "
-        "log that ends before its last iteration is `failed`; TFLOP/s is by Megatron's own count",
+        "is a parameter, further arguments where they differ",
     )
 ]

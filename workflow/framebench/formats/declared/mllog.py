@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ...records.run import Run
@@ -56,57 +59,184 @@ def _events(name: str, case: CaseResult, run: Run, start: float, took: float) ->
     yield event(stop, END, "run_stop", None, status=status, **{carried.KEY: row})
 
 
-def read(source: Source) -> Iterator[Run]:
+#: Keys that always tell cases apart, wherever they stand.
+_CASE = ("submission_org", "submission_platform", "submission_division", "global_batch_size")
+#: Keys of MLPerf HPC, and the counts of a case that they are.
+_COUNTS = {"number_of_nodes": "nodes", "accelerators_per_node": "devices_per_node"}
+#: Keys that say nothing of how a run was measured.
+_INCIDENTAL = (
+    "submission_benchmark", "submission_entry", "submission_poc_name", "submission_poc_email",
+    *_CASE, *_COUNTS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Event:
+    """A line of the log. ``writer``: rank prefix and namespace."""
+
+    line: int
+    writer: str
+    key: str
+    value: Any
+    metadata: Mapping[str, Any]
+    time: float
+
+
+@dataclass
+class Timed:
+    """A run of the log; several ranks may have written its start and its stop."""
+
+    line: int
+    started: dict[str, float] = field(default_factory=dict)
+    stopped: dict[str, float] = field(default_factory=dict)
+    statuses: set[str] = field(default_factory=set)
+
+    @property
+    def is_over(self) -> bool:
+        return {*self.started} <= {*self.stopped}
+
+
+class Log:
+    """The runs of a log, made of its events one by one. ``told``: the settings of the run;
+    ``behind``: those that stand after its end, of this run or of the next."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.run: Timed | None = None
+        self.told: dict[str, Any] = {}
+        self.behind: dict[str, Any] = {}
+        self.ours = False
+
+    def take(self, event: Event) -> Iterator[rows.Figure]:
+        """Take the next event; give the run that is complete now, if one is."""
+        if event.key == "run_start":
+            yield from self._start(event)
+        elif event.key == "run_stop":
+            yield from self._stop(event)
+        elif event.key in (*_CASE, *_COUNTS, *_INCIDENTAL):
+            (self.behind if self.run and self.run.is_over else self.told)[event.key] = event.value
+        elif self.run is None and isinstance(event.value, (str, int, float)):
+            self.told[event.key] = event.value
+        elif not event.key.endswith(("_start", "_stop")):
+            self._leave_out(event)
+
+    def _start(self, event: Event) -> Iterator[rows.Figure]:
+        if self.run and self.run.is_over:
+            yield self._figure(self.run, self.told)
+            self.run, self.told, self.behind = None, self.behind, {}
+        if self.run is None:
+            self.run = Timed(event.line)
+        elif event.writer in self.run.started:
+            self.source.refuse("run_start stands twice without a run_stop between", event.line)
+        self.run.started[event.writer] = event.time
+
+    def _stop(self, event: Event) -> Iterator[rows.Figure]:
+        run = self.run
+        begun = min(run.started.values()) if run else math.inf
+        if run is None or event.writer in run.stopped or event.time < begun:
+            self.source.refuse("run_stop without a run_start before it", event.line)
+        if carried.KEY in event.metadata:
+            self.run, self.told, self.ours = None, {}, True
+            yield carried.figure_of(event.metadata[carried.KEY], self.source, event.line)
+            return
+        run.stopped[event.writer] = event.time
+        run.statuses.add(repr(event.metadata.get("status")))
+
+    def _leave_out(self, event: Event) -> None:
+        parts = event.value if isinstance(event.value, dict) else {"": event.value}
+        for name, value in parts.items():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                why = "of a log only the time from run_start to run_stop is taken"
+                self.source.leave_out(f"{event.key}.{name}".rstrip("."), why)
+
+    def end(self, last: int) -> Iterator[rows.Figure]:
+        """Give the last run, also one that has not ended."""
+        told = {**self.behind, **self.told}
+        if self.run:
+            yield self._figure(self.run, told)
+        elif self.ours:
+            return
+        elif told.get("submission_benchmark"):
+            yield self._foreign(told, None, f"the log ends at line {last} without a run_start")
+        else:
+            allowed = "allowed: a log of MLPerf training; those of inference are not read"
+            self.source.refuse(f"has no run_start; {allowed}", last)
+
+    def _figure(self, run: Timed, told: Mapping[str, Any]) -> rows.Figure:
+        if not run.stopped:
+            why = f"the log ends without the run_stop of the run_start in line {run.line}"
+            return self._foreign(told, None, why)
+        seconds = (max(run.stopped.values()) - min(run.started.values())) / 1000
+        wrong = sorted(run.statuses - {repr("success")})
+        return self._foreign(told, seconds, f"run_stop with status {wrong[0]}" if wrong else "")
+
+    def _foreign(self, told: Mapping[str, Any], seconds: float | None, reason: str) -> rows.Figure:
+        parameters = {name: told[name] for name in _CASE if told.get(name) not in (None, "")}
+        counts = {name: told[key] for key, name in _COUNTS.items() if _is_count(told.get(key))}
+        if system := _system(self.source.path):
+            parameters["system"] = system
+        return rows.figure(
+            "mllog", "mllog", "time_to_train", seconds, "s", "lower",
+            model=str(told.get("submission_benchmark") or ""), parameters=parameters,
+            settings=rows.settings_of(told, _INCIDENTAL), status="failed" if reason else "ok",
+            reason=reason, **counts,
+        )  # fmt: skip
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 < value < 1_000_000
+
+
+def _system(path: Path) -> str:
+    """The system of a submission, whose logs are results/SYSTEM/BENCHMARK/result_N.txt; "" of
+    another file."""
+    parts = path.absolute().parts
+    is_result = re.fullmatch(r"result_\d+\.txt(\.gz)?", path.name) and parts[-4:-3] == ("results",)
+    return parts[-3] if is_result else ""
+
+
+def read(source: Source) -> Iterator[rows.Figure]:
     """Foreign logs: the time from run_start to run_stop. Ours: what they were made of."""
-    names: dict[str, Any] = {}
-    started: float | None = None
-    start_line = count = 0
-    for line, event in _events_of(source):
-        count += 1
-        key, metadata = event["key"], event["metadata"]
-        if key in ("submission_benchmark", "global_batch_size"):
-            names[key] = event["value"]
-        elif key == "run_start":
-            if started is not None:
-                source.refuse("run_start stands twice without a run_stop between", line)
-            started, start_line = source.number(event["time_ms"], "time_ms", line), line
-        elif key == "run_stop":
-            stopped = source.number(event["time_ms"], "time_ms", line)
-            if started is None or stopped < started:
-                source.refuse("run_stop without a run_start before it", line)
-            if carried.KEY in metadata:
-                yield carried.run_of(metadata[carried.KEY], source, line)
-            else:
-                yield _foreign(names, (stopped - started) / 1000, metadata)
-            started, names = None, {}
-    if not count:
+    log = Log(source)
+    last = 0
+    for event in _events_of(source):
+        last = event.line
+        yield from log.take(event)
+    if not last:
         source.refuse(f"is of another format: no line has {TOKEN.strip()}")
-    if started is not None:
-        source.refuse("the log ends without the run_stop of this run_start", start_line)
+    yield from log.end(last)
 
 
-def _events_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, text in source.lines():
-        _, token, rest = text.partition(TOKEN)
-        if not token:
-            continue  # of the program's own
-        event = source.object_of(rest, line)
-        missing = [key for key in ("time_ms", "event_type", "key", "value") if key not in event]
-        if missing or not isinstance(event.get("metadata", {}), dict):
-            source.refuse(f"is no event of mllog: {', '.join(missing) or 'metadata'} missing", line)
-        yield line, {"metadata": {}, **event}
+def _events_of(source: Source) -> Iterator[Event]:
+    """Events of all lines. What another program wrote before, behind and between is passed over."""
+    for line, text in source.lines(of_log=True):
+        prefix, *events = text.split(TOKEN)
+        for one in events:
+            try:
+                event, _ = json.JSONDecoder().raw_decode(one)
+            except (ValueError, RecursionError):
+                event = None
+            if not isinstance(event, dict) or not {"time_ms", "key"} <= {*event}:
+                if not source.is_cut_off(line):
+                    source.leave_out(f"line {line}", "is no complete event of mllog")
+                continue
+            if event["key"] in ("run_start", "run_stop"):
+                time = source.number(_numeric(event["time_ms"]), "time_ms", line)
+            else:
+                time = math.nan
+            metadata = event.get("metadata")
+            yield Event(
+                line, f"{prefix}{event.get('namespace')}", str(event["key"]), event.get("value"),
+                metadata if isinstance(metadata, dict) else {}, time,
+            )  # fmt: skip
 
 
-def _foreign(names: dict[str, Any], seconds: float, metadata: dict[str, Any]) -> Run:
-    ok = metadata.get("status") == "success"
-    batch = names.get("global_batch_size")
-    parameters = {"global_batch_size": batch} if isinstance(batch, int) else {}
-    return rows.figure(
-        "mllog", "mllog", "time_to_train", seconds if ok else None, "s", "lower",
-        model=re.sub(r"\s+", " ", str(names.get("submission_benchmark") or "")),
-        parameters=parameters, status="ok" if ok else "failed",
-        reason=f"run_stop with status {metadata.get('status')!r}",
-    )  # fmt: skip
+def _numeric(value: Any) -> Any:
+    """The number that a text is; another value as it is."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 FORMATS = [
@@ -114,12 +244,18 @@ FORMATS = [
         "mllog",
         ".log",
         "MLPerf mllog",
+        others=(".txt", ".out"),
         write=write,
         read=read,
         marks="metadata `marks` of `tracked_stats`",
         lost="runs of which it is not known when they were started; it is no log that MLPerf's "
         "compliance checker accepts as a submission",
-        missing="framework, devices, batch per device, precision; of foreign logs the time from "
-        "`run_start` to `run_stop` is taken and nothing else",
+        missing="framework, devices (but of MLPerf HPC), batch per device, precision",
+        taken="of training the time from `run_start` to `run_stop`; a run that ends without "
+        "`run_stop`, or with another status than success, is `failed`; parameters: organisation, "
+        "platform, division, global batch size, and whatever else was logged before `run_start` "
+        "and differs",
+        not_taken="`tracked_stats`, accuracies and all else that is logged in the run; MLPerf "
+        "inference; MLPerf 0.5",
     )
 ]

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...cases.conditions import THROUGHPUT
-from ...records.run import Run
 from .. import rows
 from ..format import Format
 from ..source import Source
@@ -24,7 +23,7 @@ _KEYS = {
 }
 
 
-def read(source: Source) -> Iterator[Run]:
+def read(source: Source) -> Iterator[rows.Figure]:
     report = source.json(constants=True)
     lists = dict.fromkeys(("ngpus", "bs", "metric_keys"), list)
     source.need(report, {**lists, "metrics": dict})
@@ -42,7 +41,7 @@ def read(source: Source) -> Iterator[Run]:
         for batch in report["bs"]:
             for key in report["metric_keys"]:
                 value = _at(source, report["metrics"], str(gpus), str(batch), key)
-                yield _figure(report, key, gpus, batch, value)
+                yield _figure(source, report, key, gpus, batch, value)
 
 
 def _at(source: Source, metrics: dict[str, Any], gpus: str, batch: str, key: str) -> float:
@@ -57,14 +56,16 @@ def _at(source: Source, metrics: dict[str, Any], gpus: str, batch: str, key: str
     return source.number(value, where, place)
 
 
-def _figure(report: dict[str, Any], key: str, gpus: int, batch: int, value: float) -> Run:
+def _figure(
+    source: Source, report: dict[str, Any], key: str, gpus: int, batch: int, value: float
+) -> rows.Figure:
     mode, metric, unit, better = _KEYS[key]
     # With more warm-up than iterations the program prints 0.
     failed = math.isnan(value) or (metric == THROUGHPUT and value <= 0)
     return rows.figure(
         "NVIDIA/DeepLearningExamples", mode, metric, value, unit, better,
         framework="mxnet", model=str(report.get("model") or ""), batch_per_device=batch,
-        parameters={"devices": gpus}, accelerator="cuda",
+        parameters={"devices": gpus}, settings=source.its_name, accelerator="cuda",
         status="failed" if failed else "ok",
         reason=f"the report has {value} for it",
     )  # fmt: skip
@@ -76,8 +77,11 @@ FORMATS = [
         ".json",
         "report of NVIDIA's MXNet benchmark.py",
         read=read,
-        missing="model, precision, nodes (say them with `facts`), version; with model and nodes "
-        "the throughputs are training and inference like ours, without they have a mode of their "
-        "own",
+        taken="`train.ips` and `val.ips` (harmonic means over epochs), `val.latency_*` in s, for "
+        "each number of GPUs and batch; with model and nodes the throughputs are training and "
+        "inference like ours, without they have a mode of their own; a bare NaN is `failed`",
+        not_taken="nothing; files of a folder are told apart by their names, because they do not "
+        "say their precision",
+        missing="model, precision, nodes (say them with `facts`), version",
     )
 ]

@@ -19,6 +19,16 @@ from ..words import marks, seconds_of_step
 
 #: What pyperf calls the units that it has, and what they are here.
 UNITS = {"second": "s", "byte": "byte", "integer": ""}
+#: Versions of the format before 1.0, which are whole numbers.
+_OLD_VERSIONS = (5, 6)
+#: Metadata that differ between processes of one benchmark.
+_INCIDENTAL = (
+    "name", "unit", "duration", "uptime", "boot_time", "load_avg_1min", "runnable_threads",
+    "mem_max_rss", "mem_peak_pagefile_usage", "command_max_rss", "cpu_freq", "cpu_temp", "loops",
+    "inner_loops", "calibrate_loops", "recalibrate_loops", "calibrate_warmups", "timer",
+    "recalibrate_warmups", "python_hash_seed", "python_executable", "tags", "description",
+    "perf_version", "pyperf_version",
+)  # fmt: skip
 
 
 def write(results: Results) -> Written:
@@ -54,9 +64,11 @@ def _run(case: CaseResult, run: Run) -> dict[str, Any]:
     return {"metadata": metadata, "values": values or [seconds_of_step(case, throughput)]}
 
 
-def read(source: Source) -> Iterator[Run]:
+def read(source: Source) -> Iterator[rows.Figure]:
     document = source.json()
-    source.need(document, {"version": str, "benchmarks": list})
+    version = document.get("version")
+    is_old = type(version) is int and version in _OLD_VERSIONS
+    source.need(document, {"version": int if is_old else str, "benchmarks": list})
     for index, benchmark in enumerate(document["benchmarks"]):
         place = ("benchmarks", index)
         if not isinstance(benchmark, dict) or not isinstance(benchmark.get("runs"), list):
@@ -68,15 +80,16 @@ def read(source: Source) -> Iterator[Run]:
             if not isinstance(one, dict):
                 found = f"{_shown(of_run)}: found {one!r:.60}; allowed: an object"
                 source.refuse(found, of_run)
-            values = one.get("values")
+            key = "samples" if version == _OLD_VERSIONS[0] else "values"
+            values = one.get(key)
             if not isinstance(values, list) or not values:
                 continue  # of a calibration
             metadata = _metadata({(): document, place: benchmark, of_run: one})
             if carried.KEY in metadata:
-                yield carried.run_of(metadata[carried.KEY][0], source, metadata[carried.KEY][1])
+                yield carried.figure_of(metadata[carried.KEY][0], source, metadata[carried.KEY][1])
                 continue
             repeat += 1
-            yield _foreign(source, metadata, values, of_run, repeat)
+            yield _foreign(source, metadata, values, (*of_run, key), repeat)
 
 
 def _shown(place: Keys) -> str:
@@ -87,10 +100,11 @@ def _shown(place: Keys) -> str:
 def _metadata(parts: Mapping[Keys, Mapping[str, Any]]) -> dict[str, tuple[Any, Keys]]:
     """What the metadata of these parts say, the last part's first, and where it stands."""
     return {
-        key: (value, (*keys, "metadata", key))
+        key: (value, (*keys, name, key))
         for keys, part in parts.items()
-        if isinstance(part.get("metadata"), dict)
-        for key, value in part["metadata"].items()
+        for name in ("common_metadata", "metadata")
+        if isinstance(part.get(name), dict)
+        for key, value in part[name].items()
     }
 
 
@@ -100,22 +114,23 @@ def _foreign(
     values: list[Any],
     place: Keys,
     repeat: int,
-) -> Run:
-    """The median of a run's values is its figure."""
-    name, stands = metadata.get("name", (None, place))
+) -> rows.Figure:
+    """The median of a run's values, which stand at ``place``, is its figure."""
+    of_run = place[:-1]
+    name, stands = metadata.get("name", (None, of_run))
     if not isinstance(name, str):
-        source.refuse(f"{_shown(place)}: name: found {name!r:.60}; allowed: a text", stands)
-    unit, stands = metadata.get("unit", ("second", place))
+        source.refuse(f"{_shown(of_run)}: name: found {name!r:.60}; allowed: a text", stands)
+    unit, stands = metadata.get("unit", ("second", of_run))
     if not isinstance(unit, str) or unit not in UNITS:
         allowed = f"allowed: {', '.join(UNITS)}"
-        source.refuse(f"{_shown(place)}: unit: found {unit!r:.60}; {allowed}", stands)
-    where = f"{_shown(place)}.values"
+        source.refuse(f"{_shown(of_run)}: unit: found {unit!r:.60}; {allowed}", stands)
     numbers = [
-        source.number(value, where, (*place, "values", index)) for index, value in enumerate(values)
+        source.number(value, _shown(place), (*place, index)) for index, value in enumerate(values)
     ]
+    told = {key: value for key, (value, _) in metadata.items()}
     return rows.figure(
         "pyperf", "pyperf", "value", descriptive.median(numbers), UNITS[unit], "lower",
-        model=name, repeat=repeat,
+        model=name, repeat=repeat, settings=rows.settings_of(told, _INCIDENTAL),
     )  # fmt: skip
 
 
@@ -129,7 +144,10 @@ FORMATS = [
         marks="text in the metadata `framebench_marks` of each run",
         lost="failed repeats; other kinds than steps; where the step times of a run are not known, "
         "it has its mean step as its only value",
-        missing="all of a case but its name, unless the file is ours; the median of a run's values "
-        "is its figure",
+        taken="of each process the median of its values, in s, bytes or without unit; also "
+        "`.json.gz`, and files of versions before 1.0; parameters: what metadata differ in, such "
+        "as the version of Python and the host",
+        not_taken="warm-ups, calibration, memory in the metadata",
+        missing="all of a case but its name, unless the file is ours",
     )
 ]

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...records.run import Run
 from ...tables.nodes.figures import (
     OLD_NAME,
     SUPERBENCH,
@@ -72,7 +71,7 @@ def _rest(results: Results, case: CaseResult) -> str:
     return re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(words))
 
 
-def read(source: Source) -> Iterator[Run]:
+def read(source: Source) -> Iterator[rows.Figure]:
     nodes: dict[str, int] = {}
     for line, found in source.objects():
         node = found.get("node")
@@ -88,7 +87,7 @@ def read(source: Source) -> Iterator[Run]:
                 yield from _figure(source, node, key, value, line)
 
 
-def _figure(source: Source, node: str, key: str, value: Any, line: int) -> Iterator[Run]:
+def _figure(source: Source, node: str, key: str, value: Any, line: int) -> Iterator[rows.Figure]:
     """Yield the figure of a key, or the failure that its value stands for."""
     benchmark, _, rest = key.partition("/")
     if not rest:
@@ -140,8 +139,10 @@ FORMATS = [
         lost="throughput of all devices: SuperBench's is the mean of the rates of the steps per "
         "device, and so is this; repeats without step times; intervals; reasons of what failed, "
         "which are return code 1",
-        missing="batch, devices, versions, hardware: throughput is `throughput_per_device`, never "
-        "ours; settings, `monitor` and metrics without unit and direction in SuperBench's "
-        "documentation are not taken",
+        taken="every metric of which SuperBench's documentation tells unit and direction, and "
+        "return codes; throughput is `throughput_per_device`, never ours",
+        not_taken="settings, `monitor`, and metrics without unit and direction in SuperBench's "
+        "documentation",
+        missing="batch, devices, versions, hardware",
     )
 ]

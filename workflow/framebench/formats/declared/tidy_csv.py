@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...records import tidy_csv
-from ...records.run import Run
 from ..format import Format, Results, Written
+from ..rows import Figure
 from ..source import Source
 
 
@@ -14,13 +14,14 @@ def write(results: Results) -> Written:
     return Written(tidy_csv.text_of(results.rows()))
 
 
-def read(source: Source) -> Iterator[Run]:
-    for _ in source.lines():
-        pass  # whole, and of lines that can be read
+def read(source: Source) -> Iterator[Figure]:
+    lines = [line for line, _ in source.lines()]
+    if lines and source.is_cut_off(lines[-1]):
+        source.refuse("found a last line without an end; allowed: a whole file", lines[-1])
     runs, problems = tidy_csv.read_csv(source.path)
     if problems:
         source.refuse(problems[0].message)
-    yield from runs
+    yield from map(Figure, runs)
 
 
 FORMATS = [
@@ -32,6 +33,8 @@ FORMATS = [
         read=read,
         marks="column `marks`; *few* and *noisy* follow from the repeats again",
         lost="step times, memory, energy, hardware and everything else of a record but its figures",
+        taken="every row",
+        not_taken="nothing",
         missing="nothing that its columns are for",
     )
 ]
