@@ -197,7 +197,8 @@ def test_all_that_measures_leases_its_devices(tmp_path: Path) -> None:
         ]
         for words in asked:
             found = dict(itertools.pairwise(words)).get("--lease")
-            assert found == (folder if beside else None), words
+            # comparisons time nothing: they always have one
+            assert found == (folder if beside or "parity" in words else None), words
 
 
 def test_a_run_beside_others_is_another_run(tmp_path: Path) -> None:

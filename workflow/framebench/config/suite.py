@@ -107,6 +107,7 @@ class Steps(Keys):
         ),
     ]
     timed: Count
+    breakdown: Switch = True
 
 
 class Bounds(NamedTuple):

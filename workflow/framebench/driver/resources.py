@@ -8,6 +8,7 @@ from typing import Any
 
 from ..config import cluster
 from ..plan import estimates
+from ..plan.side_by_side import Room
 from ..runs import allocations
 from .call import warn
 from .internals import Snakemake, Wildcards, for_rules
@@ -29,7 +30,9 @@ class Resources:
         self.asked: dict[str, Callable[[Wildcards], Any]] = {}
         self._allocations: dict[str, str] = {}
         self.of_run = self._of_run if work.plan.room else self.all_cores
-        self.of_comparison = self._of_comparison if work.plan.room else self.all_cores
+        self.of_comparison = (
+            self._of_comparison if work.plan.room_of_comparisons else self.all_cores
+        )
         if described:
             # Of several that share one, the runs follow each other.
             snakemake.limit_cores(described.cores_per_node)
@@ -46,11 +49,12 @@ class Resources:
     @for_rules
     def _of_run(self, wildcards: Wildcards) -> int:
         """All cores, or a share of them where runs go side by side."""
-        return self._cores(self._work.run(wildcards).case.devices_per_node)
+        return self._cores(self._work.plan.room, self._work.run(wildcards).case.devices_per_node)
 
     @for_rules
     def _of_comparison(self, wildcards: Wildcards) -> int:
-        return self._cores(self._work.comparison(wildcards)[1].devices)
+        devices = self._work.comparison(wildcards)[1].devices
+        return self._cores(self._work.plan.room_of_comparisons, devices)
 
     @for_rules
     def _allocation(self, wildcards: Wildcards) -> str | None:
@@ -72,8 +76,7 @@ class Resources:
                 "and profiles/slurm/cluster.yaml say"
             )
 
-    def _cores(self, devices: int) -> int:
-        room = self._work.plan.room
+    def _cores(self, room: Room | None, devices: int) -> int:
         assert room is not None, "else a job takes all of them"
         return room.threads(devices, self._snakemake.cores)
 

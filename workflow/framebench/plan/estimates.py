@@ -25,6 +25,8 @@ from .tasks import Guess
 #: Rough rates until something has been measured here: floating-point operations per second of
 #: one core and of one GPU, and seconds to build an environment.
 CORE_RATE, GPU_RATE, ENVIRONMENT_SECONDS = 6e10, 1e13, 60.0
+#: By what a core without AVX-512 is slower at all of it: AMD Zen 3 against Intel Sapphire Rapids.
+SLOWER = 2.4
 #: By what an emulated precision is slower than fp32.
 EMULATED = 15
 #: About as many steps are computed to time their parts.
@@ -117,7 +119,20 @@ def _guess(
     catalog: Catalog,
     learned: Amounts | Wrong | None = None,
 ) -> Guess:
-    """``learned``: the samples of one that learns."""
+    """See :func:`_on_known_core`, on this one."""
+    guess = _on_known_core(case, steps, place, catalog, learned)
+    is_slow = place.instruction_sets and "avx512f" not in place.instruction_sets
+    return guess.of(guess.seconds * SLOWER) if is_slow else guess
+
+
+def _on_known_core(
+    case: Case,
+    steps: int,
+    place: Capacity,
+    catalog: Catalog,
+    learned: Amounts | Wrong | None,
+) -> Guess:
+    """A guess for a core with AVX-512, or a GPU. ``learned``: the samples of one that learns."""
     start = start_of(case.framework, case.mode, case.compiler)
     if case.is_step or case.mode == INDEPENDENT:
         # those that devices compute together are shared out among them

@@ -75,6 +75,8 @@ class Plan:
     """Of the cases whose batch is ``max``, with the seconds that each is expected to take."""
     room: Room | None
     """What runs that go side by side share out; None where they follow each other."""
+    room_of_comparisons: Room | None
+    """The same of comparisons with a reference."""
     here: Identity
     elsewhere: list[Run]
     """Of the records that are as asked, those of other machines: left alone, measured anew."""
@@ -199,7 +201,8 @@ def make_plan(
         settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
         runs_in, len(latest), most * len(cases),
         [(one, estimates.of_search(one.case, settings, place, catalog)) for one in needs.values()],
-        Room.of(settings, place, machine), machine.identity, elsewhere,
+        Room.of(settings, place, machine), Room.of_comparisons(settings, place, machine),
+        machine.identity, elsewhere,
         values.from_here(catalog.root / "scripts"),
     )  # fmt: skip
 

@@ -47,7 +47,9 @@ def is_split(case: Case, repeat: int, suite: Suite) -> bool:
     """Whether the parts of its steps are timed: in the first repeat, because what a step consists
     of does not change from repeat to repeat, and in all where a control makes a loss of the
     all-reduce, which takes an interval. Those of several micro-steps alternate, and of devices that
-    share more than data all exchange something: they are not."""
-    if case.mode != "train" or case.accumulation > 1 or case.parallelism != DATA:
+    share more than data all exchange something: they are not. Nor is any where the suite wants no
+    breakdown of steps."""
+    is_simple = case.accumulation == 1 and case.parallelism == DATA
+    if not (suite.steps.breakdown and case.mode == "train" and is_simple):
         return False
     return repeat == 1 or (case.devices > 1 and INDEPENDENT in suite.measurements)

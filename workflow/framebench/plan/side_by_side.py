@@ -43,8 +43,18 @@ class Room:
     @staticmethod
     def of(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
         """None where runs follow each other."""
-        if not settings.side_by_side:
-            return None
+        return Room._of_machine(place, machine) if settings.side_by_side else None
+
+    @staticmethod
+    def of_comparisons(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
+        """That of comparisons with a reference, which time nothing: on CPUs they may have
+        neighbours even where runs have none. None where they follow each other."""
+        if settings.cluster or place.cores_per_device is None:
+            return Room.of(settings, place, machine)
+        return Room._of_machine(place, machine)
+
+    @staticmethod
+    def _of_machine(place: Capacity, machine: Machine) -> Room:
         if place.cores_per_device is None:
             return Room(place.devices_per_node, 1, in_cores=False)
         # A core is leased with all threads of its physical core.
@@ -128,9 +138,9 @@ def behind(
     ]
 
 
-def lease_name(settings: Settings) -> str | None:
+def lease_name(room: Room | None) -> str | None:
     """Of the locks on the devices: the same for all workflows of the machine, whoever's and
-    wherever, that have one temporary folder. None where runs follow each other."""
-    if not settings.side_by_side:
+    wherever, that have one temporary folder. None where nothing goes side by side."""
+    if room is None:
         return None
     return str(Path(tempfile.gettempdir(), "framebench-devices"))

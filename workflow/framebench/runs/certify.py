@@ -19,6 +19,7 @@ from ..files.attempt_names import attempt_name
 from ..machine.identities import is_here
 from ..plan import estimates
 from ..plan.planning import Plan, arm_settings, duration, request, software, variables
+from ..plan.side_by_side import lease_name
 from ..records import parity
 from ..records.parity import FULL, SMALL
 from ..records.record_files import machine_of, read
@@ -263,6 +264,7 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "variant": one.arm or None,
         "source": one.source,
         **common(plan, plan.settings.time_limit),
+        "lease": lease_name(plan.room_of_comparisons),
     }
     parameters = {"mode": one.mode, "scale": one.scale}
     parameters |= {"reference": reference} if reference else {}

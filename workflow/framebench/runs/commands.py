@@ -180,7 +180,7 @@ def common(plan: Plan, seconds: float) -> dict[str, object]:
         "time-limit": run_limit(plan, seconds),
         "memory-limit": settings.memory_limit,
         "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
-        "lease": lease_name(settings),
+        "lease": lease_name(plan.room),
         "seed": settings.seed,
     }
 

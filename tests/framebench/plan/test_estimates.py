@@ -1,0 +1,41 @@
+"""What is guessed of a machine that has no records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from framebench.config.settings import load_settings
+from framebench.machine.local import Machine
+from framebench.plan.planning import Plan, make_plan
+from framebench.runs import certify, expected, probes
+
+from ..settings import CATALOG, CONFIG
+
+AVX2 = frozenset({"avx2", "fma"})
+SAPPHIRE_RAPIDS = AVX2 | {"avx512f", "avx512_bf16", "amx_bf16"}
+
+
+def quick(tmp_path: Path, sets: frozenset[str]) -> Plan:
+    asked = load_settings({**CONFIG, "suite": "quick", "results": str(tmp_path)}, CATALOG)
+    return make_plan(asked, CATALOG, Machine(2, 0, instruction_sets=sets), None)
+
+
+def test_a_core_without_avx512_is_expected_to_be_slower(tmp_path: Path) -> None:
+    slow, fast = (quick(tmp_path, sets) for sets in (AVX2, SAPPHIRE_RAPIDS))
+    seconds = {run.case: run.seconds for run in fast.runs}
+    for run in slow.runs:
+        if run.case not in slow.emulated:
+            assert run.seconds > 1.5 * seconds[run.case], run.case
+
+
+@pytest.mark.parametrize("sets", [AVX2, SAPPHIRE_RAPIDS])
+def test_quick_is_planned_within_twenty_minutes_on_two_cores(
+    tmp_path: Path, sets: frozenset[str]
+) -> None:
+    plan = quick(tmp_path, sets)
+    comparisons = certify.small(
+        plan, CATALOG, certify.names(plan, CATALOG, certify.comparisons(plan, CATALOG))
+    )
+    tasks = expected.of_all(plan, probes.names(plan), comparisons)
+    assert sum(task.guess.seconds for task in tasks if task.traits.kind != "environment") < 1200
