@@ -127,6 +127,17 @@ def test_the_axes_of_a_suite_are_its_axes(tmp_path: Path) -> None:
     assert found == {*alone, ("train", 2, 8, "none"), ("independent", 2, 8, "none")}
 
 
+def test_without_a_compiler_a_model_runs_as_users_of_its_framework_train(tmp_path: Path) -> None:
+    """JAX without jit is no figure that anybody expects."""
+    suite = {**SUITE, "axes": {k: v for k, v in SUITE["axes"].items() if k != "compiler"}}
+    for framework, compiler in (("jax", "jit"), ("pytorch", "none"), ("tensorflow", "none")):
+        text = GOOD.replace('"pytorch"', f'"{framework}"')
+        checked = settings(tmp_path, file(tmp_path, text), {**suite, "exclude": [], "include": []})
+        assert checked.model
+        plan = make_plan(checked, checked.model.among(CATALOG), Machine(2, 0), None)
+        assert {case.compiler for case in plan.cases} == {compiler}
+
+
 def test_another_content_is_another_model(tmp_path: Path) -> None:
     before, again = planned(tmp_path, file(tmp_path)), planned(tmp_path, file(tmp_path))
     elsewhere = tmp_path / "elsewhere"

@@ -13,6 +13,7 @@ from framebench.commands import upkeep
 from framebench.environments import cleaning, venvs
 from framebench.files import locks
 
+IMPORTS = {**os.environ, "PYTHONPATH": str(Path(upkeep.__file__).parents[2])}
 PINS = "dependencies: [python=3.11, pip=25.3, {pip: [numpy==%s]}]\n"
 
 
@@ -77,6 +78,45 @@ def test_one_that_a_process_runs_in_is_left(folder: Path) -> None:
     (gone,) = cleaning.clean(folder, [])
     assert not gone.why
     assert not gone.folder.exists()
+
+
+HOLD = (
+    "import sys, pathlib; from framebench.environments import cleaning; "
+    "held = cleaning.hold([pathlib.Path(sys.argv[1])]); print(len(held), flush=True); input()"
+)
+
+
+@pytest.mark.parametrize("is_built", [True, False])
+def test_one_that_a_workflow_has_planned_with_is_left(folder: Path, is_built: bool) -> None:
+    """Between two runs no process of the workflow runs in it."""
+    name = "pytorch-0123abcd" if is_built else "jax-89abcdef"
+    command = [sys.executable, "-c", HOLD, str(folder / name)]
+    with (
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMPORTS
+        ) as first,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMPORTS
+        ) as second,
+    ):
+        for process in (first, second):  # they share it
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"1\n"
+        if not is_built:
+            environment(folder, name)
+        for process in (first, second):
+            (left,) = (one for one in cleaning.clean(folder, []) if one.folder.name == name)
+            assert left.why == "a workflow that is running uses it"
+            assert left.folder.exists()
+            process.communicate(b"\n")
+    (gone,) = (one for one in cleaning.clean(folder, []) if one.folder.name == name)
+    assert not gone.why
+    assert not list(folder.glob(f"{name}*"))
+
+
+def test_one_that_others_may_only_read_is_used_without_a_word(folder: Path) -> None:
+    (folder / "file").touch()
+    assert cleaning.hold([folder / "file" / "pytorch-0123abcd"]) == []
 
 
 def test_the_names_of_a_file_are_those_with_and_without_hashes(tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ class AxesKeys(Keys):
     batch_per_device: _Batches | None = None
     batch_total: _Totals | None = None
     precision: Values[_Precision] = default([precisions.default()])
-    compiler: Values[CompilerName] = default(["none"])
+    compiler: Values[CompilerName] = default(["usual"])
     sequence_length: Values[Count] = default([128])
     accumulation: Values[Count] = default([1])
     parallelism: Values[_Parallelism] = default([DATA])

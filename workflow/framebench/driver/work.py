@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.validation import ConfigError
-from ..environments import software
+from ..environments import cleaning, software
 from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
@@ -69,6 +69,9 @@ class Work:
             refuse(error)
         if self._lock.missing and (self.plan.pending or self.plan.unsearched):
             refuse(self._lock.missing)
+        folders = [one.folder for one in self.plan.software.values() if one.folder]
+        is_shared = call.measures and not settings.node_local
+        self._environments = cleaning.hold(folders if is_shared else [])
         self.results = str(settings.results)
         self._runs = {run.name: run for run in [*self.plan.pending, *self.plan.reserve]}
         self.searches = {search.name: search for search in self.plan.unsearched}

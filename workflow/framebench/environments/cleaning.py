@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from ..config.validation import ConfigError
 from ..files import bounded, locks
@@ -53,16 +53,31 @@ def names(files: Iterable[Path]) -> list[str]:
 
 def _remove(folder: Path) -> str:
     """Returns why it cannot be."""
-    lock = folder.with_name(f"{folder.name}.lock")
+    why = "it is being built"
+    lock, in_use = folder.with_name(f"{folder.name}.lock"), use_lock(folder)
     try:
-        with locks.take(lock, "", busy="it is being built"):
+        with locks.take(lock, "", busy=why):
             if user := _user(folder):
                 return f"process {user} runs in it"
-            shutil.rmtree(folder)
-            lock.unlink()
+            why = "a workflow that is running uses it"
+            with locks.take(in_use, "", busy=why):
+                shutil.rmtree(folder)
+                in_use.unlink()
+                lock.unlink()
     except locks.LockError:
-        return "it is being built"
+        return why
     return ""
+
+
+def hold(folders: Iterable[Path]) -> list[IO[bytes]]:
+    """Keep these environments, built or not yet, from being removed by :func:`clean`, in whichever
+    process or clone, until the files are closed or this process ends."""
+    return [file for folder in folders if (file := locks.share(use_lock(folder)))]
+
+
+def use_lock(folder: Path) -> Path:
+    """The lock that workflows share while they use an environment."""
+    return folder.with_name(f"{folder.name}.used")
 
 
 def _user(folder: Path) -> str:

@@ -4,8 +4,9 @@ has to be unlocked after a kill."""
 from __future__ import annotations
 
 import fcntl
+import os
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
 
 from . import bounded
 
@@ -43,3 +44,30 @@ def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
             f"calls could spoil each other's work; {advice}"
         ) from error
     return file
+
+
+def share(path: Path) -> IO[bytes] | None:
+    """Lock the file ``path`` together with others until it is closed or the process ends, so that
+    :func:`take` is refused meanwhile. It is made where that is possible; None where it can neither
+    be made nor read, or the file system gives no lock."""
+    while True:
+        try:
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                bounded.open_to_append(path).close()
+            file = bounded.open_to_read(path)
+        except FileNotFoundError:
+            continue  # removed in the meantime
+        except OSError:
+            return None
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            # Whoever had it before may have removed it: then nobody else would see this lock.
+            if os.stat(path).st_ino == os.fstat(file.fileno()).st_ino:
+                return file
+        except FileNotFoundError:
+            pass
+        except OSError:
+            file.close()
+            return None
+        file.close()
