@@ -1,9 +1,8 @@
-"""A run's devices for itself, where several runs share a machine.
+"""A run's devices for itself, where several runs of a user share a machine.
 
-Each GPU and each physical core has a lock that all runs of the machine know: a name in the kernel's
-list of local sockets (:manpage:`unix(7)`, abstract), which one socket alone can have. Unlike a file
-it has no owner who may remove it, and no kind or mode that could be wrong. A run takes the names of
-its devices and leaves the open sockets to its ranks and its guard, so that the kernel frees them
+Each GPU and each physical core has a lock that all these runs know: a file in a folder that only
+this user can write, so that nobody else can take one. A run locks the files of its devices
+(:manpage:`flock(2)`) and leaves them open to its ranks and its guard, so that the kernel frees them
 when the last of these has ended, however the launcher did.
 
 1. Wait for one's turn, which is a lock like the others: whoever has it takes devices, and nobody
@@ -16,10 +15,9 @@ when the last of these has ended, however the launcher did.
 from __future__ import annotations
 
 import contextlib
-import errno
-import hashlib
+import fcntl
 import os
-import socket
+import stat
 import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -33,7 +31,7 @@ _PART = 0.1
 
 
 class Lease(NamedTuple):
-    """The devices that a run has, ``of`` how many, and the open sockets (``files``) that hold them.
+    """The devices that a run has, ``of`` how many, and the open ``files`` that hold them.
     ``waited``: seconds; ``refused``: status and reason where it did not get them."""
 
     devices: List[Device]
@@ -58,16 +56,26 @@ class Lease(NamedTuple):
         return {"devices": names, "of": self.of, "waited_seconds": self.waited}
 
 
+class Unsafe(Exception):
+    """The locks are not this user's alone; the message names what is wrong."""
+
+
 @contextlib.contextmanager
 def leased(locks: str, wanted: int, available: Sequence[Device], seconds: float) -> Iterator[Lease]:
     """``wanted`` of the ``available`` devices until the end of the context, and until the last
-    process has ended that inherited the ``files``. Waits for at most ``seconds``. ``locks``: name
-    of the set of locks; runs that give the same never have the same device."""
+    process has ended that inherited the ``files``. Waits for at most ``seconds``. ``locks``: folder
+    of the locks, made where it is missing; runs that give the same never have the same device."""
     if wanted > len(available):
         reason = f"{wanted} device(s) are needed; there are {len(available)}"
         yield Lease([], len(available), [], 0.0, ("unsupported", reason))
         return
-    lease = _wait(locks, wanted, available, seconds)
+    try:
+        _make_safe(locks)
+        lease = _wait(locks, wanted, available, seconds)
+    except (Unsafe, OSError) as error:
+        reason = f"no device can be leased: {error}"
+        yield Lease([], len(available), [], 0.0, ("failed", reason))
+        return
     try:
         yield lease
     finally:
@@ -93,7 +101,7 @@ def _wait(locks: str, wanted: int, available: Sequence[Device], seconds: float) 
                 reason = (
                     f"the time limit of {seconds:g} s was reached while waiting for {wanted} of "
                     f"{len(available)} device(s): {found} "
-                    f"(ss -xap tells who has {address(locks, '*')[1:]})"
+                    f"(fuser {path_of(locks, '*')} tells who)"
                 )
                 return Lease([], len(available), [], waited, ("timeout", reason))
             pause = min(_LONGEST_SECONDS, max(_SHORTEST_SECONDS, _PART * waited))
@@ -122,23 +130,53 @@ def _take(locks: str, wanted: int, available: Sequence[Device]) -> Tuple[List[De
     return taken, list(files.values())
 
 
-def address(locks: str, name: str) -> str:
-    """Of the socket that is the lock ``name``; of fixed length, because the kernel's is limited."""
-    digest = hashlib.sha256(locks.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return f"\0framebench-{digest}/{name}"
+def path_of(locks: str, name: str) -> str:
+    """Return the file that is the lock ``name``."""
+    return os.path.join(locks, f"{name}.lock")
+
+
+def _make_safe(locks: str) -> None:
+    """Make the folder where it is missing. Raises Unsafe where another user can write into it, and
+    OSError."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(locks, 0o700)
+    found = os.lstat(locks)
+    allowed = "allowed: a folder that you own and nobody else can write (another TMPDIR gives one)"
+    if not stat.S_ISDIR(found.st_mode):
+        raise Unsafe(f"{locks}: found no folder; {allowed}")
+    if found.st_uid != os.geteuid():
+        raise Unsafe(f"{locks}: found a folder of user {found.st_uid}; {allowed}")
+    if found.st_mode & 0o022:
+        raise Unsafe(f"{locks}: found mode {stat.S_IMODE(found.st_mode):o}; {allowed}")
 
 
 def _lock(locks: str, name: str) -> Optional[int]:
-    """The open socket that has the lock's name; None where somebody else has it."""
-    holder = socket.socket(socket.AF_UNIX)  # nobody listens at it
-    try:
-        holder.bind(address(locks, name))
-    except OSError as error:
-        holder.close()
-        if error.errno == errno.EADDRINUSE:
+    """The open file that has the lock; None where somebody else has it. Raises Unsafe, OSError."""
+    path = path_of(locks, name)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    while True:
+        file = os.open(path, flags, 0o600)
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise Unsafe(f"{path}: found no regular file; allowed: one, or nothing")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(path, file):
+                os.utime(file)  # what is in use is not old, for those who tidy up
+                return file
+        except BlockingIOError:
+            os.close(file)
             return None
-        raise
-    return holder.detach()
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)  # it was removed meanwhile: what is locked is nobody's any more
+
+
+def _is_at(path: str, file: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file))
+    except FileNotFoundError:
+        return False
 
 
 def _close(files: Sequence[int]) -> None:

@@ -304,9 +304,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     measuring.add_argument(
         "--lease",
-        metavar="NAME",
-        help="on devices that no other run with this name for the set of locks has; waits for them "
-        "at most --time-limit",
+        metavar="FOLDER",
+        type=os.path.abspath,
+        help="on devices that no other run with this folder of locks has, which must be the "
+        "user's alone; waits for them at most --time-limit",
     )
     environment = parser.add_argument_group("environment")
     environment.add_argument(

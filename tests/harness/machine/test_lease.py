@@ -182,6 +182,7 @@ def test_more_than_there_are_is_no_reason_to_wait(tmp_path: Path) -> None:
 
 
 def is_taken(locks: str, name: str) -> bool:
+    os.makedirs(locks, 0o700, exist_ok=True)
     file = lease._lock(locks, name)
     if file is not None:
         os.close(file)
@@ -209,30 +210,46 @@ def test_who_needs_many_is_not_overtaken_by_who_needs_few(tmp_path: Path) -> Non
     assert order == ["many", "few"]
 
 
-ATTACK = """
-import os, shutil, sys
-locks = sys.argv[1]
-shutil.rmtree(locks, ignore_errors=True)
-os.mkdir(locks, 0o755)
-os.mkfifo(os.path.join(locks, "turn"))
-"""
+def test_only_a_folder_of_the_users_own_has_locks(tmp_path: Path) -> None:
+    """Another user's folder, one that others can write, a link and a file are refused at once."""
+    made = {name: tmp_path / name for name in ("loose", "linked", "file", "theirs")}
+    made["loose"].mkdir(mode=0o700)
+    made["loose"].chmod(0o777)
+    (tmp_path / "own").mkdir(mode=0o700)
+    made["linked"].symlink_to(tmp_path / "own")
+    made["file"].touch()
+    expected = {"loose": "found mode 777", "linked": "found no folder", "file": "found no folder"}
+    if os.geteuid() == 0:
+        made["theirs"].mkdir(mode=0o700)
+        os.chown(made["theirs"], 65534, 65534)
+        expected["theirs"] = "found a folder of user 65534"
+    for name, wrong in expected.items():
+        with leased(str(made[name]), 1, TWO, 600) as refused:
+            assert refused.refused is not None
+            status, reason = refused.refused
+            assert status == "failed", "what can never be had is no matter of time"
+            assert f"{made[name]}: {wrong}; allowed: a folder that you own" in reason
 
 
-def test_nobody_can_break_a_lock_by_what_he_does_to_files(tmp_path: Path) -> None:
-    """A tidier that removes what is held, a FIFO that nobody opens, a folder closed to others."""
-    locks = tmp_path / "locks"
-    with leased(str(locks), 1, TWO, 1) as first:
-        subprocess.run([sys.executable, "-c", ATTACK, str(locks)], check=True)
-        with leased(str(locks), 2, TWO, 0.2) as second:
-            assert second.refused is not None, "two runs have one device"
-        with leased(str(locks), 1, TWO, 1) as third:
-            assert (names(first), names(third)) == (["0"], ["1"])
+def test_a_lock_that_is_no_file_is_said_as_that(tmp_path: Path) -> None:
+    os.mkfifo(lease.path_of(str(tmp_path), "core-0"))
+    with leased(str(tmp_path), 2, TWO, 600) as refused:
+        assert refused.refused is not None
+        assert refused.refused[0] == "failed"
+        assert "core-0.lock: found no regular file" in refused.refused[1]
 
 
-def test_locks_of_any_name_are_told_apart(tmp_path: Path) -> None:
-    """Also where a path is longer than the name of a socket may be, or is no text."""
-    long = "/".join([str(tmp_path), "x" * 100, "y" * 100])
-    one, other = long, long + "z\udcff"
+def test_a_lock_that_was_removed_is_made_anew(tmp_path: Path) -> None:
+    with leased(str(tmp_path), 2, TWO, 1):
+        pass
+    for file in tmp_path.iterdir():
+        file.unlink()
+    with leased(str(tmp_path), 2, TWO, 1), leased(str(tmp_path), 1, TWO, 0) as other:
+        assert other.refused is not None
+
+
+def test_locks_in_different_folders_are_told_apart(tmp_path: Path) -> None:
+    one, other = str(tmp_path / "a"), str(tmp_path / "a\udcff")
     with leased(one, 2, TWO, 1), leased(other, 2, TWO, 1) as free, leased(one, 1, TWO, 0) as taken:
         assert (free.refused is None, taken.refused is None) == (True, False)
 
@@ -240,8 +257,7 @@ def test_locks_of_any_name_are_told_apart(tmp_path: Path) -> None:
 def test_who_waits_in_vain_learns_who_has_the_devices(tmp_path: Path) -> None:
     with leased(str(tmp_path), 2, TWO, 1), leased(str(tmp_path), 1, TWO, 0) as waited:
         assert waited.refused is not None
-        named = waited.refused[1].rpartition("ss -xap tells who has ")[2].rstrip("*)")
-        assert f"@{named}core-0\n" in Path("/proc/net/unix").read_text()
+        assert f"fuser {lease.path_of(str(tmp_path), '*')} tells who" in waited.refused[1]
 
 
 STRESS = """
@@ -375,15 +391,13 @@ def test_more_devices_than_there_are(toy: Bench, tmp_path: Path) -> None:
 
 
 def holders(locks: Path, lock: str, of: Bench) -> set[int]:
-    """Processes of a run that have the lock's socket open."""
-    name = "@" + lease.address(str(locks), lock)[1:]
-    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
-    (inode,) = [row[6] for row in rows if row[-1] == name]
+    """Processes of a run that have the lock's file open."""
+    path = lease.path_of(str(locks), lock)
     return {
         process
         for process in of.processes()
         for file in Path(f"/proc/{process}/fd").iterdir()
-        if os.readlink(file) == f"socket:[{inode}]"
+        if os.readlink(file) == path
     }
 
 

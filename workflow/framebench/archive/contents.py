@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import hashlib
 import io
 import json
+import os
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,30 +56,28 @@ class Source:
     environments: Sequence[Path]
 
 
-def gather(source: Source, folder: Path, redacts: bool) -> list[Problem]:
+def gather(source: Source, folder: Path, redaction: Redaction | None) -> list[Problem]:
     """Copy all that was measured, the suite, environments and the project's own files into
-    ``folder``; with ``redacts`` without names. What cannot be read is told and left out. Raises
-    OSError."""
-    records = _records(source.results)
-    redaction, problems = _redaction(source, records), []
-    for path in records:
+    ``folder``, with ``redaction`` without names. Return what could not be read and is left out.
+    Raises OSError."""
+    problems = []
+    for path in _records(source.results):
+        place = path.relative_to(source.results)
         try:
             content = bounded.read_bytes(path)
-            if redacts:
+            if redaction:
+                place = Path(*(redaction.text(part) for part in place.parts))
                 named = redaction.record(json_files.decode(content))
                 content = f"{json.dumps(named, indent=1)}\n".encode()
-            write_whole_bytes(folder / path.relative_to(source.results), content)
+            write_whole_bytes(folder / place, content)
         except ValueError as error:
             problems.append(Problem(str(path.relative_to(source.results)), cause(error)))
-    texts = {name: source.results / name for name in NOTED}
-    texts[SUITE] = source.suite
-    texts |= {f"{ENVIRONMENTS}/{path.name}": path for path in source.environments}
-    for name, path in texts.items():
-        if path.is_file():
-            content = bounded.read_bytes(path)
-            if redacts:
-                content = redaction.text(content.decode("utf-8", "replace")).encode()
-            write_whole_bytes(folder / name, content)
+    for name, path in _texts(source).items():
+        content = bounded.read_bytes(path)
+        if redaction:
+            name = redaction.text(name)
+            content = redaction.text(content.decode("utf-8", "replace")).encode()
+        write_whole_bytes(folder / name, content)
     for path in (PROJECT / name for name in OF_PROJECT):
         if path.is_file():  # where only the workflow was copied, the others are not
             write_whole_bytes(folder / path.relative_to(PROJECT), bounded.read_bytes(path))
@@ -89,15 +89,28 @@ def _records(results: Path) -> list[Path]:
     return [path for name in RECORDS for path in json_files.below(results / name)[0]]
 
 
-def _redaction(source: Source, records: Iterable[Path]) -> Redaction:
-    """Knows all hosts and users that any record names."""
-    roots = [str(PROJECT), str(Path.home()), str(source.results)]
-    redaction = Redaction(roots, [getpass.getuser()])
-    for path in records:
+def _texts(source: Source) -> dict[str, Path]:
+    """The files of text, by their names in the archive."""
+    texts = {name: source.results / name for name in NOTED}
+    texts[SUITE] = source.suite
+    texts |= {f"{ENVIRONMENTS}/{path.name}": path for path in source.environments}
+    return {name: path for name, path in texts.items() if path.is_file()}
+
+
+def redaction_of(source: Source) -> Redaction:
+    """Return stand-ins for all hosts and users that anything of ``source`` names."""
+    roots = [str(PROJECT), os.path.expanduser("~"), str(source.results)]
+    people = [os.environ.get(name, "") for name in ("USER", "LOGNAME")]
+    with contextlib.suppress(KeyError, OSError):  # without an account
+        people.append(getpass.getuser())
+    redaction = Redaction(roots, filter(None, people))
+    for path in _records(source.results):
         try:
             redaction.learn(json_files.decode(bounded.read_bytes(path)))
         except ValueError:
             continue  # told where it is copied
+    for path in _texts(source).values():
+        redaction.learn_text(bounded.read_bytes(path).decode("utf-8", "replace"))
     return redaction
 
 

@@ -1,4 +1,4 @@
-"""Records without what names people, hosts, paths and addresses.
+"""Records and texts without what names people, hosts, places, addresses and credentials.
 
 The same name has the same stand-in everywhere (``host-1``, ``path-2``), numbered in the order in
 which names are met, so that the same records give the same text.
@@ -6,14 +6,19 @@ which names are met, so that the same records give the same text.
 
 from __future__ import annotations
 
-import ipaddress
+import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
-#: Of a record: what is the same for everybody who measures the same, and is read again. A version
-#: looks like an address, and a host may be called as a framework is.
+from .. import PROJECT
+from ..config import secrets
+from . import shapes
+
+#: Fields of a record that are the same for everybody who measures the same, and are read again. A
+#: version looks like an address, and a host may be called as a framework is.
 KEPT = frozenset(
     {
         *("format", "source", "kind", "case", "metrics", "packages", "hardware"),
@@ -22,126 +27,283 @@ KEPT = frozenset(
 )
 #: What a kind was asked for: the same for everybody but for folders.
 PARAMETERS = "parameters"
-#: What holds the name of a host, of several or of a cluster.
-HOSTS = frozenset({"host", "node", "nodelist", "cluster_name"})
-#: Names that a cluster has for who computes there and with what right, by what stands for them.
-PROJECTS = {"account": "account", "reservation": "reservation"}
-#: Folders that every system has.
-SYSTEM = frozenset({"usr", "lib", "lib64", "bin", "sbin", "proc", "sys", "dev", "etc"})
 #: Users that are nobody's name.
-NOBODY = frozenset({"root", "user", "runner", "ubuntu", "debian"})
+NOBODY = frozenset({"root", "user", "runner", "ubuntu", "debian", "git"})
 
 #: In a command, below the folder of the project.
 _HARNESS = "/scripts/harness"
-_PLACE = re.compile(
-    r"""(?P<url>[A-Za-z][A-Za-z0-9+.-]*://[^\s'"<>]+)|(?<![\w.~$*/])(?P<path>/[^\s'"<>|:;,(){}=]+)"""
-)
-_HOME = re.compile(r"/(?:home|Users)/(?:[a-z]/)?([^/\s'\":,;]+)")
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_UUID = re.compile(
-    r"\b(?:(?:GPU|MIG)-[0-9A-Fa-f-]{4,}"
-    r"|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})\b"
-)
-_HARDWARE_ADDRESS = re.compile(r"\b[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}\b")
-#: A package's version has two equal signs before it.
-_ADDRESS = re.compile(
-    r"(?<![\w.:])(?<!==)(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:]+)(?![\w.])"
-)
+_SCHEMA = PROJECT / "workflow" / "schemas" / "record.schema.json"
+_NUMBER = re.compile(r"[\d.,+-]+|true|false|none|null|found|of", re.IGNORECASE)
+_RANGE = re.compile(r"^(.*?)\[")
 
 
 class Redaction:
-    """``names`` gathers what stands for what: kind of name, then name to its stand-in."""
+    """Stand-ins for the names of one set of results."""
 
-    def __init__(self, roots: Sequence[str] = (), people: Sequence[str] = ()) -> None:
+    def __init__(self, roots: Iterable[str] = (), people: Iterable[str] = ()) -> None:
         """``roots``: folders that are known to be somebody's, whatever is in their names;
         ``people``: names of users."""
         self._names: dict[str, dict[str, str]] = {}
         self._hosts: set[str] = set()
-        self._roots = sorted({os.path.abspath(root) for root in roots} - {"/"}, key=_longest)
+        self._roots = {os.path.abspath(root) for root in roots} - {"/"}
         self._people = {name for name in people if name not in NOBODY}
+        self._versions: set[str] = set()
+        # An environment may be named after one and a variant, as pytorch@tuned.
+        self._packages = {path.name for path in (PROJECT / "scripts" / "frameworks").glob("*")}
 
     def learn(self, value: Any) -> None:
         """Take note of the hosts and users that a record names; before any text is changed, because
         the text of one record may name the host of another."""
         for key, text in _texts(value):
-            if key in HOSTS:
-                short = text.partition(".")[0]
-                self._hosts |= {text} if short.isdigit() else {text, short}
+            kind = shapes.KEYS.get(key.lower())
+            if kind in ("host", "person"):
+                self._learn(kind, text)
             if key == "prefix" or text.endswith(_HARNESS):
-                root = text.removesuffix(_HARNESS)
-                self._roots = sorted({*self._roots, root}, key=_longest)
-            self._people |= {*_HOME.findall(text)} - NOBODY
+                self._roots.add(text.removesuffix(_HARNESS))
+            self.learn_text(text)
         given = value.get(PARAMETERS) if isinstance(value, Mapping) else None
-        folders = {
-            text for _, text in _texts(given) if _PLACE.match(text) and not _PLACE.fullmatch(text)
-        }
-        self._roots = sorted({*self._roots, *filter(_is_somebodys, folders)}, key=_longest)
+        folders = {text for _, text in _texts(given) if text.startswith("/") and " " in text}
+        self._roots |= {folder for folder in folders if shapes.is_personal(folder)}
+        environment = value.get("environment") if isinstance(value, Mapping) else None
+        if isinstance(environment, Mapping) and isinstance(environment.get("packages"), Mapping):
+            self._versions |= {str(one) for one in environment["packages"].values()}
+            self._packages |= {*environment["packages"]}
+        if isinstance(value, Mapping) and value.get("framework_version"):
+            self._versions.add(str(value["framework_version"]))
 
-    def record(self, value: Any, key: str = "") -> Any:
+    def learn_text(self, text: str) -> None:
+        """Take note of the hosts and users that any text names."""
+        for found in shapes.HOME.finditer(text):
+            self._learn("person", found[1] or found[2])
+        for found in shapes.MAIL.finditer(text):
+            if found["person"] not in self._packages:
+                self._learn("person", found["person"])
+        for found in shapes.ON_HOST.finditer(text):
+            self._learn("host", _parts(found, "name"))
+        for found in shapes.FIELD.finditer(text):
+            key, name = _parts(found, "key"), _parts(found, "name")
+            kind = shapes.KEYS[key.lower()]
+            if kind in ("host", "person") and not _NUMBER.fullmatch(name):
+                self._learn(kind, name)
+
+    def _learn(self, kind: str, name: str) -> None:
+        if kind == "person":
+            name = name.partition("(")[0].partition("@")[0].strip(".,")
+            if name not in (*NOBODY, *_KINDS, "") and not name.isdigit():
+                self._people.add(name)
+            return
+        for one in _hosts_of(name):
+            short = one.partition(".")[0]
+            known = {one} if short.isdigit() else {one, short}
+            self._hosts |= known - {*_KINDS, "localhost", ""}
+
+    def record(self, value: Any, key: str = "", top: bool = True) -> Any:
         """A record, or a part of it that stands under ``key``, with stand-ins."""
         if isinstance(value, Mapping):
-            return {self.text(name): self._field(one, name) for name, one in value.items()}
+            return {
+                self._key(name): self._field(one, str(name), top) for name, one in value.items()
+            }
         if isinstance(value, list):
-            return [self.record(one, key) for one in value]
+            before = [None, *value]
+            return [
+                self._stand_in("credential", one)
+                if isinstance(one, str) and _is_option_of_credential(previous)
+                else self.record(one, key, False)
+                for previous, one in zip(before, value, strict=False)
+            ]
+        if not isinstance(value, str) or value in _fixed().values:
+            return value
+        kind = _kind_of(key)
+        return self._stand_in(kind, value) if kind and value else self.text(value)
+
+    def _field(self, value: Any, name: str, top: bool) -> Any:
+        if name == PARAMETERS:
+            return self._with_shapes(value)
+        # Deeper down, the name may be another thing's: of a user's model, source is its path.
+        if name in KEPT and (top or name in ("packages", "hardware", "code", "way", "kind")):
+            return self._with_shapes(value)
+        return self.record(value, name, name == "environment")
+
+    def _with_shapes(self, value: Any, key: str = "") -> Any:
+        """``value`` with what no figure looks like replaced; names are left, for a framework may be
+        called as a host is."""
+        if isinstance(value, Mapping):
+            return {name: self._with_shapes(one, str(name)) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self._with_shapes(one, key) for one in value]
         if not isinstance(value, str):
             return value
-        kind = "host" if key in HOSTS else PROJECTS.get(key)
-        return self._stand_in(kind, value) if kind else self.text(value)
+        if shapes.KEYS.get(key.lower()) == "serial":
+            return (
+                self._identifiers(value)
+                if value.count("-") > 2
+                else self._stand_in("serial", value)
+            )
+        return self._identifiers(self._places(self._credentials(value)))
 
-    def _field(self, value: Any, name: str) -> Any:
-        if name == PARAMETERS:
-            return _with_texts(value, lambda text: self._identifiers(self._places(text)))
-        return _with_texts(value, self._identifiers) if name in KEPT else self.record(value, name)
+    def _key(self, name: Any) -> Any:
+        is_ours = not isinstance(name, str) or name in _fixed().keys
+        return name if is_ours else self.text(name)
 
     def text(self, text: str) -> str:
         """Any text."""
+        text = self._credentials(text)
+        text = shapes.FIELD.sub(self._field_of_text, text)
         text = self._places(text)
-        text = _MAIL.sub(lambda match: self._stand_in("mail", match[0]), text)
+        text = shapes.MAIL.sub(self._mail, text)
         text = self._identifiers(text)
-        text = _ADDRESS.sub(self._address, text)
+        text = shapes.ADDRESS.sub(self._address, text)
         text = self._named("host", self._hosts, text)
+        text = shapes.ON_HOST.sub(self._host_of_text, text)
+        text = shapes.DOMAIN.sub(lambda match: self._stand_in("host", match[0]), text)
         return self._named("person", self._people, text)
+
+    def _credentials(self, text: str) -> str:
+        for kind, shape in secrets.known().shapes.items():
+            if "address" not in kind:  # replaced as a whole
+                text = shape.sub(lambda match: self._stand_in("credential", match[0]), text)
+        return shapes.ASSIGNMENT.sub(self._assignment, text)
+
+    def _assignment(self, match: re.Match[str]) -> str:
+        key, name = _parts(match, "key").lstrip("-"), _parts(match, "name")
+        harmless = _NUMBER.fullmatch(name) or _is_stand_in(name) or name.startswith("/")
+        if harmless or not secrets.is_named_like_one(key):
+            return match[0]
+        return _parts(match, "keep") + self._stand_in("credential", name)
+
+    def _field_of_text(self, match: re.Match[str]) -> str:
+        key, name = _parts(match, "key").lower(), _parts(match, "name")
+        kind = shapes.KEYS[key]
+        if _NUMBER.fullmatch(name) or name in _fixed().values:
+            return match[0]
+        if kind == "path" and not shapes.is_personal(name):
+            return match[0]
+        return _parts(match, "keep") + self._stand_in(kind, name)
+
+    def _host_of_text(self, match: re.Match[str]) -> str:
+        return _parts(match, "keep") + self._stand_in("host", _parts(match, "name"))
 
     def _places(self, text: str) -> str:
         """Paths and addresses of the web."""
-        for root in self._roots:
+        text = shapes.URL.sub(lambda match: self._stand_in("url", match[0]), text)
+        text = shapes.REMOTE.sub(lambda match: self._stand_in("url", match[0]), text)
+        for root in sorted(self._roots, key=_longest):
             text = _whole(root).sub(lambda match: self._stand_in("path", match[0]), text)
-        return _PLACE.sub(self._place, text)
+        for shape in shapes.PATHS:
+            text = shape.sub(self._place, text)
+        return text
+
+    def _place(self, match: re.Match[str]) -> str:
+        groups = match.groupdict()
+        path = groups.get("name") or match[0]
+        if not shapes.is_personal(path):
+            return match[0]
+        name = path.rstrip("/.") or path
+        return (groups.get("keep") or "") + self._stand_in("path", name) + path[len(name) :]
+
+    def _mail(self, match: re.Match[str]) -> str:
+        is_software = match["person"] in self._packages and "." not in match["host"]
+        return match[0] if is_software else self._stand_in("mail", match[0])
 
     def _named(self, kind: str, names: Iterable[str], text: str) -> str:
         for name in sorted(names, key=_longest):
-            text = _whole(name).sub(lambda match: self._stand_in(kind, match[0]), text)
+            if name.lower() in text.lower():
+                # Bound now: the stand-in is that of this name, in whichever case it stands.
+                stand_in = self._stand_in(kind, name)
+                text = _whole(name).sub(stand_in, text)
         return text
 
     def _identifiers(self, text: str) -> str:
-        """Of devices and cards: they stand in facts of the hardware, too."""
-        text = _UUID.sub(lambda match: self._stand_in("uuid", match[0]), text)
-        return _HARDWARE_ADDRESS.sub(lambda match: self._stand_in("address", match[0]), text)
+        """Those of devices and cards: they stand in facts of the hardware, too."""
+        text = shapes.IDENTIFIER.sub(self._identifier, text)
+        return shapes.HARDWARE_ADDRESS.sub(lambda match: self._stand_in("address", match[0]), text)
 
-    def _place(self, match: re.Match[str]) -> str:
-        if url := match["url"]:
-            return self._stand_in("url", url)
-        path = match["path"]
-        if not _is_somebodys(path):
-            return path
-        return self._stand_in("path", path.rstrip("/.")) + path[len(path.rstrip("/.")) :]
+    def _identifier(self, match: re.Match[str]) -> str:
+        if match["name"]:
+            return match["keep"] + self._stand_in("serial", match["name"])
+        return self._stand_in("uuid", match[0])
 
     def _address(self, match: re.Match[str]) -> str:
-        try:
-            address = ipaddress.ip_address(match[0])
-        except ValueError:
-            return match[0]
-        if address.is_loopback or address.is_unspecified:
+        if match[0] in self._versions or not shapes.is_public_address(match[0]):
             return match[0]
         return self._stand_in("address", match[0])
 
     def _stand_in(self, kind: str, name: str) -> str:
+        if _is_stand_in(name):
+            return name
         known = self._names.setdefault(kind, {})
         return known.setdefault(name, f"{kind}-{len(known) + 1}")
 
 
-def _is_somebodys(path: str) -> bool:
-    return path.split("/")[1] not in SYSTEM
+class _Fixed:
+    """Keys of a record, and the values that the schema lists: no stand-in may take their place."""
+
+    def __init__(self) -> None:
+        self.keys: set[str] = set()
+        self.values: set[str] = set()
+        self._gather(json.loads(_SCHEMA.read_text(encoding="utf-8")))
+
+    def _gather(self, part: Any) -> None:
+        if isinstance(part, list):
+            for one in part:
+                self._gather(one)
+        elif isinstance(part, Mapping):
+            own = part.get("properties")
+            self.keys |= {*own} if isinstance(own, Mapping) else set()
+            listed = [*part.get("enum", ()), part.get("const")]
+            self.values |= {one for one in listed if isinstance(one, str)}
+            for one in part.values():
+                self._gather(one)
+
+
+@cache
+def _fixed() -> _Fixed:
+    return _Fixed()
+
+
+_KINDS = (
+    *("credential", "host", "person", "path", "url", "mail"),
+    *("account", "reservation", "serial", "uuid", "address"),
+)
+_STAND_IN = re.compile(rf"({'|'.join(_KINDS)})-\d+")
+
+
+def _is_stand_in(name: str) -> bool:
+    return bool(_STAND_IN.fullmatch(name))
+
+
+def _kind_of(key: str) -> str | None:
+    """What stands for a value under ``key``; None for any text."""
+    kind = shapes.KEYS.get(key.lower())
+    if kind in ("path", "serial"):
+        return "serial" if kind == "serial" else None
+    return kind or ("credential" if secrets.is_named_like_one(key) else None)
+
+
+def _is_option_of_credential(word: Any) -> bool:
+    is_option = isinstance(word, str) and word.startswith("-") and "=" not in word
+    return is_option and secrets.is_named_like_one(str(word).lstrip("-"))
+
+
+def _parts(match: re.Match[str], name: str) -> str:
+    """The group of this name, or the one that is its other form."""
+    groups = match.groupdict()
+    found = (value for key, value in groups.items() if key == name or key.startswith(f"{name}_"))
+    return next((value for value in found if value is not None), "")
+
+
+def _hosts_of(listed: str) -> Iterator[str]:
+    """The names in a list of nodes as SLURM writes it: ``gpu[01-03],login1``."""
+    yield listed
+    for one in re.split(r",(?![^\[]*\])", listed):
+        span = re.fullmatch(r"(.*?)\[([\d,-]+)\](.*)", one)
+        if span is None:
+            yield one
+            continue
+        for part in span[2].split(","):
+            first, _, last = part.partition("-")
+            for number in range(int(first), min(int(last or first), int(first) + 4096) + 1):
+                yield f"{span[1]}{number:0{len(first)}d}{span[3]}"
 
 
 def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
@@ -150,24 +312,15 @@ def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
         yield key, value
     elif isinstance(value, Mapping):
         for name, one in value.items():
-            if name not in KEPT:
+            if name not in KEPT or name == "source":
                 yield from _texts(one, name)
     elif isinstance(value, list):
         for one in value:
             yield from _texts(one, key)
 
 
-def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """``value`` with each text in it changed."""
-    if isinstance(value, Mapping):
-        return {name: _with_texts(one, change) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_with_texts(one, change) for one in value]
-    return change(value) if isinstance(value, str) else value
-
-
 def _whole(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+    return re.compile(rf"(?i)(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])")
 
 
 def _longest(name: str) -> tuple[int, str]:

@@ -65,17 +65,19 @@ def make_archive(source: contents.Source, redacts: bool) -> None:
     contents.check(source)
     with TemporaryDirectory(prefix="framebench-") as name:
         folder = Path(name)
-        for problem in contents.gather(source, folder, redacts):
+        redaction = contents.redaction_of(source) if redacts else None
+        suite = redaction.text(source.suite.stem) if redaction else source.suite.stem
+        for problem in contents.gather(source, folder, redaction):
             print(f"left out: {problem.origin}: {problem.message}", file=sys.stderr)
         with redirect_stdout(io.StringIO()):
             make_report(folder / "runs", folder)
         runs = record_sets.load(folder / "runs").runs
         called = calls.load(folder)[0]
-        text = crate.metadata(folder, source.suite.stem, origin.of(runs, called), origin.span(runs))
+        text = crate.metadata(folder, suite, origin.of(runs, called), origin.span(runs))
         write_whole(folder / crate.FILE, text)
         stated = bounded.read_text(folder / "tables" / FINGERPRINT)[:12]
         ending = "-redacted" if redacts else ""
-        target = source.results / "archives" / f"{source.suite.stem}-{stated}{ending}.zip"
+        target = source.results / "archives" / f"{suite}-{stated}{ending}.zip"
         contents.pack(folder, target)
     print(f"archive: {target} ({target.stat().st_size / 1e6:.1f} MB, {len(runs)} runs)")
 

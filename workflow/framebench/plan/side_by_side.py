@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -139,8 +140,8 @@ def behind(
 
 
 def lease_name(room: Room | None) -> str | None:
-    """Of the locks on the devices: the same for all workflows of the machine, whoever's and
-    wherever, that have one temporary folder. None where nothing goes side by side."""
+    """Return the folder of the locks on the devices: the same for all workflows of a user on the
+    machine that have one temporary folder. None where nothing goes side by side."""
     if room is None:
         return None
-    return str(Path(tempfile.gettempdir(), "framebench-devices"))
+    return str(Path(tempfile.gettempdir(), f"framebench-devices-{os.geteuid()}"))

@@ -1,14 +1,20 @@
 """The command that measures a case again, as a reader of the page copies it: the call that measured
-it, narrowed to the case, into a folder that is made for it."""
+it, narrowed to the case, into a folder that is made for it.
+
+``calls.csv`` may be a stranger's, and the command goes into the reader's shell: it is offered only
+where each of its words is known.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ..cases import matrix
 from ..config import inputs
+from ..config.settings import Configuration
 from ..records.beside.calls import Call
 from ..records.run import Run
 
@@ -16,6 +22,24 @@ from ..records.run import Run
 _OWN = ("results", "cases", "records", "base", "candidate", "fail_on")
 #: Options of Snakemake that take what follows them as pairs of key and value.
 _CONFIG = ("--config", "-C")
+#: Words of a call that are offered: options with their values, options without, targets.
+_VALUES = {
+    r"--cores|-c": r"\d{1,5}|all",
+    r"--jobs|-j": r"\d{1,5}|all|unlimited",
+    r"--sdm|--software-deployment-method|--deployment-method": r"conda|apptainer|env-modules",
+    r"--executor|-e": r"local|slurm",
+    r"--workflow-profile": r"(\./)?profiles/[\w-]+",
+    r"--retries|-T|--restart-times": r"\d{1,3}",
+    r"--latency-wait": r"\d{1,5}",
+}
+_FLAGS = frozenset(
+    {
+        *("--keep-going", "-k", "--rerun-incomplete", "--ri", "--printshellcmds", "-p"),
+        *("--use-conda", "--use-apptainer", "--use-singularity", "--use-envmodules"),
+    }
+)
+_TARGETS = frozenset({"all", "parity", "tables"})
+_PAIR = re.compile(r"(?P<key>\w+)=(?P<value>[\w./:,@%+][\w./:,@%+ \[\]-]*)", re.ASCII)
 #: A new folder each time the command is pasted.
 FOLDER = 'results="$(mktemp -d again-XXXXXX)"'
 
@@ -73,14 +97,48 @@ def timed(calls: Sequence[Call]) -> list[tuple[float, Call]]:
 
 def command(call: Call) -> str:
     """All of the command but the case, which comes behind it. Raises ValueError for a call that no
-    shell can read."""
+    shell can read, and for one with a word that is not known."""
     words, pairs = [], []
-    for word, is_pair in _words(shlex.split(call.command)):
+    given = shlex.split(call.command)
+    if given[:1] != ["snakemake"]:
+        raise ValueError("a call of another program")
+    _check(list(_words(given[1:])))
+    for word, is_pair in _words(given):
         if not is_pair:
             words.append(word)
         elif word.partition("=")[0] not in _OWN:
             pairs.append(word)
     return " ".join([shlex.join([*words, "--config", *pairs]), FOLDER, "cases="])
+
+
+def _check(words: list[tuple[str, bool]]) -> None:
+    """Raise ValueError for the first of the ``words`` that is not known."""
+    keys = {field.alias or name for name, field in Configuration.model_fields.items()}
+    left = iter(words)
+    for word, is_pair in left:
+        if is_pair:
+            pair = _PAIR.fullmatch(word)
+            known = pair is not None and pair["key"] in keys
+        elif word in _FLAGS or word in _TARGETS:
+            known = True
+        else:
+            known = _is_option(word, left)
+        if not known:
+            raise ValueError(f"an unknown word: {word!r}")
+
+
+def _is_option(word: str, left: Iterator[tuple[str, bool]]) -> bool:
+    """Return whether ``word`` is a known option with a known value: behind =, as one word, or the
+    next of those ``left``, which is then taken."""
+    for option, value in _VALUES.items():
+        name, joined, own = word.partition("=")
+        if not joined and re.match(r"-\w", word):
+            name, own = word[:2], word[2:]
+        if own and re.fullmatch(option, name):
+            return re.fullmatch(value, own, re.ASCII) is not None
+        if re.fullmatch(option, word):
+            return re.fullmatch(value, next(left, ("", False))[0], re.ASCII) is not None
+    return False
 
 
 def _words(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
